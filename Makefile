@@ -1,0 +1,45 @@
+# make setup | demo | test | test-all | check | bench | conformance
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SHARED ?= ../shared
+MARK := $(VENV)/.installed
+
+.PHONY: setup demo test test-all check bench conformance docs clean
+
+setup: $(MARK)
+
+# torch first and by itself: the CPU build; the project then finds its requirement met
+$(MARK): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check torch==2.13.0
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e . 'pytest>=8' 'hypothesis>=6.100' 'ruff>=0.6' 'mypy>=1.11'
+	touch $(MARK)
+
+demo: setup
+	$(BIN)/kshell examples/digits.q
+
+test: setup
+	$(BIN)/python -m pytest -m 'not slow'
+
+test-all: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check kshell tests
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m 'not slow'
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+docs: setup
+	$(BIN)/python docs/build.py
+
+conformance: setup
+	test -d $(SHARED)/conformance
+	$(BIN)/python $(SHARED)/conformance/runner.py $(SHARED)/conformance/given.jsonl --cmd '$(CURDIR)/$(BIN)/kshell -q' \
+		--jobs 2 --out results.json $(ARGS)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

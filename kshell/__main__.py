@@ -1,0 +1,5 @@
+"""`python -m kshell`: the kshell command."""
+
+from kshell.shell.cli import main
+
+main()

@@ -1,0 +1,159 @@
+"""The one door to torch: lazy import, error texts, held sections, memory, and the place where tests plant faults.
+
+`torch` here is a stand-in that imports torch at the first attribute, so that registering the k-api costs nothing.
+`api` registers a k-api function behind the door; `invoke` takes anything else through it (operators on handles).
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from kshell import registry
+from kshell.errors import QError, as_qerror, first_line
+from kshell.values.context import running
+from kshell.values.core import Value
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Torch:
+    """torch, imported when it is first used; what was looked up once is an ordinary attribute afterwards."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(load(), name)
+        self.__dict__[name] = found
+        return found
+
+
+torch: Any = _Torch()
+_MODULE: list[Any] = []
+# warnings of torch that say nothing to a user of the shell
+_QUIET = ("The given NumPy array is not writable", "An output with one or more elements was resized",
+          "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental")
+
+
+def load() -> Any:
+    """The torch module; its first import sets what must be set once."""
+    if not _MODULE:
+        for text in _QUIET:
+            warnings.filterwarnings("ignore", message=text)
+        module = importlib.import_module("torch")
+        module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
+        if not _MODULE:
+            _MODULE.append(module)
+    return _MODULE[0]
+
+
+def loaded() -> bool:
+    """Has torch been imported through this door?"""
+    return bool(_MODULE)
+
+
+# ------------------------------------------------------------------ errors
+
+# parts of torch's messages that mean something q has a name for
+_MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed")
+# what the call's own name adds nothing to
+_PLAIN = (RecursionError, KeyboardInterrupt, MemoryError)
+
+
+def mapped(name: str, exc: BaseException) -> QError:
+    """The q error of a foreign exception inside the k-api call `name`: `name: first line of the message`."""
+    if isinstance(exc, QError):
+        return exc
+    if isinstance(exc, _PLAIN):
+        return as_qerror(exc)
+    message = first_line(str(exc))
+    low = message.lower()
+    if any(part in low for part in _MEMORY):
+        return QError("cuda: out of memory" if "cuda" in low else "wsfull")
+    if isinstance(exc, OSError):
+        return as_qerror(exc)
+    if isinstance(exc, OverflowError) or "overflow when unpacking" in low:
+        return QError("limit")
+    message = message or type(exc).__name__
+    return QError(first_line(message if message.startswith(name + ":") else f"{name}: {message}"))
+
+
+# a test's probe: called with the name of every call through the door, may raise
+PROBE: list[Callable[[str], None] | None] = [None]
+
+
+def invoke(name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """fn(*args) through the door: a foreign exception becomes a q error that starts with `name`."""
+    if PROBE[0] is not None:
+        PROBE[0](name)
+    try:
+        return fn(*args, **options)
+    except QError:
+        raise
+    except (Exception, KeyboardInterrupt) as exc:
+        error = mapped(name, exc)
+    raise error
+
+
+def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(x: Value) -> Value:
+        if PROBE[0] is not None:
+            PROBE[0](name)
+        try:
+            return fn(x)
+        except QError:
+            raise
+        except (Exception, KeyboardInterrupt) as exc:
+            error = mapped(name, exc)
+        raise error
+
+    return run
+
+
+def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Value) -> Value:
+        return invoke(name, fn, *args)
+
+    return run
+
+
+def _held(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Value) -> Value:
+        with running().hold():
+            return fn(*args)
+
+    return run
+
+
+def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = False,
+        **fields: Any) -> Callable[[F], F]:
+    """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
+
+    With `held`, an interrupt waits until the call ends (steps, edits of what others share). The docstring is the help.
+    The decorated function itself stays as it is, for use from Python.
+    """
+
+    def register(fn: F) -> F:
+        inner = _held(fn) if held else fn
+        run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
+        run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
+                                            co_firstlineno=fn.__code__.co_firstlineno, co_name=fn.__name__)
+        run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn
+        registry.api(name, *forms, arity=arity, **fields)(run)
+        return fn
+
+    return register
+
+
+# ------------------------------------------------------------------ memory
+
+
+def reserve(shape: Iterable[int], itemsize: int) -> None:
+    """Check a size before torch is asked for it: 'limit past what can be addressed, 'wsfull past the limit of `-w`."""
+    n = math.prod(int(k) for k in shape) * itemsize
+    if n >= 1 << 62:
+        raise QError("limit")
+    megabytes = getattr(running().settings, "w", 0)
+    if isinstance(megabytes, int) and megabytes and n > megabytes << 20:
+        raise QError("wsfull")

@@ -1,0 +1,283 @@
+"""q values to tensors and back: types, shapes, the default data type.
+
+A tensor that a user makes owns its memory, because q values never change and tensors do. An argument of one call is
+only read, so it shares the array's memory, as does the q value of a tensor that nobody else can see.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.kapi.call import torch
+from kshell.kapi.handles import KHandle, TensorHandle, table
+from kshell.values import types as T
+from kshell.values.build import as_nd, collapse, regular
+from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom_t, is_atom, raw
+
+# torch's names of the data types: the symbol, torch's attribute, the q type that shows it
+_DTYPES = (
+    ("bool", "bool", T.B), ("byte", "uint8", T.X), ("char", "int8", T.C), ("short", "int16", T.H),
+    ("int", "int32", T.I), ("long", "int64", T.J), ("half", "float16", T.E), ("float", "float32", T.E),
+    ("double", "float64", T.F), ("chalf", "complex32", T.E), ("cfloat", "complex64", T.E),
+    ("cdouble", "complex128", T.F),
+    ("bfloat16", "bfloat16", T.E), ("float8e4m3", "float8_e4m3fn", T.E), ("float8e5m2", "float8_e5m2", T.E),
+    ("ushort", "uint16", T.I), ("uint", "uint32", T.J), ("ulong", "uint64", T.J),
+)
+DTYPE_NAMES = tuple(row[0] for row in _DTYPES)
+KTORCH_DTYPES = DTYPE_NAMES[:12]
+_FROM_Q = {T.E: "float", T.F: "double", T.J: "long", T.I: "int", T.H: "short", T.B: "bool", T.X: "byte", T.C: "char"}
+# numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
+_VIEW = {T.C: np.dtype("i1")}
+
+
+class _Tables(NamedTuple):
+    named: dict[str, Any]  # symbol -> torch.dtype
+    name: dict[Any, str]  # torch.dtype -> symbol
+    ktype: dict[Any, int]  # torch.dtype -> q type
+    via: dict[Any, Any]  # torch.dtype -> the dtype that numpy can hold
+
+
+_TABLES: list[_Tables] = []
+
+
+def tables() -> _Tables:
+    """The tables of data types (made at first use, since they need torch)."""
+    if not _TABLES:
+        named = {n: getattr(torch, a) for n, a, _ in _DTYPES}
+        via = {named[n]: torch.float32 for n in ("half", "bfloat16", "float8e4m3", "float8e5m2")}
+        via |= {named["ushort"]: torch.int32, named["uint"]: torch.int64, named["ulong"]: torch.int64,
+                named["chalf"]: torch.complex64}
+        _TABLES.append(_Tables(named, {d: n for n, d in named.items()},
+                               {named[n]: t for n, _, t in _DTYPES}, via))
+    return _TABLES[0]
+
+
+def dtype_name(d: Any) -> str:
+    """The symbol of a torch dtype."""
+    return tables().name.get(d) or str(d).removeprefix("torch.")
+
+
+def dtype_named(name: str) -> Any:
+    """The torch dtype of a symbol, or None."""
+    return tables().named.get(name) if name in DTYPE_NAMES else None
+
+
+def dtype_of_q(t: int) -> Any:
+    """The torch dtype of a q type number, or None."""
+    name = _FROM_Q.get(t)
+    return tables().named[name] if name else None
+
+
+def ktype_of(d: Any) -> int:
+    """The q type number of a torch dtype's values."""
+    return tables().ktype.get(d, T.E)
+
+
+def default_dtype() -> Any:
+    """The default floating data type (`dtype`double` sets it)."""
+    return torch.get_default_dtype()
+
+
+# ------------------------------------------------------------------ words for messages
+
+_COMPOUND = {"Table": "table", "Dict": "kdictionary", "_Nil": "null/unary primitive", "Lambda": "lambda",
+             "Proj": "projection", "ListProj": "projection", "Comp": "composition", "Iter": "adverb",
+             "Derived": "adverb"}
+# type names of messages; the others are q's own
+_WORD = {T.F: "double", T.ENUM: "enumeration"}
+
+
+def _word(t: int) -> str:
+    return _WORD.get(t) or T.TYPE[t].name
+
+
+def kname(x: Value) -> str:
+    """What x is, in words of the messages: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
+    t = atom_t(x)
+    if t:
+        return f"{_word(t)} scalar"
+    if x.__class__ is Vec:
+        return f"{_word(x.t)} list"
+    if isinstance(x, List):
+        return "general list"
+    if isinstance(x, KHandle):
+        return x.kind
+    if x.__class__.__name__.startswith("Lambda"):
+        return "lambda"
+    if x.__class__.__name__ == "Prim":
+        return "operator" if getattr(x.entry, "infix", False) else "null/unary primitive"
+    return _COMPOUND.get(x.__class__.__name__, "value")
+
+
+# ------------------------------------------------------------------ q to torch
+
+
+def is_array(x: Value) -> bool:
+    """Can x be a tensor: an atom, vector or regular nested list of a type that torch has (`()` counts)?"""
+    c = x.__class__
+    if c is Vec or c is Nd:
+        return x.t in _FROM_Q
+    if c is int or c is float or c is bool:
+        return True
+    if c is List:
+        if not x.items:
+            return True
+        nd = as_nd(x) if isinstance(x.items[0], Vec | List) else None
+        return nd is not None and nd.t in _FROM_Q
+    return atom_t(x) in _FROM_Q
+
+
+def _mismatch(x: Value, depth: int, like: Value) -> None:
+    """Raise the error that says why two parts of a nested list do not fit together."""
+    if x.__class__ is Vec and like.__class__ is Vec and x.t != like.t:
+        raise QError(f"type mismatch at depth {depth}, {kname(like)} vs {kname(x)}")
+    if is_atom(x) != is_atom(like) or isinstance(x, List) != isinstance(like, List):
+        raise QError(f"type mismatch at depth {depth}, {kname(like)} vs {kname(x)}")
+    if len(x) != len(like):
+        raise QError(f"dimension mismatch at depth {depth}, {len(like)} vs {len(x)}")
+    if isinstance(x, List) and len(like):
+        first = like.items[0]
+        for item in x.items:
+            _mismatch(item, depth + 1, first)
+
+
+def _refuse(x: Value, depth: int = 0) -> QError:
+    """The error for a value that is no array."""
+    if isinstance(x, KHandle):
+        return QError(f"unable to map mixed array to tensor: {x.kind} encountered at depth {depth}")
+    if not isinstance(x, List):
+        return QError(f"no torch type found for k: {kname(x)}")
+    for item in x.items:
+        if is_atom(item) or isinstance(item, KHandle) or item is NIL:
+            return QError(f"unable to map mixed array to tensor: {kname(item)} encountered at depth {depth + 1}")
+        if not isinstance(item, Vec | List):
+            return _refuse(item, depth + 1)
+    for item in x.items:
+        _mismatch(item, depth + 1, x.items[0])
+    first = x.items[0]
+    return _refuse(first, depth + 1)
+
+
+def array_of(x: Value) -> tuple[int, np.ndarray]:
+    """The q type and numpy array of a vector or regular nested list; the k-api's errors otherwise."""
+    if x.__class__ is Vec or x.__class__ is Nd:
+        t, a = x.t, x.a
+    else:
+        nd = as_nd(x) if x.__class__ is List else None
+        if nd is None:
+            raise _refuse(x)
+        t, a = nd.t, nd.a
+    if t not in _FROM_Q:
+        raise QError(f"no torch type found for k: {_word(t)} list")
+    return t, a.view(_VIEW[t]) if t in _VIEW else a
+
+
+def to_tensor(x: Value, own: bool = True) -> Any:
+    """The tensor of a q value: an atom is 0-dimensional, `()` empty of the default type, `::` None (undefined).
+
+    With `own` it has memory of its own; without, it may share the q array's memory and must only be read.
+    """
+    c = x.__class__
+    if c is Vec or c is Nd:
+        _, a = array_of(x)
+        if not _plain(a):
+            a = np.ascontiguousarray(a)
+        t = torch.from_numpy(a)
+        # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
+        return t.clone(memory_format=torch.contiguous_format) if own else t
+    if c is float:
+        return torch.tensor(x, dtype=torch.float64)
+    if c is int or c is bool:
+        return torch.tensor(x)
+    if x is NIL:
+        return None
+    if c is List:
+        if not x.items:
+            return torch.empty(0, dtype=default_dtype())
+        t = torch.from_numpy(array_of(x)[1])
+        return t.clone() if own else t
+    t = atom_t(x)
+    if not t or t not in _FROM_Q:
+        raise _refuse(x)
+    v = raw(x)
+    return torch.tensor(v - 256 if t == T.C and v > 127 else v, dtype=dtype_of_q(t))
+
+
+def _plain(a: np.ndarray) -> bool:
+    return all(s >= 0 for s in a.strides)  # torch has no negative strides
+
+
+def as_tensor(x: Value, like: Any = None) -> Any:
+    """The tensor of an argument, to be read only: of a handle its tensor, of an array one that shares its memory;
+    moved to the device of `like` if that is given."""
+    if x.__class__ is TensorHandle:
+        t = x.get()
+        if t is None:
+            raise QError("undefined tensor")
+        return t
+    t = to_tensor(x, own=False)
+    return t if like is None or t is None or like.device.type == "cpu" else t.to(like.device)
+
+
+# ------------------------------------------------------------------ torch to q
+
+
+def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
+    """The q value of a tensor: 0 dimensions give an atom, 1 a vector, more a nested list; complex (real;imaginary).
+
+    Without `copy` the value may share the tensor's memory: only for a tensor that nobody else can see.
+    """
+    if t is None:
+        return NIL
+    if t.requires_grad:
+        t = t.detach()
+    tab = tables()
+    dtype = t.dtype
+    if dtype in tab.via:
+        t, copy = t.to(tab.via[dtype]), False
+    if t.layout is not torch.strided:
+        t, copy = t.to_dense(), False
+    if t.device.type != "cpu":
+        t, copy = t.cpu(), False
+    if t.is_complex():
+        t, copy = _split(t.resolve_conj(), complexfirst), False
+    a = t.resolve_neg().numpy()
+    kt = tab.ktype.get(dtype, T.E)
+    if a.dtype != T.DTYPE[kt]:
+        a = a.view(T.DTYPE[kt]) if kt in _VIEW else a.astype(T.DTYPE[kt])
+        copy = copy and kt in _VIEW
+    if a.ndim == 0:
+        return regular(kt, a)
+    if copy or not _plain(a) or (a.ndim == 1 and a.strides[0] != a.itemsize):
+        a = np.array(a, order="C")
+    return List([]) if a.ndim > 1 and not len(a) else regular(kt, a)
+
+
+def _split(t: Any, complexfirst: bool | None) -> Any:
+    """A complex tensor as a real one: (real;imaginary) along a new first dimension, or along a new last one."""
+    if complexfirst is None:
+        complexfirst = bool(table().state.get("complexfirst", True))
+    both = torch.view_as_real(t)
+    return both.movedim(-1, 0).contiguous() if complexfirst else both.contiguous()
+
+
+def list_q(tensors: Any) -> Value:
+    """The q list of some tensors: simple if all are 0-dimensional of one type, else general."""
+    return collapse([to_q(t) for t in tensors])
+
+
+def dict_q(tensors: dict[str, Any]) -> Dict:
+    """The q dictionary of named tensors."""
+    from kshell.values.build import symdict
+
+    return symdict(list(tensors), [to_q(t) for t in tensors.values()])
+
+
+def result(t: Any, wrap: bool) -> Value:
+    """A call's result, a tensor that nobody else can see: a handle if any argument was one (`wrap`), else a q value."""
+    return TensorHandle(t) if wrap else to_q(t, copy=False)
+
+

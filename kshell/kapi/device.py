@@ -1,0 +1,297 @@
+"""Devices and tensor options: the symbols that name them, `device`, `cudadevice`, `sync`, `seed`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import is_empty, items, long_of, name_of, names_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, kname
+from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, handle
+from kshell.values.build import collapse, sym_vec
+from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym
+
+_MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "channel2d": "channels_last",
+           "channel3d": "channels_last_3d"}
+_TYPES = ("cpu", "cuda", "mps", "xpu")
+
+
+def device_names() -> list[str]:
+    """The devices that can be named here: cpu, and cuda or mps with their numbers if there are any."""
+    names = ["cpu"]
+    n = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if n:
+        names += ["cuda", *(f"cuda:{i}" for i in range(n))]
+    if torch.backends.mps.is_available():
+        names += ["mps", "mps:0"]
+    return names
+
+
+def is_device(name: str) -> bool:
+    """Is it the name of a device, present or not: cpu, cuda, cuda:1, mps?"""
+    head, _, number = name.partition(":")
+    return head in _TYPES and (not number or number.isdigit())
+
+
+def device_named(name: str, call: str) -> Any:
+    """The torch device of a symbol; an error that names it if this machine has none such."""
+    if name != "cpu" and name not in device_names():
+        raise QError(f"{call}: device {name} is not available, this machine has " + " ".join(device_names()))
+    return torch.device(name)
+
+
+@dataclass(slots=True)
+class TensorOptions:
+    """What a list of option symbols asks for; None where it says nothing."""
+
+    device: Any = None
+    dtype: Any = None
+    layout: str | None = None
+    grad: bool | None = None
+    pinned: bool | None = None
+    memory: str | None = None
+
+
+def tensor_options(x: Value, call: str) -> TensorOptions:
+    """The tensor options of one or more symbols, in any order."""
+    names = names_of(x)
+    if names is None:
+        raise QError(f"{call}: expected symbol(s) for tensor options, given {kname(x)}")
+    out = TensorOptions()
+    for name in names:
+        if name in DTYPE_NAMES:
+            out.dtype = dtype_named(name)
+        elif is_device(name):
+            out.device = device_named(name, call)
+        elif name in ("strided", "sparse"):
+            out.layout = name
+        elif name in ("grad", "nograd"):
+            out.grad = name == "grad"
+        elif name in ("pinned", "unpinned"):
+            out.pinned = name == "pinned"
+        elif name in _MEMORY:
+            out.memory = name
+        elif name:
+            raise QError(f"unrecognized tensor option: `{name}")
+    return out
+
+
+def memory_format(name: str) -> Any:
+    """torch's memory format of a symbol."""
+    return getattr(torch, _MEMORY[name])
+
+
+def memory_name(t: Any) -> str:
+    """The symbol of a tensor's memory format."""
+    if t.layout is not torch.strided or t.is_contiguous():
+        return "contiguous"
+    if t.dim() == 4 and t.is_contiguous(memory_format=torch.channels_last):
+        return "channel2d"
+    if t.dim() == 5 and t.is_contiguous(memory_format=torch.channels_last_3d):
+        return "channel3d"
+    return "contiguous"
+
+
+def layout_name(t: Any) -> str:
+    """`strided` or `sparse`."""
+    return "strided" if t.layout is torch.strided else "sparse"
+
+
+def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) -> Any:
+    """A tensor with the given options: the same tensor if nothing changes and `copy` is not set.
+
+    A leaf stays a leaf: what a conversion makes of it starts a graph of its own and keeps the gradient flag.
+    """
+    leaf = t.is_leaf
+    flag = t.requires_grad if o.grad is None else o.grad
+    source = t.detach() if leaf and t.requires_grad else t
+    out = source.to(device=o.device or t.device, dtype=o.dtype or t.dtype, copy=copy, non_blocking=not wait)
+    if o.layout == "sparse" and out.layout is torch.strided:
+        out = out.to_sparse()
+    elif o.layout == "strided" and out.layout is not torch.strided:
+        out = out.to_dense()
+    if o.memory is not None:
+        out = out.contiguous(memory_format=memory_format(o.memory))
+    if o.pinned and not out.is_pinned():
+        out = out.pin_memory()
+    if out is source and flag == t.requires_grad:
+        return t
+    return _with_grad(out, flag, leaf)
+
+
+def _with_grad(t: Any, flag: bool, leaf: bool) -> Any:
+    if leaf or not flag:
+        t = t.detach() if t.requires_grad and not flag else t
+        return t.requires_grad_(flag) if t.requires_grad != flag else t
+    return t if t.requires_grad else t.requires_grad_(True)
+
+
+def like_options(t: Any) -> TensorOptions:
+    """The options of an example tensor that `to` copies: device, type, layout."""
+    return TensorOptions(device=t.device, dtype=t.dtype, layout=layout_name(t))
+
+
+def _default_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def device_of(t: Any) -> str:
+    """The symbol of a tensor's device; empty for the undefined tensor."""
+    return "" if t is None else str(t.device)
+
+
+@api("device", "device()", "device ptr")
+def device(x: Value) -> Value:
+    """The device of a tensor, vector, dictionary, module or model.
+
+    With no argument, the default device: cuda if there is one, else cpu.
+
+    q)device tensor 1 2 3
+    `cpu
+    """
+    if is_empty(x):
+        return sym(_default_device())
+    h = handle(x)
+    if h is None:
+        raise QError(f"device: need allocated torch object, e.g. tensor, module, given {kname(x)}")
+    if h.__class__ is TensorHandle:
+        return sym(device_of(h.obj))
+    if h.__class__ is VectorHandle:
+        return sym_vec([device_of(t) for t in h.obj])
+    if h.__class__ is DictHandle:
+        return Dict(sym_vec(h.obj), sym_vec([device_of(t) for t in h.obj.values()]))
+    return ask("device", h)
+
+
+@api("cudadevice", "cudadevice()", "cudadevice`cuda:0")
+def cudadevice(x: Value) -> Value:
+    """The current CUDA device; given a device, it becomes the current one.
+
+    The null symbol if there is no CUDA device.
+
+    q)null[cudadevice()]=0=cudadevices[]
+    1b
+    """
+    if is_empty(x):
+        return sym(f"cuda:{torch.cuda.current_device()}") if torch.cuda.is_available() else sym("")
+    name = name_of(x)
+    if name is None or not name.startswith("cuda:") or not is_device(name):
+        raise QError("unrecognized CUDA device, expecting cuda with valid device number, e.g. `cuda:0")
+    torch.cuda.set_device(device_named(name, "cudadevice"))
+    return NIL
+
+
+@api("cudadevices", "cudadevices[]", "cudadevices()")
+def cudadevices(x: Value) -> Value:
+    """The CUDA devices: cudadevices[] counts them, cudadevices() names them.
+
+    q)cudadevices[]=count 1_cudadevices()
+    1b
+    """
+    names = [d for d in device_names() if d.startswith("cuda")]
+    return max(len(names) - 1, 0) if x is NIL else sym_vec(names)
+
+
+@api("sync", "sync()", "sync device", "sync n", "sync ptr")
+def sync(x: Value) -> Value:
+    """Wait until all work queued on a device is done.
+
+    q)sync tensor 1 2 3
+    """
+    for d in _sync_devices(x):
+        if d.startswith("cuda"):
+            torch.cuda.synchronize(device_named(d, "sync"))
+        elif d.startswith("mps"):
+            torch.mps.synchronize()
+    return NIL
+
+
+def _sync_devices(x: Value) -> set[str]:
+    if is_empty(x):
+        return {_default_device()}
+    if isinstance(x, KHandle):
+        found = device(x)
+        if found.__class__ is Dict:
+            found = found.v
+        return {found.s} if found.__class__ is not Vec else {s.s for s in found.items}
+    name = name_of(x)
+    if name is not None:
+        return {str(device_named(name, "sync"))}
+    n = long_of(x)
+    if n is None:
+        raise QError(f"sync: expected device or torch object, given {kname(x)}")
+    return {f"cuda:{n}"} if torch.cuda.is_available() else set()
+
+
+# ------------------------------------------------------------------ random seeds
+
+
+def _generator(name: str) -> Any:
+    if name == "cpu":
+        return torch.default_generator
+    if name.startswith("mps"):
+        return torch.mps._get_default_mps_generator()
+    _, _, number = name.partition(":")
+    return torch.cuda.default_generators[int(number) if number else torch.cuda.current_device()]
+
+
+def seeds() -> Dict:
+    """The seed of each device's random generator."""
+    if torch.cuda.is_available():
+        torch.cuda.init()
+    names = device_names()
+    return Dict(sym_vec(names), collapse([long(_generator(n).initial_seed()) for n in names]))
+
+
+@api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True)
+def seed(x: Value) -> Value:
+    """Get or set the seeds of torch's random generators; 0N seeds from the system.
+
+    q)seed 123
+    q)seed`cpu
+    123
+    """
+    if is_empty(x):
+        return seeds()
+    given = items(x)
+    if len(given) == 1 and name_of(given[0]) is not None:
+        device_named(given[0].s, "seed")
+        return long(_generator(given[0].s).initial_seed())
+    n = long_of(given[-1])
+    if n is None or len(given) > 2:
+        raise QError(f"seed: expected a long, a device or both, given {kname(x)}")
+    if len(given) == 1:
+        _seed_all(given[0], n)
+        return NIL
+    name = name_of(given[0])
+    if name is None:
+        raise QError(f"seed: expected symbol for device, given {kname(given[0])}")
+    device_named(name, "seed")
+    generator = _generator(name)
+    generator.seed() if given[1] is NULL_J else generator.manual_seed(n)
+    return NIL
+
+
+def _seed_all(x: Value, n: int) -> None:
+    if x is NULL_J:
+        torch.seed()
+    else:
+        torch.manual_seed(n)
+
+
+def options_dict(t: Any) -> Dict:
+    """The option symbols of a tensor as a dictionary; null symbols for the undefined tensor."""
+    names = ("device", "dtype", "layout", "gradient", "pin", "memory")
+    if t is None:
+        return Dict(sym_vec(names), sym_vec([""] * 6))
+    values = (str(t.device), dtype_name(t.dtype), layout_name(t), "grad" if t.requires_grad else "nograd",
+              "pinned" if t.device.type == "cpu" and layout_name(t) == "strided" and is_pinned(t) else "unpinned",
+              memory_name(t))
+    return Dict(sym_vec(names), sym_vec(values))
+
+
+def is_pinned(t: Any) -> bool:
+    """Is a tensor's memory page-locked? (Without an accelerator none is, and torch need not be asked.)"""
+    return bool(torch.cuda.is_available() and t.is_pinned())

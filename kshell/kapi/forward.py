@@ -1,0 +1,265 @@
+"""Forward calculations of modules and models: forward, nforward, eforward, evaluate, kforward.
+
+The usual call, one module and one tensor in the mode that the module is in already, is a short path of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import longs_of, names_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import is_array, kname, list_q, to_q, to_tensor
+from kshell.kapi.handles import (
+    GONE,
+    STALE,
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    dict_handle,
+    handle,
+    vector_handle,
+)
+from kshell.kapi.moduleapi import device_of_module
+from kshell.kapi.moduledef import type_of
+from kshell.kapi.moduleparts import child_of, end_of
+from kshell.values.core import List, Sym, Value
+
+# ------------------------------------------------------------------ inputs
+
+
+def inputs_of(x: Value, m: Any, call: str) -> list[Any]:
+    """The tensors of one argument: a tensor or array, a vector of tensors, (vector;indices), (dictionary;keys), or a
+    list of these. Arrays become tensors on the module's device and keep their type."""
+    if x.__class__ is TensorHandle:
+        t = x.get()
+        return [] if t is None else [t]
+    if x.__class__ is VectorHandle:
+        return list(x.get())
+    if x.__class__ is DictHandle:
+        return list(x.get().values())
+    if is_array(x):
+        t = to_tensor(x)
+        device = device_of_module(m) if m is not None else t.device
+        return [t if device.type == "cpu" else t.to(device)]
+    if x.__class__ is not List:
+        raise QError(f"{call}: unrecognized arg, {kname(x)}")
+    chosen = _chosen(x.items, call)
+    return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call)]
+
+
+def _chosen(given: Sequence[Value], call: str) -> list[Any] | None:
+    """The tensors that a (vector;indices) or (dictionary;keys) pair selects; None if it is no such pair."""
+    if len(given) != 2:
+        return None
+    h, by = given
+    if h.__class__ is VectorHandle:
+        at = longs_of(by)
+        if at is None or isinstance(by, KHandle):
+            return None
+        tensors = h.get()
+        for i in at:
+            if not 0 <= i < len(tensors):
+                raise QError(f"{call}: vector[{i}] invalid for {len(tensors)}-element vector")
+        return [tensors[i] for i in at]
+    if h.__class__ is DictHandle:
+        names = names_of(by)
+        if names is None:
+            return None
+        for n in names:
+            if n not in h.get():
+                raise QError(f"{call}: dictionary key: `{n} not found")
+        return [h.obj[n] for n in names]
+    return None
+
+
+# ------------------------------------------------------------------ the calculation
+
+
+def calculate(m: Any, tensors: Sequence[Any]) -> Any:
+    """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
+    n = len(tensors)
+    if n == 1:
+        try:
+            return m(tensors[0])
+        except TypeError:
+            _check_count(m, n)
+            raise
+    _check_count(m, n)
+    entry = type_of(m)
+    if entry is not None and "nested" in entry.extra and n == 3:
+        return m(tensors[0], (tensors[1], tensors[2]))
+    if entry is not None and entry.name == "sequential" and len(m):
+        x = calculate(m[0], tensors)
+        for child in list(m)[1:]:
+            x = child(x)
+        return x
+    return m(*tensors)
+
+
+def _check_count(m: Any, n: int) -> None:
+    """Is this a number of inputs that the module takes?"""
+    entry = type_of(m)
+    if entry is None:
+        if not n:
+            raise QError(f"{type(m).__name__}: forward(tensor) not implemented given empty")
+        return
+    name = entry.name
+    if entry.extra.get("result", "tensor") == "":
+        raise QError(f"{name}: no forward calculation defined")
+    first = end_of(m, 0) if "container" in entry.extra else m
+    if "container" in entry.extra and first is m:
+        raise QError(f"{name}: no forward calculation defined")
+    entry = type_of(first) or entry
+    least, most = entry.extra.get("n", (1, 1))
+    if n == 0:
+        raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
+    if n < least:
+        raise QError(f"{entry.name}: {n} tensor(s) supplied, but at least {least} required")
+    if n > most:
+        raise QError(f"{entry.name}: {n} tensors supplied, but only {most} expected")
+    if entry.name == "lstm" and n == 2:
+        raise QError(f"lstm: expects 3 tensors for (tensor,tuple) input but {n} given")
+
+
+def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
+    """run() with the module in training or evaluation mode; afterwards every submodule is in the mode it was in."""
+    if m.training is train:
+        return run()
+    parts = [(k, k.training) for k in m.modules()]
+    m.train(train)
+    try:
+        return run()
+    finally:
+        for k, was in parts:
+            if k.training is not was:
+                k.training = was
+
+
+def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
+    """run() with the calculation of gradients on or off."""
+    if torch.is_grad_enabled() is grad:
+        return run()
+    with torch.set_grad_enabled(grad):
+        return run()
+
+
+def flat(out: Any) -> list[Any]:
+    """The tensors of an output, nested tuples made flat."""
+    if isinstance(out, torch.Tensor):
+        return [out]
+    if isinstance(out, dict):
+        return [t for v in out.values() for t in flat(v)]
+    return [] if out is None else [t for v in out for t in flat(v)]
+
+
+def wrapped(out: Any) -> Value:
+    """The handle of an output: a tensor, or a vector or dictionary of tensors."""
+    if isinstance(out, torch.Tensor):
+        return TensorHandle(out)
+    if isinstance(out, dict):
+        return dict_handle(out)
+    return vector_handle(flat(out))
+
+
+def _values(out: Any) -> Value:
+    return to_q(out) if isinstance(out, torch.Tensor) else list_q(flat(out))
+
+
+def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
+    """The module and the input tensors of a call."""
+    given = x.items if x.__class__ is List else [x]
+    h = handle(given[0]) if given else None
+    if isinstance(h, ModelHandle) and len(given) == 1:
+        return h.obj.module, h.obj.inputs(test)
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"{call}: requires a module or model and at least one input")
+    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    rest = given[1:]
+    device = m
+    if len(rest) > 1 and rest[0].__class__ is Sym:
+        m, rest = child_of(m, rest[0], call), rest[1:]
+    if not rest:
+        raise QError(f"{call}: requires a module or model and at least one input")
+    if len(rest) == 2:
+        chosen = _chosen(rest, call)
+        if chosen is not None:
+            return m, chosen
+    return m, [t for a in rest for t in inputs_of(a, device, call)]
+
+
+def output(x: Value, call: str, train: bool, grad: bool) -> Any:
+    """The torch output of a forward call with q arguments."""
+    m, tensors = _arguments(x, call, not train)
+    return with_gradients(grad, lambda: in_mode(m, train, lambda: calculate(m, tensors)))
+
+
+@api("forward", "forward(m;x;..)", "forward(m;child;x;..)", "forward model")
+def forward(x: Value) -> Value:
+    """The output of a module or model in training mode, with gradients.
+
+    q)m:module enlist(`linear;2;1)
+    q)size forward(m;3 2#1e)
+    3 1
+    """
+    if x.__class__ is List and len(x.items) == 2:
+        h, a = x.items
+        if h.__class__ is ModuleHandle and a.__class__ is TensorHandle:
+            m, t = h.obj, a.obj
+            if m is GONE or t is GONE:
+                raise QError(STALE)
+            if t is not None and m.training and torch.is_grad_enabled():
+                out = calculate(m, (t,))
+                return TensorHandle(out) if isinstance(out, torch.Tensor) else wrapped(out)
+    return wrapped(output(x, "forward", True, True))
+
+
+@api("nforward", "nforward(m;x;..)", "nforward(m;child;x;..)", "nforward model")
+def nforward(x: Value) -> Value:
+    """The output of a module or model in training mode, without gradients.
+
+    q)m:module enlist(`linear;2;1)
+    q)gradflag nforward(m;3 2#1e)
+    0b
+    """
+    return wrapped(output(x, "nforward", True, False))
+
+
+@api("eforward", "eforward(m;x;..)", "eforward(m;child;x;..)", "eforward model")
+def eforward(x: Value) -> Value:
+    """The output of a module or model in evaluation mode, without gradients.
+
+    q)tensor eforward(module`drop;1 2 3e)
+    1 2 3e
+    """
+    return wrapped(output(x, "eforward", False, False))
+
+
+@api("evaluate", "evaluate(m;x;..)", "evaluate(m;child;x;..)", "evaluate model")
+def evaluate(x: Value) -> Value:
+    """The output of a module or model in evaluation mode as a q array.
+
+    q)evaluate(module`relu;-1 2 3e)
+    0 2 3e
+    """
+    return _values(output(x, "evaluate", False, False))
+
+
+@api("kforward", "kforward(m;x;..)", "kforward(m;child;x;..)")
+def kforward(x: Value) -> Value:
+    """The output of a module in the modes that are set: for functions called from within a forward calculation.
+
+    q)m:module`drop
+    q)training(m;0b)
+    q)tensor kforward(m;1 2 3e)
+    1 2 3e
+    """
+    if isinstance(x, ModelHandle):
+        raise QError("kforward: cannot be called without input(s)")
+    m, tensors = _arguments(x, "kforward", False)
+    return wrapped(calculate(m, tensors))

@@ -1,0 +1,219 @@
+"""Gradients of tensors: grad, gradflag, detach, backward, zerograd, nograd.
+
+`zerograd`, `nograd`, `backward` and `gradflag` of modules, optimizers and models are behaviours that their own files
+register; here are the functions that ask, and what tensors, vectors and dictionaries do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import flag_of, items, name_of
+from kshell.kapi.call import api
+from kshell.kapi.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    behaviour,
+    tensor_handle,
+)
+from kshell.kapi.pointers import need_handle, tensors_of
+from kshell.kapi.vectors import is_selector, put_in, tensors_in
+from kshell.values.build import collapse, sym_vec
+from kshell.values.core import NIL, Dict, List, Value
+
+
+def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
+    """The handle that a call is about and the arguments after it."""
+    if isinstance(x, KHandle) or x.__class__ is not List or not x.items:
+        return need_handle(x, call), ()
+    found = items(x)
+    return need_handle(found[0], call), found[1:]
+
+
+@api("grad", "grad t", "grad enlist t")
+def grad(x: Value) -> Value:
+    """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle.
+
+    q)x:tensor(1 2 3e;`grad)
+    q)backward Sum mul(x;x)
+    q)grad x
+    2 4 6e
+    """
+    h, rest = _head(x, "grad")
+    if h.__class__ is not TensorHandle or rest:
+        raise QError(f"grad: expecting a tensor, given {kname(x)}")
+    t = h.get()
+    found = None if t is None else t.grad
+    if x.__class__ is List:
+        if found is None:
+            raise QError("no gradient defined")
+        return tensor_handle(found)
+    return to_q(found)
+
+
+@api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])")
+def gradflag(x: Value) -> Value:
+    """Does a tensor require a gradient? With a flag, set it.
+
+    q)t:tensor 1 2 3e
+    q)gradflag(t;1b)
+    q)gradflag t
+    1b
+    """
+    h, rest = _head(x, "gradflag")
+    select = rest[0] if rest and is_selector(rest[0]) else None
+    rest = rest[1:] if select is not None else rest
+    found = tensors_in(h, select, "gradflag")
+    if found is None:
+        return ask("gradflag", h, select, *rest)
+    if not rest:
+        flags = [t is not None and t.requires_grad for _, t in found]
+        if isinstance(h, DictHandle) and select is None:
+            return Dict(sym_vec(h.obj), collapse(flags))
+        single = isinstance(h, TensorHandle) or (select is not None and not isinstance(select, List)
+                                                 and not hasattr(select, "a"))
+        return flags[0] if single else collapse(flags)
+    flag = flag_of(rest[0])
+    if flag is None or len(rest) > 1:
+        raise QError(f"gradflag: expected boolean scalar, given {kname(rest[0])}")
+    for _, t in found:
+        t.requires_grad_(flag)
+    return NIL
+
+
+@api("detach", "detach t", "detach(t;inplace)", "detach(vector[;i])", "detach(dict[;key])")
+def detach(x: Value) -> Value:
+    """A tensor on the same storage, outside the graph of gradients; with 1b, or for a vector or dictionary, in place.
+
+    q)x:tensor(1 2e;`grad)
+    q)gradflag detach x
+    0b
+    """
+    h, rest = _head(x, "detach")
+    if h.__class__ is TensorHandle:
+        if rest and flag_of(rest[0]) is None:
+            raise QError(f"detach: expected boolean scalar, given {kname(rest[0])}")
+        t = as_tensor(h)
+        if not rest or not rest[0]:
+            return tensor_handle(t.detach())
+        h.obj = _detached(t)
+        return NIL
+    found = tensors_in(h, rest[0] if rest else None, "detach")
+    if found is None:
+        raise QError(f"detach: not implemented for {h.plural}")
+    for place, t in found:
+        put_in(h, place, _detached(t))
+    return NIL
+
+
+def _detached(t: Any) -> Any:
+    return t.detach() if t._is_view() else t.detach_()
+
+
+# ------------------------------------------------------------------ backward
+
+# the modes of backward: (retain the graph, make a graph of the gradients)
+_MODES = {"free": (False, False), "retain": (True, False), "create": (True, True), "createfree": (False, True)}
+
+
+@api("backward", "backward t", "backward(t;mode)", "backward(t;gradient)", "backward(t;gradient;mode)",
+     "backward model", "backward(model;x;y)", held=True)
+def backward(x: Value) -> Value:
+    """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it.
+
+    Modes: free, retain (keep the graph), create (a graph of the gradients too), createfree.
+    Of a model: forward, loss and backward on the given or its own data; the loss is the result.
+
+    q)x:tensor(1 2 3e;`grad)
+    q)backward mean x
+    q)grad x
+    0.3333333 0.3333333 0.3333333e
+    """
+    h, rest = _head(x, "backward")
+    if h.__class__ is not TensorHandle:
+        return ask("backward", h, *rest)
+    t = as_tensor(h)
+    rest = list(rest)
+    retain, create = _MODES["free"]
+    if rest and name_of(rest[-1]) is not None:
+        mode = name_of(rest.pop())
+        if mode not in _MODES:
+            raise QError(f"unrecognized mode for backward: `{mode}, expecting one of "
+                         + "".join("`" + m for m in _MODES))
+        retain, create = _MODES[mode]
+    if len(rest) > 1 or (rest and not isinstance(rest[0], TensorHandle) and not is_array(rest[0])):
+        raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
+    outer = None
+    if rest:
+        outer = as_tensor(rest[0], like=t).to(t.dtype)
+        outer = outer.expand_as(t) if outer.dim() == 0 else outer
+    t.backward(outer, retain_graph=retain, create_graph=create)
+    return NIL
+
+
+# ------------------------------------------------------------------ clearing gradients
+
+
+@api("zerograd", "zerograd ptr", held=True)
+def zerograd(x: Value) -> Value:
+    """Set the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.
+
+    q)x:tensor(1 2e;`grad)
+    q)backward Sum x
+    q)zerograd x
+    q)grad x
+    0 0e
+    """
+    ask("zerograd", need_handle(x, "zerograd"))
+    return NIL
+
+
+@api("nograd", "nograd ptr", held=True)
+def nograd(x: Value) -> Value:
+    """Drop the gradients of a tensor, vector, dictionary, module, optimizer or model.
+
+    q)x:tensor(1 2e;`grad)
+    q)backward Sum x
+    q)nograd x
+    q)(::)~grad x
+    1b
+    """
+    ask("nograd", need_handle(x, "nograd"))
+    return NIL
+
+
+def zero_gradient(t: Any) -> None:
+    """Zero a tensor's gradient, if it has one, and take it out of any graph."""
+    g = None if t is None or not t.is_leaf else t.grad
+    if g is not None:
+        if g.grad_fn is not None:
+            g.detach_()
+        else:
+            g.requires_grad_(False)
+        g.zero_()
+
+
+def drop_gradient(t: Any) -> None:
+    """Take a tensor's gradient away."""
+    if t is not None and t.is_leaf:
+        t.grad = None
+
+
+@behaviour("zerograd", TensorHandle, VectorHandle, DictHandle)
+def _zero(h: KHandle) -> None:
+    for t in tensors_of(h):
+        zero_gradient(t)
+
+
+@behaviour("nograd", TensorHandle, VectorHandle, DictHandle)
+def _drop(h: KHandle) -> None:
+    for t in tensors_of(h):
+        drop_gradient(t)
+
+

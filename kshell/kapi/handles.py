@@ -1,0 +1,286 @@
+"""Handles: the q values that own torch objects; the session's table of them; behaviours registered by class.
+
+A handle keeps its torch object alive by Python's reference count, so an object goes when no q value refers to it.
+`free` ends it earlier: the handle then answers 'stale pointer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from kshell.errors import QError
+from kshell.values.context import running
+from kshell.values.core import Value
+from kshell.values.functions import Handle
+
+F = TypeVar("F", bound=Callable[..., Any])
+H = TypeVar("H", bound="KHandle")
+
+
+class _Gone:
+    """What a freed handle holds."""
+
+    def __repr__(self) -> str:
+        return "<freed>"
+
+
+GONE = _Gone()
+STALE = "stale pointer"
+
+# one sequence for the process, as addresses are; 16 apart and eight digits, so that they look like addresses
+_NUMBERS = itertools.count(50_000_016, 16)
+
+
+class KHandle(Handle):
+    """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q."""
+
+    __slots__ = ("obj",)
+    kind = ""
+    plural = ""  # in messages
+    obj: Any
+
+    def __init__(self, obj: Any) -> None:
+        self.obj = obj
+        self.number = next(_NUMBERS)
+        table().add(self)
+
+    @property
+    def freed(self) -> bool:
+        return self.obj is GONE
+
+    def get(self) -> Any:
+        """The torch object; 'stale pointer if it was freed."""
+        obj = self.obj
+        if obj is GONE:
+            raise QError(STALE)
+        return obj
+
+    def free(self) -> None:
+        """Give the object up; further use is 'stale pointer."""
+        self.obj = GONE
+        table().live.pop(self.number, None)
+
+    def take(self) -> Any:
+        """The object, and the handle freed: ownership goes to the caller (a vector, a dictionary, a model)."""
+        obj = self.get()
+        self.free()
+        return obj
+
+    def monad(self, name: str) -> Value:
+        if name == "first":
+            return self.number
+        return ask("monad", self, name)
+
+    def dyad(self, name: str, x: Value, y: Value) -> Value:
+        return ask("dyad", self, name, x, y)
+
+    def index(self, args: Sequence[Value]) -> Value:
+        return ask("at", self, args)
+
+    def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
+        return ask("amend", self, args, f, y)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}#{self.number}"
+
+
+class TensorHandle(KHandle):
+    """A tensor; obj is a torch.Tensor, or None for the undefined tensor."""
+
+    __slots__ = ()
+    kind, plural = "tensor", "tensors"
+
+
+class VectorHandle(KHandle):
+    """A vector of tensors; obj is a Python list of tensors."""
+
+    __slots__ = ()
+    kind, plural = "vector", "vectors"
+
+
+class DictHandle(KHandle):
+    """A dictionary of tensors; obj is a Python dict of names and tensors."""
+
+    __slots__ = ()
+    kind, plural = "dictionary", "dictionaries"
+
+
+class ModuleHandle(KHandle):
+    """A module; obj is a torch.nn.Module."""
+
+    __slots__ = ()
+    kind, plural = "module", "modules"
+
+
+class LossHandle(KHandle):
+    """A loss; obj is the loss module."""
+
+    __slots__ = ()
+    kind, plural = "loss", "losses"
+
+
+class OptimizerHandle(KHandle):
+    """An optimizer; obj is what kapi/optim.py makes of it."""
+
+    __slots__ = ()
+    kind, plural = "optimizer", "optimizers"
+
+
+class ModelHandle(KHandle):
+    """A model: module, loss and optimizer together; obj is what kapi/models.py makes of it."""
+
+    __slots__ = ()
+    kind, plural = "model", "models"
+
+
+# ------------------------------------------------------------------ the session's table
+
+
+class HandleTable:
+    """The live handles of one session, by number; it refers to them weakly. Also what the k-api keeps per session."""
+
+    def __init__(self) -> None:
+        self.live: dict[int, weakref.ref[KHandle]] = {}
+        self._sweep_at = 256
+        self.state: dict[str, Any] = {}  # default dtype, settings, ... of the session, by the file that owns the key
+
+    def add(self, h: KHandle) -> None:
+        live = self.live
+        live[h.number] = weakref.ref(h)
+        if len(live) > self._sweep_at:
+            self.live = {n: r for n, r in live.items() if r() is not None}
+            self._sweep_at = 2 * len(self.live) + 256
+
+    def __iter__(self) -> Iterator[KHandle]:
+        """The live handles, in the order in which they were made."""
+        for ref in list(self.live.values()):
+            h = ref()
+            if h is not None and h.obj is not GONE:
+                yield h
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def free_all(self) -> None:
+        """Free every live handle."""
+        for h in self:
+            h.obj = GONE
+        self.live.clear()
+
+
+_ALONE = HandleTable()  # for handles made by Python code while no session runs
+
+
+def table() -> HandleTable:
+    """The handle table of the running session."""
+    try:
+        return running().handles  # type: ignore[no-any-return]
+    except LookupError:
+        return _ALONE
+
+
+# ------------------------------------------------------------------ making handles
+
+
+def tensor_handle(t: Any) -> TensorHandle:
+    """A new handle of a tensor (None: the undefined tensor)."""
+    return TensorHandle(t)
+
+
+def vector_handle(tensors: Iterable[Any]) -> VectorHandle:
+    """A new handle of a list of tensors."""
+    return VectorHandle(list(tensors))
+
+
+def dict_handle(tensors: dict[str, Any]) -> DictHandle:
+    """A new handle of a dictionary of tensors by name."""
+    return DictHandle(dict(tensors))
+
+
+def module_handle(m: Any) -> ModuleHandle:
+    """A new handle of a module."""
+    return ModuleHandle(m)
+
+
+def loss_handle(m: Any) -> LossHandle:
+    """A new handle of a loss."""
+    return LossHandle(m)
+
+
+def optimizer_handle(o: Any) -> OptimizerHandle:
+    """A new handle of an optimizer."""
+    return OptimizerHandle(o)
+
+
+def model_handle(m: Any) -> ModelHandle:
+    """A new handle of a model."""
+    return ModelHandle(m)
+
+
+# ------------------------------------------------------------------ asking
+
+
+def handle(x: Value) -> KHandle | None:
+    """x if it is a live handle, None if it is no handle; 'stale pointer if it is a freed one."""
+    if isinstance(x, KHandle):
+        if x.obj is GONE:
+            raise QError(STALE)
+        return x
+    return None
+
+
+def tensor_of(x: Value) -> Any:
+    """The tensor behind a tensor handle, None for anything else (and for the undefined tensor)."""
+    if x.__class__ is TensorHandle:
+        if x.obj is GONE:
+            raise QError(STALE)
+        return x.obj
+    return None
+
+
+def kind_of(x: Value, cls: type[H]) -> H | None:
+    """x as a live handle of the class, else None; 'stale pointer if x is any freed handle."""
+    h = handle(x)
+    return h if isinstance(h, cls) else None
+
+
+_BEHAVIOURS: dict[str, dict[type, Callable[..., Any]]] = {}
+
+
+def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
+    """Register how handles of these classes do `name`: fn(handle, ...). The file that owns a class fills its rows.
+
+    Rows in use: monad dyad at amend (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
+    holds(h) -> objects it refers to; size elements bytes tensorcount objtype device dtype (an attribute as a q value);
+    zerograd nograd backward to sync gradflag str info detail options.
+    """
+
+    def register(fn: F) -> F:
+        rows = _BEHAVIOURS.setdefault(name, {})
+        for cls in classes:
+            if cls in rows:
+                raise ValueError(f"{name} of {cls.__name__} is registered twice")
+            rows[cls] = fn
+        return fn
+
+    return register
+
+
+def behaves(name: str, h: KHandle) -> Callable[..., Any] | None:
+    """The function that does `name` for this handle's class, or None."""
+    return _BEHAVIOURS.get(name, {}).get(h.__class__)
+
+
+def ask(name: str, h: KHandle, *args: Any) -> Any:
+    """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
+    if h.obj is GONE:
+        raise QError(STALE)
+    fn = _BEHAVIOURS.get(name, {}).get(h.__class__)
+    if fn is None:
+        if name in ("monad", "dyad", "at", "amend"):
+            raise QError("type")
+        raise QError(f"{name}: not implemented for {h.plural}")
+    return fn(h, *args)

@@ -1,0 +1,223 @@
+"""`help`: tables of modules, losses and optimizers, the symbols that calls take, and the text of any function.
+
+Everything is read from the registry, so what is registered has help.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi import tensorinfo
+from kshell.kapi.args import is_empty
+from kshell.kapi.call import api
+from kshell.kapi.convert import DTYPE_NAMES, KTORCH_DTYPES, dtype_name, dtype_named, dtype_of_q, kname, ktype_of
+from kshell.kapi.device import device_names, seeds
+from kshell.kapi.handles import (
+    DictHandle,
+    KHandle,
+    LossHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
+from kshell.kapi.losses import type_of as loss_type
+from kshell.kapi.moduleargs import options_dict as module_options
+from kshell.kapi.moduledef import options_of, pytorch_name, type_of
+from kshell.kapi.optstate import options_dict as optimizer_options
+from kshell.kapi.optstate import options_table
+from kshell.registry import Entry
+from kshell.values import types as T
+from kshell.values.build import bools, longs, string, sym_vec, symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, text_of
+from kshell.values.functions import Prim
+
+# ------------------------------------------------------------------ entries with options
+
+
+def is_forward(entry: Entry) -> bool:
+    """Has the module or loss a forward calculation?"""
+    return bool(entry.extra.get("result", "tensor"))
+
+
+def described(entry: Entry, options: Value = None) -> Dict:
+    """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
+    least, most = entry.extra.get("n", (1, 1)) if is_forward(entry) else (0, 0)
+    return symdict(
+        ["module", "pytorch", "forward", "result", "n", "args", "options"],
+        [sym(entry.name), string(pytorch_name(entry)), is_forward(entry), sym(entry.extra.get("result", "tensor")),
+         least, sym_vec(["tensor"] * max(least, min(most, 9))), module_options(entry) if options is None else options])
+
+
+def _many(kind: str) -> Table:
+    """The table of all modules or losses, by name."""
+    rows = [described(e).v.items for e in sorted(registry.entries(kind), key=lambda e: e.name)]
+    name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
+    return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
+                 [_syms(name), List(torch_name), bools(forward), _syms(result), longs(n), List(args), List(options)])
+
+
+def _syms(found: Iterable[Sym]) -> Vec:
+    return sym_vec([s.s for s in found])
+
+
+def _optimizers() -> Table:
+    found = sorted(registry.entries("optimizer"), key=lambda e: e.name)
+    return Table(["optimizer", "pytorch", "options"],
+                 [sym_vec([e.name for e in found]), List([string(pytorch(e)) for e in found]),
+                  List([optimizer_options(e) for e in found])])
+
+
+def pytorch(entry: Entry) -> str:
+    """The torch class of an optimizer as the help table names it; empty if torch has none."""
+    return str(entry.extra.get("pytorch", entry.target))
+
+
+# ------------------------------------------------------------------ topics
+
+
+def _backward() -> Table:
+    rows = [("free", False, False, "free the graph, no derivatives of higher order"),
+            ("retain", True, False, "keep the graph, no derivatives of higher order"),
+            ("create", True, True, "keep the graph, make one for derivatives of higher order"),
+            ("createfree", False, True, "free the graph, make one for derivatives of higher order")]
+    mode, retain, create, text = zip(*rows, strict=True)
+    return Table(["mode", "retain", "create", "description"],
+                 [sym_vec(mode), bools(retain), bools(create), List([string(s) for s in text])])
+
+
+def _dtype() -> Dict:
+    return Dict(sym_vec(KTORCH_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in KTORCH_DTYPES]))
+
+
+def _ktype() -> Dict:
+    types = [t for t in (T.E, T.F, T.J, T.I, T.H, T.B, T.X, T.C) if dtype_of_q(t) is not None]
+    return Dict(sym_vec([T.TYPE[t].char for t in types]), sym_vec([dtype_name(dtype_of_q(t)) for t in types]))
+
+
+def _tensor() -> Dict:
+    """The symbols that options of a tensor take."""
+    rows = {"device": device_names(), "dtype": DTYPE_NAMES, "layout": ("strided", "sparse"),
+            "gradient": ("grad", "nograd"), "pin": ("pinned", "unpinned"),
+            "memory": ("contiguous", "preserve", "channel2d", "channel3d")}
+    return Dict(sym_vec(rows), List([sym_vec(v) for v in rows.values()]))
+
+
+# topic: (what help() says of it, what help`topic gives); the last two are known, but not listed
+TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
+    "backward": ("modes of the backward calculation", _backward),
+    "device": ("available devices and the seeds of their random generators", seeds),
+    "dtype": ("data types of tensors and the q types that show them", _dtype),
+    "ktype": ("q types and the data types of the tensors made from them", _ktype),
+    "loss": ("losses, what they take and their options", lambda: _many("loss")),
+    "module": ("module types, what they take and their options", lambda: _many("module")),
+    "optimizer": ("optimizers and their options", _optimizers),
+    "tensor": ("options of a tensor and the symbols that set them", _tensor),
+    "vector": ("", _tensor),
+    "dictionary": ("", _tensor),
+}
+
+
+@api("help", "help()", "help`topic", "help`name", "help\"name\"", "help ptr")
+def help_(x: Value) -> Value:
+    """Help on a topic, on a type of module, loss or optimizer, on an object, or on any function by its name.
+
+    With no argument, the topics. Topics and types give tables and dictionaries; the help of a function is printed.
+
+    q)help`adamw
+    lr     | 0.001
+    beta1  | 0.9
+    beta2  | 0.999
+    eps    | 1e-08
+    decay  | 0.01
+    amsgrad| 0b
+
+    q)key help()
+    `backward`device`dtype`ktype`loss`module`optimizer`tensor
+    """
+    if is_empty(x):
+        listed = {k: text for k, (text, _) in TOPICS.items() if text}
+        return Dict(sym_vec(listed), List([string(t) for t in listed.values()]))
+    h = handle(x)
+    if h is not None:
+        return of_object(h)
+    if isinstance(x, Prim) and isinstance(x.entry, Entry):
+        return show_entry(x.entry)
+    if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
+        return of_name(text_of(x))
+    raise QError(f"help: expecting a name, function or torch object, given {kname(x)}")
+
+
+def of_name(name: str) -> Value:
+    """The help on a topic, a type, or a function of this name."""
+    if name in TOPICS:
+        return TOPICS[name][1]()
+    for kind in ("module", "loss"):
+        entry = registry.find(kind, name)
+        if entry is not None:
+            return described(entry)
+    entry = registry.find("optimizer", name)
+    if entry is not None:
+        return optimizer_options(entry)
+    for kind in ("api", "verb", "name", "command", "setting", "topic"):
+        entry = registry.find(kind, name)
+        if entry is not None:
+            return show_entry(entry)
+    raise QError(f"help: unrecognized help topic, `{name}")
+
+
+def of_object(h: KHandle) -> Value:
+    """The help on a torch object: its options, or what its type is."""
+    if isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        return tensorinfo.options(h)
+    if isinstance(h, OptimizerHandle):
+        return options_table(h.obj)
+    entry = type_of(h.obj) if isinstance(h, ModuleHandle) else \
+        loss_type(h.obj) if isinstance(h, LossHandle) else None
+    if entry is None:
+        raise QError(f"help: not implemented for {h.plural}")
+    return described(entry, options_of(h.obj, True, False) if isinstance(h, ModuleHandle) else None)
+
+
+def show_entry(entry: Entry) -> Value:
+    """Print what is known of a function: its forms, its text, its options; the result is ::."""
+    running().write(entry_text(entry))
+    return NIL
+
+
+def entry_text(entry: Entry) -> str:
+    """The help text of an entry: how it is called, then its doc."""
+    forms = entry.forms or tuple(_form(entry, n) for n in sorted(entry.fns))
+    lines = [*forms, ""] if forms else []
+    lines += inspect.cleandoc(entry.doc).split("\n")
+    lines += [f"{o.name:12} {o.doc}" for o in entry.options if o.doc]
+    return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
+
+
+def _form(entry: Entry, n: int) -> str:
+    """How a verb is applied to n arguments."""
+    if n < 0:
+        return f"{entry.name}[x;..]"
+    if n == 1 and entry.name[:1].isalpha():
+        return f"{entry.name} x"
+    if n == 2 and entry.infix:
+        return f"x {entry.name} y" if entry.name[:1].isalpha() else f"x{entry.name}y"
+    names = "xyz" if n <= 3 else "abcdefgh"
+    return f"{entry.name}[{';'.join(names[:n])}]"
+
+
+def _named_options(name: str) -> Value | None:
+    for kind in ("module", "loss"):
+        entry = registry.find(kind, name)
+        if entry is not None:
+            return module_options(entry)
+    return None
+
+
+tensorinfo.NAMED_OPTIONS.append(_named_options)
+

@@ -1,0 +1,256 @@
+"""Models: a module, a loss and an optimizer together, and what their handles answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi import losses
+from kshell.kapi.args import flag_of, items
+from kshell.kapi.call import api
+from kshell.kapi.convert import kname, to_q
+from kshell.kapi.device import TensorOptions
+from kshell.kapi.forward import calculate, flat, inputs_of
+from kshell.kapi.gradients import drop_gradient, zero_gradient
+from kshell.kapi.handles import (
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    behaves,
+    behaviour,
+    handle,
+    model_handle,
+)
+from kshell.kapi.moduleapi import device_of_module, every_option, tensors_of_module
+from kshell.kapi.moduledef import definition
+from kshell.kapi.pointers import bytes_of, elements_of
+from kshell.values.build import sym_vec, symdict
+from kshell.values.core import NIL, Dict, List, Value, sym
+
+# options of the training and testing of a model, in the order in which they are shown
+TRAIN: dict[str, Value] = {
+    "batchsize": 32, "task": 0, "tasks": 1, "droplast": False, "hidden": False, "shuffle": False, "shufflecuda": False,
+    "shuffleseed": 0, "sync": False, "clipgroup": False, "clipnorm": NIL, "clipvalue": NIL, "tensor": False,
+    "dictionary": False, "metrics": sym_vec(["loss"])}
+TEST: dict[str, Value] = {
+    "batchsize": 100, "task": 0, "tasks": 1, "droplast": False, "hidden": False, "tensor": False, "dictionary": False,
+    "metrics": sym_vec(["loss"])}
+
+
+class Model:
+    """What a model handle owns: module, loss, optimizer, and the options and data of training and testing."""
+
+    __slots__ = ("__weakref__", "data", "loss", "module", "optimizer", "test", "testdata", "train")
+
+    def __init__(self, module: Any, loss: Any, optimizer: Any) -> None:
+        self.module, self.loss, self.optimizer = module, loss, optimizer
+        self.train, self.test = dict(TRAIN), dict(TEST)
+        self.data: Any = None  # (inputs, targets), lists of tensors
+        self.testdata: Any = None
+
+    def inputs(self, test: bool = False) -> list[Any]:
+        """The stored input tensors of training, or of testing."""
+        data = self.testdata if test else self.data
+        if not data or not data[0]:
+            raise QError(f"model: no {'test' if test else 'training'} inputs defined")
+        return list(data[0])
+
+    def targets(self, test: bool = False) -> list[Any]:
+        """The stored target tensors of training, or of testing."""
+        data = self.testdata if test else self.data
+        if not data or not data[1]:
+            raise QError(f"model: no {'test' if test else 'training'} targets defined")
+        return list(data[1])
+
+    def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
+        """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
+        out = flat(calculate(self.module, inputs))
+        return losses.calculate(self.loss, [out[0], *targets])
+
+
+_PARTS = ((ModuleHandle, "module"), (LossHandle, "loss"), (OptimizerHandle, "optimizer"))
+
+
+def _part(h: Value) -> str | None:
+    return next((name for cls, name in _PARTS if isinstance(h, cls)), None)
+
+
+@api("model", "model(module;loss;optimizer)", "model m", "model(m;flag)", "model(m;part;..)", held=True)
+def model(x: Value) -> Value:
+    """Make a model of a module, a loss and an optimizer, in any order; get its definition; replace parts of it.
+
+    The parts' own handles are given up to the model; `addref` keeps one.
+
+    q)q:module enlist(`linear;2;1)
+    q)m:model(q;loss`mse;opt(`sgd;q))
+    q)key model m
+    `module`loss`optimizer`train`test
+    q)mapped q
+    0b
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if isinstance(h, ModelHandle):
+        flag = flag_of(given[1]) if len(given) == 2 else None
+        if len(given) == 1 or flag is not None:
+            return describe(h.obj, every_option() if flag is None else flag, False)
+        for name, part in _parts(given[1:], 1).items():
+            setattr(h.obj, name, part)
+        _give_up(given[1:])
+        return NIL
+    parts = _parts(given, 0)
+    for _, name in _PARTS:
+        if name not in parts:
+            raise QError(f"model: {name} not specified")
+    made = model_handle(Model(parts["module"], parts["loss"], parts["optimizer"]))
+    _give_up(given)
+    return made
+
+
+def _parts(given: list[Value], start: int) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for k, h in enumerate(given):
+        handle(h)
+        name = _part(h)
+        if name is None:
+            raise QError(f"model arg[{k + start}] unrecognized: {kname(h)}")
+        out[name] = h.obj
+    return out
+
+
+def _give_up(given: list[Value]) -> None:
+    for h in given:
+        h.free()
+
+
+def describe(m: Model, every: bool, state: bool) -> Dict:
+    """The definition or, with `state`, the state of a model: that of each part, and its options."""
+    names = ["module", "loss", "optimizer", "train", "test"]
+    return Dict(sym_vec(names), List([definition(m.module, every, state), losses.definition(m.loss, every),
+                                      _optimizer(m.optimizer, every, state), _options(m.train, TRAIN, every),
+                                      _options(m.test, TEST, every)]))
+
+
+def _optimizer(o: Any, every: bool, state: bool) -> Value:
+    """The definition of an optimizer, as its own file gives it."""
+    fn = behaves_of("state" if state else "definition")
+    return fn(_view(OptimizerHandle, o), every)
+
+
+def behaves_of(name: str) -> Any:
+    """How optimizer handles do `name`; an error if nothing is registered."""
+    fn = behaves(name, _view(OptimizerHandle, None))
+    if fn is None:
+        raise QError(f"{name}: not implemented for optimizers")
+    return fn
+
+
+def _view(cls: type[KHandle], obj: Any) -> Any:
+    """A handle of an object for the length of one call, known to no table."""
+    h = cls.__new__(cls)
+    h.obj, h.number = obj, 0
+    return h
+
+
+def _options(values: dict[str, Value], defaults: dict[str, Value], every: bool) -> Dict:
+    shown = [k for k, v in values.items() if every or (v is not defaults[k] and v != defaults[k])]
+    return symdict(shown, [values[k] for k in shown])
+
+
+# ------------------------------------------------------------------ what model handles answer
+
+
+@behaviour("objtype", ModelHandle)
+def _objtype(h: ModelHandle) -> Value:
+    raise QError("objtype: not implemented for models")
+
+
+@behaviour("state", ModelHandle)
+def _state(h: ModelHandle, every: bool) -> Value:
+    return describe(h.obj, every, True)
+
+
+@behaviour("holds", ModelHandle)
+def _holds(h: ModelHandle) -> list[Any]:
+    m = h.obj
+    return [m, m.loss, m.optimizer, *m.module.modules(), *m.module.parameters(), *m.module.buffers()]
+
+
+@behaviour("tensors", ModelHandle)
+def _tensors(h: ModelHandle) -> Any:
+    return tensors_of_module(h.obj.module)
+
+
+@behaviour("parameters", ModelHandle)
+def _parameters(h: ModelHandle) -> list[tuple[str, Any]]:
+    return list(h.obj.module.named_parameters())
+
+
+@behaviour("size", ModelHandle)
+def _size(h: ModelHandle) -> Value:
+    return sum(1 for _ in tensors_of_module(h.obj.module))
+
+
+@behaviour("tensorcount", ModelHandle)
+def _tensorcount(h: ModelHandle) -> Value:
+    return sum(1 for _ in tensors_of_module(h.obj.module))
+
+
+@behaviour("elements", ModelHandle)
+def _elements(h: ModelHandle) -> Value:
+    return sum(elements_of(t) for t in tensors_of_module(h.obj.module))
+
+
+@behaviour("bytes", ModelHandle)
+def _bytes(h: ModelHandle) -> Value:
+    return sum(bytes_of(t) for t in tensors_of_module(h.obj.module))
+
+
+@behaviour("device", ModelHandle)
+def _device(h: ModelHandle) -> Value:
+    return sym(str(device_of_module(h.obj.module)))
+
+
+@behaviour("to", ModelHandle)
+def _to(h: ModelHandle, options: TensorOptions, wait: bool) -> Value:
+    """Move a model's module and loss."""
+    for cls, part in ((ModuleHandle, h.obj.module), (LossHandle, h.obj.loss)):
+        view = _view(cls, part)
+        fn = behaves("to", view)
+        if fn is not None:
+            fn(view, options, wait)
+    return NIL
+
+
+def managed(m: Model) -> list[Any]:
+    """The parameters that a model's optimizer manages."""
+    return m.optimizer.parameters()  # type: ignore[no-any-return]
+
+
+@behaviour("zerograd", ModelHandle)
+def _zerograd(h: ModelHandle) -> Value:
+    for p in managed(h.obj):
+        zero_gradient(p)
+    return NIL
+
+
+@behaviour("nograd", ModelHandle)
+def _nograd(h: ModelHandle) -> Value:
+    for p in managed(h.obj):
+        drop_gradient(p)
+    return NIL
+
+
+@behaviour("backward", ModelHandle)
+def _backward(h: ModelHandle, *rest: Value) -> Value:
+    """Forward, loss and backward for given or stored inputs and targets; gradients add up. The loss is the result."""
+    m: Model = h.obj
+    if len(rest) > 2:
+        raise QError(f"backward: up to 3 args expected, (model;inputs;targets) but {len(rest) + 1} given")
+    inputs = inputs_of(rest[0], m.module, "backward") if rest else m.inputs()
+    targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()
+    found = m.loss_of(inputs, targets)
+    found.backward()
+    return to_q(found)

@@ -1,0 +1,110 @@
+"""What a live module is: its type, name and options, read from the torch object; definitions and states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell import registry
+from kshell.kapi.convert import dict_q
+from kshell.kapi.moduleargs import as_dict, class_of, live_values
+from kshell.registry import Entry
+from kshell.values.build import collapse, longs, sym_vec, symdict, table
+from kshell.values.core import Dict, Value, sym
+
+# ------------------------------------------------------------------ names and types of live modules
+
+_NAME = "kshell_name"
+_CLASSES: list[tuple[int, dict[type, Entry]]] = []
+
+
+def name_of_module(m: Any) -> str:
+    """The name a module was given, or the empty string."""
+    return str(m.__dict__.get(_NAME, ""))
+
+
+def set_name(m: Any, name: str) -> None:
+    if name:
+        m.__dict__[_NAME] = name
+
+
+def _classes() -> dict[type, Entry]:
+    if not _CLASSES or _CLASSES[0][0] != registry.version():
+        _CLASSES[:] = [(registry.version(), {class_of(e): e for e in registry.entries("module")})]
+    return _CLASSES[0][1]
+
+
+def type_of(m: Any) -> Entry | None:
+    """The module type of a live module: that of its class or of the nearest base class that has one."""
+    classes = _classes()
+    for cls in type(m).__mro__:
+        found = classes.get(cls)
+        if found is not None:
+            return found
+    return None
+
+
+def type_name(m: Any) -> str:
+    """The symbol of a live module's type; of a class that has none, the class's name."""
+    entry = type_of(m)
+    return entry.name if entry is not None else type(m).__name__
+
+
+def label(m: Any) -> str:
+    """A module's class in the words of messages: `Linear`, `knn::SeqNest`."""
+    entry = type_of(m)
+    if entry is None:
+        return type(m).__name__
+    head, _, last = entry.target.rpartition(".")
+    return last if head == "torch.nn" else f"knn::{last}" if head.startswith("kshell") else type(m).__name__
+
+
+def pytorch_name(entry: Entry) -> str:
+    """The class or function behind an entry, as the help tables name it."""
+    return str(entry.extra.get("pytorch") or entry.target)
+
+
+def is_container(m: Any) -> bool:
+    """Is the module one that is given its children?"""
+    entry = type_of(m)
+    return entry is not None and "container" in entry.extra
+
+
+# ------------------------------------------------------------------ definitions and states
+
+
+def options_of(m: Any, every: bool, state: bool) -> Dict:
+    """A live module's options as a q dictionary."""
+    entry = type_of(m)
+    if entry is None:
+        return symdict([], [])
+    live = entry.extra.get("live")
+    if live is not None:
+        return live(m, state)  # type: ignore[no-any-return]
+    return as_dict(entry, live_values(entry, m), every)
+
+
+def definition(m: Any, every: bool = True, state: bool = False) -> Value:
+    """Depth, type, name and options of a module, with `state` its parameters and buffers too: a dictionary for a
+    single module, a table with a row a module for a container."""
+    names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
+    if not is_container(m) and next(m.children(), None) is None:
+        return symdict(names, _row(m, 0, name_of_module(m), every, state))
+    rows: list[list[Value]] = []
+    _walk(m, 0, name_of_module(m), every, state, rows)
+    cols = list(zip(*rows, strict=True))
+    return table(names, [longs(cols[0]), sym_vec([s.s for s in cols[1]]), sym_vec([s.s for s in cols[2]]),
+                         *(collapse(list(c)) for c in cols[3:])])
+
+
+def _row(m: Any, depth: int, name: str, every: bool, state: bool) -> list[Value]:
+    out = [depth, sym(type_name(m)), sym(name), options_of(m, every, state)]
+    if state:
+        buffers = {k: t for k, t in m._buffers.items() if t is not None}
+        out += [dict_q(dict(m.named_parameters(recurse=False))), dict_q(buffers)]
+    return out
+
+
+def _walk(m: Any, depth: int, name: str, every: bool, state: bool, rows: list[list[Value]]) -> None:
+    rows.append(_row(m, depth, name, every, state))
+    for key, child in m.named_children():
+        _walk(child, depth + 1, key, every, state, rows)

@@ -1,0 +1,272 @@
+"""Builders and readers of the module types that are more than a class with its arguments.
+
+A builder takes the entry and the options given, {name: Python value}, and gives the torch module; a reader takes the
+live module and gives the value of one option.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.args import is_empty, split
+from kshell.kapi.call import torch
+from kshell.kapi.convert import dict_q, kname, to_tensor
+from kshell.kapi.handles import DictHandle, ModuleHandle
+from kshell.kapi.moduleargs import Pairs, check, class_of, live_values, nothing, parse, torch_args
+from kshell.registry import Entry
+from kshell.values.build import symdict
+from kshell.values.core import Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
+
+Given = dict[str, Any]
+
+
+def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
+    """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
+    custom = entry.extra.get("parse")
+    if custom is not None:
+        given = custom(entry, args)
+    else:
+        positional, named = split_args(entry, args)
+        given = parse(entry, positional, named, before)
+        check(entry, given)
+    return entry.extra.get("make", _plain)(entry, given)
+
+
+def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]:
+    """Positional arguments and pairs. A last argument that is a nested spec for an option of type any is positional."""
+    if args and entry.options and args[-1].__class__ is not Dict:
+        at = len(args) - 1
+        if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(args[-1]):
+            return list(args), []
+        if args[-1].__class__ is List and not args[-1].items:  # `()`: an option left out, not an empty list of pairs
+            return list(args), []
+    if len(args) > 1 and all(a.__class__ is Sym for a in args) and len(args) % 2 == 0 and not (
+            entry.options and entry.options[0].type == "symbol"):
+        return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
+    return split(args)
+
+
+def _plain(entry: Entry, given: Given) -> Any:
+    return class_of(entry)(**torch_args(entry, given))
+
+
+def entry_of(name: str) -> Entry:
+    """The module type of a name; `unrecognized module type: `name` if there is none."""
+    found = registry.find("module", name)
+    if found is None:
+        raise QError(f"unrecognized module type: `{name}")
+    return found
+
+
+# ------------------------------------------------------------------ parameter dictionaries
+
+
+def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
+    """`(`parmdict;d)`: d a q dictionary of arrays or a dictionary of tensors."""
+    if not args or nothing(args[0]):
+        return {}
+    x = args[0]
+    if x.__class__ is DictHandle:
+        return dict(x.get())
+    if x.__class__ is not Dict:
+        raise QError("module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
+                     f"given {kname(x)}")
+    return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+
+
+def parmdict(entry: Entry, given: Given) -> Any:
+    """A ParameterDict; parameters of types without gradients are held without."""
+    nn = torch.nn
+    return nn.ParameterDict({k: t if isinstance(t, nn.Parameter) else
+                             nn.Parameter(t, requires_grad=t.is_floating_point()) for k, t in given.items()})
+
+
+def parmdict_live(m: Any, state: bool) -> Dict:
+    """Its options are its parameters, unless they are shown as its state."""
+    return symdict([], []) if state else dict_q(dict(m.named_parameters(recurse=False)))
+
+
+# ------------------------------------------------------------------ embedding
+
+
+def _is_weight(positional: Sequence[Value]) -> bool:
+    return bool(positional) and not is_atom(positional[0])
+
+
+def embed_place(positional: Sequence[Value]) -> list[str]:
+    """Either rows and columns, or weights and a flag to freeze them, then the others."""
+    head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
+    return [*head, "padindex", "maxnorm", "p", "scale", "sparse"]
+
+
+def embedbag_place(positional: Sequence[Value]) -> list[str]:
+    """As embed's; a symbol in the last place is the mode, however early it comes."""
+    head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
+    order = [*head, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
+    n = len(positional)
+    if 1 < n < 6 and positional[-1].__class__ is Sym:
+        return [*order[:n - 1], "mode"]
+    return order
+
+
+def embed(entry: Entry, given: Given) -> Any:
+    """An embedding from rows and columns, or from given weights."""
+    kw = torch_args(entry, {k: v for k, v in given.items() if k not in ("rows", "cols", "weight", "freeze")})
+    weight = given.get("weight")
+    if weight is None:
+        for key, word in (("rows", "rows"), ("cols", "columns")):
+            if given.get(key) is None or given[key] <= 0:
+                raise QError(f"{entry.name}: positive number of {word} required")
+        m = class_of(entry)(given["rows"], given["cols"], **kw)
+    else:
+        if weight.ndim != 2:
+            raise QError(f"{entry.name}: weight matrix expected, given {weight.ndim} dimension(s)")
+        m = class_of(entry)(*weight.shape, _weight=weight.detach(), **kw)
+    if given.get("freeze"):
+        m.weight.requires_grad_(False)
+    return m
+
+
+def embed_hide(values: Given) -> Given:
+    """The options that are shown: the weights are state."""
+    return {k: v for k, v in values.items() if k not in ("weight", "freeze")}
+
+
+EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze": lambda m: False}
+
+
+# ------------------------------------------------------------------ pools and resizing
+
+
+def fractional(entry: Entry, given: Given) -> Any:
+    """Fractional pooling: exactly one of output size and ratio."""
+    if given.get("outsize") is None and given.get("ratio") is None:
+        raise QError(f"{entry.name}: no output size or ratio given")
+    if given.get("outsize") is not None and given.get("ratio") is not None:
+        raise QError(f"{entry.name}: cannot specify both output size & output ratio")
+    if given.get("ratio") is not None:
+        ratio, dims = given["ratio"], entry.extra["dims"]
+        given = {**given, "ratio": ratio * dims if len(ratio) == 1 else ratio}
+    return _plain(entry, given)
+
+
+def upsample(entry: Entry, given: Given) -> Any:
+    """Resizing: to a size or by a scale."""
+    if given.get("size") is None and given.get("scale") is None:
+        raise QError(f"{entry.name}: no output size or scale given")
+    if given.get("size") is not None and given.get("scale") is not None:
+        raise QError(f"{entry.name}: cannot specify both output size & scale")
+    one = {k: v[0] if isinstance(v, tuple) and len(v) == 1 else v for k, v in given.items()}
+    if one.get("mode") == "nearestexact":
+        one["mode"] = "nearest-exact"
+    return _plain(entry, one)
+
+
+def upsample_mode(m: Any) -> str:
+    return str(m.mode).replace("-", "")
+
+
+# ------------------------------------------------------------------ attention and transformers
+
+ATTENTION_READ: dict[str, Callable[[Any], Any]] = {
+    "bias": lambda m: m.in_proj_bias is not None, "addbias": lambda m: m.bias_k is not None}
+
+
+def _activation(m: Any) -> str:
+    fn = m.activation
+    return str(getattr(fn, "__name__", type(fn).__name__)).lower()
+
+
+LAYER_READ: dict[str, Callable[[Any], Any]] = {
+    "in": lambda m: m.self_attn.embed_dim, "heads": lambda m: m.self_attn.num_heads,
+    "dim": lambda m: m.linear1.out_features, "dropout": lambda m: m.dropout.p, "fn": _activation}
+
+EXAMPLE_LAYER = symdict(["in", "heads", "dim", "dropout", "fn"], [512, 8, 2048, .1, sym("relu")])
+
+
+def _options(kind: str, m: Any) -> Dict:
+    from kshell.kapi.moduleargs import as_dict
+
+    entry = entry_of(kind)
+    return as_dict(entry, live_values(entry, m))
+
+
+def _norm(m: Any) -> Dict:
+    return symdict([], []) if m.norm is None else _options("layernorm", m.norm)
+
+
+CODER_READ: dict[str, dict[str, Callable[[Any], Any]]] = {
+    kind: {f"{kind}layer": lambda m, kind=kind: _options(f"{kind}layer", m.layers[0]),  # type: ignore[misc]
+           "layers": lambda m: m.num_layers, "layernorm": _norm}
+    for kind in ("encoder", "decoder")}
+
+
+def _part(kind: str, x: Value) -> Any:
+    """A module of one kind from what an option of another module gives: a handle, a type with arguments, arguments, or
+    a dictionary of options."""
+    entry = entry_of(kind)
+    if isinstance(x, ModuleHandle):
+        return x.take()
+    if x.__class__ is Dict:
+        return build(entry, [x], 0)
+    args = [x] if is_atom(x) else list(seq_items(x))
+    if args and args[0].__class__ is Sym:
+        if args[0].s != kind:
+            raise QError(f"unexpected layer '{args[0].s}', expecting {kind}")
+        args = args[2:] if len(args) > 1 and args[1].__class__ is Sym else args[1:]
+    return build(entry, args)
+
+
+def coder(entry: Entry, given: Given) -> Any:
+    """A stack of encoder or decoder layers, with a layer normalization at the end if asked for."""
+    layer = _part(f"{entry.name}layer", given[f"{entry.name}layer"])
+    norm = given.get("layernorm")
+    end = None
+    if norm is not None and not nothing(norm) and not (norm.__class__ is Dict and not len(norm)):
+        bare = norm.__class__ is Sym or (norm.__class__ is Vec and not len(norm))
+        end = torch.nn.LayerNorm(layer.self_attn.embed_dim) if bare else _part("layernorm", norm)
+    kw = {"enable_nested_tensor": False} if entry.name == "encoder" else {}
+    return class_of(entry)(layer, given["layers"], norm=end, **kw)
+
+
+def _coder_options(m: Any) -> Dict:
+    """The custom encoder or decoder of a transformer, if it has one."""
+    if m.__class__ in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder):
+        return symdict([], [])
+    from kshell.kapi.moduledef import options_of, type_name
+
+    return symdict(["module", "options"], [sym(type_name(m)), options_of(m, True, False)])
+
+
+TRANSFORMER_READ: dict[str, Callable[[Any], Any]] = {
+    "in": lambda m: m.d_model, "heads": lambda m: m.nhead,
+    "elayers": lambda m: getattr(m.encoder, "num_layers", 6), "dlayers": lambda m: getattr(m.decoder, "num_layers", 6),
+    "dim": lambda m: m.encoder.layers[0].linear1.out_features, "dropout": lambda m: m.encoder.layers[0].dropout.p,
+    "fn": lambda m: _activation(m.encoder.layers[0]), "encoder": lambda m: _coder_options(m.encoder),
+    "decoder": lambda m: _coder_options(m.decoder)}
+
+
+def transformer(entry: Entry, given: Given) -> Any:
+    """A transformer, of torch's own encoder and decoder or given ones."""
+    custom = {}
+    for key in ("encoder", "decoder"):
+        x = given.get(key)
+        if x is not None and not nothing(x) and not (x.__class__ is Dict and not len(x)):
+            custom[f"custom_{key}"] = _custom(x)
+    if given.get("heads", 1) <= 0:
+        raise QError(f"{entry.name}: positive number of heads required")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's remarks on nested tensors
+        return class_of(entry)(**torch_args(entry, given), **custom)
+
+
+def _custom(x: Value) -> Any:
+    if isinstance(x, ModuleHandle):
+        return x.take()
+    from kshell.kapi.moduletree import create
+
+    return create(x)

@@ -1,0 +1,266 @@
+"""The parts of modules: names, child modules, parameters and buffers; freezing parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import items, name_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import as_tensor, kname, to_tensor
+from kshell.kapi.handles import (
+    DictHandle,
+    TensorHandle,
+    dict_handle,
+    handle,
+    module_handle,
+    tensor_handle,
+)
+from kshell.kapi.moduleapi import device_of_module, module_behind
+from kshell.kapi.moduledef import type_name
+from kshell.values.build import collapse, sym_vec, symdict
+from kshell.values.core import NIL, Dict, Special, Sym, Value, sym
+
+
+def child_of(m: Any, x: Value, call: str) -> Any:
+    """A submodule by dotted name, or by index among all submodules, depth first."""
+    if x.__class__ is Sym:
+        found = dict(m.named_modules(remove_duplicate=False)).get(x.s)
+        if found is None:
+            raise QError(f"{call}: no child module named `{x.s}")
+        return found
+    n = x if x.__class__ is int else x.v
+    every = list(m.modules())[1:]
+    if not 0 <= n < len(every):
+        raise QError(f"{call}: invalid index[{n}] for {len(every)} child module{'s' * (len(every) != 1)}")
+    return every[n]
+
+
+def _module_and_child(x: Value, call: str) -> Any:
+    """The module of `m` or `(m;child)`."""
+    given = items(x)
+    if len(given) != 1 and len(given) != 2:
+        raise QError(f"{call}: expecting up to two args, (object; index/name), given {len(given)} args")
+    m = module_behind(given[0], call)
+    if len(given) == 1:
+        return m
+    if given[1].__class__ not in (int, Special, Sym):
+        raise QError(f"{call}: expecting integer or symbol for 2nd arg, given {kname(given[1])}")
+    return child_of(m, given[1], call)
+
+
+def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
+    if x.__class__ is DictHandle:
+        return sym_vec(x.get())
+    return sym_vec([n for n, _ in find(_module_and_child(x, call)) if n])
+
+
+@api("names", "names m", "names(m;name)", "names(m;index)", "names dict")
+def names(x: Value) -> Value:
+    """The names of all modules inside a module, or inside one of its children; the keys of a tensor dictionary.
+
+    q)names module seq(`sequential;(`linear;`fc;2;1);`relu)
+    `fc`1
+    """
+    return _names_of(x, "names", lambda m: m.named_modules())
+
+
+@api("childnames", "childnames m", "childnames(m;name)", "childnames(m;index)")
+def childnames(x: Value) -> Value:
+    """The names of the immediate children of a module, or of one of its children.
+
+    q)childnames module seq(`sequential;(`linear;`fc;2;1);`relu)
+    `fc`1
+    """
+    return _names_of(x, "children", lambda m: m.named_children())
+
+
+@api("parmnames", "parmnames m", "parmnames(m;name)", "parmnames(m;index)")
+def parmnames(x: Value) -> Value:
+    """The names of the parameters of a module, or of one of its children.
+
+    q)parmnames module enlist(`linear;2;1)
+    `weight`bias
+    """
+    return _names_of(x, "parmnames", lambda m: m.named_parameters())
+
+
+@api("buffernames", "buffernames m", "buffernames(m;name)", "buffernames(m;index)")
+def buffernames(x: Value) -> Value:
+    """The names of the buffers of a module, or of one of its children.
+
+    q)buffernames module enlist(`batchnorm2d;8)
+    `running_mean`running_var`num_batches_tracked
+    """
+    return _names_of(x, "buffernames", lambda m: m.named_buffers())
+
+
+def _handles(found: Any) -> Value:
+    named = dict(found)
+    return Dict(sym_vec(named), collapse([module_handle(m) for m in named.values()]))
+
+
+@api("modules", "modules m", "modules(m;name)", "modules(m;index)")
+def modules(x: Value) -> Value:
+    """A dictionary of all modules inside a module, or inside one of its children, by dotted name.
+
+    q)objtype each modules module seq(`sequential;(`linear;`fc;2;1);`relu)
+    fc| linear
+    1 | relu
+    """
+    return _handles((n, m) for n, m in _module_and_child(x, "modules").named_modules() if n)
+
+
+@api("children", "children m", "children(m;name)", "children(m;index)")
+def children(x: Value) -> Value:
+    """A dictionary of the immediate children of a module, or of one of its children.
+
+    q)objtype each children module seq(`sequential;(`linear;`fc;2;1);`relu)
+    fc| linear
+    1 | relu
+    """
+    return _handles(_module_and_child(x, "children").named_children())
+
+
+@api("child", "child(m;name)", "child(m;index)")
+def child(x: Value) -> Value:
+    """One child module, by dotted name or by index.
+
+    q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
+    `linear
+    """
+    given = items(x)
+    if len(given) != 2:
+        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
+    if given[1].__class__ not in (int, Special, Sym):
+        raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
+    return module_handle(child_of(module_behind(given[0], "child"), given[1], "child"))
+
+
+@api("parms", "parms m", "parms(m;name)", "parms(m;index)")
+def parms(x: Value) -> Value:
+    """A dictionary of the parameters of a module, or of one of its children: the module's own tensors.
+
+    q)size parms module enlist(`linear;2;1)
+    weight| 1 2
+    bias  | ,1
+    """
+    return dict_handle(dict(_module_and_child(x, "parms").named_parameters()))
+
+
+@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)")
+def buffers(x: Value) -> Value:
+    """A dictionary of the buffers of a module, or of one of its children: the module's own tensors.
+
+    q)dict buffers module enlist(`batchnorm1d;2)
+    running_mean       | 0 0e
+    running_var        | 1 1e
+    num_batches_tracked| 0
+    """
+    return dict_handle(dict(_module_and_child(x, "buffers").named_buffers()))
+
+
+@api("parmtypes", "parmtypes m")
+def parmtypes(x: Value) -> Value:
+    """Parameter names and the types of the modules they belong to.
+
+    q)parmtypes module seq(`sequential;(`linear;`a;2;1;0b);(`batchnorm1d;`b;1))
+    a.weight| linear
+    b.weight| batchnorm1d
+    b.bias  | batchnorm1d
+    """
+    if handle(x) is None:
+        raise QError(f"parmtypes: expecting model, module or optimizer, given {kname(x)}")
+    found = {}
+    for path, m in module_behind(x, "parmtypes").named_modules():
+        for key in dict(m.named_parameters(recurse=False)):
+            found[f"{path}.{key}" if path else key] = sym(type_name(m))
+    return symdict(list(found), list(found.values()))
+
+
+@api("inputmodule", "inputmodule m")
+def inputmodule(x: Value) -> Value:
+    """The type of the module that takes the input of a network.
+
+    q)inputmodule module seq(`sequential;(`linear;2;1);`relu)
+    `linear
+    """
+    return sym(type_name(end_of(module_behind(x, "inputmodule"), 0)))
+
+
+@api("outputmodule", "outputmodule m")
+def outputmodule(x: Value) -> Value:
+    """The type of the module that gives the output of a network.
+
+    q)outputmodule module seq(`sequential;(`linear;2;1);`relu)
+    `relu
+    """
+    return sym(type_name(end_of(module_behind(x, "outputmodule"), -1)))
+
+
+def end_of(m: Any, at: int) -> Any:
+    """The first (0) or last (-1) module of a network, down through its containers."""
+    found = list(m.children())
+    return end_of(found[at], at) if found else m
+
+
+# ------------------------------------------------------------------ single parameters and buffers
+
+
+def _tensor(x: Value, kind: str, call: str) -> Value:
+    """Get, set or register one parameter or buffer."""
+    given = items(x)
+    if not given or handle(given[0]) is None:
+        raise QError(f"{call}: first arg must be a module, model, loss or optimizer")
+    m = module_behind(given[0], call)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
+                     f"but given {len(given)} args")
+    name = name_of(given[1])
+    if name is None:
+        raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(given[1])}")
+    found = dict(m.named_parameters() if kind == "parameter" else m.named_buffers()).get(name)
+    if len(given) == 2:
+        if found is None:
+            raise QError(f"{call}: {kind} `{name} not found")
+        return tensor_handle(found)
+    if found is not None:
+        with torch.no_grad():
+            found.copy_(as_tensor(given[2]))
+        return NIL
+    _register(m, name, kind, given[2])
+    return NIL
+
+
+def _register(m: Any, name: str, kind: str, x: Value) -> None:
+    path, _, last = name.rpartition(".")
+    owner = m.get_submodule(path) if path else m
+    t = as_tensor(x) if x.__class__ is TensorHandle else to_tensor(x).to(device_of_module(m))
+    if kind == "parameter":
+        owner.register_parameter(last, t if isinstance(t, torch.nn.Parameter) else
+                                 torch.nn.Parameter(t, requires_grad=t.is_floating_point()))
+    else:
+        owner.register_buffer(last, t)
+
+
+@api("parm", "parm(m;name)", "parm(m;name;value)", held=True)
+def parm(x: Value) -> Value:
+    """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new).
+
+    q)m:module enlist(`linear;2;1)
+    q)parm(m;`bias;.5)
+    q)tensor parm(m;`bias)
+    ,0.5e
+    """
+    return _tensor(x, "parameter", "parm")
+
+
+@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True)
+def buffer(x: Value) -> Value:
+    """One buffer of a module as a tensor; with a value, the buffer set to it (registered if it is new).
+
+    q)tensor buffer(module enlist(`batchnorm1d;2);`running_var)
+    1 1e
+    """
+    return _tensor(x, "buffer", "buffer")

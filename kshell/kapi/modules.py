@@ -1,0 +1,318 @@
+"""The module types: one row each, from which creation, options, state, help, completion and the docs come.
+
+A row is name, torch class, summary, options in positional order. To add a type, add a row; a class that torch lacks
+is a file in kshell/nn and a row whose target names it, or a class in any file under `@module(name)`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kshell import registry
+from kshell.kapi import modulemake as make
+from kshell.kapi.moduleargs import signature_options
+from kshell.registry import REQUIRED, Entry, Option
+
+_HERE = sys.modules[__name__].__file__ or ""
+
+
+def _option(kind: str) -> Callable[..., Option]:
+    def build(name: str, torch: str = "", default: Any = REQUIRED, low: float | None = None,
+              choices: tuple[str, ...] = ()) -> Option:
+        return Option(name, kind, default, torch, low=low, choices=choices)
+
+    return build
+
+
+L, D, B, S = _option("long"), _option("double"), _option("boolean"), _option("symbol")
+Z, LS, DS, T, P, X = (_option(k) for k in ("size", "longs", "doubles", "tensor", "pad", "any"))
+
+_NAMES: dict[type, Callable[[Any], str]] = {
+    str: "`{}".format, bool: lambda v: "01"[v] + "b", int: str, float: lambda v: f"{v:g}" + "f" * (v == int(v))}
+
+
+def q_text(v: Any) -> str:
+    """q source of an example's value."""
+    if isinstance(v, tuple):
+        return " ".join(map(str, v)) + "f" * (isinstance(v[-1], float) and v[-1] == int(v[-1]))
+    return _NAMES[type(v)](v)
+
+
+def _doc(name: str, summary: str, options: tuple[Option, ...], example: dict[str, Any], args: str) -> str:
+    """The help text: summary, options, and an example that makes one."""
+    if not args:
+        needed = [q_text(example[o.name]) for o in options if o.default is REQUIRED]
+        args = f"module enlist(`{name};{';'.join(needed)})" if needed else f"module`{name}"
+    return f"{summary}\n\nq)objtype {args}\n`{name}\n"
+
+
+def row(name: str, target: str, summary: str, *options: Option, kind: str = "module", eg: Iterable[Any] = (),
+        args: str = "", **extra: Any) -> Entry:
+    """Register a module type. `eg` are example values for the required options, in order; further fields:
+
+    dims (of sizes), need ({option: message if it is missing}), like ({option: option whose value is its default}),
+    read ({option: function of the live module}), own (fixed torch arguments), make (builder instead of the class),
+    container, n (least and most inputs of forward), result (`tensor` or `vector`), shortflag, pytorch (name in help).
+    """
+    example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
+    example |= extra.pop("also", {})
+    lines = sys._getframe(1)
+    return registry.add(Entry(
+        name, kind, doc=_doc(name, summary, options, example, args), options=options, topic=kind + "s",
+        target=target if "." in target else f"torch.nn.{target}", since="ktorch", file=_HERE, line=lines.f_lineno,
+        extra={"example": example, **extra}))
+
+
+def module(name: str, *options: Option, **fields: Any) -> Callable[[type], type]:
+    """Register a torch module class as a module type, as its decorator; its docstring is the help text.
+
+    Options that are not given are read from the signature. Each is an argument of the class and an attribute of it.
+    """
+
+    def register(cls: type) -> type:
+        code = getattr(vars(cls).get("__init__"), "__code__", None)
+        registry.add(Entry(
+            name, fields.pop("kind", "module"), doc=inspect.getdoc(cls) or name, topic="modules",
+            options=options or signature_options(cls), target=f"{cls.__module__}.{cls.__qualname__}",
+            since=fields.pop("since", "kshell"), file=code.co_filename if code else "",
+            line=code.co_firstlineno if code else 0, extra={"class": cls, **fields}))
+        return cls
+
+    return register
+
+
+# ------------------------------------------------------------------ containers
+
+row("sequential", "Sequential", "Container: each child's output is the input of the next.", container=True)
+row("seqnest", "kshell.nn.seq.SeqNest", "Sequential that may be a child of another container.", container=True,
+    pytorch="knn.SeqNest", n=(1, 3))
+row("moduledict", "ModuleDict", "Container of named modules, without a forward calculation.", container=True,
+    result="", children="any")
+row("modulelist", "ModuleList", "Container of modules in order, without a forward calculation.", container=True,
+    result="", children="any")
+row("parmdict", "ParameterDict", "Container of named parameters.",
+    container=True, result="", parse=make.parmdict_parse, make=make.parmdict, live=make.parmdict_live,
+    args="module enlist(`parmdict;`a`b!(1 2e;3e))")
+
+# ------------------------------------------------------------------ linear, convolution
+
+_IN = "positive input size required"
+row("linear", "Linear", "Affine map of the last dimension: x times weight transposed, plus bias.",
+    L("in", "in_features", low=1), L("out", "out_features", low=1), B("bias", "", True), eg=(784, 10),
+    need={"in": _IN, "out": "positive output size required"})
+row("bilinear", "Bilinear", "Bilinear map of two inputs.",
+    L("in1", "in1_features", low=1), L("in2", "in2_features", low=1), L("out", "out_features", low=1),
+    B("bias", "", True), eg=(20, 30, 40), n=(2, 2),
+    need={"in1": "positive input sizes required", "in2": "positive input sizes required",
+          "out": "positive output size required"})
+
+_CONV_NEED = {"in": "number of input channels not defined", "out": "number of output channels not defined",
+              "size": "no kernel size(s) given"}
+_PADMODE = S("padmode", "padding_mode", "zeros", choices=("zeros", "reflect", "replicate", "circular"))
+for _d in (1, 2, 3):
+    row(f"conv{_d}d", f"Conv{_d}d", f"Convolution over {_d} dimension{'s' * (_d > 1)}.",
+        L("in", "in_channels"), L("out", "out_channels"), Z("size", "kernel_size"), Z("stride", "", 1),
+        P("pad", "padding", 0), Z("dilate", "dilation", 1), L("groups", "", 1), B("bias", "", True), _PADMODE,
+        dims=_d, eg=(16, 32, (3, 5, 2)[:_d] if _d > 1 else 3), need=_CONV_NEED)
+for _d in (1, 2, 3):
+    row(f"convtranspose{_d}d", f"ConvTranspose{_d}d", f"Transposed convolution over {_d} dimension{'s' * (_d > 1)}.",
+        L("in", "in_channels"), L("out", "out_channels"), Z("size", "kernel_size"), Z("stride", "", 1),
+        Z("pad", "padding", 0), Z("outpad", "output_padding", 0), L("groups", "", 1), B("bias", "", True),
+        Z("dilate", "dilation", 1), _PADMODE, dims=_d, n=(1, 2),
+        eg=(128, 64, 5 if _d == 1 else (3, 5, 2)[:_d]), need=_CONV_NEED)
+
+# ------------------------------------------------------------------ normalization
+
+_FEATURES = {"in": "number of input features not defined"}
+for _d in (1, 2, 3):
+    row(f"batchnorm{_d}d", f"BatchNorm{_d}d", f"Batch normalization, {_d}-d.",
+        L("in", "num_features"), D("eps", "", 1e-5), D("momentum", "", .1, choices=("null",)),
+        B("affine", "", True), B("track", "track_running_stats", True), eg=(32,), need=_FEATURES)
+for _d in (1, 2, 3):
+    row(f"instancenorm{_d}d", f"InstanceNorm{_d}d", f"Instance normalization, {_d}-d.",
+        L("in", "num_features"), D("eps", "", 1e-5), D("momentum", "", .1), B("affine", "", False),
+        B("track", "track_running_stats", False), eg=(100,), need=_FEATURES)
+row("groupnorm", "GroupNorm", "Group normalization: channels in groups.",
+    L("groups", "num_groups"), L("channels", "num_channels"), D("eps", "", 1e-5), B("affine", "", True), eg=(3, 6),
+    need={"groups": "specify no. of groups to separate the channels into",
+          "channels": "specify no. of channels expected in input"})
+row("layernorm", "LayerNorm", "Layer normalization over the last dimensions.",
+    LS("shape", "normalized_shape"), D("eps", "", 1e-5), B("affine", "elementwise_affine", True), eg=((32, 10),),
+    need={"shape": "no normalized shape given"})
+_NEIGHBOURS = {"size": "specify no. of neighboring channels to use for normalization"}
+row("localnorm", "LocalResponseNorm", "Local response normalization over neighbouring channels.",
+    L("size"), D("alpha", "", 1e-4), D("beta", "", .75), D("k", "", 1.0), eg=(2,), need=_NEIGHBOURS)
+row("crossmap2d", "CrossMapLRN2d", "Local response normalization across maps.",
+    L("size"), D("alpha", "", 1e-4), D("beta", "", .75), L("k", "", 1), eg=(2,), need=_NEIGHBOURS)
+
+# ------------------------------------------------------------------ embedding
+
+_EMBED = (L("rows", "num_embeddings", None), L("cols", "embedding_dim", None), T("weight", "-", None),
+          B("freeze", "-", False))
+row("embed", "Embedding", "Look-up table of vectors by index.",
+    *_EMBED, L("padindex", "padding_idx", None), D("maxnorm", "max_norm", None), D("p", "norm_type", 2.0),
+    B("scale", "scale_grad_by_freq", False), B("sparse", "", False),
+    make=make.embed, place=make.embed_place, read=make.EMBED_READ, hide=make.embed_hide,
+    also={"rows": 1000, "cols": 64}, args="module enlist(`embed;1000;64)")
+row("embedbag", "EmbeddingBag", "Sums or means of bags of embeddings.",
+    *_EMBED, D("maxnorm", "max_norm", None), D("p", "norm_type", 2.0), B("scale", "scale_grad_by_freq", False),
+    S("mode", "", "mean", choices=("sum", "mean", "max")), B("sparse", "", False),
+    B("lastoffset", "include_last_offset", False), L("padindex", "padding_idx", None),
+    make=make.embed, place=make.embedbag_place, read=make.EMBED_READ, hide=make.embed_hide, n=(1, 3),
+    also={"rows": 1000, "cols": 64}, args="module enlist(`embedbag;1000;64)")
+
+# ------------------------------------------------------------------ dropout
+
+for _n, _c, _s in (("drop", "Dropout", "Dropout: zeroes elements at random in training."),
+                   ("drop2d", "Dropout2d", "Dropout of whole 2-d channels."),
+                   ("drop3d", "Dropout3d", "Dropout of whole 3-d channels."),
+                   ("adrop", "AlphaDropout", "Dropout that keeps mean and variance."),
+                   ("fadrop", "FeatureAlphaDropout", "Alpha dropout of whole channels.")):
+    row(_n, _c, _s, D("p", "", .5), B("inplace", "", False), shortflag=True)
+
+# ------------------------------------------------------------------ pooling
+
+_KERNEL = {"size": "no kernel size given"}
+for _d in (1, 2, 3):
+    row(f"maxpool{_d}d", f"MaxPool{_d}d", f"Max pooling, {_d}-d.",
+        Z("size", "kernel_size"), Z("stride", "", None), Z("pad", "padding", 0), Z("dilate", "dilation", 1),
+        B("ceiling", "ceil_mode", False), dims=_d, eg=(3 if _d == 1 else (3, 2, 2)[:_d],), need=_KERNEL,
+        like={"stride": "size"})
+for _d in (1, 2, 3):
+    row(f"avgpool{_d}d", f"AvgPool{_d}d", f"Average pooling, {_d}-d.",
+        Z("size", "kernel_size"), Z("stride", "", None), Z("pad", "padding", 0), B("ceiling", "ceil_mode", False),
+        B("countpad", "count_include_pad", True), *([L("divisor", "divisor_override", None)] if _d > 1 else []),
+        dims=_d, eg=(3 if _d == 1 else (3, 2, 2)[:_d],), need=_KERNEL, like={"stride": "size"})
+for _k, _w in (("avg", "average"), ("max", "max")):
+    for _d in (1, 2, 3):
+        row(f"adapt{_k}{_d}d", f"Adaptive{_k.title()}Pool{_d}d", f"Adaptive {_w} pooling to a given size, {_d}-d.",
+            Z("size", "output_size"), dims=_d, eg=(3 if _d == 1 else (3, 2, 4)[:_d],),
+            need={"size": "no output size given"})
+for _d in (2, 3):
+    row(f"fmaxpool{_d}d", f"FractionalMaxPool{_d}d", f"Fractional max pooling, {_d}-d.",
+        Z("size", "kernel_size"), Z("outsize", "output_size", None), DS("ratio", "output_ratio", None), dims=_d,
+        eg=((2, 4, 3)[:_d],), also={"outsize": (16, 32, 24)[:_d]}, need=_KERNEL, make=make.fractional,
+        args=f"module enlist(`fmaxpool{_d}d;2;16)")
+for _d in (1, 2):
+    row(f"lppool{_d}d", f"LPPool{_d}d", f"Power-average pooling, {_d}-d.",
+        D("p", "norm_type"), Z("size", "kernel_size"), Z("stride", "", None), B("ceiling", "ceil_mode", False),
+        dims=_d, eg=(2.0, 3 if _d == 1 else (2, 3)), need={"p": "no power given", **_KERNEL}, like={"stride": "size"})
+
+# ------------------------------------------------------------------ padding, folding, resizing
+
+_PADS = {"pad": "no padding sizes given"}
+row("pad", "kshell.nn.shape.Pad", "Padding by sizes from the last dimension on.",
+    LS("pad"), S("mode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
+    D("value", "", 0.0), eg=((1, 2, 2, 1, 1, 2),), need=_PADS, pytorch="torch.nn.functional.pad")
+for _d in (1, 2, 3):
+    row(f"pad{_d}d", f"ConstantPad{_d}d", f"Padding with a constant, {_d}-d.",
+        Z("pad", "padding"), D("value", "", 0.0), widths={"pad": 2 * _d}, own={"value": 0.0},
+        eg=((1, 2, 2, 1, 1, 2)[:2 * _d],), need=_PADS)
+for _n, _c, _last in (("reflect", "Reflection", 2), ("replicate", "Replication", 3)):
+    for _d in range(1, _last + 1):
+        row(f"{_n}{_d}d", f"{_c}Pad{_d}d", f"Padding by {_c.lower()} of the edge, {_d}-d.",
+            Z("pad", "padding"), widths={"pad": 2 * _d}, eg=((1, 1, 2, 0, 1, 1)[:2 * _d] if _d > 1 else (1, 2),),
+            need=_PADS)
+row("zeropad2d", "ZeroPad2d", "Padding with zeros, 2-d.",
+    Z("pad", "padding"), widths={"pad": 4}, eg=((1, 1, 2, 0),), need=_PADS)
+row("fold", "Fold", "Combines sliding blocks into images.",
+    Z("out", "output_size"), Z("size", "kernel_size"), Z("dilate", "dilation", 1), Z("pad", "padding", 0),
+    Z("stride", "", 1), dims=2, eg=((4, 6), (2, 3)), need={"out": "no output size given", **_KERNEL})
+row("unfold", "Unfold", "Sliding blocks of images as columns.",
+    Z("size", "kernel_size"), Z("dilate", "dilation", 1), Z("pad", "padding", 0), Z("stride", "", 1), dims=2,
+    eg=((2, 3),), need=_KERNEL)
+row("upsample", "Upsample", "Resizes to a size or by a scale.",
+    LS("size", "", None), DS("scale", "scale_factor", None),
+    S("mode", "", "nearest", choices=("nearest", "linear", "bilinear", "bicubic", "trilinear", "nearestexact")),
+    B("align", "align_corners", None), make=make.upsample, read={"mode": make.upsample_mode},
+    args="module enlist(`upsample;`scale;2.0)")
+
+# ------------------------------------------------------------------ recurrent, attention
+
+_RECUR = (L("in", "input_size", low=1), L("hidden", "hidden_size", low=1), L("layers", "num_layers", 1))
+_RTAIL = (B("bias", "", True), B("batchfirst", "batch_first", False), D("dropout", "", 0.0),
+          B("bi", "bidirectional", False))
+row("rnn", "RNN", "Elman recurrent layers.",
+    *_RECUR, S("fn", "nonlinearity", "tanh", choices=("tanh", "relu")), *_RTAIL, eg=(10, 20), n=(1, 2),
+    result="vector")
+row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="vector")
+row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="vector",
+    nested=True)
+row("attention", "MultiheadAttention", "Multi-head attention.",
+    L("dim", "embed_dim", low=1), L("heads", "num_heads", low=1), D("dropout", "", 0.0), B("bias", "", True),
+    B("addbias", "add_bias_kv", False), B("addzero", "add_zero_attn", False), L("kdim", "", None), L("vdim", "", None),
+    eg=(2048, 8), n=(3, 6), result="vector", like={"kdim": "dim", "vdim": "dim"}, read=make.ATTENTION_READ)
+_LAYER = (L("in", "d_model", low=1), L("heads", "nhead", low=1), L("dim", "dim_feedforward", 2048),
+          D("dropout", "", .1), S("fn", "activation", "relu", choices=("relu", "gelu")))
+row("encoderlayer", "TransformerEncoderLayer", "One transformer encoder layer.", *_LAYER, eg=(512, 8), n=(1, 3),
+    read=make.LAYER_READ)
+row("decoderlayer", "TransformerDecoderLayer", "One transformer decoder layer.", *_LAYER, eg=(512, 8), n=(2, 6),
+    read=make.LAYER_READ)
+for _n, _w in (("encoder", "Encoder"), ("decoder", "Decoder")):
+    row(_n, f"Transformer{_w}", f"A stack of transformer {_n} layers.",
+        X(f"{_n}layer", "-"), L("layers", "-", low=1), X("layernorm", "-", None), make=make.coder,
+        read=make.CODER_READ[_n], n=(1, 3) if _n == "encoder" else (2, 6),
+        args=f"module enlist(`{_n};(`{_n}layer;16;2;32);2)",
+        eg=(make.EXAMPLE_LAYER, 6))
+row("transformer", "Transformer", "Encoder and decoder stacks.",
+    L("in", "d_model", 512, 1), L("heads", "nhead", 8, 1), L("elayers", "num_encoder_layers", 6),
+    L("dlayers", "num_decoder_layers", 6), L("dim", "dim_feedforward", 2048), D("dropout", "", .1),
+    S("fn", "activation", "relu", choices=("relu", "gelu")), X("encoder", "-", None), X("decoder", "-", None),
+    make=make.transformer, read=make.TRANSFORMER_READ, n=(2, 8),
+    args="module enlist(`transformer;16;2;1;1;32)")
+
+# ------------------------------------------------------------------ activations
+
+_INPLACE = B("inplace", "", False)
+for _n, _c, _s in (("relu", "ReLU", "Rectified linear unit."), ("relu6", "ReLU6", "Rectified linear unit up to 6."),
+                   ("selu", "SELU", "Scaled exponential linear unit.")):
+    row(_n, _c, _s, _INPLACE)
+for _n, _c, _s in (("elu", "ELU", "Exponential linear unit."), ("celu", "CELU", "Smooth exponential linear unit.")):
+    row(_n, _c, _s, D("alpha", "", 1.0), _INPLACE, shortflag=True)
+row("leakyrelu", "LeakyReLU", "Rectified linear unit with a small negative slope.",
+    D("slope", "negative_slope", .01), _INPLACE, shortflag=True)
+row("glu", "GLU", "Gated linear unit.", L("dim", "", -1))
+for _n, _c in (("hardshrink", "Hardshrink"), ("softshrink", "Softshrink")):
+    row(_n, _c, f"{_c[:4]} shrinkage.", D("lambda", "lambd", .5))
+for _n, _c, _s in (("softmax", "Softmax", "Softmax over one dimension."),
+                   ("softmin", "Softmin", "Softmin over one dimension."),
+                   ("logsoftmax", "LogSoftmax", "Logarithm of softmax.")):
+    row(_n, _c, _s, L("dim"), eg=(1,), need={"dim": "no dimension given"})
+row("softplus", "Softplus", "Smooth rectified linear unit.", D("beta", "", 1.0), D("threshold", "", 20.0))
+_LEVELS = "both threshold level & replacement value must be given"
+row("threshold", "Threshold", "Values up to a threshold become another value.",
+    D("threshold"), D("value"), _INPLACE, eg=(.1, 0.0), shortflag=True,
+    need={"threshold": _LEVELS, "value": _LEVELS})
+row("hardtanh", "Hardtanh", "Values limited to a range.",
+    D("min", "min_val", -1.0), D("max", "max_val", 1.0), _INPLACE, shortflag=True)
+row("rrelu", "RReLU", "Rectified linear unit with a random negative slope.",
+    D("lower", "", .125), D("upper", "", 1 / 3), _INPLACE, shortflag=True)
+row("prelu", "PReLU", "Rectified linear unit with a learnt negative slope.",
+    L("in", "num_parameters", 1), D("init", "", .25))
+for _n, _c, _s in (("gelu", "GELU", "Gaussian error linear unit."), ("logsigmoid", "LogSigmoid", "Log of the sigmoid."),
+                   ("identity", "Identity", "The input itself."), ("mish", "Mish", "Mish activation."),
+                   ("sigmoid", "Sigmoid", "Logistic sigmoid."), ("silu", "SiLU", "Sigmoid linear unit."),
+                   ("softsign", "Softsign", "x over 1+|x|."), ("softmax2d", "Softmax2d", "Softmax over channels."),
+                   ("tanh", "Tanh", "Hyperbolic tangent."), ("tanhshrink", "Tanhshrink", "x minus tanh x.")):
+    row(_n, _c, _s)
+
+# ------------------------------------------------------------------ shape and distance
+
+row("flatten", "Flatten", "Dimensions start to end made one.", L("start", "start_dim", 1), L("end", "end_dim", -1))
+for _n, _c, _s, _eg in (("reshape", "Reshape", "The input in another shape.", (-1, 1, 28, 28)),
+                        ("expand", "Expand", "The input broadcast to a size.", (-1, -1, 28, 28)),
+                        ("permute", "Permute", "The input with dimensions reordered.", (0, 2, 3, 1))):
+    row(_n, f"kshell.nn.shape.{_c}", _s, LS("size"), eg=(_eg,), need={"size": "no size given"},
+        pytorch=f"torch.{_n}" if _n != "expand" else "torch.Tensor.expand")
+row("squeeze", "kshell.nn.shape.Squeeze", "The input without dimensions of size 1.",
+    L("dim", "", None), _INPLACE, also={"dim": 1}, shortflag=True, pytorch="torch.squeeze")
+row("unsqueeze", "kshell.nn.shape.Unsqueeze", "The input with a new dimension of size 1.",
+    L("dim"), _INPLACE, eg=(0,), need={"dim": "no dimension given"}, pytorch="torch.unsqueeze")
+row("transpose", "kshell.nn.shape.Transpose", "The input with two dimensions swapped.",
+    L("dim0", "", -2), L("dim1", "", -1), pytorch="knn.Transpose")
+row("pairwise", "PairwiseDistance", "p-norm distance of two inputs.",
+    D("p", "", 2.0), D("eps", "", 1e-6), B("keepdim", "", False), n=(2, 2), read={"p": lambda m: float(m.norm)})
+row("similar", "CosineSimilarity", "Cosine similarity of two inputs.", L("dim", "", 1), D("eps", "", 1e-8), n=(2, 2))

@@ -1,0 +1,396 @@
+"""q's operators on tensor handles: `x*y`, `2*x`, `neg x`, `sum x`, `x$y`, `x[i]`, `x[i]:v`.
+
+They give new tensors, on the tensor's device and with gradients, and broadcast as torch does. Reductions work along
+the first dimension, as q's do. An array among the operands is read as a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import long_of, longs_of, name_of, names_of
+from kshell.kapi.call import invoke, torch
+from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, to_tensor
+from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, behaviour, tensor_handle
+from kshell.values import types as T
+from kshell.values.apply import apply
+from kshell.values.core import HOLE, NIL, Atom, Sym, Value, Vec, is_list
+from kshell.values.functions import Handle, Prim
+
+Fn = Callable[..., Any]
+
+# ------------------------------------------------------------------ one operand
+
+
+def _floating(t: Any) -> Any:
+    """A tensor to take means of: whole numbers become floating."""
+    return t if t.is_floating_point() or t.is_complex() else t.to(torch.get_default_dtype())
+
+
+def _first(name: str, **options: Any) -> Fn:
+    """A reduction along the first dimension; a scalar is its own."""
+
+    def run(t: Any) -> Any:
+        return getattr(torch, name)(t, **({"dim": 0} if t.dim() else {}), **options)
+
+    return run
+
+
+def _first_floating(name: str, **options: Any) -> Fn:
+    reduce = _first(name, **options)
+    return lambda t: reduce(_floating(t))
+
+
+def _scan(name: str) -> Fn:
+    def run(t: Any) -> Any:
+        r = getattr(torch, name)(t, 0)
+        return r if isinstance(r, torch.Tensor) else r[0]
+
+    return run
+
+
+def _deltas(t: Any) -> Any:
+    return torch.cat((t[:1], t[1:] - t[:-1]))
+
+
+def _median(t: Any) -> Any:
+    """q's median: the mean of the two middle values if there is an even number."""
+    return torch.quantile(_floating(t), 0.5, dim=0 if t.dim() else None)
+
+
+def _flip(t: Any) -> Any:
+    if t.dim() < 2:
+        raise QError("rank")
+    return t.transpose(0, 1)
+
+
+def _ends(at: int) -> Fn:
+    def run(t: Any) -> Any:
+        if not t.dim():
+            return t
+        if not len(t):
+            raise QError("index")
+        return t[at]
+
+    return run
+
+
+def _named(name: str) -> Fn:
+    return lambda t: getattr(torch, name)(t)
+
+
+MONADS: dict[str, Fn] = {
+    "neg": _named("neg"), "abs": _named("abs"), "sqrt": _named("sqrt"), "exp": _named("exp"), "log": _named("log"),
+    "sin": _named("sin"), "cos": _named("cos"), "tan": _named("tan"), "asin": _named("asin"), "acos": _named("acos"),
+    "atan": _named("atan"), "floor": _named("floor"), "ceiling": _named("ceil"), "signum": _named("sign"),
+    "reciprocal": _named("reciprocal"), "not": _named("logical_not"), "null": _named("isnan"),
+    "inv": lambda t: torch.linalg.inv(t), "flip": _flip, "last": _ends(-1), "reverse": lambda t: t.flip(0),
+    "sum": _first("sum"), "prd": _first("prod"), "max": _first("amax"), "min": _first("amin"), "all": _first("all"),
+    "any": _first("any"), "avg": _first_floating("mean"), "var": _first_floating("var", correction=0),
+    "dev": _first_floating("std", correction=0), "svar": _first_floating("var", correction=1),
+    "sdev": _first_floating("std", correction=1), "med": _median, "sums": _scan("cumsum"), "prds": _scan("cumprod"),
+    "maxs": _scan("cummax"), "mins": _scan("cummin"), "deltas": _deltas, "raze": lambda t: t.flatten(0, 1),
+    "iasc": lambda t: torch.argsort(t, dim=0, stable=True), "asc": lambda t: torch.sort(t, dim=0).values,
+    "idesc": lambda t: torch.argsort(t, dim=0, descending=True, stable=True),
+    "desc": lambda t: torch.sort(t, dim=0, descending=True).values, "distinct": lambda t: torch.unique(t, dim=0),
+    "where": lambda t: torch.nonzero(t).squeeze(-1),
+}
+
+
+@behaviour("monad", TensorHandle)
+def monad(h: TensorHandle, name: str) -> Value:
+    """The q verb `name` of a tensor: a new tensor; `item`, a scalar's truth or number, as a Python value."""
+    if name == "item":
+        return invoke(name, as_tensor(h).item)
+    fn = MONADS.get(name)
+    if fn is None:
+        raise QError("type")
+    return tensor_handle(invoke(name, fn, as_tensor(h)))
+
+
+# ------------------------------------------------------------------ two operands
+
+
+def _floor_div(a: Any, b: Any) -> Any:
+    return torch.floor_divide(a, b).to(torch.int64)
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return torch.remainder(a, b)
+
+
+def _logical(fn: str, bits: str) -> Fn:
+    """& and |: the smaller and the larger; of booleans and, or."""
+
+    def run(a: Any, b: Any) -> Any:
+        return getattr(torch, bits)(a, b) if a.dtype == b.dtype == torch.bool else getattr(torch, fn)(a, b)
+
+    return run
+
+
+def _fill(a: Any, b: Any) -> Any:
+    """x^y: y with its nulls replaced by x."""
+    return torch.where(torch.isnan(b), a.to(b.dtype), b) if b.is_floating_point() else b
+
+
+_LEAST, _MOST = _logical("minimum", "logical_and"), _logical("maximum", "logical_or")
+DYADS: dict[str, Fn] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "%": lambda a, b: a / b,
+    "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "&": _LEAST, "|": _MOST, "and": _LEAST, "or": _MOST,
+    "mmu": lambda a, b: torch.matmul(*_one_type(a, b)), "$": lambda a, b: torch.matmul(*_one_type(a, b)),
+    "div": _floor_div, "mod": _mod, "xexp": lambda a, b: torch.pow(_floating(a), b), "^": _fill,
+    "xlog": lambda a, b: torch.log(_floating(b)) / torch.log(_floating(a)),
+    "lsq": lambda a, b: torch.linalg.lstsq(b.T, a.T).solution.T,
+    "cov": lambda a, b: ((a - a.mean()) * (b - b.mean())).mean(),
+}
+
+
+def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two factors of one data type, which a product of matrices needs."""
+    if a.dtype == b.dtype:
+        return a, b
+    kind = torch.promote_types(a.dtype, b.dtype)
+    return a.to(kind), b.to(kind)
+
+
+def _cast(x: Value, t: Any) -> Any:
+    """`float$t, "e"$t: t in another data type; None if x names none."""
+    name = name_of(x)
+    if name is not None:
+        found = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
+    elif x.__class__ is Atom and x.t == T.C and chr(x.v) in "befxhijc":
+        found = dtype_of_q(T.BY_CHAR[chr(x.v)].num)
+    else:
+        return None
+    if found is None:
+        raise QError("type")
+    return t.to(found)
+
+
+def _operand(x: Value, like: Any) -> Any:
+    """An operand as torch takes it: plain numbers as they are, so that they do not change the tensor's type."""
+    c = x.__class__
+    if c is int or c is float or c is bool:
+        return x
+    return as_tensor(x, like)
+
+
+@behaviour("dyad", TensorHandle)
+def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
+    """The q operator or verb `name` of two operands, one or both tensors: a new tensor."""
+    like = as_tensor(h)
+    if name == "$" and y.__class__ is TensorHandle and x.__class__ in (Sym, Atom):
+        cast = invoke("$", _cast, x, as_tensor(y))
+        if cast is not None:
+            return tensor_handle(cast)
+    if name == "#" and x.__class__ is not TensorHandle:
+        return tensor_handle(invoke("#", _take, x, like))
+    if name == "_" and x.__class__ is not TensorHandle:
+        return tensor_handle(invoke("_", _drop, x, like))
+    fn = DYADS.get(name)
+    if fn is None:
+        raise QError("type")
+    a, b = _operand(x, like), _operand(y, like)
+    if name not in _PLAIN:
+        a, b = _tensors(a, like), _tensors(b, like)
+    return tensor_handle(invoke(name, fn, a, b))
+
+
+# the operators that torch gives for a tensor and a plain number
+_PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
+
+
+def _tensors(a: Any, like: Any) -> Any:
+    return a if isinstance(a, torch.Tensor) else torch.as_tensor(a, device=like.device,
+                                                                 dtype=_scalar_type(a, like))
+
+
+def _scalar_type(a: Any, like: Any) -> Any:
+    """The type of a plain number beside a tensor: the tensor's if it can hold it."""
+    if isinstance(a, bool) or (isinstance(a, int) and like.dtype != torch.bool):
+        return torch.bool if isinstance(a, bool) else like.dtype
+    return like.dtype if like.is_floating_point() else None
+
+
+def _take(x: Value, t: Any) -> Any:
+    """n#t: the first (last if negative) n; a list of sizes reshapes."""
+    n = long_of(x)
+    if n is None:
+        sizes = longs_of(x)
+        if not sizes:
+            raise QError("type")
+        return t.reshape([-1 if s == -(1 << 63) else s for s in sizes])
+    if abs(n) > len(t):
+        raise QError("length")
+    return t[:n] if n >= 0 else t[len(t) + n:]
+
+
+def _drop(x: Value, t: Any) -> Any:
+    n = long_of(x)
+    if n is None:
+        raise QError("type")
+    return t[min(n, len(t)):] if n >= 0 else t[:max(len(t) + n, 0)]
+
+
+# ------------------------------------------------------------------ indexing
+
+
+def _index_of(i: Value, t: Any) -> Any:
+    """One index as torch takes it: int, or a tensor of indices or flags; None for the whole dimension."""
+    if i is NIL or i is HOLE:
+        return None
+    n = long_of(i)
+    if n is not None:
+        return n
+    if i.__class__ is TensorHandle or is_list(i):
+        at = as_tensor(i, t)
+        if at.dtype not in (torch.bool, torch.uint8):
+            at = at.to(torch.int64) if at.dtype != torch.int64 and not at.is_floating_point() else at
+        if at.is_floating_point():
+            if at.numel():
+                raise QError("type")
+            at = at.to(torch.int64)
+        return at
+    raise QError("type")
+
+
+def _checked(at: Any, size: int) -> Any:
+    """The index itself; 'index if it is outside a dimension (asked before torch is, since a GPU cannot recover)."""
+    if isinstance(at, int):
+        if not -size <= at < size:
+            raise QError("index")
+    elif at is not None and at.dtype != torch.bool and at.numel():
+        low, high = torch.aminmax(at)
+        if int(low) < -size or int(high) >= size:
+            raise QError("index")
+    return at
+
+
+def _indices(args: Sequence[Value], t: Any) -> list[Any]:
+    if len(args) > t.dim():
+        raise QError("rank")
+    return [_checked(_index_of(i, t), size) for i, size in zip(args, t.shape, strict=False)]
+
+
+def _select(t: Any, at: Sequence[Any]) -> Any:
+    """t[i;j;..], each index selecting along its own dimension, as q's do. A view where that can be."""
+    for dim in range(len(at) - 1, -1, -1):
+        i = at[dim]
+        if i is None:
+            continue
+        if isinstance(i, int):
+            t = t.select(dim, i)
+        elif (i.dtype == torch.bool and i.dim() > 1) or i.dtype == torch.bool or i.dim() != 1:
+            t = t[(slice(None),) * dim + (i,)]
+        else:
+            t = t.index_select(dim, torch.where(i < 0, i + t.shape[dim], i))
+    return t
+
+
+@behaviour("at", TensorHandle)
+def index(h: TensorHandle, args: Sequence[Value]) -> Value:
+    """`t i`, `t[i;j]`: a tensor; single items are 0-dimensional tensors. Negative indices count from the end."""
+    t = as_tensor(h)
+    return tensor_handle(invoke("index", lambda: _select(t, _indices(args, t))))
+
+
+def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
+    """Indices of several dimensions as torch's advanced indexing takes them for all their combinations."""
+    lists = [i for i in at if isinstance(i, torch.Tensor)]
+    if len(lists) < 2:
+        return tuple(slice(None) if i is None else i for i in at)
+    out: list[Any] = []
+    seen = 0
+    full = [torch.arange(n, device=t.device) if i is None else i for i, n in zip(at, t.shape, strict=False)]
+    count = sum(not isinstance(i, int) for i in full)
+    for i in full:
+        if isinstance(i, int):
+            out.append(i)
+            continue
+        i = i.nonzero().squeeze(-1) if i.dtype == torch.bool else i
+        shape = [1] * count
+        shape[seen] = -1
+        out.append(i.reshape(shape))
+        seen += 1
+    return tuple(out)
+
+
+@behaviour("amend", TensorHandle)
+def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
+    """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: changes the tensor in place. + and - count an index given twice twice."""
+    t = as_tensor(h)
+
+    def run() -> None:
+        at = _places(t, _indices(args, t))
+        name = f.name if f.__class__ is Prim else ""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not (t.is_leaf and t.requires_grad)):
+            if f is None or f is NIL or name == ":":
+                t[at] = _value(y, t)
+            elif name in ("+", "-") and y is not NIL and y is not HOLE and any(isinstance(i, torch.Tensor) for i in at):
+                _add_at(t, at, _value(y, t), 1 if name == "+" else -1)
+            else:
+                part = tensor_handle(t[at].clone())
+                made = apply(f, (part,) if y is NIL or y is HOLE else (part, y))
+                t[at] = _value(made, t)
+
+    invoke("amend", run)
+    return h
+
+
+def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
+    shape = t[at].shape
+    whole = [torch.arange(n, device=t.device) if isinstance(i, slice) else i for i, n in zip(at, t.shape, strict=False)]
+    if any(isinstance(i, slice) for i in at) or len(at) < t.dim() or any(
+            isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in whole):
+        if len(at) == 1 and at[0].dtype != torch.bool and at[0].dim() == 1:
+            t.index_add_(0, at[0], v.expand(shape).to(t.dtype), alpha=sign)
+        else:
+            t[at] = t[at] + sign * v
+        return
+    index = tuple(i if isinstance(i, torch.Tensor) else torch.tensor(i, device=t.device) for i in at)
+    t.index_put_(index, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
+
+
+def _value(y: Value, t: Any) -> Any:
+    """The values to put in: a tensor of the tensor's type."""
+    v = as_tensor(y, t) if isinstance(y, Handle) else to_tensor(y, own=False)
+    if v is None:
+        raise QError("type")
+    return v.to(device=t.device, dtype=t.dtype)
+
+
+# ------------------------------------------------------------------ vectors and dictionaries
+
+
+@behaviour("at", VectorHandle)
+def vector_at(h: VectorHandle, args: Sequence[Value]) -> Value:
+    """`v i`: a handle of tensor i of a vector; further indices index the tensor."""
+    tensors = h.get()
+    n = long_of(args[0])
+    if n is None:
+        raise QError("type")
+    if not 0 <= n < len(tensors):
+        raise QError("index")
+    made = tensor_handle(tensors[n])
+    return made if len(args) == 1 else index(made, args[1:])
+
+
+@behaviour("at", DictHandle)
+def dict_at(h: DictHandle, args: Sequence[Value]) -> Value:
+    """`d`key`: a handle of a dictionary's tensor; further indices index the tensor."""
+    named = h.get()
+    names = names_of(args[0])
+    if names is None or args[0].__class__ is Vec or not names:
+        raise QError("type")
+    if names[0] not in named:
+        raise QError("index")
+    made = tensor_handle(named[names[0]])
+    return made if len(args) == 1 else index(made, args[1:])
+
+
+def operators() -> tuple[list[str], list[str]]:
+    """The q verbs of one and of two arguments that tensors know (for the reference)."""
+    return sorted(MONADS), sorted(DYADS)

@@ -1,0 +1,319 @@
+"""Optimizers as the user meets them: `opt`, `lr`, `step`, and how optimizer handles answer what every class answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import flag_of, items, split
+from kshell.kapi.call import api
+from kshell.kapi.convert import kname
+from kshell.kapi.gradients import drop_gradient, zero_gradient
+from kshell.kapi.handles import (
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    behaviour,
+    handle,
+    optimizer_handle,
+    table,
+)
+from kshell.kapi.moduleapi import every_option
+from kshell.kapi.optim import (
+    Opt,
+    Values,
+    build,
+    create,
+    edit_group,
+    entry_of,
+    group_values,
+    options_of,
+    parse,
+    set_rate,
+)
+from kshell.kapi.optparms import check_new, group_number, plan, select
+from kshell.kapi.optstate import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
+from kshell.kapi.tensorinfo import NAMED_OPTIONS
+from kshell.registry import find
+from kshell.values import types as T
+from kshell.values.build import floats
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym
+
+# ------------------------------------------------------------------ opt
+
+
+@api("opt", "opt`name", "opt(name;parms;options..)", "opt(name;0;parms;options..)", "opt o", "opt(o;flag)",
+     "opt(o;parms;options..)", "opt(o;group;parms;options..)", "opt(state;module)", "opt model", held=True)
+def opt(x: Value) -> Value:
+    """Make an optimizer, get its definition, add parameters and groups to it, change options, restore it from a state.
+
+    Parameters are a module, model, tensor, vector or dictionary of tensors, or a list of one of these and what to
+    select from it; () stands for none. Options are positional, then name-value pairs or a dictionary. A number after
+    the optimizer is that of the parameter group; the one after the last makes a new group.
+
+    q)m:module enlist(`linear;64;10)
+    q)o:opt(`sgd;m;.1;`momentum,.9)
+    q)opt(o;1;();.01)
+    q)opt[o]`options
+    lr   momentum dampening decay nesterov
+    --------------------------------------
+    0.1  0.9      0         0     0
+    0.01 0        0         0     0
+
+    q)opt(o;0;();.2)
+    q)lr o
+    0.2 0.01
+    """
+    if x.__class__ is Sym:
+        return _define([x])
+    if isinstance(x, KHandle):
+        found: Sequence[Value] = [x]
+        handle(x)
+    else:
+        found = items(x) if x.__class__ is List else []
+    first = found[0] if found else NIL
+    if first.__class__ is Sym:
+        return _define(found)
+    if isinstance(first, OptimizerHandle):
+        return _get_or_edit(first.get(), found)
+    if isinstance(first, ModelHandle) and len(found) == 1:
+        return optimizer_handle(first.obj.optimizer)
+    if first.__class__ is Dict and len(found) == 2 and isinstance(found[1], RESTORABLE):
+        return optimizer_handle(restore(first, found[1]))
+    raise QError("opt: unrecognized arg(s)")
+
+
+def _offset(found: Sequence[Value], numbered: bool) -> int:
+    """Where the options start; a group number must be followed by something."""
+    at = 2 + numbered
+    if numbered and at > len(found):
+        raise QError(f"invalid offset: {at}, for general list of length {len(found)}")
+    return at
+
+
+def _number(found: Sequence[Value]) -> int | None:
+    return group_number(found[1]) if len(found) > 1 else None
+
+
+def _define(found: Sequence[Value]) -> Value:
+    """`(name;[0];parms;options..)`: a new optimizer."""
+    n = _number(found)
+    if n:
+        raise QError(f"opt: cannot define group {n} until optimizer is created with initial parameter group")
+    entry = entry_of(found[0].s)
+    at = _offset(found, n is not None)
+    o = create(entry, parse(entry, *split(found, at), before=at))
+    if len(found) >= at:
+        _put(o, 0, {}, found[at - 1])
+    return optimizer_handle(o)
+
+
+def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
+    flag = flag_of(found[1]) if len(found) == 2 else None
+    if len(found) == 1 or flag is not None:
+        return definition(o, every_option() if flag is None else flag)
+    n = _number(found)
+    at, count = _offset(found, n is not None), len(o.groups)
+    n = n or 0
+    if n < 0:
+        raise QError(f"opt: group {n} invalid, cannot be negative")
+    if n > count:
+        raise QError(f"opt: group {n} invalid, cannot be greater than number of groups({count})")
+    given = parse(o.entry, *split(found, at), before=at)
+    if n == count:
+        if count >= o.entry.extra.get("groups", count + 1):
+            raise QError(f"opt: {o.entry.name} optimizer has a single parameter group")
+        given = group_values(o.entry, o.torch.defaults) | given
+    elif given:
+        given = group_values(o.entry, o.groups[n]) | given
+    if given:
+        build(o.entry, given)  # refuses what torch refuses when an optimizer is made
+    _put(o, n, given, found[at - 1])
+    return NIL
+
+
+def _put(o: Opt, at: int, values: Values, x: Value) -> None:
+    """Set options of a group and add the parameters of x to it: all is checked before anything changes."""
+    chosen = select(x)
+    if chosen is None:
+        edit_group(o, at, values, [])
+        return
+    check_new(o, chosen.params)
+    container = plan(o, chosen)
+    edit_group(o, at, values, chosen.params)
+    container.commit(o)
+
+
+# ------------------------------------------------------------------ learning rate and step
+
+
+@api("lr", "lr o", "lr(o;rates)")
+def lr(x: Value) -> Value:
+    """The learning rates of an optimizer or model, one a parameter group; given rates, set them.
+
+    q)o:opt(`sgd;();.1)
+    q)opt(o;1;();.01)
+    q)lr(o;.5*lr o)
+    q)lr o
+    0.05 0.005
+    """
+    if x.__class__ is OptimizerHandle:
+        return floats([g["lr"] for g in x.get().torch.param_groups])
+    given = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
+    first = handle(given[0]) if given else None
+    if first is None:
+        raise QError(f"lr: not implemented for {kname(x)}")
+    if not isinstance(first, OptimizerHandle | ModelHandle):
+        raise QError(f"lr: not implemented for {first.kind}")
+    if len(given) > 2:
+        raise QError(f"lr: expecting 1-2 args, given {len(given)}")
+    groups = optimizer_of(first).torch.param_groups
+    if len(given) == 1:
+        return floats([float(g["lr"]) for g in groups])
+    for group, rate in zip(groups, _rates(given[1], len(groups)), strict=True):
+        set_rate(group, rate)
+    return NIL
+
+
+def _rates(x: Value, n: int) -> list[float]:
+    """Learning rates for n groups: an atom is for all of them."""
+    if x.__class__ is float:
+        rates = [x] * n
+    elif x.__class__ is Vec and x.t == T.F:
+        rates = x.a.tolist()
+    else:
+        raise QError("lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
+    if len(rates) != n:
+        raise QError(f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
+                     f"{n} parameter group{'s' * (n != 1)}")
+    for rate in rates:
+        if not rate >= 0:
+            raise QError(f"Invalid learning rate: {rate:g}")
+    return rates
+
+
+@api("step", "step o", "step model", "step module", held=True)
+def step(x: Value) -> Value:
+    """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module.
+
+    q)t:tensor(1 2e;`grad)
+    q)o:opt(`sgd;t;.5)
+    q)backward Sum t
+    q)step o
+    q)tensor t
+    0.5 1.5e
+    """
+    if x.__class__ is OptimizerHandle:
+        x.get().step()
+        return NIL
+    h = handle(x)
+    if isinstance(h, OptimizerHandle | ModelHandle):
+        optimizer_of(h).step()
+    elif isinstance(h, ModuleHandle):
+        _optimizer_for(h.obj).step()
+    else:
+        raise QError(f"step: expects model or optimizer, given {kname(x)}")
+    return NIL
+
+
+def optimizer_of(h: KHandle) -> Opt:
+    """The optimizer of an optimizer or model handle."""
+    return h.get() if isinstance(h, OptimizerHandle) else h.get().optimizer  # type: ignore[no-any-return]
+
+
+def _optimizer_for(m: Any) -> Opt:
+    """The one live optimizer that has parameters of a module."""
+    held = {id(p) for p in m.parameters()}
+    found = {id(o): o for o in _live() if any(id(p) in held for p in o.parameters())}
+    if len(found) != 1:
+        raise QError(f"step: expects module with one optimizer, given module with {len(found)}")
+    return next(iter(found.values()))
+
+
+def _live() -> Iterator[Opt]:
+    """The optimizers of the live handles, those of models too."""
+    for h in table():
+        if isinstance(h, OptimizerHandle | ModelHandle):
+            yield optimizer_of(h)
+
+
+# ------------------------------------------------------------------ what every class of handle answers
+
+
+@behaviour("zerograd", OptimizerHandle)
+def _zerograd(h: OptimizerHandle) -> None:
+    for group in h.obj.torch.param_groups:
+        for p in group["params"]:
+            zero_gradient(p)
+
+
+@behaviour("nograd", OptimizerHandle)
+def _nograd(h: OptimizerHandle) -> None:
+    for p in h.obj.parameters():
+        drop_gradient(p)
+
+
+@behaviour("state", OptimizerHandle)
+def _state(h: OptimizerHandle, every: bool = True) -> Value:
+    return definition(h.obj, every, True)
+
+
+@behaviour("options", OptimizerHandle)
+def _options(h: OptimizerHandle) -> Value:
+    return options_table(h.obj)
+
+
+@behaviour("objtype", OptimizerHandle)
+def _objtype(h: OptimizerHandle) -> Value:
+    return sym(h.obj.entry.name)
+
+
+@behaviour("size", OptimizerHandle)
+def _size(h: OptimizerHandle) -> Value:
+    return sum(len(g["params"]) for g in h.obj.groups)
+
+
+@behaviour("tensorcount", OptimizerHandle)
+def _tensorcount(h: OptimizerHandle) -> Value:
+    return counts(h.obj)[0]
+
+
+@behaviour("elements", OptimizerHandle)
+def _elements(h: OptimizerHandle) -> Value:
+    return counts(h.obj)[1]
+
+
+@behaviour("bytes", OptimizerHandle)
+def _bytes(h: OptimizerHandle) -> Value:
+    return counts(h.obj)[2]
+
+
+@behaviour("tensors", OptimizerHandle)
+def _tensors(h: OptimizerHandle) -> Iterator[Any]:
+    return state_tensors(h.obj)
+
+
+@behaviour("parameters", OptimizerHandle)
+def _parameters(h: OptimizerHandle) -> list[tuple[str, Any]]:
+    from kshell.kapi.optparms import owners
+
+    known = owners(h.obj.container)
+    return [(known.get(id(p), ("", str(i)))[1], p) for i, p in enumerate(h.obj.parameters())]
+
+
+@behaviour("holds", OptimizerHandle)
+def _holds(h: OptimizerHandle) -> list[Any]:
+    """Itself, the modules it was given with all their parts, and its parameters."""
+    o = h.obj
+    parts = [] if o.container is None else list(o.container.modules())
+    return [o, *parts, *o.parameters()]
+
+
+def _named_options(name: str) -> Value | None:
+    entry = find("optimizer", name)
+    return None if entry is None or not options_of(entry) else options_dict(entry)
+
+
+NAMED_OPTIONS.append(_named_options)

@@ -1,0 +1,249 @@
+"""What an optimizer optimizes: selecting parameters of tensors, vectors, dictionaries, modules and models, and the
+module that holds everything an optimizer was given, from which its parameters have their names.
+
+Selecting and planning change nothing; only `Plan.commit` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.args import is_empty, longs_of, names_of
+from kshell.kapi.call import torch
+from kshell.kapi.convert import kname
+from kshell.kapi.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
+from kshell.kapi.moduledef import name_of_module, type_name
+from kshell.kapi.optim import Opt
+from kshell.values.core import NULL_J, List, Special, Value
+
+
+class Selection(NamedTuple):
+    """Chosen parameters, and what holds them: a module, or a ParameterDict made for tensors."""
+
+    params: list[Any]
+    holder: Any
+
+
+# ------------------------------------------------------------------ choosing
+
+
+def select(x: Value) -> Selection | None:
+    """The parameters of `object` or `(object;selector)`; None for `()` and `::`."""
+    if is_empty(x):
+        return None
+    h, rest = handle(x), []
+    if h is None and x.__class__ is List:
+        h, rest = handle(x.items[0]), x.items[1:]
+    if h is None:
+        raise QError("opt: expecting module, model or tensors after optimizer & optional group number, "
+                     f"given {kname(x)}")
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle | ModuleHandle | ModelHandle):
+        raise QError(f"opt: cannot derive parameters from {h.kind}")
+    if len(rest) > 1:
+        raise QError(f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args")
+    selector = rest[0] if rest else None
+    if isinstance(h, ModuleHandle | ModelHandle):
+        return _from_module(h.obj if isinstance(h, ModuleHandle) else h.obj.module, selector)
+    return _from_tensors(h, selector)
+
+
+def _unrecognized(what: str, selector: Value) -> QError:
+    return QError(f"opt: {what} supplied with unrecognized {kname(selector)} selector(s)")
+
+
+def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
+    """Tensors by index or key; they are named by their place."""
+    if isinstance(h, VectorHandle):
+        at = range(len(h.obj)) if selector is None else _indices(h.obj, selector)
+        named = [(str(i), h.obj[i]) for i in at]
+    elif isinstance(h, DictHandle):
+        named = list(h.obj.items()) if selector is None else [(k, h.obj[k]) for k in _keys(h.obj, selector)]
+    else:
+        if selector is not None:
+            raise _unrecognized("tensor", selector)
+        named = [("0", h.obj)]
+    for i, (_, t) in enumerate(named):
+        if t is None:
+            raise QError(f"opt: parameter[{i}] is undefined")
+    holder = torch.nn.ParameterDict()
+    for key, t in named:  # the tensors themselves: ParameterDict would make parameters of them
+        holder._keys[key] = None
+        holder._parameters[key] = t
+    return Selection([t for _, t in named], holder)
+
+
+def _indices(v: Sequence[Any], selector: Value) -> list[int]:
+    at = longs_of(selector)
+    if at is None:
+        raise _unrecognized("tensor vector", selector)
+    for k, i in enumerate(at):
+        if i < 0:
+            raise QError(f"opt: vector[{NULL_J if i == NULL_J.v else i}] invalid")
+        if i >= len(v):
+            raise QError(f"opt: vector[{i}] out of bounds, index must be less than {len(v)}")
+        if i in at[:k]:
+            raise QError(f"opt: duplicate parameter from vector[{i}]")
+    return at
+
+
+def _keys(d: dict[str, Any], selector: Value) -> list[str]:
+    keys = names_of(selector)
+    if keys is None:
+        raise _unrecognized("tensor dictionary", selector)
+    for n, k in enumerate(keys):
+        if k not in d:
+            raise QError(f"opt: no dictionary parameter named `{k}")
+        if k in keys[:n]:
+            raise QError(f"opt: duplicate parameter dict[`{k}]")
+    return keys
+
+
+def _from_module(m: Any, selector: Value | None) -> Selection:
+    if selector is None:
+        return Selection(list(m.parameters()), m)
+    at = longs_of(selector)
+    if at is not None:
+        parts = [(str(i), _submodule(m, i)) for i in at]
+    else:
+        names = names_of(selector)
+        if names is None:
+            raise _unrecognized(f"{type_name(m)} module", selector)
+        parts = [(f"`{n}", _named(m, n)) for n in names]
+    params: list[Any] = []
+    for place, found in parts:
+        if any(p is q for p in found for q in params):
+            raise QError(f"opt: duplicate parameter(s) with module[{place}]")
+        params += found
+    return Selection(params, m)
+
+
+def _submodule(m: Any, i: int) -> list[Any]:
+    found = list(m.modules())[1:]
+    if i < 0:
+        raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
+    if i >= len(found):
+        raise QError(f"opt: module[{i}] out of bounds, {len(found)} submodule(s)")
+    return list(found[i].parameters())
+
+
+def _named(m: Any, name: str) -> list[Any]:
+    found = dict(m.named_modules(remove_duplicate=False)).get(name) if name else None
+    if found is not None:
+        return list(found.parameters())
+    p = dict(m.named_parameters(remove_duplicate=False)).get(name)
+    if p is None:
+        raise QError(f"opt: no module or parameter named `{name}")
+    return [p]
+
+
+def check_new(o: Opt, params: Sequence[Any]) -> None:
+    """Are the tensors leaves, in no group yet, and no two of them the same?"""
+    groups = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    seen: dict[int, int] = {}
+    for i, p in enumerate(params):
+        if not p.is_leaf:
+            raise QError(f"opt: parameter[{i}] is a not a leaf tensor")
+        if id(p) in groups:
+            where = owners(o.container).get(id(p))
+            note = f" ({where[0]} module parameter `{where[1]})" if where else ""
+            raise QError(f"opt: parameter[{i}] already in group {groups[id(p)]}{note}")
+        if id(p) in seen:
+            raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(p)]}]")
+        seen[id(p)] = i
+
+
+# ------------------------------------------------------------------ the container
+
+
+def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
+    """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
+    for path, part in m.named_modules():
+        kind = ""
+        for name, p in part._parameters.items():
+            if p is not None:
+                kind = kind or type_name(part)
+                yield p, kind, f"{path}.{name}" if path else name
+
+
+def owners(container: Any) -> dict[int, tuple[str, str]]:
+    """By parameter (its id): the type of the module that owns it and its dotted name in the container."""
+    out: dict[int, tuple[str, str]] = {}
+    if container is not None:
+        for p, kind, name in named_parameters(container):
+            out.setdefault(id(p), (kind, name))
+    return out
+
+
+class Plan(NamedTuple):
+    """A container as it will be: `add` are the children to put into it under their keys."""
+
+    container: Any
+    own: bool
+    add: list[tuple[str, Any]]
+
+    def commit(self, o: Opt) -> None:
+        """Make it the optimizer's container."""
+        for key, m in self.add:
+            self.container._modules[key] = m
+        o.container, o.own = self.container, self.own
+
+
+def plan(o: Opt, chosen: Selection) -> Plan:
+    """How an optimizer's container changes when it gets the chosen parameters: one object is its own container, of
+    several a ModuleDict is made, with their names or numbers as keys."""
+    now, new = o.container, chosen.holder
+    if now is None:
+        return Plan(new, False, [])
+    if any(m is new for m in now.modules()) or _held(now, chosen):
+        return Plan(now, o.own, [])
+    if not o.own and any(m is now for m in new.modules()):
+        return Plan(new, False, [])
+    if o.own:
+        return Plan(now, True, [(_key(new, list(now._modules)), new)])
+    first = _key(now, [])
+    return Plan(torch.nn.ModuleDict(), True, [(first, now), (_key(new, [first]), new)])
+
+
+def _held(now: Any, chosen: Selection) -> bool:
+    """Are the chosen tensors parameters of the container already (got from it by `parm`, say)?"""
+    if not isinstance(chosen.holder, torch.nn.ParameterDict):
+        return False
+    held = {id(p) for p in now.parameters()}
+    return all(id(p) in held for p in chosen.params)
+
+
+def _key(m: Any, used: Sequence[str]) -> str:
+    """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for tensors."""
+    name = name_of_module(m).replace(".", "_")
+    if name:
+        if name in used:
+            raise QError(f"opt: a {type_name(m)} module named `{name} already registered with the optimizer")
+        return name
+    if isinstance(m, torch.nn.ParameterDict):
+        n = 0
+        while (key := f"parms{n or ''}") in used:
+            n += 1
+        return key
+    n = len(used)
+    while str(n) in used:
+        n += 1
+    return str(n)
+
+
+def group_number(x: Value) -> int | None:
+    """The group number that an argument is, None if it is none."""
+    if x.__class__ is int:
+        return x  # type: ignore[no-any-return]
+    return x.v if x.__class__ is Special else None
+
+

@@ -1,0 +1,352 @@
+"""Definition and state of optimizers as q values, and optimizers made again from a state.
+
+Nothing here knows an optimizer by name: buffers are what torch keeps in `state[parameter]`, shown under the names that
+the optimizer's row documents, others under torch's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import pairs, size_text
+from kshell.kapi.call import torch
+from kshell.kapi.convert import kname, to_q, to_tensor
+from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, VectorHandle
+from kshell.kapi.optim import (
+    Opt,
+    Values,
+    build,
+    class_of,
+    create,
+    default_values,
+    edit_group,
+    entry_of,
+    group_values,
+    options_of,
+    parse,
+    torch_args,
+)
+from kshell.kapi.optparms import named_parameters, owners, select
+from kshell.kapi.pointers import bytes_of, elements_of
+from kshell.kapi.references import address
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values import types as T
+from kshell.values.build import collapse, empty, longs, sym_vec, symdict, table
+from kshell.values.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    is_atom,
+    long,
+    seq_items,
+    sym,
+)
+
+# ------------------------------------------------------------------ options
+
+
+def option_q(o: Option, value: Any) -> Value:
+    """The q value of an option; an absent long, double or symbol is the null of its type."""
+    if value is None or value is REQUIRED:
+        return {"long": NULL_J, "double": math.nan, "symbol": sym("")}.get(o.type, NIL)
+    if o.type == "double":
+        return float(value)
+    if o.type == "long":
+        return long(int(value))
+    if o.type == "boolean":
+        return bool(value)
+    if o.type == "symbol":
+        return sym(str(value))
+    if o.type == "size":
+        return longs(list(value)) if isinstance(value, tuple | list) else long(int(value))
+    return value
+
+
+def options_dict(entry: Entry, values: Values | None = None) -> Dict:
+    """An optimizer's options as a dictionary: the given values, or the defaults."""
+    values = default_values(entry) if values is None else values
+    options = options_of(entry)
+    return symdict([o.name for o in options], [option_q(o, values[o.name]) for o in options])
+
+
+def options_table(o: Opt, every: bool = True) -> Table:
+    """A row a group; without `every` only the columns in which some group differs from the default, and lr."""
+    groups = [group_values(o.entry, g) for g in o.groups]
+    shown = [p for p in options_of(o.entry)
+             if every or p.name == "lr" or any(_differs(o.entry, p, v) for v in groups)]
+    return Table([p.name for p in shown], [collapse([option_q(p, v[p.name]) for v in groups]) for p in shown])
+
+
+def _differs(entry: Entry, option: Option, values: Values) -> bool:
+    default = {**values, option.name: option.default}
+    if "fill" in entry.extra:
+        entry.extra["fill"](default)
+    return bool(values[option.name] != default[option.name])
+
+
+# ------------------------------------------------------------------ definition and state
+
+
+def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
+    """Type, options by group and parameters of an optimizer; with `state` the buffers of each parameter too."""
+    return Dict(sym_vec(["optimizer", "options", "parms"]),
+                List([sym(o.entry.name), options_table(o, every), parms_table(o, state)]))
+
+
+def parms_table(o: Opt, state: bool = False) -> Table:
+    """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
+    known = owners(o.container)
+    rows: list[tuple[Any, ...]] = []
+    for g, group in enumerate(o.groups):
+        for p in group["params"]:
+            kind, name = known.get(id(p), ("", str(len(rows))))
+            rows.append((g, address(p), kind, name, longs(list(p.shape)), buffers(o, p) if state else NIL))
+    groups, pointers, kinds, names, sizes, held = zip(*rows, strict=True) if rows else [()] * 6
+    cols = [longs(groups), longs(pointers), sym_vec(kinds), sym_vec(names), List(list(sizes))]
+    columns = ["parmgroup", "pointer", "module", "name", "size"]
+    if state:
+        columns.append("buffers")
+        cols.append(collapse(list(held)) if rows else empty())
+    return table(columns, cols)
+
+
+def buffers(o: Opt, p: Any) -> Dict:
+    """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
+    others; empty before the first step."""
+    state = o.torch.state.get(p)
+    if not state:
+        return symdict([], [])
+    names: dict[str, str] = o.entry.extra.get("state", {})
+    dropped = {*names.values(), *o.entry.extra.get("drop", ())}
+    out = {key: buffer_q(key, state.get(name)) for key, name in names.items()}
+    out |= {key: buffer_q(key, v) for key, v in state.items() if key not in dropped}
+    return symdict(list(out), list(out.values()))
+
+
+def buffer_q(key: str, value: Any) -> Value:
+    """The q value of a buffer; a count of steps is a long, whether torch counts in a tensor or not."""
+    if value is None:
+        return NIL
+    if isinstance(value, torch.Tensor):
+        if key == "step" and value.numel() == 1 and value.item() == int(value.item()):
+            return long(int(value.item()))
+        return to_q(value)
+    if isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return long(value)
+    if isinstance(value, str):
+        return sym(value)
+    if isinstance(value, list | tuple):
+        return collapse([buffer_q("", v) for v in value])
+    if isinstance(value, dict):
+        return symdict(list(map(str, value)), [buffer_q(str(k), v) for k, v in value.items()])
+    raise QError(f"state: unable to show buffer {key} of type {type(value).__name__}")
+
+
+# ------------------------------------------------------------------ counts
+
+
+def _held(o: Opt) -> Iterator[tuple[str, Any]]:
+    """Every tensor and number in an optimizer's state, with the name of its buffer."""
+    def walk(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, list | tuple):
+            for v in value:
+                yield from walk("", v)
+        elif isinstance(value, dict):
+            for k, v in value.items():
+                yield from walk(str(k), v)
+        elif value is not None and not isinstance(value, str):
+            yield key, value
+
+    for state in list(o.torch.state.values()):
+        for key, value in state.items():
+            if key not in o.entry.extra.get("drop", ()):
+                yield from walk(key, value)
+
+
+def state_tensors(o: Opt) -> Iterator[Any]:
+    """The tensors of the state; a count of steps is none, wherever torch keeps it."""
+    return (v for key, v in _held(o) if isinstance(v, torch.Tensor) and key != "step")
+
+
+def counts(o: Opt) -> tuple[int, int, int]:
+    """How many tensors, elements and bytes the state has; a number counts as one element of 8 bytes."""
+    tensors = list(state_tensors(o))
+    numbers = sum(1 for key, v in _held(o) if key == "step" or not isinstance(v, torch.Tensor))
+    return len(tensors), sum(map(elements_of, tensors)) + numbers, sum(map(bytes_of, tensors)) + 8 * numbers
+
+
+# ------------------------------------------------------------------ restoring
+
+
+def restore(state: Dict, h: KHandle) -> Opt:
+    """The optimizer of a state, over the parameters of a module (or of tensors) found by their names."""
+    fields = _fields(state)
+    name, settings, rows = (_field(fields, k) for k in ("optimizer", "options", "parms"))
+    if name.__class__ is not Sym:
+        raise QError(f"opt: expected symbol for optimizer, given {kname(name)}")
+    entry = entry_of(name.s)
+    o = _with_groups(entry, _rows(settings, entry))
+    chosen = select(h)
+    o.container = None if chosen is None else chosen.holder
+    groups: list[list[Any]] = [[] for _ in o.groups]
+    held: list[tuple[Any, Value]] = []
+    known = {n: p for p, _, n in named_parameters(o.container)}
+    for d in _table_rows(rows):
+        row = _fields(d)
+        p = _find(row, known, groups)
+        groups[row["parmgroup"]].append(p)
+        held.append((p, row.get("buffers", NIL)))
+    for i, params in enumerate(groups):
+        edit_group(o, i, {}, params)
+    for p, found in held:
+        put_buffers(o, p, found)
+    return o
+
+
+def _fields(d: Dict) -> dict[str, Value]:
+    return dict(pairs(d))
+
+
+def _field(fields: dict[str, Value], key: str) -> Value:
+    if key not in fields:
+        raise QError(f"unable to find state attribute: {key}")
+    return fields[key]
+
+
+def _table_rows(x: Value) -> list[Dict]:
+    """The rows of a table, or of a list of dictionaries."""
+    if x.__class__ is Table or (x.__class__ is List and all(d.__class__ is Dict for d in x.items)):
+        return x.items  # type: ignore[no-any-return]
+    raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
+
+
+def _word(x: Value) -> str:
+    return "dictionary" if x.__class__ is Dict else kname(x)
+
+
+def _rows(x: Value, entry: Entry) -> list[Dict]:
+    """The settings of each group."""
+    if x.__class__ is not Table and x.__class__ is not List:
+        raise QError(f"opt: unrecognized settings for {entry.name} optimizer, expecting table, given {_word(x)}")
+    found = _table_rows(x)
+    if not found:
+        raise QError(f"opt: empty table of settings supplied for {entry.name} optimizer")
+    return found
+
+
+def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
+    first, *others = [parse(entry, [], pairs(d)) for d in rows]
+    o = create(entry, first)
+    if others and len(rows) > entry.extra.get("groups", len(rows)):
+        raise QError(f"opt: {entry.name} optimizer has a single parameter group, {len(rows)} given")
+    for i, given in enumerate(others, 1):
+        values = group_values(entry, o.torch.defaults) | given
+        build(entry, values)
+        edit_group(o, i, values, [])
+    return o
+
+
+def _find(row: dict[str, Value], known: dict[str, Any], groups: Sequence[Sequence[Any]]) -> Any:
+    """The parameter that a row of a state names."""
+    name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
+    if name.__class__ is not Sym or at.__class__ is not int:
+        raise QError("opt: unrecognized state, expecting name and group of a parameter, "
+                     f"given {kname(name)}, {kname(at)}")
+    what = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
+    if not 0 <= at < len(groups):
+        raise QError(f"opt: group[{at}] for {what} is invalid, {len(groups)} group(s) defined")
+    p = known.get(name.s)
+    if p is None:
+        raise QError(f"opt: unable to find {what}")
+    if any(p is q for g in groups for q in g):
+        raise QError(f"opt: {what} is repeated")
+    given = [n for n in seq_items(size)] if not is_atom(size) else [size]
+    if given != list(p.shape):
+        raise QError(f"opt: size mismatch for {what}, expected {size_text(list(p.shape))}, given {size_text(given)}")
+    return p
+
+
+# ------------------------------------------------------------------ buffers back into torch
+
+
+def put_buffers(o: Opt, p: Any, found: Value) -> None:
+    """Set what an optimizer keeps for a parameter from the dictionary of a state."""
+    if found.__class__ is not Dict or not len(found):
+        return
+    group = next(g for g in o.groups if any(p is q for q in g["params"]))
+    made = _made(o.entry, torch_args(o.entry, group_values(o.entry, group)), p)
+    names: dict[str, str] = o.entry.extra.get("state", {})
+    state = {}
+    for key, x in _fields(found).items():
+        name = names.get(key, key)
+        if x is NIL and name not in made:
+            continue  # documented, and not in use
+        state[name] = buffer_value(key, x, p, made.get(name))
+    if state:
+        o.torch.state[p] = state
+
+
+def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
+    """What the optimizer keeps for a parameter of this kind, seen by stepping one of a single element: so a buffer gets
+    back the very type that torch gave it (a count in a float tensor or an int, say). Empty if that cannot be seen."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
+            o = class_of(entry)([like], **args)
+            like.grad = torch.ones_like(like)
+            o.step(lambda: torch.ones((), device=p.device)) if entry.extra.get("closure") else o.step()
+            return dict(o.state.get(like, {}))
+    except Exception:
+        return {}
+
+
+def buffer_value(key: str, x: Value, p: Any, made: Any = None) -> Any:
+    """The buffer of a q value; `made` is one of the same name as torch makes it, which decides the type."""
+    if x is NIL:
+        return None
+    if isinstance(made, list | tuple) or (made is None and x.__class__ is List):
+        return type(made or [])(_tensor(i, p, None) for i in seq_items(x))
+    if isinstance(made, torch.Tensor) or x.__class__ is Vec or isinstance(x, List):
+        return _tensor(x, p, made)
+    if x.__class__ is Dict:
+        return {k: buffer_value(k, v, p, made.get(k) if isinstance(made, dict) else None)
+                for k, v in _fields(x).items()}
+    if x.__class__ is Atom and x.t == T.E:
+        return _tensor(x, p, None)
+    if x.__class__ is Sym:
+        return x.s
+    if x.__class__ is Special:
+        return x.v
+    if made is not None and isinstance(made, float):
+        return float(x)
+    return x
+
+
+def _tensor(x: Value, p: Any, made: Any) -> Any:
+    """The tensor of a buffer, of the parameter's type (or that of `made`) and on its device."""
+    if x is NIL:
+        return None
+    t = to_tensor(x)
+    if isinstance(made, torch.Tensor):
+        t = t.to(device=made.device, dtype=made.dtype)
+    else:
+        t = t.to(device=p.device, dtype=p.dtype if t.is_floating_point() and p.is_floating_point() else None)
+    if not t.numel() and not p.numel():
+        t = t.new_empty(p.shape)
+    return t
+
+
+# which handles a state can be restored over
+RESTORABLE = (ModuleHandle, ModelHandle, VectorHandle, DictHandle)

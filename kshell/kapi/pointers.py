@@ -1,0 +1,268 @@
+"""Handles as the user manages them: free, return, use, addref, obj, class, objtype, mapped, ptr, reference counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import is_empty
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
+from kshell.kapi.device import device_of
+from kshell.kapi.handles import (
+    GONE,
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    behaves,
+    handle,
+    table,
+)
+from kshell.kapi.vectors import owned
+from kshell.values.build import collapse, longs, sym_vec
+from kshell.values.build import table as make_table
+from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym
+
+
+def need_handle(x: Value, call: str) -> KHandle:
+    """x as a live handle; an error that says what it is otherwise."""
+    h = handle(x)
+    if h is None and x.__class__ is List and len(x) == 1:
+        h = handle(x.items[0])
+    if h is None:
+        raise QError(f"{call}: need allocated torch object, e.g. tensor, module, given {kname(x)}")
+    return h
+
+
+# ------------------------------------------------------------------ lifetime
+
+
+@api("free", "free()", "free ptr", "free(p1;p2;..)", "free kdict", held=True)
+def free(x: Value) -> Value:
+    """Free torch objects: one handle, a list or dictionary of them, or all with no argument.
+
+    q)t:tensor 1 2 3
+    q)free t
+    q)mapped t
+    0b
+    """
+    if is_empty(x):
+        table().free_all()
+        return NIL
+    if isinstance(x, KHandle):
+        handle(x)
+        x.free()
+        return NIL
+    for h in _to_free(x):
+        h.free()
+    return NIL
+
+
+def _to_free(x: Value) -> list[KHandle]:
+    """The handles of a list or dictionary; nothing is freed if one of them is none."""
+    if x.__class__ is Dict:
+        places, where = [f"key[`{k.s}]" if hasattr(k, "s") else f"key[{i}]" for i, k in enumerate(seq_items(x.k))], \
+            "dictionary"
+        values = seq_items(x.v)
+    elif x.__class__ is List:
+        values, where = x.items, "list"
+        places = [f"element[{i}]" for i in range(len(values))]
+    else:
+        raise QError(f"free: expecting pytorch object or list/dictionary of objects, given {kname(x)}")
+    for place, v in zip(places, values, strict=True):
+        if not isinstance(v, KHandle):
+            raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
+        if v.obj is GONE:
+            raise QError(f"free: stale pointer, {place} of given {where}")
+    return values  # type: ignore[no-any-return]
+
+
+@api("return", "return ptr", held=True)
+def return_(x: Value) -> Value:
+    """The q value of a tensor, vector or dictionary, which is freed.
+
+    q)return tensor 1 2 3
+    1 2 3
+    """
+    h = need_handle(x, "return")
+    value = value_of(h)
+    h.free()
+    return value
+
+
+def value_of(h: KHandle) -> Value:
+    """The q value of a tensor, vector or dictionary handle."""
+    if h.__class__ is TensorHandle:
+        return to_q(h.get())
+    if h.__class__ is VectorHandle:
+        return list_q(h.get())
+    if h.__class__ is DictHandle:
+        return dict_q(h.get())
+    raise QError(f"return: not implemented for {h.plural}")
+
+
+@api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True)
+def use(x: Value, y: Value) -> Value:
+    """Let a tensor, vector or dictionary handle refer to another object, or to a q value; the other handle is freed.
+
+    q)t:tensor 1 2 3
+    q)use[t]tensor(`zeros;2)
+    q)tensor t
+    0 0e
+    """
+    h = handle(x)
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        raise QError("use: 1st arg must be tensor, vector or dictionary")
+    other = handle(y)
+    if other is h:
+        return NIL
+    if other is not None:
+        if other.__class__ is not h.__class__:
+            raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
+        h.obj = other.take()
+    elif isinstance(h, TensorHandle):
+        h.obj = to_tensor(y)
+    elif isinstance(h, VectorHandle):
+        h.obj = owned(seq_items(y) if is_list(y) else [y], "use")
+    elif y.__class__ is Dict:
+        h.obj = dict(zip([k.s for k in seq_items(y.k)], owned(seq_items(y.v), "use"), strict=True))
+    else:
+        raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
+    return NIL
+
+
+@api("addref", "addref ptr")
+def addref(x: Value) -> Value:
+    """A further handle of the same tensor, module, loss or optimizer.
+
+    q)b:addref a:tensor 1 2 3
+    q)same(a;b)
+    1b
+    """
+    h = need_handle(x, "addref")
+    if isinstance(h, VectorHandle | DictHandle | ModelHandle):
+        raise QError(f"addref not implemented for {h.kind}")
+    return h.__class__(h.obj)
+
+
+@api("mapped", "mapped x")
+def mapped(x: Value) -> Value:
+    """Is x a handle whose object is alive? Never an error.
+
+    q)mapped each(tensor 1;"text")
+    10b
+    """
+    return isinstance(x, KHandle) and x.obj is not GONE
+
+
+# ------------------------------------------------------------------ what there is
+
+
+@api("obj", "obj[]")
+def obj(x: Value) -> Value:
+    """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes.
+
+    q)t:tensor 1 2 3
+    q)-1#select class,elements,bytes from obj[]
+    class  elements bytes
+    ---------------------
+    tensor 3        24
+    """
+    rows = [(h, *_row(h)) for h in table()]
+    cols = list(zip(*rows, strict=True)) if rows else [()] * 7
+    return make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
+        List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
+        collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
+
+
+def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
+    """Class, device, dtype, size, elements, bytes of a handle's object."""
+    if h.__class__ is TensorHandle:
+        t = h.obj
+        if t is None:
+            return h.kind, "", "", longs([]), 0, 0
+        return h.kind, device_of(t), dtype_name(t.dtype), longs(list(t.shape)), elements_of(t), bytes_of(t)
+    tensors = list(tensors_of(h))
+    if isinstance(h, VectorHandle | DictHandle):
+        size: Value = len(tensors)
+        elements, size_bytes = sum(map(elements_of, tensors)), sum(map(bytes_of, tensors))
+    else:
+        size, elements, size_bytes = (_total(n, h) for n in ("size", "elements", "bytes"))
+    found = next((t for t in tensors if t is not None and t.device.type != "cpu"), None)
+    return h.kind, device_of(found) if found is not None else "cpu", "", size, elements, size_bytes
+
+
+def _total(name: str, h: KHandle) -> Any:
+    """An attribute of a module, loss, optimizer or model, 0 if its class has none."""
+    fn = behaves(name, h)
+    return fn(h) if fn is not None else 0
+
+
+def tensors_of(h: KHandle) -> Iterator[Any]:
+    """Every tensor of a handle's object: parameters and buffers of a module, state of an optimizer."""
+    if h.__class__ is TensorHandle:
+        yield h.obj
+    elif h.__class__ is VectorHandle:
+        yield from h.obj
+    elif h.__class__ is DictHandle:
+        yield from h.obj.values()
+    else:
+        fn = behaves("tensors", h)
+        if fn is not None:
+            yield from fn(h)
+        elif isinstance(h, ModuleHandle) or hasattr(h.obj, "parameters"):
+            yield from h.obj.parameters()
+            yield from h.obj.buffers()
+
+
+def bytes_of(t: Any) -> int:
+    """The bytes of a tensor's storage."""
+    if t is None:
+        return 0
+    if t.layout is not torch.strided:
+        return bytes_of(t._indices()) + bytes_of(t._values())
+    return t.untyped_storage().nbytes()  # type: ignore[no-any-return]
+
+
+def elements_of(t: Any) -> int:
+    """The number of elements of a tensor's storage."""
+    if t is None:
+        return 0
+    if t.layout is not torch.strided:
+        return elements_of(t._indices()) + elements_of(t._values())
+    return t.untyped_storage().nbytes() // t.element_size()  # type: ignore[no-any-return]
+
+
+@api("class", "class ptr")
+def class_(x: Value) -> Value:
+    """The class of a torch object: tensor vector dictionary module loss optimizer model.
+
+    q)class each(tensor 1 2;vector(1 2;3))
+    `tensor`vector
+    """
+    h = handle(x)
+    if h is None:
+        raise QError(f"class: need allocated torch object, e.g. tensor, module, given {kname(x)}")
+    return sym(h.kind)
+
+
+@api("objtype", "objtype ptr")
+def objtype(x: Value) -> Value:
+    """The type of a torch object: tensor, parameter or buffer; a module's, loss's or optimizer's own type.
+
+    q)objtype tensor 1 2
+    `tensor
+    """
+    h = need_handle(x, "objtype")
+    if isinstance(h, VectorHandle | DictHandle):
+        raise QError(f"objtype: not implemented for {h.plural}")
+    if h.__class__ is TensorHandle:
+        if isinstance(h.obj, torch.nn.Parameter):
+            return sym("parameter")
+        return sym("buffer" if type(h.obj).__name__ == "Buffer" else "tensor")
+    return ask("objtype", h)

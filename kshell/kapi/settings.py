@@ -1,0 +1,171 @@
+"""Settings of torch and of the k-api (`setting`), its build (`config`) and its version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import kname
+from kshell.kapi.handles import table
+from kshell.values.build import string, symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, List, Value
+
+
+class Setting(NamedTuple):
+    """One setting: how to read it, how to set it (None if it cannot be), the type it takes, what it is."""
+
+    get: Callable[[], Value]
+    put: Callable[[Any], None] | None
+    takes: str
+    doc: str
+
+
+def _kept(name: str, default: Any) -> tuple[Callable[[], Value], Callable[[Any], None]]:
+    """A setting that the session keeps."""
+
+    def put(v: Any) -> None:
+        table().state[name] = v
+
+    return lambda: table().state.get(name, default), put
+
+
+def _deterministic() -> int:
+    return torch.get_deterministic_debug_mode()  # type: ignore[no-any-return]
+
+
+def _set_deterministic(n: int) -> None:
+    if n not in (0, 1, 2):
+        raise QError(f"deterministic: use 0-turn off, 1-warn only, 2-error, given {n}")
+    torch.set_deterministic_debug_mode(n)
+
+
+def _assign(path: str) -> Callable[[Any], None]:
+    """Set an attribute below torch.backends."""
+
+    def put(v: Any) -> None:
+        *parts, last = path.split(".")
+        owner = torch.backends
+        for p in parts:
+            owner = getattr(owner, p)
+        setattr(owner, last, v)
+
+    return put
+
+
+def _cuda() -> bool:
+    return bool(torch.cuda.is_available())
+
+
+def _cudnn() -> bool:
+    return bool(torch.backends.cudnn.is_available())
+
+
+SETTINGS: dict[str, Setting] = {
+    "mkl": Setting(lambda: bool(torch.backends.mkl.is_available()), None, "", "built with Intel's math library"),
+    "openmp": Setting(lambda: bool(torch.backends.openmp.is_available()), None, "", "built with OpenMP"),
+    "threads": Setting(lambda: torch.get_num_threads(), lambda n: torch.set_num_threads(n), "long",
+                       "threads of one operation"),
+    "interopthreads": Setting(lambda: torch.get_num_interop_threads(), lambda n: torch.set_num_interop_threads(n),
+                              "long", "operations at once"),
+    "mps": Setting(lambda: bool(torch.backends.mps.is_available()), None, "", "Apple's GPU is available"),
+    "cuda": Setting(_cuda, None, "", "a CUDA GPU is available"),
+    "magma": Setting(lambda: bool(torch.cuda.has_magma), None, "", "built with MAGMA"),
+    "cudnn": Setting(_cudnn, None, "", "cuDNN is available"),
+    "cudnnversion": Setting(lambda: torch.backends.cudnn.version() or 0, None, "", "cuDNN's version"),
+    "cudadevices": Setting(lambda: torch.cuda.device_count(), None, "", "number of CUDA devices"),
+    "benchmark": Setting(lambda: bool(torch.backends.cudnn.benchmark), _assign("cudnn.benchmark"), "boolean",
+                         "cuDNN times its algorithms and takes the fastest"),
+    "deterministic": Setting(_deterministic, _set_deterministic, "long",
+                             "deterministic algorithms only: 0 off, 1 warn, 2 error"),
+    "cudnndeterministic": Setting(lambda: bool(torch.backends.cudnn.deterministic), _assign("cudnn.deterministic"),
+                                  "boolean", "deterministic algorithms in cuDNN"),
+    "stackframe": Setting(*_kept("stackframe", False), "boolean", "errors show torch's stack frames"),
+    "alloptions": Setting(*_kept("alloptions", True), "boolean",
+                          "definitions show all options, not only those that differ from the defaults"),
+    "complexfirst": Setting(*_kept("complexfirst", True), "boolean",
+                            "real and imaginary parts along the first dimension, not the last"),
+}
+
+
+def value(name: str) -> Value:
+    """The value of a setting (for other files of the k-api: `alloptions`)."""
+    return SETTINGS[name].get()
+
+
+@api("setting", "setting()", "setting`name", "setting(name;value)")
+def setting(x: Value) -> Value:
+    """Get all settings or one of them, or set one.
+
+    q)setting`complexfirst
+    1b
+
+    q)setting`alloptions,0b
+    q)setting`alloptions
+    0b
+    q)setting`alloptions,1b
+    """
+    if is_empty(x):
+        return symdict(list(SETTINGS), [s.get() for s in SETTINGS.values()])
+    given = items(x)
+    name = name_of(given[0])
+    if name is None or len(given) > 2:
+        raise QError(f"setting: unrecognized arg(s), expecting symbol or (symbol;value), given {kname(x)}")
+    found = SETTINGS.get(name)
+    if found is None:
+        raise QError(f"unrecognized configuration setting: {name}")
+    if len(given) == 1:
+        return found.get()
+    _put(name, found, given[1])
+    return NIL
+
+
+def _put(name: str, s: Setting, x: Value) -> None:
+    flag, n = flag_of(x), long_of(x)
+    if flag is None and n is None:
+        raise QError(f"setting: expected boolean or long scalar, given {kname(x)}")
+    if s.put is None or (flag is not None) != (s.takes == "boolean"):
+        if name == "deterministic" and flag is not None:
+            n = 2 if flag else 0
+        else:
+            raise QError(f"setting: cannot set {'flag' if flag is not None else 'value'} for {name}")
+    if name in ("threads", "interopthreads") and (n is None or n < 1):
+        raise QError(f"setting: {name} must be 1 or more, given {n}")
+    put = s.put
+    if put is not None:
+        put(flag if s.takes == "boolean" else n)
+
+
+def _lines() -> list[str]:
+    text = torch.__config__.show() + "\n" + torch.__config__.parallel_info()
+    return [line for line in text.split("\n") if line]
+
+
+@api("config", "config()", "config[]")
+def config(x: Value) -> Value:
+    """How torch was built: a list of strings; config[] prints them to standard error.
+
+    q)first config()
+    "PyTorch built with:"
+    """
+    if x is NIL:
+        running().warn("\n".join(_lines()) + "\n")
+        return NIL
+    return List([string(line) for line in _lines()])
+
+
+@api("version", "version()", "version[]")
+def version(x: Value) -> Value:
+    """The version of torch: a string, version[] a float, for comparisons.
+
+    q)2<version[]
+    1b
+    """
+    text = torch.__version__.split("+")[0]
+    if x is not NIL:
+        return string(text)
+    parts = [int("".join(c for c in p if c.isdigit()) or 0) for p in text.split(".")[:3]]
+    return round(parts[0] + parts[1] / 100 + (parts[2] if len(parts) > 2 else 0) / 10000, 4)

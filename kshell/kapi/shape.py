@@ -1,0 +1,285 @@
+"""Shapes, views and parts of tensors: reshape, View, resize, transpose, permute, squeeze, cat, stack, index, narrow..
+
+Each takes a tensor or a q array first and gives the same kind back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of
+from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.convert import as_tensor, kname, result, to_q, to_tensor
+from kshell.kapi.handles import TensorHandle, VectorHandle
+from kshell.values.core import NIL, List, Value
+
+
+def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
+    """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
+    given = data_items(x)
+    if not given or not low <= len(given) <= high:
+        raise QError(f"{call}: expecting {low}-{high} args, given {len(given)}" if low != high
+                     else f"{call}: expecting {low} args, given {len(given)}")
+    return as_tensor(given[0]), given[0].__class__ is TensorHandle, list(given[1:])
+
+
+def _size(x: Value, call: str) -> list[int]:
+    """A size: longs, or the size of an example tensor."""
+    if x.__class__ is TensorHandle:
+        return list(as_tensor(x).shape)
+    n = longs_of(x)
+    if n is None:
+        raise QError(f"{call}: expected size or example tensor, given {kname(x)}")
+    return n
+
+
+def _long(x: Value, call: str, word: str) -> int:
+    n = long_of(x)
+    if n is None:
+        raise QError(f"{call}: expected long scalar for {word}, given {kname(x)}")
+    return n
+
+
+def _inplace(rest: list[Value], wrap: bool, call: str) -> bool:
+    """Take a trailing flag from the arguments: change the tensor itself?"""
+    flag = flag_of(rest[-1]) if rest else None
+    if flag is None:
+        return False
+    rest.pop()
+    if flag and not wrap:
+        raise QError(f"{call}: only a tensor can be changed in place")
+    return flag
+
+
+def _sized(name: str, method: str, doc: str, example: str) -> None:
+    def run(x: Value) -> Value:
+        t, wrap, rest = _first(x, name, 2, 2)
+        return result(getattr(t, method)(_size(rest[0], name)), wrap)
+
+    run.__doc__ = f"{doc}\n\nThe size is longs (-1: what is left over) or an example tensor.\n\n{example}\n"
+    api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
+
+
+_sized("reshape", "reshape", "The same elements in another shape; a view if that can be, else a copy.",
+       "q)reshape(til 6;2 -1)\n0 1 2\n3 4 5")
+_sized("View", "view", "The same elements in another shape, always on the same storage.",
+       "q)tensor View(tensor til 6;3 2)\n0 1\n2 3\n4 5")
+_sized("expand", "expand", "Dimensions of size 1 repeated to a larger size, without a copy; -1 leaves one as it is.",
+       "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3")
+
+
+@api("resize", "resize(tensor;size)", "resize(array;size)", held=True)
+def resize(x: Value) -> Value:
+    """Change the size of a tensor in place; more elements than before are not initialized.
+
+    q)t:tensor 2 3#til 6
+    q)resize(t;2 2)
+    q)tensor t
+    0 1
+    2 3
+    """
+    t, wrap, rest = _first(x, "resize", 2, 2)
+    n = _size(rest[0], "resize")
+    if n.count(-1) == 1:
+        known = 1
+        for k in n:
+            known *= k if k != -1 else 1
+        n = [k if k != -1 else (t.numel() // known if known else 0) for k in n]
+    reserve(n, t.element_size())
+    if wrap:
+        with torch.no_grad():
+            t.resize_(n)
+        return NIL
+    fresh = torch.zeros(n, dtype=t.dtype)  # a q value has no uninitialized part
+    count = min(t.numel(), fresh.numel())
+    fresh.view(-1)[:count] = t.reshape(-1)[:count]
+    return to_q(fresh, copy=False)
+
+
+@api("transpose", "transpose x", "transpose(x;dim1;dim2)", "transpose(t;[dim1;dim2;]inplace)")
+def transpose(x: Value) -> Value:
+    """Two dimensions swapped, those of a matrix if none are given; with 1b at the end the tensor itself.
+
+    q)transpose 2 3#til 6
+    0 3
+    1 4
+    2 5
+    """
+    t, wrap, rest = _first(x, "transpose", 1, 4)
+    inplace = _inplace(rest, wrap, "transpose")
+    if len(rest) not in (0, 2):
+        raise QError("transpose: expecting both dimensions or none")
+    if not rest and t.dim() != 2:
+        raise QError(f"transpose: expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
+    dims = [_long(d, "transpose", "dim") for d in rest] or [0, 1]
+    return _apply(t, "transpose", dims, inplace, wrap)
+
+
+def _apply(t: Any, method: str, args: Sequence[Any], inplace: bool, wrap: bool) -> Value:
+    if inplace:
+        getattr(t, method + "_")(*args)
+        return NIL
+    return result(getattr(t, method)(*args), wrap)
+
+
+@api("permute", "permute(x;dims)")
+def permute(x: Value) -> Value:
+    """The dimensions in another order.
+
+    q)permute(1 2 3#til 6;2 0 1)
+    0 3
+    1 4
+    2 5
+    """
+    t, wrap, rest = _first(x, "permute", 2, 2)
+    return result(t.permute(_size(rest[0], "permute")), wrap)
+
+
+@api("squeeze", "squeeze x", "squeeze(x;dim)", "squeeze(x;[dim;]inplace)")
+def squeeze(x: Value) -> Value:
+    """Without the dimensions of size 1, or without a given one.
+
+    q)squeeze 1 3#til 3
+    0 1 2
+    """
+    t, wrap, rest = _first(x, "squeeze", 1, 3)
+    inplace = _inplace(rest, wrap, "squeeze")
+    return _apply(t, "squeeze", [_long(d, "squeeze", "dim") for d in rest], inplace, wrap)
+
+
+@api("unsqueeze", "unsqueeze(x;dim[;inplace])")
+def unsqueeze(x: Value) -> Value:
+    """With a further dimension of size 1 at a place.
+
+    q)unsqueeze(til 3;0)
+    0 1 2
+    """
+    t, wrap, rest = _first(x, "unsqueeze", 2, 3)
+    inplace = _inplace(rest, wrap, "unsqueeze")
+    if len(rest) != 1:
+        raise QError("unsqueeze: expecting a dimension")
+    return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
+
+
+@api("flatten", "flatten x", "flatten(x;start;end)")
+def flatten(x: Value) -> Value:
+    """Dimensions from start (0) to end (-1) made one.
+
+    q)flatten 2 3#til 6
+    0 1 2 3 4 5
+    """
+    t, wrap, rest = _first(x, "flatten", 1, 3)
+    return result(torch.flatten(t, *[_long(d, "flatten", "dim") for d in rest]), wrap)
+
+
+@api("narrow", "narrow(x;dim;offset;size)")
+def narrow(x: Value) -> Value:
+    """A part of one dimension: `size` items from `offset` on; a view if x is a tensor.
+
+    q)narrow(til 10;0;3;4)
+    3 4 5 6
+    """
+    t, wrap, rest = _first(x, "narrow", 4, 4)
+    dim, start, size = (_long(a, "narrow", w) for a, w in zip(rest, ("dim", "offset", "size"), strict=True))
+    return result(t.narrow(dim, start, size), wrap)
+
+
+@api("index", "index(x;dim;i)", "index(x;dim;indices)")
+def index(x: Value) -> Value:
+    """The items at one or several indices of a dimension.
+
+    q)index(2 3#til 6;1;0 2)
+    0 2
+    3 5
+    """
+    t, wrap, rest = _first(x, "index", 3, 3)
+    dim = _long(rest[0], "index", "dim")
+    i = long_of(rest[1])
+    if i is not None:
+        return result(t.select(dim, i), wrap)
+    wrap = wrap or rest[1].__class__ is TensorHandle
+    return result(t.index_select(dim, as_tensor(rest[1], like=t)), wrap)
+
+
+# ------------------------------------------------------------------ joining
+
+
+def _joined(name: str, fn: str, doc: str, example: str) -> None:
+    def run(x: Value) -> Value:
+        return _join(name, getattr(torch, fn), x)
+
+    run.__doc__ = f"{doc}\n\n{example}\n"
+    api(name, f"{name}(a;b;..)", f"{name}(list;dim)", f"{name}(list;[dim;]output)", f"{name} vector")(run)
+
+
+def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
+    """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then dim and output."""
+    if x.__class__ is VectorHandle:
+        return result(fn(x.get()), True)
+    given = items(x)
+    if not given:
+        raise QError(f"{name}: expecting tensors or arrays")
+    head, rest = given[0], list(given[1:])
+    # an output or dimension can only follow a list; else every argument is a part
+    if head.__class__ is VectorHandle:
+        parts: Sequence[Any] = head.get()
+        wrap = True
+    elif isinstance(head, List) and not is_empty(head) and _tail(rest):
+        parts, wrap = _parts(head.items)
+    else:
+        parts, wrap = _parts(given)
+        rest = []
+    dim = 0
+    if rest and long_of(rest[0]) is not None:
+        dim = _long(rest.pop(0), name, "dim")
+    if rest and rest[0].__class__ is TensorHandle:
+        fn(list(parts), dim, out=rest[0].get())
+        return NIL
+    if rest:
+        raise QError(f"{name}: unrecognized arg(s), expecting tensors, dimension and output tensor")
+    return result(fn(list(parts), dim), wrap)
+
+
+def _tail(rest: Sequence[Value]) -> bool:
+    """Are these a dimension, an output tensor, or both in this order?"""
+    if len(rest) == 2:
+        return long_of(rest[0]) is not None and rest[1].__class__ is TensorHandle
+    return len(rest) == 1 and (long_of(rest[0]) is not None or rest[0].__class__ is TensorHandle)
+
+
+def _parts(values: Sequence[Value]) -> tuple[list[Any], bool]:
+    like = next((as_tensor(v) for v in values if v.__class__ is TensorHandle), None)
+    tensors = [as_tensor(v, like) for v in values]
+    return tensors, like is not None
+
+
+_joined("cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5")
+_joined("stack", "stack", "Tensors or arrays of one size as the items of a new dimension (0).",
+        "q)stack((1 2;3 4);1)\n1 3\n2 4")
+
+
+@api("amend", "amend(tensor;values[;async])", "amend(vector;i;values[;async])", "amend(dict;key;values[;async])",
+     held=True)
+def amend(x: Value) -> Value:
+    """Overwrite the values of a tensor, or of one in a vector or dictionary; size, type and device stay.
+
+    q)t:tensor 1 2 3
+    q)amend(t;4 5 6)
+    q)tensor t
+    4 5 6
+    """
+    from kshell.kapi.vectors import tensors_in
+
+    given = list(items(x))
+    wait = not (len(given) > 2 and flag_of(given[-1]) is not None and given.pop())
+    if len(given) not in (2, 3) or (len(given) == 2) != (given[0].__class__ is TensorHandle):
+        raise QError("amend: expecting a tensor and values, or a vector or dictionary, a place and values")
+    found = tensors_in(given[0], None if len(given) == 2 else given[1], "amend")
+    if found is None or len(found) != 1:
+        raise QError(f"amend: not implemented for {kname(given[0])}")
+    source = as_tensor(given[-1]) if given[-1].__class__ is TensorHandle else to_tensor(given[-1], own=False)
+    with torch.no_grad():
+        found[0][1].copy_(source, non_blocking=not wait)
+    return NIL

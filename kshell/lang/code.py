@@ -1,0 +1,109 @@
+"""From emitted Python text to code objects: rendering, constants, and the way back from a Python line to q text.
+
+The compiler emits Python as lines and nested blocks. An operation that can fail starts a line of its own that ends in
+`#n`, n being the offset in the q text where a caret should point: from a traceback's Python line the q position is a
+table look-up, and nothing is recorded while the code runs.
+"""
+
+from __future__ import annotations
+
+import re
+from types import CodeType, FunctionType, TracebackType
+from typing import Any
+
+from kshell.errors import Frame, QError, Source
+
+FILE = "<q>"
+_MARK = re.compile(r"#(\d+)$")
+
+Block = list[Any]  # str lines and nested Blocks
+
+
+class CodeInfo:
+    """What a compiled code object remembers of its q text: the source, and the q offset of each Python line."""
+
+    __slots__ = ("source", "offsets")
+
+    def __init__(self, source: Source, offsets: list[int]) -> None:
+        self.source, self.offsets = source, offsets
+
+
+def render(block: Block, depth: int = 0) -> str:
+    """The text of a block, a line each, nested blocks indented."""
+    out: list[str] = []
+    _render(block, " " * depth, out)
+    return "\n".join(out)
+
+
+def _render(block: Block, indent: str, out: list[str]) -> None:
+    for item in block:
+        if item.__class__ is list:
+            _render(item or ["pass"], indent + " ", out)
+        else:
+            out.append(indent + item)
+
+
+class Consts:
+    """The constants of one code object that Python cannot write as literals: placeholders until it is compiled."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def add(self, x: Any) -> str:
+        """The Python text that loads x."""
+        self.values.append(x)
+        return f"'\\x00{len(self.values) - 1}\\x00'"
+
+    def swap(self, code: CodeType, info: CodeInfo) -> CodeType:
+        """The code with the real constants in place of the placeholders, and its CodeInfo as the last constant."""
+        consts = []
+        for c in code.co_consts:
+            if c.__class__ is str and c[:1] == "\0":
+                c = self.values[int(c[1:-1])]
+            elif c.__class__ is CodeType:
+                c = self.swap(c, info)
+            consts.append(c)
+        return code.replace(co_consts=(*consts, info))
+
+
+def build(name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]) -> FunctionType:
+    """The Python function `def name(params): body` with a q namespace as its globals."""
+    text = f"def {name}({params}):\n" + render(body or ["pass"], 1)
+    offsets = [0]
+    for line in text.split("\n"):
+        m = _MARK.search(line)
+        offsets.append(int(m[1]) if m else -1)
+    module = compile(text, FILE, "exec", dont_inherit=True, optimize=1)
+    code = next(c for c in module.co_consts if c.__class__ is CodeType)
+    return FunctionType(consts.swap(code, CodeInfo(source, offsets)), space, name)
+
+
+def frames(tb: TracebackType | None) -> list[Frame]:
+    """The q frames of a traceback, innermost first."""
+    out: list[Frame] = []
+    last: CodeInfo | None = None
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if code.co_filename == FILE and code.co_consts and code.co_consts[-1].__class__ is CodeInfo:
+            info: CodeInfo = code.co_consts[-1]
+            frame = Frame(info.source, _position(info, tb.tb_lineno))
+            if info is last and code.co_name.startswith("_p"):
+                out[-1] = frame  # a phrase of a qSQL template is part of the function it stands in
+            else:
+                out.append(frame)
+            last = info
+        tb = tb.tb_next
+    return out[::-1]
+
+
+def _position(info: CodeInfo, line: int) -> int:
+    """The q offset of a Python line, or of the nearest one before it that has one."""
+    while line > 0 and info.offsets[line] < 0:
+        line -= 1
+    return info.offsets[line] if line > 0 else 0
+
+
+def with_frames(error: QError, tb: TracebackType | None) -> QError:
+    """The error with the q frames of the traceback added outside those it has."""
+    error.frames += frames(tb)
+    return error

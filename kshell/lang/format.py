@@ -1,0 +1,244 @@
+"""Text of atoms and of the items of vectors: digits, nulls, infinities, dates and times.
+
+Two styles share it: the bare one of `string` and of cells (a null is nothing, no type letter) and that of q source,
+where `0N`, suffixes, quotes and backticks tell the type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_at
+
+DAY_NS = 86_400_000_000_000
+_EPOCH = date(2000, 1, 1).toordinal()
+_LAST_DAY = date.max.toordinal()
+
+# ------------------------------------------------------------------ one ordinary raw value, by type
+
+
+def float_text(v: float, digits: int) -> str:
+    """A finite float at `digits` significant digits, all 17 if that is 0."""
+    return f"{v:.{digits or 17}g}"
+
+
+def real_text(v: float, digits: int) -> str:
+    """A finite real; nine digits are all it has."""
+    return f"{v:.{min(digits or 9, 9)}g}"
+
+
+def date_text(days: int) -> str:
+    """The date that many days after 2000.01.01."""
+    n = days + _EPOCH
+    if not 0 < n <= _LAST_DAY:
+        return "0000.00.00"
+    d = date.fromordinal(n)
+    return f"{d.year:04d}.{d.month:02d}.{d.day:02d}"
+
+
+def month_text(months: int) -> str:
+    """The month that many months after 2000.01, without the suffix."""
+    year, m = divmod(months, 12)
+    return f"{year + 2000:04d}.{m + 1:02d}"
+
+
+def clock_text(n: int, seconds: bool = True) -> str:
+    """Minutes as hh:mm, or seconds as hh:mm:ss."""
+    sign, n = ("-", -n) if n < 0 else ("", n)
+    if not seconds:
+        return f"{sign}{n // 60:02d}:{n % 60:02d}"
+    return f"{sign}{n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d}"
+
+
+def time_text(ms: int) -> str:
+    """Milliseconds as hh:mm:ss.mmm."""
+    sign, ms = ("-", -ms) if ms < 0 else ("", ms)
+    return f"{sign}{clock_text(ms // 1000)}.{ms % 1000:03d}"
+
+
+def span_text(ns: int) -> str:
+    """Nanoseconds as dDhh:mm:ss.nnnnnnnnn."""
+    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
+    days, rest = divmod(ns, DAY_NS)
+    return f"{sign}{days}D{clock_text(rest // 1_000_000_000)}.{rest % 1_000_000_000:09d}"
+
+
+def stamp_text(ns: int) -> str:
+    """The timestamp that many nanoseconds after 2000.01.01."""
+    days, rest = divmod(ns, DAY_NS)
+    return f"{date_text(days)}D{clock_text(rest // 1_000_000_000)}.{rest % 1_000_000_000:09d}"
+
+
+def datetime_text(v: float) -> str:
+    """The datetime that many days after 2000.01.01, to the millisecond."""
+    days, ms = divmod(int(np.floor(v * 86_400_000 + 0.5)), 86_400_000)
+    return f"{date_text(days)}T{time_text(ms)}"
+
+
+def guid_text(v: bytes) -> str:
+    """Sixteen bytes as a guid is written."""
+    h = bytes(v).hex()
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+
+_PLAIN: dict[int, Callable[[Any], str]] = {
+    T.H: str, T.I: str, T.J: str, T.P: stamp_text, T.M: month_text, T.D: date_text, T.Z: datetime_text,
+    T.N: span_text, T.U: lambda v: clock_text(v, False), T.V: clock_text, T.T: time_text,
+}  # fmt: skip
+# types without null or infinity, or whose null needs no word of its own
+_ALWAYS: dict[int, Callable[[Any], str]] = {
+    T.B: lambda v: "1" if v else "0", T.X: "{:02x}".format, T.G: guid_text, T.S: lambda v: sym_at(v).s,
+    T.C: lambda v: chr(v if v < 128 else 0xDC00 + v),  # a byte that is no character stays that byte on the way out
+}  # fmt: skip
+
+
+def raw_text(t: int, v: Any, digits: int, null: str = "") -> str:
+    """The text of a raw value of type t without marks of its type; a null is the text `null`."""
+    now = _ALWAYS.get(t)
+    if now is not None:
+        return now(v)
+    if t in T.FLOATS:
+        if v != v:
+            return null
+        if v in (T.INF, -T.INF):
+            return "0w" if v > 0 else "-0w"
+        return float_text(v, digits) if t == T.F else real_text(v, digits) if t == T.E else datetime_text(v)
+    row = T.TYPE[t]
+    if v == row.null:
+        return null
+    if v == row.inf or v == -row.inf:
+        return "0W" if v > 0 else "-0W"
+    return _PLAIN[t](v)
+
+
+# ------------------------------------------------------------------ the items of a vector
+
+
+def _extreme(a: np.ndarray, t: int) -> bool:
+    """Does a hold a null or an infinity?"""
+    if not a.size:
+        return False
+    if t in T.FLOATS:
+        return not bool(np.isfinite(a).all())
+    row = T.TYPE[t]
+    return bool(a.min() <= -row.inf or a.max() == row.inf)
+
+
+def enum_values(v: Vec) -> Vec | None:
+    """The items that an enumeration stands for; None if the list it indexes is not there."""
+    from kshell.values.context import running
+    from kshell.values.index import take_at
+
+    try:
+        domain = running().names.find(v.dom)
+    except LookupError:
+        domain = None
+    if domain.__class__ is Dict and domain.k.__class__ is Table:
+        domain = domain.k.cols[0]
+    if domain.__class__ is not Vec:
+        return None
+    return take_at(domain, v.a)  # type: ignore[no-any-return]
+
+
+def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
+    """`raw_text` of every item of a one-dimensional array of type t."""
+    if t == T.G:
+        return [guid_text(v) for v in a]
+    raws = a.tolist()
+    now = _ALWAYS.get(t)
+    if now is not None:
+        return list(map(now, raws))
+    if _extreme(a, t):
+        return [raw_text(t, v, digits, null) for v in raws]
+    if t == T.F or t == T.E:
+        form = f"%.{digits or 17}g" if t == T.F else f"%.{min(digits or 9, 9)}g"
+        return [form % v for v in raws]
+    return list(map(_PLAIN[t], raws))
+
+
+def vec_texts(v: Vec, digits: int, null: str = "") -> list[str]:
+    """The bare texts of a vector's items; of an enumeration, those of the items it stands for."""
+    if v.t != T.ENUM:
+        return raw_texts(v.t, v.a, digits, null)
+    items = enum_values(v)
+    return [str(n) for n in v.a.tolist()] if items is None else vec_texts(items, digits, null)
+
+
+# ------------------------------------------------------------------ q source
+
+SUFFIX = {T.H: "h", T.I: "i", T.E: "e", T.F: "f", T.M: "m"}
+_ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"}
+_ESCAPED = {n: _ESCAPES.get(n) or (chr(n) if 32 <= n < 127 else f"\\{n:03o}") for n in range(256)}
+_PRINTABLE = re.compile(rb'[ !#-\[\]-~]*')
+
+
+def quoted(data: bytes) -> str:
+    """A q string between quotes: control characters and bytes above ASCII as octal escapes."""
+    if _PRINTABLE.fullmatch(data):
+        return f'"{data.decode("ascii")}"'
+    return '"' + "".join([_ESCAPED[c] for c in data]) + '"'
+
+
+def null_word(t: int) -> str:
+    """How a null of type t is written before its suffix."""
+    return "0n" if t == T.F else "0N"
+
+
+def suffix_for(t: int, texts: list[str]) -> str:
+    """The letter after numbers or times of type t written in these words, none if the words tell the type."""
+    if t == T.J:
+        return ""
+    if t == T.F:
+        return "" if any(c in w for w in texts for c in ".enw") else "f"
+    if t in SUFFIX:
+        return SUFFIX[t]
+    return "" if any(w[-1] not in "NWw" for w in texts) else T.TYPE[t].char
+
+
+def vec_words(t: int, texts: list[str]) -> str:
+    """Numbers or times of type t in one line, with the suffix that tells the type if the words do not."""
+    return " ".join(texts) + suffix_for(t, texts)
+
+
+def marked(t: int, texts: list[str]) -> str:
+    """Items of type t, given as words, as q source."""
+    if t == T.S:
+        return "`" + "`".join(texts)
+    if t == T.B:
+        return "".join(texts) + "b"
+    if t == T.X:
+        return "0x" + "".join(texts)
+    return " ".join(texts) if t == T.G else vec_words(t, texts)
+
+
+def atom_text(t: int, v: Any, digits: int) -> str:
+    """The q source of the atom of type t with raw value v."""
+    if t == T.C:
+        return quoted(bytes((v,)))
+    return marked(t, [raw_text(t, v, digits, null_word(t))])
+
+
+def atom_string(x: Value, digits: int) -> str | None:
+    """What `string` gives of an atom; None if x is none (or a function)."""
+    c = x.__class__
+    if c is int:
+        return str(x)
+    if c is float:
+        return raw_text(T.F, x, digits)
+    if c is bool:
+        return "1" if x else "0"
+    if c is Sym:
+        return x.s  # type: ignore[no-any-return]
+    if c is Special:
+        return raw_text(T.J, x.v, digits)
+    if c is Atom:
+        return raw_text(x.t, x.v, digits)
+    if isinstance(x, Atom):  # an item of an enumeration
+        return vec_texts(Vec(T.ENUM, np.array([x.v]), "", x.dom), digits)[0]  # type: ignore[attr-defined]
+    return None

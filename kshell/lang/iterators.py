@@ -1,0 +1,445 @@
+"""The iterators: each, each-left, each-right, each-prior, over and scan, with rules for the cases numpy has a call for.
+
+Source of behaviour: q's reference, "Maps" and "Accumulators".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs import lists, running, stats
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.apply import apply, apply1, pyfn
+from kshell.values.build import collapse, empty
+from kshell.values.core import HOLE, Dict, List, Special, Sym, Table, Value, Vec, seq_items
+from kshell.values.functions import Derived, Function, Lambda, Prim
+from kshell.values.index import find_at, index1, null_of
+from kshell.values.match import match
+
+Fn = Callable[..., Value]
+
+
+def is_collection(x: Value) -> bool:
+    """Does x have items to iterate over? (A handle is an atom here.)"""
+    return x.__class__ in (Vec, Dict, Table) or isinstance(x, List)
+
+
+def name_of(f: Value) -> str:
+    return f.name if f.__class__ is Prim else ""
+
+
+# ------------------------------------------------------------------ each
+
+
+def each1(f: Value, x: Value) -> Value:
+    """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay."""
+    if not is_collection(x):
+        return apply1(f, x)
+    if x.__class__ is Dict:
+        return Dict(x.k, each1(f, x.v))
+    if f.__class__ is not Vec and x.__class__ is Vec and isinstance(f, Lambda) and f.tree is not None and len(x):
+        whole = atomic(f)
+        if whole:
+            return f.fn(x)
+    if not len(x):
+        return each_empty(f, x)
+    fn = pyfn(f, 1)
+    return collapse([fn(i) for i in seq_items(x)])
+
+
+def each_empty(f: Value, x: Value) -> Value:
+    """f over no items at all: the empty list, of the type that an atomic f gives."""
+    if f.__class__ is Prim and f.entry is not None and f.entry.extra.get("atomic"):
+        return apply1(f, x)
+    return List([]) if x.__class__ is not Vec or isinstance(f, Function) else empty(x.t)
+
+
+def atomic(f: Lambda) -> bool:
+    """Is f a lambda of one parameter whose body is one expression of atomic verbs on it and numbers? Then it may be
+    applied to a whole vector of numbers at once."""
+    if f.rank != 1 or len(f.tree.body) != 1:
+        return False
+    found = _ATOMIC.get(id(f.tree))
+    if found is None or found[0] is not f.tree:
+        from kshell.lang.scan import atomic_expr
+
+        found = _ATOMIC[id(f.tree)] = (f.tree, atomic_expr(f.tree.body[0], f.params or ("x",)))
+        if len(_ATOMIC) > 4096:
+            _ATOMIC.clear()
+    return found[1]
+
+
+_ATOMIC: dict[int, tuple[Any, bool]] = {}
+
+
+def each2(f: Value, x: Value, y: Value) -> Value:
+    """`x f' y`: f on corresponding items; an atom goes with every item."""
+    cx, cy = is_collection(x), is_collection(y)
+    if not cx and not cy:
+        return apply(f, (x, y))
+    fn = pyfn(f, 2)
+    if x.__class__ is Dict or y.__class__ is Dict:
+        return _each_dicts(f, (x, y))
+    if not cy:
+        return collapse([fn(i, y) for i in seq_items(x)])
+    if not cx:
+        return collapse([fn(x, i) for i in seq_items(y)])
+    if len(x) != len(y):
+        raise QError("length")
+    return collapse([fn(i, j) for i, j in zip(seq_items(x), seq_items(y), strict=True)])
+
+
+def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
+    """Each of several arguments, some of them dictionaries: the items under the same key."""
+    keys = next(a.k for a in args if a.__class__ is Dict)
+    for a in args:
+        if a.__class__ is Dict and a.k is not keys and not match(a.k, keys):
+            keys = lists.join(keys, index1(a.k, _not_in(keys, a.k)))
+    cols = [index1(a, keys) if a.__class__ is Dict else a for a in args]
+    return Dict(keys, each_n(f, cols))
+
+
+def _not_in(keys: Value, more: Value) -> Value:
+    return Vec(T.J, np.flatnonzero(find_at(keys, more) == len(keys)))
+
+
+def each_n(f: Value, args: Sequence[Value]) -> Value:
+    """`f'[x;y;z;...]` for any number of arguments."""
+    if len(args) == 1:
+        return each1(f, args[0])
+    if len(args) == 2:
+        return each2(f, args[0], args[1])
+    if any(a.__class__ is Dict for a in args):
+        return _each_dicts(f, args)
+    sizes = {len(a) for a in args if is_collection(a)}
+    if len(sizes) > 1:
+        raise QError("length")
+    if not sizes:
+        return apply(f, args)
+    n = sizes.pop()
+    cols = [seq_items(a) if is_collection(a) else [a] * n for a in args]
+    fn = pyfn(f, len(args))
+    return collapse([fn(*row) for row in zip(*cols, strict=True)])
+
+
+def each_left(f: Value, x: Value, y: Value) -> Value:
+    """`x f\\: y`: each item of x with the whole of y."""
+    if not is_collection(x):
+        return apply(f, (x, y))
+    if x.__class__ is Dict:
+        return Dict(x.k, each_left(f, x.v, y))
+    fn = pyfn(f, 2)
+    return collapse([fn(i, y) for i in seq_items(x)])
+
+
+def each_right(f: Value, x: Value, y: Value) -> Value:
+    """`x f/: y`: the whole of x with each item of y."""
+    if not is_collection(y):
+        return apply(f, (x, y))
+    if y.__class__ is Dict:
+        return Dict(y.k, each_right(f, x, y.v))
+    fn = pyfn(f, 2)
+    return collapse([fn(x, i) for i in seq_items(y)])
+
+
+# ------------------------------------------------------------------ each-prior
+
+
+def prior1(f: Value, x: Value) -> Value:
+    """`f': x`: f between each item and the one before it; the first has the identity of f before it."""
+    if name_of(f) == "-" and x.__class__ is Vec:
+        return running.deltas(x)
+    if not is_collection(x):
+        return x
+    if not len(x):
+        return x
+    items = seq_items(x)
+    name = name_of(f)
+    if name in ("-", "+", "*", "%", ","):
+        return collapse([items[0], *_pairs(f, items)])
+    first = items[0]
+    before = null_of(x)
+    if name in ("&", "|"):
+        return collapse([first, *_pairs(f, items)])
+    return collapse([apply(f, (first, before)), *_pairs(f, items)])
+
+
+def _pairs(f: Value, items: list[Value]) -> list[Value]:
+    fn = pyfn(f, 2)
+    return [fn(b, a) for a, b in zip(items, items[1:], strict=False)]
+
+
+def prior2(f: Value, x: Value, y: Value) -> Value:
+    """`x f': y`: as `f': y`, with x before the first item. With a long x in place of f's left: `n peach`-like forms."""
+    if not is_collection(y):
+        return apply(f, (y, x))
+    if not len(y):
+        return y
+    items = seq_items(y)
+    return collapse([apply(f, (items[0], x)), *_pairs(f, items)])
+
+
+# ------------------------------------------------------------------ over and scan
+
+_REDUCE: dict[str, Fn] = {"+": stats.sum_, "*": stats.prd, "|": stats.max_, "&": stats.min_, ",": lists.raze,
+                          "or": stats.max_, "and": stats.min_}
+_ACCUMULATE: dict[str, Fn] = {"+": running.sums, "*": running.prds, "|": running.maxs, "&": running.mins,
+                              "or": running.maxs, "and": running.mins}
+
+
+def over1(f: Value, x: Value) -> Value:
+    """`f/ x`: with one argument, until it converges; with two, folds the list."""
+    rank = rank_of(f)
+    if rank == 1:
+        return converge(f, x, None)
+    if not is_collection(x):
+        return x
+    quick = _REDUCE.get(name_of(f))
+    if quick is not None and (x.__class__ is Vec and x.t in T.NUMERIC and len(x) or name_of(f) == ","):
+        return quick(x)
+    if x.__class__ is Dict:
+        return over1(f, x.v)
+    items = seq_items(x)
+    if not items:
+        return _identity(f, x)
+    if rank > 2:
+        raise QError("rank")
+    fn = pyfn(f, 2)
+    out = items[0]
+    for i in items[1:]:
+        out = fn(out, i)
+    return out
+
+
+def _identity(f: Value, x: Value) -> Value:
+    """What folding an empty list gives: the identity of the operator, else an empty list."""
+    name = name_of(f)
+    if name in _REDUCE and name != ",":
+        return _REDUCE[name](x)
+    return List([]) if name == "," or isinstance(f, Lambda) else x
+
+
+def scan1(f: Value, x: Value) -> Value:
+    """`f\\ x`: the steps of `f/ x`."""
+    rank = rank_of(f)
+    if rank == 1:
+        out: list[Value] = []
+        converge(f, x, out)
+        return collapse(out)
+    if not is_collection(x):
+        return x
+    quick = _ACCUMULATE.get(name_of(f))
+    if quick is not None and x.__class__ is Vec and x.t in T.NUMERIC:
+        return quick(x)
+    if x.__class__ is Dict:
+        return Dict(x.k, scan1(f, x.v))
+    items = seq_items(x)
+    if not items:
+        return x
+    fn = pyfn(f, 2)
+    acc = items[0]
+    steps = [acc]
+    for i in items[1:]:
+        acc = fn(acc, i)
+        steps.append(acc)
+    return collapse(steps)
+
+
+def rank_of(f: Value) -> int:
+    """The number of arguments by which over and scan choose their form; a list or dictionary counts as one."""
+    if isinstance(f, Function):
+        if f.__class__ is Prim:
+            return 2 if 2 in f.fns or -1 in f.fns else f.rank
+        if f.__class__ is Derived and f.rank == 0:
+            return 2 if rank_of(f.f) != 1 or f.glyph == "':" else 1
+        return f.rank or 2
+    if f.__class__ is Sym:
+        from kshell.values.context import running as session
+
+        return rank_of(session().names.get(f.s))
+    return 1
+
+
+def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
+    """f again and again until the result repeats, or is the first one again."""
+    fn = pyfn(f, 1)
+    first = x
+    while True:
+        if steps is not None:
+            steps.append(x)
+        y = fn(x)
+        if match(y, x) or match(y, first):
+            return x
+        x = y
+
+
+def over2(f: Value, x: Value, y: Value) -> Value:
+    """`x f/ y`: x is how often, a condition, or the first left argument."""
+    if rank_of(f) == 1:
+        return repeat(f, x, y, None)
+    fn = pyfn(f, 2)
+    if not is_collection(y):
+        return fn(x, y)
+    for i in seq_items(y):
+        x = fn(x, i)
+    return x
+
+
+def scan2(f: Value, x: Value, y: Value) -> Value:
+    """`x f\\ y`: the steps of `x f/ y`; for a fold, without x itself."""
+    if rank_of(f) == 1:
+        steps: list[Value] = []
+        repeat(f, x, y, steps)
+        return collapse(steps)
+    fn = pyfn(f, 2)
+    if not is_collection(y):
+        return fn(x, y)
+    out = []
+    for i in seq_items(y):
+        x = fn(x, i)
+        out.append(x)
+    if y.__class__ is Dict:
+        return Dict(y.k, collapse(out))
+    return collapse(out)
+
+
+def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
+    """f on y x times, or as long as the condition x holds of it."""
+    fn = pyfn(f, 1)
+    if isinstance(x, Function) or is_collection(x) or x.__class__ is Sym:
+        from kshell.lang.runtime import truth
+
+        test = pyfn(x, 1)
+        if steps is not None:
+            steps.append(y)
+        while truth(test(y)):
+            y = fn(y)
+            if steps is not None:
+                steps.append(y)
+        return y
+    from kshell.lang.runtime import times
+
+    n = times(x) if not isinstance(x, Special) else T.LONG_MAX
+    if steps is not None:
+        steps.append(y)
+    for _ in range(n):
+        y = fn(y)
+        if steps is not None:
+            steps.append(y)
+    return y
+
+
+def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
+    """`f/[x;y;z;...]`: the first argument is the start, the others go item by item."""
+    x, *rest = args
+    sizes = {len(a) for a in rest if is_collection(a)}
+    if len(sizes) > 1:
+        raise QError("length")
+    if not sizes:
+        x = apply(f, args)
+        if steps is not None:
+            steps.append(x)
+        return x
+    n = sizes.pop()
+    cols = [seq_items(a) if is_collection(a) else [a] * n for a in rest]
+    fn = pyfn(f, len(args))
+    for row in zip(*cols, strict=True):
+        x = fn(x, *row)
+        if steps is not None:
+            steps.append(x)
+    return x
+
+
+# ------------------------------------------------------------------ derived functions
+
+_ONE: dict[str, Fn] = {"'": each1, "/": over1, "\\": scan1, "':": prior1, "/:": each1, "\\:": each1}
+_TWO: dict[str, Fn] = {"'": each2, "/": over2, "\\": scan2, "':": prior2, "/:": each_right, "\\:": each_left}
+
+
+def run(d: Derived, args: Sequence[Value]) -> Value:
+    """Apply a derived function."""
+    if HOLE in args:
+        raise QError("rank")
+    n, g = len(args), d.glyph
+    if n == 1:
+        if g in ("/:", "\\:"):
+            raise QError("rank")
+        return _ONE[g](d.f, args[0])
+    if n == 2:
+        return _TWO[g](d.f, args[0], args[1])
+    if g == "'":
+        return each_n(d.f, args)
+    if g == "/":
+        return fold_n(d.f, args, None)
+    if g == "\\":
+        steps: list[Value] = []
+        fold_n(d.f, args, steps)
+        return collapse(steps)
+    raise QError("rank")
+
+
+Derived.run = staticmethod(run)
+
+CALLS = {
+    "_each1": each1, "_each2": each2, "_over1": over1, "_over2": over2, "_scan1": scan1, "_scan2": scan2,
+    "_prior1": prior1, "_prior2": prior2, "_left": each_left, "_right": each_right,
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------ the keywords
+
+
+@verb("each")
+def each(f: Value, x: Value) -> Value:
+    """Apply a function to each item of a list, dictionary or table.
+
+    q)count each (1 2 3;"ab")
+    3 2
+    """
+    return each1(f, x)
+
+
+@verb("peach")
+def peach(f: Value, x: Value) -> Value:
+    """Apply a function to each item, as each does; the items may be computed in parallel.
+
+    q){x*x}peach 1 2 3
+    1 4 9
+    """
+    return each1(f, x)
+
+
+@verb("over")
+def over(f: Value, x: Value) -> Value:
+    """Fold a list with a function of two arguments, or repeat one of one argument until it converges.
+
+    q)(+)over 1 2 3
+    6
+    """
+    return over1(f, x)
+
+
+@verb("scan")
+def scan(f: Value, x: Value) -> Value:
+    """The steps of over.
+
+    q)(+)scan 1 2 3
+    1 3 6
+    """
+    return scan1(f, x)
+
+
+@verb("prior")
+def prior(f: Value, x: Value) -> Value:
+    """Apply a function of two arguments between each item and the one before it.
+
+    q)(-)prior 1 4 9
+    1 3 5
+    """
+    return prior1(f, x)
+

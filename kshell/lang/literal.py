@@ -1,0 +1,28 @@
+"""The value of a literal node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.build import string, sym_vec
+from kshell.values.core import Value, Vec, atom, char, sym
+
+
+def value_of(node: Any) -> Value:
+    """The atom or vector that a Lit node stands for."""
+    t, data = node.t, node.data
+    if t == "s":
+        return sym(data) if isinstance(data, str) else sym_vec(data)
+    if t == "c":
+        return char(data) if isinstance(data, str) else string(data)
+    row = T.BY_CHAR[t]
+    if isinstance(data, list):
+        if t == "g":
+            return Vec(T.G, np.frombuffer(b"".join(data), "V16"))
+        return Vec(row.num, np.array(data, row.dtype))
+    if t == "e":
+        data = float(np.float32(data))
+    return atom(row.num, data)

@@ -1,0 +1,41 @@
+"""How a name of .Q, .h, .j or .z is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from kshell import registry
+from kshell.registry import Entry
+from kshell.values.core import Value
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def name(text: str, *forms: str, arity: int | None = None) -> Callable[[F], F]:
+    """Register a function under a dotted name. Without parameters it is computed at each reading of the name."""
+
+    def register(fn: F) -> F:
+        n = registry.arity_of(fn) if arity is None else arity
+        found = registry.find("name", text)
+        if found is not None and found.file == fn.__code__.co_filename and n not in found.fns:
+            found.fns[n] = fn
+            return fn
+        registry.add(Entry(text, "name", {n: fn}, forms, fn.__doc__ or "", topic=text.rpartition(".")[0],
+                           file=fn.__code__.co_filename, line=fn.__code__.co_firstlineno))
+        return fn
+
+    return register
+
+
+def constant(text: str, value: Value, doc: str) -> None:
+    """Register a name that always stands for one value."""
+    registry.add(Entry(text, "name", {0: lambda: value}, doc=doc, topic=text.rpartition(".")[0], file=__file__))
+
+
+def verb(name: str, arity: int) -> Callable[..., Value]:
+    """The Python function of a verb of the language, for names that build on one."""
+    entry = registry.find("verb", name)
+    if entry is None:
+        raise KeyError(name)
+    return entry.fns.get(arity) or entry.fns[-1]

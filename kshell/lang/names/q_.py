@@ -1,0 +1,315 @@
+"""The .Q namespace: constants, text and encodings."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import socket
+import zlib
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.format import raw_text
+from kshell.lang.names.define import constant, name
+from kshell.lang.names.z_ import RELEASE, VERSION, address_of
+from kshell.lang.verbs.text import one_line, plain, string
+from kshell.values import types as T
+from kshell.values.build import string as q_string
+from kshell.values.build import sym_vec
+from kshell.values.context import running
+from kshell.values.core import INF_J, NIL, Atom, List, Value, Vec, atom_t, is_atom, raw, seq_items, sym, text_of
+
+UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LOWER = UPPER.lower()
+DIGITS = "0123456789"
+NAME = LOWER + UPPER + "_" + DIGITS
+B64 = UPPER + LOWER + DIGITS + "+/"
+BASE36 = DIGITS + UPPER
+TYPES = " bg xhijefcspmdznuvts"
+# keywords that are part of the language itself, not defined in q
+_WORDS = (
+    "abs acos asin atan avg bin binr cor cos cov delete dev div do enlist exec exit exp from getenv hopen if in insert "
+    "last like log max min prd select setenv sin sqrt ss sum tan update var wavg while within wj wj1 wsum xexp"
+)
+RESERVED = _WORDS.split()
+
+constant(".Q.A", q_string(UPPER), "The upper-case letters.")
+constant(".Q.a", q_string(LOWER), "The lower-case letters.")
+constant(".Q.an", q_string(NAME), "The characters of names: letters, underscore, digits.")
+constant(".Q.n", q_string(DIGITS), "The digits.")
+constant(".Q.nA", q_string(BASE36), "Digits and upper-case letters, the alphabet of base 36.")
+constant(".Q.b6", q_string(B64), "The alphabet of base 64.")
+constant(".Q.t", q_string(TYPES), "The type characters, indexed by type number.")
+constant(".Q.res", sym_vec(RESERVED), "The keywords that are part of the language itself.")
+constant(".Q.k", VERSION, "The version of kdb+ that the language follows.")
+constant(".Q.K", Atom(T.D, RELEASE), "The date of the version of kdb+ that the language follows.")
+constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.")
+
+
+# ------------------------------------------------------------------ text
+
+
+@name(".Q.s")
+def text(x: Value) -> Value:
+    """x as the console shows it, a line's end after each line.
+
+    q).Q.s `a`b!1 2
+    "a| 1\\nb| 2\\n"
+    """
+    return plain(x)
+
+
+@name(".Q.s1")
+def line(x: Value) -> Value:
+    """x on one line.
+
+    q).Q.s1 (1 2;`a)
+    "(1 2;`a)"
+    """
+    return one_line(x)
+
+
+def number(x: Value) -> float:
+    """A numeric atom as a Python number; a null is nan."""
+    t = atom_t(x)
+    if t not in T.NUMERIC and t not in T.TEMPORAL:
+        raise QError("type")
+    v = raw(x)
+    return T.NAN if t in T.SIGNED and v == T.NULL[t] else v  # type: ignore[no-any-return]
+
+
+def fixed(places: int, x: Value) -> str:
+    """A number with so many decimals, half rounded up; in q's usual form if it is too large for that."""
+    v = number(x)
+    if v != v:
+        return ""
+    if v < 0:
+        return "-" + fixed(places, -v)
+    scaled = v * 10.0**places
+    if not scaled < 9e15:
+        return raw_text(T.F, float(v), running().settings.P)
+    digits = str(math.floor(scaled + 0.5)).zfill(places + 1)
+    return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
+
+
+def whole(x: Value) -> int:
+    """An integer atom as a Python int."""
+    if atom_t(x) not in (T.B, T.X, T.H, T.I, T.J):
+        raise QError("type")
+    return int(raw(x))
+
+
+@name(".Q.f", ".Q.f[places;x]")
+def f(places: Value, x: Value) -> Value:
+    """A number as text with so many decimals.
+
+    q).Q.f[2;9.996]
+    "10.00"
+    """
+    return q_string(fixed(whole(places), x))
+
+
+@name(".Q.fmt", ".Q.fmt[width;places;x]")
+def fmt(width: Value, places: Value, x: Value) -> Value:
+    """A number as text of a width, with so many decimals; stars if it does not fit.
+
+    q).Q.fmt[8;2;3.14159]
+    "    3.14"
+    """
+    n = whole(width)
+    s = fixed(whole(places), x)
+    return q_string(s.rjust(n) if len(s) <= n else "*" * n)
+
+
+def clean(text: str) -> str:
+    """A text with only the characters of a name, beginning with a letter."""
+    kept = "".join(c for c in text if c in NAME)
+    return kept if kept and kept[0] not in DIGITS + "_" else "a" + kept
+
+
+@name(".Q.dd", ".Q.dd[x;y]")
+def dd(x: Value, y: Value) -> Value:
+    """Symbols joined: with / after a file, else with a dot.
+
+    q).Q.dd[`AAPL;`O]
+    `AAPL.O
+    q).Q.dd[`:dir;`file]
+    `:dir/file
+    """
+    first = [x] if is_atom(x) else seq_items(x)
+    more = string(y)
+    rest = [more] if is_atom(y) or (more.__class__ is Vec) else more.items
+    words = [text_of(w) for w in first] + [text_of(w) for w in rest]
+    return sym(("/" if words[0].startswith(":") else ".").join(words))
+
+
+@name(".Q.ty")
+def ty(x: Value) -> Value:
+    """The type character of a vector; in upper case of a list of such vectors; else a blank.
+
+    q).Q.ty 1 2
+    "j"
+    q).Q.ty ("ab";"cd")
+    "C"
+    """
+    return Atom(T.C, ord(type_char(x)))
+
+
+def type_char(x: Value) -> str:
+    """`.Q.ty` as a Python string."""
+    t = x.t if x.__class__ is Vec else atom_t(x)
+    if t:
+        return T.TYPE[t].char
+    if not isinstance(x, List) or not len(x):
+        return " "
+    kinds = {v.t if v.__class__ is Vec else 0 for v in x.items}
+    (kind,) = kinds if len(kinds) == 1 else (0,)
+    return T.TYPE[kind].char.upper() if kind else " "
+
+
+@name(".Q.addmonths", ".Q.addmonths[date;n]")
+def addmonths(x: Value, y: Value) -> Value:
+    """Dates n months later; the day of the month stays, and runs into the next month if it must.
+
+    q).Q.addmonths[2007.10.16;6 7]
+    2008.04.16 2008.05.16
+    """
+    if (x.t if x.__class__ is Vec else atom_t(x)) != T.D:
+        raise QError("type")
+    days = (x.a if x.__class__ is Vec else np.int64(raw(x))) + np.datetime64("2000-01-01", "D")
+    months = days.astype("M8[M]")
+    n = y.a if y.__class__ is Vec else np.int64(whole(y))
+    out = (months + n.astype(np.int64)).astype("M8[D]") + (days - months.astype("M8[D]"))
+    out = (out - np.datetime64("2000-01-01", "D")).astype(np.int64)
+    return Vec(T.D, out.astype(np.int32)) if out.ndim else Atom(T.D, int(out))
+
+
+# ------------------------------------------------------------------ encodings
+
+
+def data_of(x: Value) -> bytes:
+    """The bytes of a string, char or byte vector."""
+    if x.__class__ is Vec and x.t in (T.C, T.X):
+        return x.a.tobytes()  # type: ignore[no-any-return]
+    return text_of(x).encode("utf-8", "surrogateescape")
+
+
+@name(".Q.btoa")
+def btoa(x: Value) -> Value:
+    """A string in base 64.
+
+    q).Q.btoa "kshell"
+    "a3NoZWxs"
+    """
+    return q_string(base64.b64encode(data_of(x)))
+
+
+@name(".Q.atob")
+def atob(x: Value) -> Value:
+    """The string that base 64 text stands for.
+
+    q).Q.atob "a3NoZWxs"
+    "kshell"
+    """
+    return q_string(base64.b64decode(data_of(x)))
+
+
+@name(".Q.sha1")
+def sha1(x: Value) -> Value:
+    """The SHA-1 hash of a string, as bytes."""
+    return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
+
+
+@name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")
+def gz(x: Value) -> Value:
+    """A string unzipped; of (level;x) x zipped; of :: whether zipping works."""
+    if x is NIL:
+        return True
+    if x.__class__ is List and len(x) == 2:
+        pack = zlib.compressobj(whole(x.items[0]), zlib.DEFLATED, 31)
+        done = pack.compress(data_of(x.items[1])) + pack.flush()
+        return Vec(x.items[1].t, np.frombuffer(done, np.uint8))
+    problem = False
+    done = b""
+    try:
+        done = zlib.decompress(data_of(x), 47)
+    except zlib.error:
+        problem = True
+    if problem:
+        raise QError("domain")
+    return Vec(x.t, np.frombuffer(done, np.uint8))
+
+
+def encode(n: int, alphabet: str, width: int) -> str:
+    """A number in the base of an alphabet, filled up to a width."""
+    out = ""
+    for _ in range(width):
+        n, k = divmod(n, len(alphabet))
+        out = alphabet[k] + out
+    return out
+
+
+def decode(text: str, alphabet: str) -> int:
+    """The number that a text of an alphabet stands for."""
+    n = 0
+    for c in text:
+        n = n * len(alphabet) + alphabet.index(c) if c in alphabet else n * len(alphabet)
+    return n
+
+
+@name(".Q.x10")
+def x10(x: Value) -> Value:
+    """A long as ten characters of base 64.
+
+    q).Q.x10 12345
+    "AAAAAAADA5"
+    """
+    return q_string(encode(whole(x), B64, 10))
+
+
+@name(".Q.j10")
+def j10(x: Value) -> Value:
+    """The long that ten characters of base 64 stand for.
+
+    q).Q.j10 "AAAAAAADA5"
+    12345
+    """
+    return decode(text_of(x), B64)
+
+
+@name(".Q.x12")
+def x12(x: Value) -> Value:
+    """A long as twelve characters of base 36.
+
+    q).Q.x12 12345
+    "0000000009IX"
+    """
+    return q_string(encode(whole(x), BASE36, 12))
+
+
+@name(".Q.j12")
+def j12(x: Value) -> Value:
+    """The long that twelve characters of base 36 stand for.
+
+    q).Q.j12 "0000000009IX"
+    12345
+    """
+    return decode(text_of(x), BASE36)
+
+
+@name(".Q.addr")
+def addr(x: Value) -> Value:
+    """The IP address of a host, as an integer."""
+    return Atom(T.I, address_of(text_of(x)))
+
+
+@name(".Q.host")
+def host(x: Value) -> Value:
+    """The name of the host that has an IP address, given as an integer."""
+    data = (whole(x) & 0xFFFFFFFF).to_bytes(4, "big")
+    try:
+        return sym(socket.gethostbyaddr(socket.inet_ntoa(data))[0])
+    except OSError:
+        return sym("")

@@ -1,0 +1,165 @@
+"""The .Q namespace: tables and applying functions to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.names.define import name, verb
+from kshell.lang.names.q_ import RESERVED, clean
+from kshell.registry import entries
+from kshell.values.apply import apply1
+from kshell.values.build import sym_vec
+from kshell.values.context import running
+from kshell.values.core import Dict, Sym, Table, Value, is_list, sym
+from kshell.values.index import index1, take_at
+
+
+def is_table(x: Value) -> bool:
+    """Is x a table or a keyed table?"""
+    return x.__class__ is Table or (x.__class__ is Dict and x.keyed)
+
+
+def unkeyed(x: Value) -> Table:
+    """A table without its keys."""
+    if x.__class__ is Table:
+        return x  # type: ignore[no-any-return]
+    if not is_table(x):
+        raise QError("type")
+    return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+
+
+@name(".Q.qt")
+def qt(x: Value) -> Value:
+    """Whether x is a table.
+
+    q).Q.qt ([]a:1 2)
+    1b
+    """
+    return is_table(x)
+
+
+@name(".Q.qp")
+def qp(x: Value) -> Value:
+    """Whether a table is partitioned; 0 for what is in memory."""
+    return 0
+
+
+@name(".Q.ft", ".Q.ft[f;t]")
+def ft(f: Value, t: Value) -> Value:
+    """Apply f to a table without its keys, and key the result again.
+
+    q).Q.ft[reverse;([k:1 2]v:3 4)]
+    k| v
+    -| -
+    2| 4
+    1| 3
+    """
+    if not isinstance(t, Dict):
+        return apply1(f, t)
+    n = len(t.k.names) if t.keyed else 0
+    out = apply1(f, unkeyed(t))
+    return Dict(Table(out.names[:n], out.cols[:n]), Table(out.names[n:], out.cols[n:]))
+
+
+@name(".Q.ff", ".Q.ff[t;u]")
+def ff(t: Value, u: Value) -> Value:
+    """A table with the columns of another that it lacks, filled with nulls.
+
+    q).Q.ff[([]a:1 2);([]a:1 2;b:3 4)]
+    a b
+    ---
+    1
+    2
+    """
+    if t.__class__ is not Table or not is_table(u):
+        raise QError("type")
+    more = unkeyed(u)
+    missing = np.full(len(t), -1, np.int64)
+    new = [(n, take_at(c, missing)) for n, c in zip(more.names, more.cols, strict=True) if n not in t.names]
+    return Table(t.names + [n for n, _ in new], t.cols + [c for _, c in new])
+
+
+@name(".Q.fu", ".Q.fu[f;x]")
+def fu(f: Value, x: Value) -> Value:
+    """f of x, computed once for each distinct item.
+
+    q).Q.fu[neg;1 2 1]
+    -1 -2 -1
+    """
+    if not is_list(x):
+        return apply1(f, x)
+    keys = verb("distinct", 1)(x)
+    return index1(apply1(f, keys), verb("?", 2)(keys, x))
+
+
+@name(".Q.fc", ".Q.fc[f;x]")
+def fc(f: Value, x: Value) -> Value:
+    """f of x, where kdb+ would cut x for its threads.
+
+    q).Q.fc[neg;1 2]
+    -1 -2
+    """
+    return apply1(f, x)
+
+
+@name(".Q.V")
+def columns(x: Value) -> Value:
+    """The columns of a table as a dictionary.
+
+    q).Q.V ([]a:1 2)
+    a| 1 2
+    """
+    from kshell.values.build import collapse
+
+    t = unkeyed(running().names.get(x.s) if x.__class__ is Sym else x)
+    return Dict(sym_vec(t.names), collapse(list(t.cols)))
+
+
+@name(".Q.v")
+def value(x: Value) -> Value:
+    """The value of a global or of a file, given as a symbol; anything else is itself.
+
+    q).Q.v 42
+    42
+    """
+    if x.__class__ is not Sym:
+        return x
+    return verb("get", 1)(x) if x.s.startswith(":") else running().names.get(x.s)
+
+
+@name(".Q.id")
+def identifiers(x: Value) -> Value:
+    """Symbols, or the column names of a table, made into names that q can read.
+
+    q).Q.id `$"a/b"
+    `ab
+    q).Q.id `$"2+2"
+    `a22
+    """
+    if x.__class__ is Sym:
+        return sym(clean(x.s))
+    if x.__class__ is Table:
+        return Table(sane(x.names), x.cols)
+    if is_table(x):
+        names = sane(x.k.names + x.v.names)
+        n = len(x.k.names)
+        return Dict(Table(names[:n], x.k.cols), Table(names[n:], x.v.cols))
+    if x.__class__ is Dict:
+        return Dict(sym_vec(sane([k.s for k in x.k.items])), x.v)
+    raise QError("type")
+
+
+def sane(names: list[str]) -> list[str]:
+    """Names that q can read, none of them a keyword, no two the same."""
+    words = set(RESERVED) | {e.name for e in entries("verb") if e.name[:1].isalpha()}
+    out: list[str] = []
+    seen: dict[str, int] = {}
+    for n in names:
+        base = clean(n)
+        if base in words:
+            base += "1"
+        count = seen.get(base, 0)
+        seen[base] = count + 1
+        out.append(f"{base}{count}" if count else base)
+    return out

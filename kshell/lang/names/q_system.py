@@ -1,0 +1,194 @@
+"""The .Q namespace: command line, memory, time, backtraces, files in pieces."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from kshell import registry
+from kshell.errors import Frame, QError, as_qerror
+from kshell.lang import code, trace
+from kshell.lang.names.define import name, verb
+from kshell.lang.names.q_ import TYPES, whole
+from kshell.values import types as T
+from kshell.values.apply import apply, apply1
+from kshell.values.build import collapse, longs, string, sym_vec
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, text_of
+
+CHUNK = 131_000  # bytes that .Q.fs reads at a time
+
+
+@name(".Q.opt")
+def opt(x: Value) -> Value:
+    """Words of a command line as a dictionary: for each -name the words after it.
+
+    q).Q.opt ("-a";"1";"2";"-b")
+    a| (,"1";,"2")
+    b| ()
+    """
+    plain: list[Value] = []
+    found: dict[str, list[Value]] = {}
+    now = plain
+    for w in seq_items(x):
+        text = text_of(w)
+        if text.startswith("-"):
+            now = found[text[1:]] = []
+        else:
+            now.append(w)
+    running().names.set(".Q.x", List(plain))
+    return Dict(sym_vec(found), List([List(v) for v in found.values()]))
+
+
+@name(".Q.x")
+def words() -> Value:
+    """The words of the command line before the first -name; set by .Q.opt."""
+    return List([])
+
+
+@name(".Q.def", ".Q.def[defaults;options]")
+def def_(x: Value, y: Value) -> Value:
+    """Defaults replaced by the options given, each read as the type of its default.
+
+    q).Q.def[`a`b!(1;2.5)] .Q.opt ("-a";"42")
+    a| 42
+    b| 2.5
+    """
+    if x.__class__ is not Dict or y.__class__ is not Dict:
+        raise QError("type")
+    given = {k.s: v for k, v in zip(y.k.items, seq_items(y.v), strict=True)}
+    names = [k.s for k in x.k.items]
+    values = [read_as(d, given[n]) if n in given else d for n, d in zip(names, seq_items(x.v), strict=True)]
+    return Dict(sym_vec(names), collapse(values))
+
+
+def read_as(default: Value, given: Value) -> Value:
+    """The words of an option as the type of its default; the first of them if that is an atom."""
+    many = [given] if given.__class__ is Vec else seq_items(given)
+    t = atom_t(default) or (default.t if default.__class__ is Vec else 0)
+    if t == T.C or not t:
+        return many[0] if many and default.__class__ is Vec else given
+    if not many:
+        return default
+    out = verb("$", 2)(char(TYPES[t].upper()), List(list(many)))
+    return out.item(0) if atom_t(default) else out
+
+
+@name(".Q.w")
+def memory(x: Value) -> Value:
+    """Memory in bytes, and the number of symbols, as a dictionary."""
+    from kshell.values import core
+
+    entry = registry.find("command", "w")
+    numbers = entry.fns[1]("").a.tolist() if entry else [0] * 6
+    names = core._SYMS
+    return Dict(sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw"]),
+                longs([*numbers, len(names), sum(len(s.s) for s in names)]))
+
+
+@name(".Q.gc")
+def collect(x: Value) -> Value:
+    """Give unused memory back to the system; how many bytes that were."""
+    gc.collect()
+    return 0
+
+
+@name(".Q.ts", ".Q.ts[f;args]")
+def ts(f: Value, x: Value) -> Value:
+    """Milliseconds and bytes that an application takes, with its result."""
+    start = time.perf_counter()
+    out = apply(f, seq_items(x))
+    return List([longs([int((time.perf_counter() - start) * 1000), 0]), out])
+
+
+# ------------------------------------------------------------------ backtraces
+
+
+def pictured(frames: list[Frame]) -> Value:
+    """A backtrace as a q list: for each level, innermost first, its number and its lines."""
+    out: list[Value] = []
+    for i, frame in enumerate(frames):
+        n = len(frames) - 1 - i
+        out.append(List([n, *map(string, trace.frame_lines(frame, n))]))
+    return List(out)
+
+
+def trapped(f: Value, args: list[Value], handler: Value) -> Value:
+    """Apply f; after an error give its text and backtrace to the handler."""
+    error: QError | None = None
+    frames: list[Frame] = []
+    try:
+        return apply(f, args)
+    except Exception as e:
+        error = as_qerror(e)
+        frames = error.frames + code.frames(e.__traceback__)
+    error.__traceback__ = error.__context__ = None
+    return apply(handler, [string(error.text), pictured(frames + trace.live_frames())])
+
+
+@name(".Q.trp", ".Q.trp[f;x;g]")
+def trp(f: Value, x: Value, g: Value) -> Value:
+    """f of x; after an error, g of the error's text and the backtrace.
+
+    q).Q.trp[{x+1};`a;{[e;b]e}]
+    "type"
+    """
+    return trapped(f, [x], g)
+
+
+@name(".Q.trpd", ".Q.trpd[f;args;g]")
+def trpd(f: Value, x: Value, g: Value) -> Value:
+    """f of a list of arguments; after an error, g of the error's text and the backtrace.
+
+    q).Q.trpd[+;(1;`a);{[e;b]e}]
+    "type"
+    """
+    return trapped(f, seq_items(x), g)
+
+
+@name(".Q.sbt")
+def sbt(x: Value) -> Value:
+    """A backtrace as text."""
+    lines = [text_of(line) for level in seq_items(x) for line in seq_items(level)[1:]]
+    return string("".join(line + "\n" for line in lines))
+
+
+@name(".Q.bt")
+def bt(x: Value) -> Value:
+    """Print the backtrace of the code that runs."""
+    running().write(trace.backtrace_text(trace.live_frames()))
+    return NIL
+
+
+# ------------------------------------------------------------------ files in pieces
+
+
+@name(".Q.fs", ".Q.fs[f;file]")
+def fs(f: Value, file: Value) -> Value:
+    """Apply f to the lines of a file, a piece at a time; the size of the file."""
+    return fsn(f, file, CHUNK)
+
+
+@name(".Q.fsn", ".Q.fsn[f;file;bytes]")
+def fsn(f: Value, file: Value, size: Value) -> Value:
+    """Apply f to the lines of a file, so many bytes at a time; the size of the file."""
+    if file.__class__ is not Sym:
+        raise QError("type")
+    total, rest, n = 0, b"", whole(size)
+    problem: QError | None = None
+    try:
+        stream = open(file.s.lstrip(":"), "rb")  # noqa: SIM115
+    except OSError as e:
+        problem = as_qerror(e)
+    if problem is not None:
+        raise problem
+    with stream:
+        while data := stream.read(n):
+            total += len(data)
+            lines = (rest + data).split(b"\n")
+            rest = lines.pop()
+            if lines:
+                apply1(f, List([string(line.rstrip(b"\r")) for line in lines]))
+    if rest:
+        apply1(f, List([string(rest)]))
+    return total

@@ -1,0 +1,227 @@
+"""The .z namespace: clock, host, process, command line."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+
+from kshell.lang.names.define import name
+from kshell.values import types as T
+from kshell.values.build import empty, string
+from kshell.values.context import running
+from kshell.values.core import Atom, Dict, List, Value, sym
+
+DAY = 86_400_000_000_000
+_EPOCH = 946_684_800 * 1_000_000_000  # 2000.01.01 in Unix time, nanoseconds
+VERSION, RELEASE = 4.1, 8843  # of kdb+ that the language follows, and its date (2024.03.18)
+
+
+def utc() -> int:
+    """Nanoseconds since 2000.01.01 in UTC."""
+    return time.time_ns() - _EPOCH
+
+
+def local() -> int:
+    """Nanoseconds since 2000.01.01 in local time: the system's, or that of \\o."""
+    now = time.time_ns()
+    o = getattr(running().settings, "o", None)
+    if o is None:
+        seconds = time.localtime(now // 1_000_000_000).tm_gmtoff
+    else:
+        seconds = o * 3600 if abs(o) < 24 else o * 60
+    return now - _EPOCH + seconds * 1_000_000_000
+
+
+@name(".z.p")
+def p() -> Value:
+    """The time in UTC, as a timestamp."""
+    return Atom(T.P, utc())
+
+
+@name(".z.P")
+def local_p() -> Value:
+    """The local time, as a timestamp."""
+    return Atom(T.P, local())
+
+
+@name(".z.n")
+def n() -> Value:
+    """The time of day in UTC, as a timespan."""
+    return Atom(T.N, utc() % DAY)
+
+
+@name(".z.N")
+def local_n() -> Value:
+    """The local time of day, as a timespan."""
+    return Atom(T.N, local() % DAY)
+
+
+@name(".z.t")
+def t() -> Value:
+    """The time of day in UTC, in milliseconds."""
+    return Atom(T.T, utc() % DAY // 1_000_000)
+
+
+@name(".z.T")
+def local_t() -> Value:
+    """The local time of day, in milliseconds."""
+    return Atom(T.T, local() % DAY // 1_000_000)
+
+
+@name(".z.d")
+def d() -> Value:
+    """The date in UTC."""
+    return Atom(T.D, utc() // DAY)
+
+
+@name(".z.D")
+def local_d() -> Value:
+    """The local date."""
+    return Atom(T.D, local() // DAY)
+
+
+@name(".z.z")
+def z() -> Value:
+    """The time in UTC, as a datetime."""
+    return Atom(T.Z, utc() / DAY)
+
+
+@name(".z.Z")
+def local_z() -> Value:
+    """The local time, as a datetime."""
+    return Atom(T.Z, local() / DAY)
+
+
+@name(".z.x")
+def x() -> Value:
+    """The words of the command line after the script, as strings."""
+    return List([string(w) for w in getattr(running(), "args", ())])
+
+
+@name(".z.X")
+def raw_x() -> Value:
+    """All words of the command line, as strings."""
+    return List([string(w) for w in getattr(sys, "orig_argv", sys.argv) or [""]])
+
+
+@name(".z.f")
+def f() -> Value:
+    """The script that kshell was started with."""
+    return sym(getattr(running(), "script", ""))
+
+
+@name(".z.o")
+def o() -> Value:
+    """The operating system, as q writes it: l64, m64, w64."""
+    kind = {"linux": "l", "darwin": "m", "win32": "w"}.get(sys.platform, "l")
+    machine = os.uname().machine if hasattr(os, "uname") else ""
+    return sym(kind + "64" + ("arm" if kind == "l" and machine in ("aarch64", "arm64") else ""))
+
+
+@name(".z.K")
+def major() -> Value:
+    """The version of kdb+ that the language follows."""
+    return VERSION
+
+
+@name(".z.k")
+def release() -> Value:
+    """The date of the version of kdb+ that the language follows."""
+    return Atom(T.D, RELEASE)
+
+
+@name(".z.l")
+def licence() -> Value:
+    """Details of a licence; kshell needs none, so an empty list."""
+    return List([])
+
+
+@name(".z.h")
+def host() -> Value:
+    """The name of the host."""
+    return sym(socket.gethostname())
+
+
+@name(".z.a")
+def address() -> Value:
+    """The IP address of the host, as an integer."""
+    return Atom(T.I, address_of(socket.gethostname()))
+
+
+def address_of(host: str) -> int:
+    """The IPv4 address of a host as a signed 32-bit integer; that of localhost if it has none."""
+    try:
+        data = socket.inet_aton(socket.gethostbyname(host))
+    except OSError:
+        data = b"\x7f\0\0\1"
+    return int.from_bytes(data, "big", signed=True)
+
+
+@name(".z.i")
+def pid() -> Value:
+    """The number of the process."""
+    return Atom(T.I, os.getpid())
+
+
+@name(".z.u")
+def user() -> Value:
+    """The user that the process runs under."""
+    found = os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+    if not found:
+        import pwd
+
+        try:
+            found = pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:
+            found = str(os.getuid())
+    return sym(found)
+
+
+@name(".z.c")
+def cores() -> Value:
+    """How many processor cores there are."""
+    return Atom(T.I, os.cpu_count() or 1)
+
+
+@name(".z.q")
+def quiet() -> Value:
+    """Whether kshell was started quiet, with -q."""
+    return bool(getattr(running().settings, "q", False))
+
+
+@name(".z.w")
+def handle() -> Value:
+    """The handle of the client being served; 0 at the console."""
+    return Atom(T.I, 0)
+
+
+@name(".z.W")
+def handles() -> Value:
+    """The open connections, with the bytes that wait to be sent on each."""
+    return Dict(empty(T.I), empty(T.J))
+
+
+@name(".z.H")
+def sockets() -> Value:
+    """The handles of the open connections."""
+    return empty(T.I)
+
+
+@name(".z.e")
+def tls() -> Value:
+    """Details of an encrypted connection; empty where there is none."""
+    return Dict(empty(T.S), List([]))
+
+
+@name(".z.b")
+def dependencies() -> Value:
+    """Which views depend on which variables."""
+    return Dict(empty(T.S), List([]))
+
+
+@name(".z.r")
+def restricted() -> Value:
+    """Whether updates are blocked here."""
+    return False

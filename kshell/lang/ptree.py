@@ -1,0 +1,253 @@
+"""Parse trees as q values: `parse` makes one of a node, `eval` and functional qSQL compile one again.
+
+A variable is a symbol, a symbol constant an enlisted symbol, an application a list of the function and its arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError, Source
+from kshell.lang import qsql
+from kshell.lang.code import build
+from kshell.lang.compile import Compiler, compile_lambda, is_infix, prim
+from kshell.lang.expr import E
+from kshell.lang.literal import value_of
+from kshell.lang.scan import column_names, inferred_name
+from kshell.parse import parse as parse_text
+from kshell.parse import tree as N
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import collapse, enlist, sym_vec
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, sym, text_of
+from kshell.values.functions import Derived, Function, Iter
+
+# ------------------------------------------------------------------ node to value
+
+
+def tree_value(node: Any) -> Value:
+    """The q parse tree of a node."""
+    made = getattr(_Values, type(node).__name__, None)
+    if made is None:
+        raise QError("nyi")
+    return made(node)
+
+
+def _known(name: str) -> Value:
+    entry = registry.find("verb", name)
+    return prim(entry) if entry is not None else sym(name)
+
+
+def _row(head: Value, nodes: list[Any]) -> Value:
+    return List([head, *map(tree_value, nodes)])
+
+
+class _Values:
+    """A builder for each kind of node, by the name of the kind."""
+
+    @staticmethod
+    def Lit(node: Any) -> Value:
+        x = value_of(node)
+        return enlist(x) if x.__class__ is Sym or x.__class__ is Vec and x.t == T.S else x
+
+    @staticmethod
+    def Name(node: Any) -> Value:
+        return _known(node.name)
+
+    @staticmethod
+    def Verb(node: Any) -> Value:
+        return _known(node.glyph)
+
+    @staticmethod
+    def Iterator(node: Any) -> Value:
+        if node.f is None:
+            return Iter(node.glyph)
+        f = tree_value(node.f)
+        return Derived(node.glyph, f) if isinstance(f, Function) else List([Iter(node.glyph), f])
+
+    @staticmethod
+    def Elided(node: Any) -> Value:
+        return NIL
+
+    @staticmethod
+    def ListOf(node: Any) -> Value:
+        return _row(_known("enlist"), node.items) if node.items else List([])
+
+    @staticmethod
+    def TableOf(node: Any) -> Value:
+        names = column_names(node.cols)
+        cols = List([_known("enlist"), *(tree_value(n) for _, n in node.cols)])
+        return List([_known("flip"), List([_known("!"), enlist(sym_vec(names)), cols])])
+
+    @staticmethod
+    def Apply(node: Any) -> Value:
+        return List([tree_value(node.f), *(map(tree_value, node.args) if node.args else [NIL])])
+
+    @staticmethod
+    def Compose(node: Any) -> Value:
+        return _row(_known("'"), node.fs)
+
+    @staticmethod
+    def Assign(node: Any) -> Value:
+        op = node.op if isinstance(node.op, str) else ":" if node.op is None else node.op.glyph + ":"
+        return List([_known(op), tree_value(node.target), tree_value(node.value)])
+
+    @staticmethod
+    def Lambda(node: Any) -> Value:
+        names = running().names
+        return compile_lambda(node, Source(node.text), names, names.current)
+
+    @staticmethod
+    def Cond(node: Any) -> Value:
+        return _row(_known("$"), node.args)
+
+    @staticmethod
+    def Control(node: Any) -> Value:
+        return _row(sym(node.word), node.args)
+
+    @staticmethod
+    def Block(node: Any) -> Value:
+        return _row(Atom(T.C, 59), node.items)
+
+    @staticmethod
+    def Return(node: Any) -> Value:
+        return List([_known(":"), tree_value(node.value)])
+
+    @staticmethod
+    def Signal(node: Any) -> Value:
+        return List([Iter("'"), tree_value(node.value)])
+
+    @staticmethod
+    def Select(node: Any) -> Value:
+        return _select_value(node)
+
+
+def _pairs(pairs: list[tuple[str | None, Any]]) -> Value:
+    names = column_names(pairs)
+    return Dict(sym_vec(names), collapse([tree_value(n) for _, n in pairs]))
+
+
+def _select_value(node: Any) -> Value:
+    """The functional form of a template."""
+    where: Value = List([]) if not node.where else enlist(List([tree_value(w) for w in node.where]))
+    by: Value = _pairs(node.by) if node.by else (List([]) if node.verb == "exec" else False)
+    if node.options is not None and "distinct" in node.options:
+        by = True
+    if node.verb == "delete":
+        cols: Value = enlist(sym_vec([inferred_name(n) for _, n in node.cols])) if node.cols else \
+            Vec(T.S, sym_vec([]).a)
+        return List([_known("!"), tree_value(node.source), where, False, cols])
+    if node.verb == "exec" and len(node.cols) == 1 and node.cols[0][0] is None:
+        cols = tree_value(node.cols[0][1])
+    else:
+        cols = _pairs(node.cols) if node.cols else List([])
+    return List([_known("!" if node.verb == "update" else "?"), tree_value(node.source), where, by, cols])
+
+
+# ------------------------------------------------------------------ value to node
+
+
+class Const(N.Node):
+    """A constant in a tree made from a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        super().__init__(0, 0)
+        self.value = value
+
+
+def node_of(x: Value) -> Any:
+    """The node that a parse tree value stands for."""
+    c = x.__class__
+    if c is Sym:
+        return N.Name(x.s, 0, 0) if x.s else Const(x)
+    if c is Vec and x.t == T.S and len(x) == 1:
+        return Const(x.item(0))
+    if c is not List or not x.items:
+        return Const(x)
+    head, *args = x.items
+    if not args:
+        return Const(head)
+    return N.Apply(_head(head), [_argument(a) for a in args], 0, 0)
+
+
+def _head(x: Value) -> Any:
+    if x.__class__ is List:
+        return node_of(x)
+    name = getattr(x, "name", None)
+    if isinstance(name, str) and registry.find("verb", name) is not None:
+        return N.Name(name, 0, 0)
+    return N.Name(x.s, 0, 0) if x.__class__ is Sym else Const(x)
+
+
+def _argument(x: Value) -> Any:
+    return Const(NIL) if x is NIL else node_of(x)
+
+
+class _TreeCompiler(Compiler):
+    """The compiler, for trees that hold values."""
+
+    def _Const(self, node: Any) -> E:
+        return self.const(node.value)
+
+
+def phrase(x: Value) -> qsql.Phrase:
+    """The Phrase of a parse tree in functional qSQL: symbols are columns first."""
+    names = running().names
+    c = _TreeCompiler(names, names.current, Source(""), None)
+    c.columns = 1
+    node = node_of(x)
+    c.tail(node)
+    fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
+    return qsql.Phrase(fn, node, inferred_name(node), c.aggregate(node))
+
+
+# ------------------------------------------------------------------ the verbs
+
+
+@verb("parse")
+def parse(x: Value) -> Value:
+    """The parse tree of a string of q.
+
+    q)parse"1+2"
+    +
+    1
+    2
+    """
+    text = text_of(x)
+    out = [tree_value(s.expr) for s in parse_text(text, is_infix, Source(text)) if isinstance(s, N.Statement)]
+    if len(out) == 1:
+        return out[0]
+    return List([Atom(T.C, 59), *out]) if out else NIL
+
+
+@verb("eval")
+def eval_(x: Value) -> Value:
+    """Evaluate a parse tree.
+
+    q)eval(+;1;2)
+    3
+    """
+    names = running().names
+    c = _TreeCompiler(names, names.current, Source(""), None)
+    c.tail(node_of(x))
+    head: list[Any] = ["global " + ",".join(sorted(c.global_stores))] if c.global_stores else []
+    return build("_s", "", head + c.block, c.consts, c.source, c.space)()
+
+
+@verb("reval")
+def reval(x: Value) -> Value:
+    """Evaluate a parse tree, as eval does.
+
+    q)reval(+;1;2)
+    3
+    """
+    return eval_(x)
+
+
+def connect() -> None:
+    """Give qsql the way from parse trees to phrases."""
+    qsql.TREE[0] = phrase

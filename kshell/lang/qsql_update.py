@@ -1,0 +1,139 @@
+"""qSQL's update and delete: of a table or dictionary by value, or in place by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
+from kshell.lang.qsql import Named, Phrase, Source, group_by, per_group, restricted
+from kshell.lang.tables import by_name, member, rekey
+from kshell.values import types as T
+from kshell.values.build import collapse
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
+from kshell.values.index import take_at
+from kshell.values.join import concat
+
+# ------------------------------------------------------------------ update
+
+
+def update(table: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
+    """The table with columns changed or added, at the rows that meet the conditions."""
+    return by_name(table, lambda x: _updated(x, where, by, cols))
+
+
+def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
+    src = Source(x)
+    if src.plain:
+        return _updated_dict(src, where, by, cols)
+    c = restricted(Columns(src.cols, src.n), where)
+    out = dict(src.cols)
+    for name, value in _values(c, by, cols):
+        out[name] = placed(src.cols.get(name), src.n, c.rows, value)
+    return rekey(Table(list(out), list(out.values())), src.keys)
+
+
+def _values(c: Columns, by: Named | None, cols: Named) -> list[tuple[str, Value]]:
+    """The new columns, an item a row."""
+    if by is None:
+        return [(str(n), sized(p.fn(c), len(c))) for n, p in cols]
+    _, g = group_by(c, by)
+    span = GroupColumns(c, g)
+    return [(str(n), spread(per_group(p, c, g, span), g)) for n, p in cols]
+
+
+def _updated_dict(src: Source, where: list[Phrase], by: Named | None, cols: Named) -> Dict:
+    if by is not None or where:
+        raise QError("type")
+    c = Columns(src.cols, src.n)
+    out = dict(src.cols)
+    for name, p in cols:
+        out[str(name)] = p.fn(c)
+    return Dict(Vec(T.S, np.array([sym(n).v for n in out], np.int32)), collapse(list(out.values())))
+
+
+def spread(results: Value, g: Groups) -> Value:
+    """Results, one a group, as a column: an atom goes to every row of its group, a list along its rows."""
+    if results.__class__ is Vec:
+        return take_at(results, g.ids)
+    counts = g.counts.tolist()
+    parts = [sized(x, n) if is_column(x) else _same(x, n) for x, n in zip(seq_items(results), counts, strict=True)]
+    return take_at(concat(parts), g.back()) if parts else List([])
+
+
+def _same(x: Value, n: int) -> Value:
+    return sized(x, n) if x.__class__ is not Dict else collapse([x] * n)
+
+
+def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
+    """A column with new items at some rows: all of it if rows is None; nulls elsewhere if the column is new. Items of
+    another type than the column's are 'type."""
+    if rows is None:
+        return new
+    if old is None:
+        at = np.full(n, -1, np.int64)
+        at[rows] = np.arange(len(rows))
+        return take_at(new, at)
+    if not len(rows):
+        return old
+    if old.__class__ is Vec:
+        if old.t == T.ENUM:
+            new = member(new, old.dom)
+        if new.__class__ is not Vec or new.t != old.t:
+            raise QError("type")
+        a = old.a.copy()
+        a[rows] = new.a
+        return Vec(old.t, a, "", old.dom)
+    return _placed_items(old, rows, new)
+
+
+def _placed_items(old: Value, rows: Array, new: Value) -> Value:
+    if old.__class__ is Nd and new.__class__ is Nd and old.t == new.t and old.a.shape[1:] == new.a.shape[1:]:
+        a = old.a.copy()
+        a[rows] = new.a
+        return Nd(old.t, a)
+    items = list(old.items)
+    for k, x in zip(rows.tolist(), seq_items(new), strict=True):
+        items[k] = x
+    return collapse(items)
+
+
+# ------------------------------------------------------------------ delete
+
+
+def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
+    """The table without some columns, or without the rows that meet the conditions (all of them if there is none);
+    a dictionary without some keys; a namespace (by name) without some variables."""
+    if table.__class__ is Sym and _is_space(table.s):
+        space = running().names
+        for n in names:
+            space.delete(n if table.s == "." else f"{table.s}.{n}", ".")
+        return table
+    return by_name(table, lambda x: _deleted(x, where, names))
+
+
+def _is_space(name: str) -> bool:
+    return name == "." or (name.startswith(".") and name in running().names.spaces)
+
+
+def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
+    src = Source(x)
+    if names:
+        if where:
+            raise QError("nyi")
+        if src.plain:
+            return _without_keys(x, names)
+        left = {n: col for n, col in src.cols.items() if n not in names}
+        return rekey(Table(list(left), list(left.values())), [k for k in src.keys if k in left])
+    if src.plain:
+        raise QError("type")
+    c = restricted(Columns(src.cols, src.n), where)
+    keep = np.ones(src.n, np.bool_)
+    keep[... if c.rows is None else c.rows] = False
+    return take_at(x, np.flatnonzero(keep))
+
+
+def _without_keys(d: Dict, names: list[str]) -> Dict:
+    keep = np.array([i for i, k in enumerate(seq_items(d.k)) if k.s not in names], np.int64)
+    return Dict(take_at(d.k, keep), take_at(d.v, keep))

@@ -1,0 +1,212 @@
+"""What compiled q code calls: the helpers behind the names with a leading underscore in emitted Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+from kshell.errors import QError
+from kshell.lang import iterators, qsql, tables
+from kshell.values import types as T
+from kshell.values.amend import amend, assign_at, assign_in_place
+from kshell.values.apply import apply, apply1
+from kshell.values.build import collapse, symdict
+from kshell.values.context import running
+from kshell.values.core import HOLE, NIL, NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, long
+from kshell.values.functions import Comp, Derived, Handle, Lambda1, Lambda2, Lambda3, ListProj
+from kshell.values.index import index1
+from kshell.values.names import dotted
+
+M = T.LONG_MAX
+
+
+def truth(x: Value) -> bool:
+    """Is a condition met? Atoms of the number types count; anything else is 'type."""
+    c = x.__class__
+    if c is bool or c is int:
+        return bool(x)
+    if c is Special or c is float:
+        return bool(x.v if c is Special else x)
+    if c is Atom and x.t in T.INTEGRAL | T.FLOATS:
+        return bool(x.v)
+    if isinstance(x, Handle):
+        return truth(x.monad("item"))
+    raise QError("type")
+
+
+def times(x: Value) -> int:
+    """How often `do` runs: a count."""
+    c = x.__class__
+    if c is int or c is bool:
+        return max(int(x), 0)
+    if c is Atom and x.t in (T.H, T.I, T.X):
+        return max(x.v, 0)
+    if c is Special:
+        return M if x is not NULL_J else 0
+    raise QError("type")
+
+
+def wrap(n: Any) -> Value:
+    """The result of native arithmetic on longs that left their range (or was no plain int to begin with)."""
+    return long(n) if n.__class__ is int else n
+
+
+def make_list(*items: Value) -> Value:
+    """`(a;b;...)`; with holes, the projection of the list."""
+    if HOLE in items:
+        return ListProj(items)
+    return collapse(list(items))
+
+
+def apply_n(f: Value, *args: Value) -> Value:
+    return apply(f, args)
+
+
+def compose(*fs: Value) -> Value:
+    return Comp(tuple(fs))
+
+
+def get_global(name: str, ctx: str) -> Value:
+    return running().names.get(name, ctx)
+
+
+def set_global(name: str, ctx: str, x: Value) -> Value:
+    running().names.set(name, x, ctx)
+    return x
+
+
+def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
+    """A qualified global `.a.b`: from its namespace, else however else the name is known."""
+    x = space.get(last)
+    return x if x is not None else running().names.get(full)
+
+
+def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value) -> Value:
+    """`name fn:y` of a global; one that does not exist yet starts at zero, or empty."""
+    names = running().names
+    x = names.find(name, ctx)
+    if x is None:
+        x = List([]) if fn.__name__ == "join" else 0
+    x = fn(x, y)
+    names.set(name, x, ctx)
+    return x
+
+
+# what getrefcount says of a vector that only the assigned variable holds: the variable, the argument of
+# assign_local, and getrefcount's own
+_ALONE = 3
+_ARRAY_ALONE = 2
+
+
+def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
+    """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
+    if x.__class__ in (Vec, Nd) and getrefcount(x) <= _ALONE:
+        a = x.a
+        if getrefcount(a) <= _ARRAY_ALONE + 1 and a.base is None and a.flags.writeable:
+            del a
+            return assign_in_place(x, path, y)
+    elif x.__class__ is List and len(path) == 1 and getrefcount(x) <= _ALONE:
+        items = x.items
+        if getrefcount(items) <= _ARRAY_ALONE + 1:
+            return assign_in_place(x, path, y)
+    return assign_at(x, path, y)
+
+
+def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
+    """`x[path]f:y`: x afterwards."""
+    return amend(x, path, f, y)
+
+
+def item(x: Value, n: int, of: int) -> Value:
+    """Item n of a value taken apart by a pattern of `of` items; one that is no list goes to every name."""
+    if x.__class__ is Vec or isinstance(x, List):
+        if len(x) != of:
+            raise QError("length")
+        return x.item(n)
+    if x.__class__ is Dict:
+        raise QError("type")
+    return x
+
+
+def signal(x: Value) -> None:
+    """`'x`: a string or symbol is the error's text."""
+    c = x.__class__
+    if c is Sym:
+        raise QError(x.s)
+    if c is Vec and x.t == T.C:
+        raise QError(x.a.tobytes().decode("utf-8", "replace"))
+    if c is Atom and x.t == T.C:
+        raise QError(chr(x.v))
+    raise QError("stype")
+
+
+def k_unary(glyph: str, x: Value) -> Value:
+    """A glyph with one argument on its right: q has no such form."""
+    raise QError(glyph)
+
+
+def dot(x: Value, name: str) -> Value:
+    """`x.name` of a local: an item of a dictionary or table, or part of a temporal value."""
+    return dotted(x, name)
+
+
+def table_literal(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value]]) -> Value:
+    return tables.make_table(keys, cols)
+
+
+def dict_literal(items: list[tuple[str, Value]]) -> Value:
+    """`([a:1;b:2])`."""
+    return symdict([n for n, _ in items], [v for _, v in items])
+
+
+def safe() -> None:
+    """A place where an interrupt can be seen in a loop that does nothing else."""
+
+
+# the builtins of every namespace, under names that no q text can spell
+HELPERS: dict[str, Any] = {
+    "_int": int,
+    "_float": float,
+    "_bool": bool,
+    "_type": type,
+    "_range": range,
+    "_nan": math.nan,
+    "_inf": math.inf,
+    "_nil": NIL,
+    "_hole": HOLE,
+    "_null": NULL_J,
+    "_Sym": Sym,
+    "_L1": Lambda1,
+    "_L2": Lambda2,
+    "_L3": Lambda3,
+    "_true": truth,
+    "_times": times,
+    "_wrap": wrap,
+    "_list": make_list,
+    "_ap1": apply1,
+    "_ap": apply_n,
+    "_proj": apply_n,
+    "_compose": compose,
+    "_get": get_global,
+    "_set": set_global,
+    "_ns": ns_get,
+    "_opg": op_global,
+    "_asg": assign_local,
+    "_amd": amend_local,
+    "_item": item,
+    "_signal": signal,
+    "_unary": k_unary,
+    "_derive": Derived,
+    "_index": index1,
+    "_safe": safe,
+    "_dot": dot,
+    "_table": table_literal,
+    "_dictlit": dict_literal,
+    "_empty": List([]),
+    "_Phrase": qsql.Phrase,
+    "_select": qsql.select,
+    **iterators.CALLS,
+}
+

@@ -1,0 +1,179 @@
+"""Any value on one line, as q source where there is such source: what `.Q.s1` and `-3!` give.
+
+Everything here takes a limit: text beyond it need not be made, because the console will cut it off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.lang.format import atom_text, marked, null_word, quoted, raw_texts, vec_texts
+from kshell.values import types as T
+from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.functions import Comp, Derived, Handle, Iter, Lambda, ListProj, Prim, Proj
+
+NO_LIMIT = 1 << 62
+
+# how q shows the keywords that are names for a primitive of k
+_K_NAME = {
+    "flip": "+:", "neg": "-:", "first": "*:", "reciprocal": "%:", "where": "&:", "reverse": "|:", "null": "^:",
+    "group": "=:", "iasc": "<:", "idesc": ">:", "not": "~:", "count": "#:", "floor": "_:", "string": "$:",
+    "distinct": "?:", "type": "@:", "value": ".:", "get": ".:", "key": "!:", "hopen": "<:", "hclose": ">:",
+    "and": "&", "or": "|", "mmu": "$", "raze": ",/", "sums": "+\\", "prds": "*\\", "maxs": "|\\", "mins": "&\\",
+    "deltas": "-':", "ratios": "%':",
+}  # fmt: skip
+
+
+class _Writer:
+    """Writes values at one precision. `room` is how many characters are still wanted."""
+
+    __slots__ = ("digits",)
+
+    def __init__(self, digits: int) -> None:
+        self.digits = digits
+
+    def value(self, x: Value, room: int) -> str:
+        """The text of x, or at least its first `room` characters."""
+        t = atom_t(x)
+        if t:
+            return self.enum(x) if t == T.ENUM else atom_text(t, raw(x), self.digits)
+        found = _BY_CLASS.get(x.__class__)
+        if found is not None:
+            return found(self, x, room)  # type: ignore[no-any-return]
+        if isinstance(x, Lambda):
+            return x.text
+        if isinstance(x, Handle):
+            return x.show()
+        text = getattr(x, "text", None)
+        return text if isinstance(text, str) else getattr(x, "name", "") or repr(x)
+
+    # ---------------------------------------------------------------- lists
+    def enum(self, x: Any) -> str:
+        (name,) = vec_texts(_enum_vec(x), self.digits)
+        return f"`{x.dom}$`{name}"
+
+    def vec(self, v: Vec, room: int) -> str:
+        mark = f"`{v.attr}#" if v.attr else ""
+        if v.t == T.ENUM:
+            return mark + self.enum_vec(v, room)
+        if v.t == T.C:
+            body = v.a[: max(room, 0) + 1].tobytes()
+            return f'{mark}{"," if len(v.a) == 1 else ""}{quoted(body)}'
+        n = len(v.a)
+        if not n:
+            return f"{mark}`{T.TYPE[v.t].name}$()"
+        k = min(n, max(room, 0) + 2)  # an item takes a character at least
+        texts = raw_texts(v.t, v.a[:k], self.digits, null_word(v.t))
+        return f"{mark}{',' if n == 1 else ''}{marked(v.t, texts)}"
+
+    def enum_vec(self, v: Vec, room: int) -> str:
+        if not len(v.a):
+            return f"`{v.dom}$()"
+        k = min(len(v.a), max(room, 0) + 2)
+        names = vec_texts(Vec(T.ENUM, v.a[:k], "", v.dom), self.digits)
+        return f"`{v.dom}${',' if len(v.a) == 1 else ''}`{'`'.join(names)}"
+
+    def list_(self, x: List, room: int) -> str:
+        n = len(x)
+        if n == 1:
+            return "," + self.value(x.item(0), room)
+        parts: list[str] = []
+        used = 0
+        for i in range(n):
+            parts.append(self.value(x.item(i), room - used))
+            used += len(parts[-1]) + 1
+            if used > room:
+                break
+        return f"({';'.join(parts)})"
+
+    # ---------------------------------------------------------------- dictionaries and tables
+    def dict_(self, d: Dict, room: int) -> str:
+        key = self.value(d.k, room)
+        bare = d.k.__class__ is Vec and len(d.k) > 1 and not d.k.attr and d.k.t != T.ENUM
+        bare = bare or (d.k.__class__ is Vec and d.k.t == T.C and len(d.k) != 1)
+        bare = bare or (isinstance(d.k, List) and len(d.k) != 1)
+        mark = f"`{d.attr}#" if d.attr else ""
+        if d.keyed:
+            return f"({mark}{key})!{self.value(d.v, room - len(key))}"
+        return f"{mark}{key if bare else f'({key})'}!{self.value(d.v, room - len(key))}"
+
+    def table(self, t: Table, room: int) -> str:
+        names = "`" + "`".join(t.names) if t.names else "`symbol$()"
+        head = f"+{names}!" if len(t.names) > 1 else f"+({',' if t.names else ''}{names})!"
+        return head + self.list_(List(list(t.cols)), room - len(head))
+
+    # ---------------------------------------------------------------- functions
+    def prim(self, f: Prim, room: int) -> str:
+        return _K_NAME.get(f.name, f.name)
+
+    def args(self, args: tuple[Value, ...], room: int) -> str:
+        return ";".join("" if a is HOLE else self.value(a, room) for a in args)
+
+    def proj(self, f: Proj, room: int) -> str:
+        return f"{self.value(f.f, room)}[{self.args(f.args, room)}]"
+
+    def list_proj(self, f: ListProj, room: int) -> str:
+        return f"enlist[{self.args(f.args, room)}]"
+
+    def comp(self, f: Comp, room: int) -> str:
+        out = ""
+        for g in f.fs:
+            text = self.value(g, room)
+            gap = " " if out and out[-1].isalnum() and text[0].isalnum() else ""
+            out += gap + text
+        return out
+
+    def derived(self, f: Derived, room: int) -> str:
+        return self.value(f.f, room) + f.glyph
+
+
+def _enum_vec(x: Any) -> Vec:
+    return Vec(T.ENUM, np.array([x.v], np.int64), "", x.dom)
+
+
+_BY_CLASS: dict[type, Any] = {
+    Vec: _Writer.vec,
+    List: lambda w, x, room: w.list_(x, room) if x.items else "()",
+    Nd: lambda w, x, room: w.list_(x, room) if len(x) else "()",
+    Dict: _Writer.dict_,
+    Table: _Writer.table,
+    Prim: _Writer.prim,
+    Proj: _Writer.proj,
+    ListProj: _Writer.list_proj,
+    Comp: _Writer.comp,
+    Derived: _Writer.derived,
+    Iter: lambda w, x, room: x.glyph,
+    NIL.__class__: lambda w, x, room: "::",
+    HOLE.__class__: lambda w, x, room: "",
+}
+
+
+def s1_text(x: Value, digits: int = 7, limit: int = 0) -> str:
+    """One line of text for x at `digits` significant digits. With a limit, text beyond it may be missing."""
+    room = limit or NO_LIMIT
+    return _Writer(digits).value(x, room)
+
+
+def s1(x: Value, settings: Any) -> str:
+    """The whole one-line form of x, as `.Q.s1` gives it."""
+    return s1_text(x, settings.P)
+
+
+def cut(line: str, width: int) -> str:
+    """A line cut to the console's width: `..` stands for what is left out."""
+    if len(line) < width and (line.isascii() or len(_bytes(line)) < width):
+        return line
+    data = _bytes(line)[: width - 3]
+    return data.decode("utf-8", "surrogateescape") + ".."
+
+
+def _bytes(line: str) -> bytes:
+    return line.encode("utf-8", "surrogateescape")
+
+
+def s1_line(x: Value, settings: Any) -> str:
+    """The one-line form of x cut to the console's width, as `0N!` writes it."""
+    width = settings.c[1]
+    return cut(s1_text(x, settings.P, width), width)

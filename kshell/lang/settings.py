@@ -1,0 +1,26 @@
+"""The settings of a session: what the system commands of one letter read and change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Settings:
+    """One attribute a setting, named after its system command."""
+
+    P: int = 7  # digits shown of a float; 0 is all 17
+    c: tuple[int, int] = (25, 80)  # rows and columns of the console
+    C: tuple[int, int] = (36, 2000)  # rows and columns of text for a web browser
+    S: int = -314159  # seed of random numbers
+    z: int = 0  # "D"$ reads month before day (0) or day before month (1)
+    W: int = 2  # the day that starts a week: 0 is Saturday, 2 Monday
+    o: int | None = None  # offset of local time from UTC in hours; None takes the system's
+    e: int = 0  # what an error of a client does
+    t: int = 0  # interval of the timer in milliseconds; 0 is off
+    T: int = 0  # the longest a client's call may take, in seconds; 0 is no limit
+    g: int = 0  # whether memory goes back to the system at once
+    s: int = 0  # threads that peach may use
+    w: int = 0  # the most memory to use, in megabytes; 0 is no limit
+    p: int = 0  # the port that is listened on; 0 is none
+    q: bool = False  # quiet: started without a banner

@@ -1,0 +1,148 @@
+"""What the console prints for a value: lists line by line, matrices, dictionaries and tables in aligned columns.
+
+Only what fits on the console is formatted: rows beyond its height and text beyond its width are replaced by `..`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.lang.format import vec_texts
+from kshell.lang.s1 import NO_LIMIT, cut, s1_text
+from kshell.lang.trace import error_text
+from kshell.values import types as T
+from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, is_list
+
+_RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, so a list of them is no matrix
+
+
+def head(x: Value, n: int) -> Value:
+    """The first n items of a list or rows of a table, without a copy of the rest."""
+    if len(x) <= n:
+        return x
+    if x.__class__ is Vec:
+        return Vec(x.t, x.a[:n], "", x.dom)
+    if x.__class__ is Nd:
+        return Nd(x.t, x.a[:n])
+    if x.__class__ is Table:
+        return Table(x.names, [head(c, n) for c in x.cols])
+    return List(x.items[:n])
+
+
+def width_of(text: str) -> int:
+    """The width of a text as q counts it, in bytes."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def pad(texts: Sequence[str]) -> list[str]:
+    """Texts filled up with blanks to the longest of them."""
+    widths = list(map(width_of, texts))
+    width = max(widths, default=0)
+    return [s + " " * (width - w) for s, w in zip(texts, widths, strict=True)]
+
+
+class Layout:
+    """The lines of values, at one precision, in a window of `rows` lines and `columns` characters."""
+
+    def __init__(self, digits: int, rows: int, columns: int) -> None:
+        self.digits, self.rows, self.columns = digits, rows, columns
+        self.most = columns // 2 + 1 if columns < NO_LIMIT else columns  # columns of a matrix or table that can show
+
+    def one(self, x: Value) -> str:
+        return s1_text(x, self.digits, self.columns)
+
+    def lines(self, x: Value) -> list[str]:
+        """The lines of any value, a few more than fit at most."""
+        if x is NIL:
+            return []
+        if x.__class__ is Table:
+            return self.table(x)
+        if x.__class__ is Dict:
+            return self.mapping(x)
+        if isinstance(x, List) and len(x):
+            return self.items(x)
+        return self.one(x).split("\n")
+
+    # ---------------------------------------------------------------- columns
+    def cells(self, column: Value) -> list[str]:
+        """The texts of a column, or of a dictionary's keys or values: bare if it is a vector, else as source."""
+        if column.__class__ is Vec:
+            return vec_texts(column, self.digits)
+        return [self.one(x) for x in column.items]
+
+    def joined(self, columns: Sequence[Sequence[str]], sep: str = " ") -> list[str]:
+        """Columns of texts side by side."""
+        return [sep.join(row) for row in zip(*map(pad, columns), strict=True)]
+
+    # ---------------------------------------------------------------- lists
+    def items(self, x: List) -> list[str]:
+        x = head(x, self.rows)
+        if self.is_matrix(x):
+            rows = [self.cells(head(row, self.most)) for row in x.items]
+            return self.joined(list(zip(*rows, strict=True)))
+        return [line for item in x.items for line in self.one(item).split("\n")]
+
+    def is_matrix(self, x: List) -> bool:
+        """Does x print in aligned columns: lists of one length, not all of them strings, bits or bytes?"""
+        if x.__class__ is Nd:
+            return x.a.shape[1] > 0 and not (x.a.ndim == 2 and x.t in _RUNS)
+        items = x.items
+        if not is_list(items[0]):
+            return False
+        n = len(items[0])
+        if not n or any(not is_list(row) or len(row) != n for row in items):
+            return False
+        return not all(row.__class__ is Vec and row.t in _RUNS for row in items)
+
+    # ---------------------------------------------------------------- tables and dictionaries
+    def table(self, t: Table) -> list[str]:
+        if not t.names:
+            return []
+        t = head(t, self.rows)
+        columns = [[name, *self.cells(c)] for name, c in zip(t.names[: self.most], t.cols, strict=False)]
+        title, *rows = self.joined(columns)
+        return [title, "-" * width_of(title), *rows]
+
+    def mapping(self, d: Dict) -> list[str]:
+        k, v = head(d.k, self.rows), head(d.v, self.rows)
+        keys, values = self.side(k), self.side(v)
+        if k.__class__ is not v.__class__ and Table in (k.__class__, v.__class__):
+            keys, values = self.titled(keys, k), self.titled(values, v)
+        if not keys:
+            return []
+        left = pad(keys)
+        lines = [f"{a}| {b}" for a, b in zip(left, values, strict=True)]
+        if k.__class__ is Table or v.__class__ is Table:
+            rule = max(map(width_of, values))
+            lines[1] = f"{'-' * width_of(left[0])}| {'-' * rule}"
+        return lines
+
+    def side(self, x: Value) -> list[str]:
+        """The lines of a dictionary's keys or values, one an item."""
+        if x.__class__ is Table:
+            return self.table(x) if x.names else []
+        if isinstance(x, List) and len(x) and self.is_matrix(x):
+            return self.items(x)
+        return self.cells(x)
+
+    def titled(self, lines: list[str], x: Value) -> list[str]:
+        """Lines beside a table's: two blank ones for the title and the rule, unless they are a table's."""
+        return lines if x.__class__ is Table else ["", "", *lines]
+
+
+def lines_of(x: Value, settings: Any) -> list[str]:
+    """The lines of a value in the console's size."""
+    rows, columns = settings.c
+    out = Layout(settings.P, rows, columns).lines(x)
+    if len(out) > rows - 2:
+        out = [*out[: rows - 3], ".."]
+    return [cut(line, columns) for line in out]
+
+
+def show_text(x: Value, settings: Any) -> str:
+    """The console's text of a value, without the last line's end; of :: and of an empty dictionary it is empty."""
+    return "\n".join(lines_of(x, settings))
+
+
+__all__ = ["Layout", "error_text", "head", "lines_of", "show_text"]

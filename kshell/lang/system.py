@@ -1,0 +1,338 @@
+"""System commands: `\\t`, `\\l`, `\\d` and the rest, at the start of a line or through the verb `system`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError, QExit
+from kshell.registry import command, verb
+from kshell.values import types as T
+from kshell.values.build import longs, string, sym_vec
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, text_of
+from kshell.values.functions import Function
+
+
+def run(text: str) -> Value:
+    """Run a system command, given without its backslash; what is no command of q goes to the operating system."""
+    word, _, rest = text.strip().partition(" ")
+    name, _, count = word.partition(":")
+    entry = registry.find("command", name)
+    if word == "\\":
+        raise QExit(0)
+    if not word:
+        return NIL
+    if entry is not None:
+        x = entry.fns[1](f"{count}:{rest}" if count else rest.strip()) if name in ("t", "ts") else \
+            entry.fns[1](rest.strip())
+        return NIL if x is None else x
+    return shell(text)
+
+
+def shell(text: str) -> Value:
+    """Run a command of the operating system; its output as a list of strings."""
+    done = subprocess.run(text, shell=True, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise QError("os")
+    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    return List([string(s) for s in lines]) if lines else NIL
+
+
+@verb("system")
+def system(x: Value) -> Value:
+    """Run a system command given as a string, without its backslash.
+
+    q)system"P"
+    7i
+    """
+    return run(text_of(x))
+
+
+@verb("exit")
+def exit_(x: Value) -> Value:
+    """End the program with an exit code.
+
+    q)type exit
+    100h
+    """
+    code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in T.INTEGRAL else None
+    if code is None:
+        raise QError("type")
+    handler = running().names.find(".z.exit")
+    if handler is not None:
+        from kshell.values.apply import apply1
+
+        apply1(handler, x)
+    raise QExit(int(code) & 255)
+
+
+def _int(n: int) -> Atom:
+    return Atom(T.I, n)
+
+
+def _numbers(arg: str, n: int) -> list[int]:
+    try:
+        found = [int(w.rstrip("ij")) for w in arg.split()]
+    except ValueError:
+        found = []
+    if len(found) != n:
+        raise QError("type")
+    return found
+
+
+# ------------------------------------------------------------------ timing
+
+
+def _timed(arg: str) -> tuple[float, Value]:
+    """Milliseconds that `expr`, or `n:expr`, takes."""
+    count, colon, text = arg.partition(":")
+    n = int(count) if colon and count.isdigit() else 1
+    if not (colon and count.isdigit()):
+        text = arg
+    session = running()
+    start = time.perf_counter()
+    for _ in range(n):
+        session.evaluate(text)
+    return (time.perf_counter() - start) * 1000, NIL
+
+
+@command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr")
+def t(arg: str) -> Value:
+    """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval."""
+    if not arg:
+        return _int(running().settings.t)
+    if arg.isdigit():
+        running().settings.t = int(arg)
+        return NIL
+    return int(_timed(arg)[0])
+
+
+def _resident(field: str) -> int:
+    try:
+        with open("/proc/self/status") as f:
+            for line in f:
+                if line.startswith(field):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def _reset_peak() -> None:
+    try:
+        with open("/proc/self/clear_refs", "w") as f:  # makes the peak of memory start afresh
+            f.write("5")
+    except OSError:
+        pass
+
+
+@command("ts", "\\ts expr", "\\ts:n expr")
+def ts(arg: str) -> Value:
+    """Milliseconds and bytes of memory that an expression takes."""
+    _reset_peak()
+    before = _resident("VmRSS")
+    ms, _ = _timed(arg)
+    return longs([int(ms), max(0, _resident("VmHWM") - before)])
+
+
+# ------------------------------------------------------------------ settings
+
+
+@command("P", "\\P", "\\P n")
+def precision(arg: str) -> Value:
+    """Digits shown of a float; 0 shows all 17."""
+    settings = running().settings
+    if not arg:
+        return _int(settings.P)
+    (n,) = _numbers(arg, 1)
+    if not 0 <= n <= 17:
+        raise QError("domain")
+    settings.P = n
+    return NIL
+
+
+@command("c", "\\c", "\\c rows columns")
+def console(arg: str) -> Value:
+    """Rows and columns of the console."""
+    return _size(arg, "c")
+
+
+@command("C", "\\C", "\\C rows columns")
+def http_console(arg: str) -> Value:
+    """Rows and columns of text sent to a web browser."""
+    return _size(arg, "C")
+
+
+def _size(arg: str, name: str) -> Value:
+    settings = running().settings
+    if not arg:
+        return Vec(T.I, np.array(getattr(settings, name), np.int32))
+    rows, columns = _numbers(arg, 2)
+    setattr(settings, name, (min(max(rows, 10), 2000), min(max(columns, 10), 2000)))
+    return NIL
+
+
+@command("S", "\\S", "\\S n")
+def seed(arg: str) -> Value:
+    """The seed of random numbers."""
+    session = running()
+    if not arg:
+        return _int(session.settings.S)
+    (n,) = _numbers(arg, 1)
+    session.settings.S = n
+    session.rng = np.random.default_rng(abs(n))
+    return NIL
+
+
+def _flag(name: str, arg: str, low: int, high: int) -> Value:
+    settings = running().settings
+    if not arg:
+        return _int(getattr(settings, name))
+    (n,) = _numbers(arg, 1)
+    if not low <= n <= high:
+        raise QError("domain")
+    setattr(settings, name, n)
+    return NIL
+
+
+@command("e", "\\e", "\\e 0|1|2")
+def error_mode(arg: str) -> Value:
+    """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack."""
+    return _flag("e", arg, 0, 2)
+
+
+@command("z", "\\z", "\\z 0|1")
+def date_form(arg: str) -> Value:
+    """How "D"$ reads dates: 0 month before day, 1 day before month."""
+    return _flag("z", arg, 0, 1)
+
+
+@command("W", "\\W", "\\W n")
+def week_offset(arg: str) -> Value:
+    """The day that starts a week: 0 is Saturday, 2 Monday."""
+    return _flag("W", arg, 0, 6)
+
+
+@command("o", "\\o", "\\o n")
+def offset(arg: str) -> Value:
+    """Offset of local time from UTC, in hours, or minutes if above 23."""
+    if not arg:
+        return _int(running().settings.o) if running().settings.o is not None else Atom(T.I, T.NULL[T.I])
+    (running().settings.o,) = _numbers(arg, 1)
+    return NIL
+
+
+@command("T", "\\T", "\\T seconds")
+def time_limit(arg: str) -> Value:
+    """The longest a client's call may take, in seconds; 0 is no limit."""
+    return _flag("T", arg, 0, 1 << 30)
+
+
+@command("g", "\\g", "\\g 0|1")
+def collect(arg: str) -> Value:
+    """Whether memory goes back to the system at once."""
+    return _flag("g", arg, 0, 1)
+
+
+@command("s", "\\s", "\\s n")
+def threads(arg: str) -> Value:
+    """Threads that peach may use."""
+    return _flag("s", arg, -1024, 1024)
+
+
+@command("w", "\\w")
+def memory(arg: str) -> Value:
+    """Memory in bytes: used, heap, peak, limit, mapped, physical."""
+    page = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    used = _resident("VmRSS")
+    return longs([used, used, _resident("VmHWM"), 0, 0, page])
+
+
+# ------------------------------------------------------------------ names
+
+
+def _kind(x: Value) -> str:
+    if x.__class__ is Table or (x.__class__ is Dict and x.keyed):
+        return "table"
+    return "function" if isinstance(x, Function) else "variable"
+
+
+def _members(arg: str, kinds: tuple[str, ...]) -> Value:
+    names = running().names
+    space = arg or names.current
+    if not space.startswith("."):
+        space = "." + space
+    return sym_vec([n for n in names.members(space) if _kind(names.spaces[space][n]) in kinds])
+
+
+@command("v", "\\v", "\\v .ns")
+def variables(arg: str) -> Value:
+    """Names of the variables of a namespace."""
+    return _members(arg, ("variable", "table"))
+
+
+@command("f", "\\f", "\\f .ns")
+def functions(arg: str) -> Value:
+    """Names of the functions of a namespace."""
+    return _members(arg, ("function",))
+
+
+@command("a", "\\a", "\\a .ns")
+def tables(arg: str) -> Value:
+    """Names of the tables of a namespace."""
+    return _members(arg, ("table",))
+
+
+@command("b", "\\b", "\\b .ns")
+def views(arg: str) -> Value:
+    """Names of the views of a namespace."""
+    return sym_vec([])
+
+
+@command("d", "\\d", "\\d .ns")
+def directory(arg: str) -> Value:
+    """The present namespace; with a name, go there."""
+    names = running().names
+    if not arg:
+        return sym(names.current)
+    if not arg.startswith(".") or any(not p.isidentifier() for p in arg[1:].split(".") if arg != "."):
+        raise QError("nyi")
+    names.space(arg)
+    names.current = arg
+    return NIL
+
+
+@command("l", "\\l file")
+def load(arg: str) -> None:
+    """Run a script file."""
+    if not arg:
+        raise QError("type")
+    running().load(arg)
+
+
+@command("cd", "\\cd", "\\cd folder")
+def change_folder(arg: str) -> Value:
+    """The present folder; with a name, go there."""
+    if not arg:
+        return string(os.getcwd())
+    os.chdir(arg)
+    return NIL
+
+
+@command("\\", "\\\\")
+def leave(arg: str) -> None:
+    """Leave kshell."""
+    raise QExit(0)
+
+
+@command("r", "\\r from to")
+def rename(arg: str) -> None:
+    """Rename a file."""
+    source, _, target = arg.partition(" ")
+    os.rename(source, target.strip())
+

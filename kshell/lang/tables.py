@@ -1,0 +1,218 @@
+"""Tables as wholes: made, keyed, unkeyed, found by name and put back; rows inserted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang.columns import is_column, sized
+from kshell.values import types as T
+from kshell.values.build import collapse
+from kshell.values.cast import domain
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym
+from kshell.values.join import append
+from kshell.values.search import find
+
+Array = np.ndarray
+
+
+# ------------------------------------------------------------------ making
+
+
+def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value]]) -> Value:
+    """The value of a table literal: atoms are repeated to the length of the lists; 'rank if there is no list."""
+    keys = keys or []
+    done = columns_of([v for _, v in keys + cols])
+    names = [n for n, _ in keys + cols]
+    if len(set(names)) < len(names):
+        raise QError("dup")
+    k = len(keys)
+    table = Table(names[k:], done[k:])
+    return Dict(Table(names[:k], done[:k]), table) if keys else table
+
+
+def columns_of(values: list[Value]) -> list[Value]:
+    """Values as columns of one table; 'rank if all are atoms, 'length if they differ in length."""
+    n = next((len(v) for v in values if is_column(v)), None)
+    if n is None:
+        raise QError("rank")
+    return [sized(v, n) for v in values]
+
+
+def table_from_dict(d: Dict) -> Table:
+    """The table that `flip` makes of a dictionary of columns."""
+    if d.k.__class__ is not Vec or d.k.t != T.S:
+        raise QError("type")
+    values = seq_items(d.v)
+    if d.v.__class__ is Vec:
+        raise QError("rank")
+    return Table([s.s for s in d.k.items], columns_of(values))
+
+
+# ------------------------------------------------------------------ names
+
+
+def fetch(t: Value) -> Value:
+    """A table, or that of a name: a variable or a file."""
+    if t.__class__ is not Sym:
+        return t
+    if t.s[:1] == ":":
+        found = registry.find("verb", "get")
+        if found is None:
+            raise QError("nyi")
+        return found.fns[1](t)
+    return running().names.get(t.s)
+
+
+def put(name: Sym, x: Value) -> Sym:
+    """Assign a table to a name: a variable or a file. Gives the name."""
+    if name.s[:1] == ":":
+        path = name.s if not os.path.isdir(name.s[1:]) or name.s.endswith("/") else name.s + "/"
+        found = registry.find("verb", "set")
+        if found is None:
+            raise QError("nyi")
+        found.fns[2](sym(path), x)
+    else:
+        running().names.set(name.s, x)
+    return name
+
+
+def is_table(x: Value) -> bool:
+    """Is it a table, simple or keyed?"""
+    return x.__class__ is Table or (x.__class__ is Dict and x.keyed)
+
+
+def flat(x: Value) -> Table:
+    """`0!x`: a table without keys, also by name; 'type for anything else."""
+    x = fetch(x)
+    if x.__class__ is Table:
+        return x  # type: ignore[no-any-return]
+    if x.__class__ is Dict and x.keyed:
+        return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+    raise QError("type")
+
+
+def key_names(x: Value) -> list[str]:
+    """The names of the key columns; none for a simple table."""
+    return x.k.names if x.__class__ is Dict and x.keyed else []
+
+
+def rekey(t: Table, keys: Iterable[str]) -> Value:
+    """A simple table with some columns as its keys; without any, the table itself."""
+    names = list(keys)
+    if not names:
+        return t
+    rest = [n for n in t.names if n not in names]
+    return Dict(Table(names, [column(t, n) for n in names]), Table(rest, [t.col(n) for n in rest]))
+
+
+def column(t: Table, name: str) -> Value:
+    """A column by name; the error for an unknown one is its name."""
+    if name not in t.names:
+        raise QError(name)
+    return t.col(name)
+
+
+def names_of(x: Value) -> list[str]:
+    """The names in a symbol, symbol vector or empty list."""
+    if x.__class__ is Sym:
+        return [x.s]
+    if x.__class__ is Vec and x.t == T.S:
+        return [s.s for s in x.items]
+    if is_list(x) and not len(x):
+        return []
+    raise QError("type")
+
+
+def by_name(t: Value, change: Callable[[Value], Value]) -> Value:
+    """change(t); if t is a name, its table is changed in place and the name is the result."""
+    if t.__class__ is Sym:
+        return put(t, change(fetch(t)))
+    return change(t)
+
+
+# ------------------------------------------------------------------ rows
+
+
+def insert_rows(name: Sym, y: Value) -> Array:
+    """`name insert y`: append rows to the table of that name, made if there is none. Gives their numbers."""
+    names = running().names
+    old = names.find(name.s)
+    if old is None:
+        if not is_table(y):
+            raise QError("type")
+        names.set(name.s, y)
+        return np.arange(len(y))
+    if not is_table(old):
+        raise QError("type")
+    n = len(old)
+    rows = given_rows(old, y)
+    if old.__class__ is Dict and len(old) and len(rows):
+        keys = Table(old.k.names, [column(rows, k) for k in old.k.names])
+        if (np.asarray(find(old.k, typed_like(keys, old.k))) < n).any():
+            raise QError("insert")
+    new = append(old, rows)
+    names.set(name.s, new)
+    return np.arange(n, len(new))
+
+
+def typed_like(rows: Table, like: Table) -> Table:
+    """Rows of symbols as members of the enumerations that the columns of `like` are; 'cast if they are none."""
+    cols = []
+    for col, to in zip(rows.cols, like.cols, strict=True):
+        cols.append(member(col, to.dom) if to.__class__ is Vec and to.t == T.ENUM else col)
+    return Table(rows.names, cols)
+
+
+def member(x: Value, dom: str) -> Value:
+    """A list as members of the enumeration over `dom`; 'cast for an item that is none."""
+    if x.__class__ is Vec and x.t == T.ENUM and x.dom == dom:
+        return x
+    values = domain(dom)
+    at = np.asarray(find(values, x), np.int64)
+    if (at >= len(values)).any():
+        raise QError("cast")
+    return Vec(T.ENUM, at, "", dom)
+
+
+def given_rows(t: Value, y: Value) -> Table:
+    """What `insert` was given, as a table: a table, a dictionary, one record, or a list of columns."""
+    names = [*key_names(t), *(t.v.names if t.__class__ is Dict else t.names)]
+    if is_table(y):
+        return flat(y)
+    if y.__class__ is Dict:
+        one = collapse([y])
+        if one.__class__ is not Table:
+            raise QError("type")
+        return one  # type: ignore[no-any-return]
+    if not is_list(y):
+        raise QError("type")
+    items = seq_items(y)
+    if len(items) != len(names):
+        raise QError("length")
+    if is_record(flat(t), items):
+        return Table(names, [collapse([i]) for i in items])
+    return Table(names, columns_of(items))
+
+
+def is_record(t: Table, items: list[Value]) -> bool:
+    """Are these the items of one row (and not columns)? So it is if an atom is among them and every list stands in a
+    column of lists."""
+    if not any(atom_t(i) or not is_column(i) for i in items):
+        return False
+    return all(not is_column(i) or holds_lists(col) for i, col in zip(items, t.cols, strict=True))
+
+
+def holds_lists(col: Value) -> bool:
+    """Can an item of this column be a list?"""
+    return col.__class__ is List or col.__class__ is Nd
+
+
+def sorted_attr(x: Value) -> Value:
+    """A list that is known to ascend, with the attribute s if it is a vector."""
+    return Vec(x.t, x.a, "s", x.dom) if x.__class__ is Vec else x

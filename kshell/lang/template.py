@@ -1,0 +1,84 @@
+"""qSQL templates: each phrase becomes a Python function of the columns, and lang/qsql.py runs them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.lang import scan
+from kshell.lang.code import Block
+from kshell.lang.expr import E
+from kshell.parse import tree as N
+
+
+class TemplateMixin:
+    """The part of the compiler that emits qSQL."""
+
+    if TYPE_CHECKING:
+        block: Block
+        locals: set[str]
+        kinds: dict[str, str | None]
+        columns: int
+        consts: Any
+
+        def emit(self, line: str) -> None: ...
+        def expr(self, node: Any) -> E: ...
+        def temp(self) -> str: ...
+        def local(self, name: str) -> str: ...
+        def mark(self, node: Any) -> str: ...
+        def const(self, x: Any) -> E: ...
+        def is_word(self, name: str) -> bool: ...
+        def tail(self, node: Any) -> None: ...
+
+    def phrase(self, node: Any, name: str | None) -> str:
+        """The Python text of a Phrase: emits its function before it."""
+        t = "_p" + self.temp()[1:]
+        outer, kinds = self.block, self.kinds
+        self.block, self.kinds, self.columns = [], {}, self.columns + 1
+        try:
+            self.tail(node)
+            body = self.block
+        finally:
+            self.block, self.kinds, self.columns = outer, kinds, self.columns - 1
+        used = sorted({n.name.split(".")[0] for n in scan.walk([node]) if isinstance(n, N.Name)} & self.locals)
+        args = "".join(f",{self.local(v)}={self.local(v)}" for v in used)
+        self.block += [f"def {t}(_c{args}):", body]
+        agg = self.aggregate(node)
+        return f"_Phrase({t},{self.consts.add(node)},{name!r},{agg!r})"
+
+    def aggregate(self, node: Any) -> tuple[str, str] | None:
+        """(verb, column) of a phrase `verb column`, which a group-by can compute for all groups at once."""
+        if isinstance(node, N.Apply) and len(node.args) == 1 and isinstance(node.f, N.Name) \
+                and self.is_word(node.f.name) and isinstance(node.args[0], N.Name):
+            col = node.args[0].name
+            if not self.is_word(col):
+                return node.f.name, col
+        return None
+
+    def named(self, pairs: list[tuple[str | None, Any]]) -> str:
+        names = scan.column_names(pairs)
+        return "[" + ",".join(f"({n!r},{self.phrase(p, n)})" for n, (_, p) in zip(names, pairs, strict=True)) + "]"
+
+    def _Select(self, node: Any) -> E:
+        source = self.expr(node.source)
+        table = E(self.temp(), None, atomic=True, stable=True)
+        self.emit(f"{table.s}={source.s}")
+        where = "[" + ",".join(self.phrase(w, None) for w in node.where) + "]"
+        by = "None" if node.by is None else self.named(node.by)
+        if node.verb == "exec":
+            cols = "[" + ",".join(f"({n!r},{self.phrase(p, n)})" for n, p in self.exec_names(node.cols)) + "]"
+        else:
+            cols = self.named(node.cols)
+        limit = "None"
+        if node.options and "distinct" not in node.options:
+            count, order, column = node.options
+            n = "None" if count is None else self.expr(count).s
+            limit = f"({n},{order!r},{'None' if column is None else self.phrase(column, None)})"
+        distinct = node.options is not None and "distinct" in node.options
+        return E(f"_select({self.mark(node)}{node.verb!r},{table.s},{where},{by},{cols},{distinct},{limit})", None,
+                 impure=True)
+
+    def exec_names(self, pairs: list[tuple[str | None, Any]]) -> list[tuple[str | None, Any]]:
+        """`exec` of one unnamed column gives the list itself: its name stays None."""
+        if len(pairs) == 1:
+            return pairs
+        return list(zip(scan.column_names(pairs), [p for _, p in pairs], strict=True))

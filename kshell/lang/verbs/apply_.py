@@ -1,0 +1,142 @@
+"""The verbs @ and . : apply and index, amend a value or a global by name, trap errors. And `:` as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kshell.errors import QError, as_qerror
+from kshell.registry import verb
+from kshell.values.amend import MISSING, amend
+from kshell.values.apply import apply, apply1, is_function
+from kshell.values.build import string
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
+from kshell.values.functions import Handle
+
+
+@verb(":")
+def right(x: Value, y: Value) -> Value:
+    """The right argument: what `@[x;i;:;y]` puts in place.
+
+    q)@[1 2 3;1;:;20]
+    1 20 3
+    """
+    return y
+
+
+# ------------------------------------------------------------------ apply
+
+
+@verb("@", "f@x", "@[x;i;f]", "@[x;i;f;y]", "@[f;x;e]")
+def at(f: Value, x: Value) -> Value:
+    """f applied to x, or list f indexed by x; with more arguments, an amended list or a trapped call.
+
+    q)neg@3
+    -3
+    q)@[10 20 30;0 2;+;1]
+    11 20 31
+    q)@[{'x};"oops";{"caught ",x}]
+    "caught oops"
+    """
+    return apply1(f, x)
+
+
+@verb(".", "f . args", ".[x;path;f]", ".[x;path;f;y]", ".[f;args;e]")
+def dot(f: Value, x: Value) -> Value:
+    """f applied to a list of arguments, or a list indexed at depth; with more arguments, as @ but with a path.
+
+    q)(+) . 2 3
+    5
+    q)(1 2;3 4). 1 0
+    3
+    """
+    args = _arguments(x)
+    if not args:
+        return running().names.get(f.s) if f.__class__ is Sym else f
+    return apply(f, args)
+
+
+def _arguments(x: Value) -> list[Value]:
+    """The items of the right argument of `.`; 'type for an atom."""
+    if is_list(x) or x.__class__ is Table or (x.__class__ is Dict and not x.keyed):
+        return seq_items(x)
+    raise QError("type")
+
+
+# ------------------------------------------------------------------ amend
+
+
+@verb("@", arity=3)
+def at3(x: Value, i: Value, f: Value) -> Value:
+    if _traps(x):
+        return trap(lambda: apply1(x, i), f)
+    return amended(x, (i,), f, MISSING)
+
+
+@verb("@", arity=4)
+def at4(x: Value, i: Value, f: Value, y: Value) -> Value:
+    return amended(x, (i,), f, y)
+
+
+@verb(".", arity=3)
+def dot3(x: Value, path: Value, f: Value) -> Value:
+    if _traps(x):
+        args = _arguments(path)
+        return trap(lambda: apply(x, args) if args else x, f)
+    return amended(x, _path(path), f, MISSING)
+
+
+@verb(".", arity=4)
+def dot4(x: Value, path: Value, f: Value, y: Value) -> Value:
+    return amended(x, _path(path), f, y)
+
+
+def _path(x: Value) -> list[Value]:
+    return seq_items(x) if is_list(x) else [x]
+
+
+def _traps(x: Value) -> bool:
+    """Is the three-argument form a protected call (of a function, or of a file or connection) and no amend?"""
+    return is_function(x) or x is NIL or (bool(atom_t(x)) and x.__class__ is not Sym)
+
+
+def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
+    """x amended; if x is a global's name, that global is, and the result is the name."""
+    if x.__class__ is not Sym:
+        return amend(x, path, f, y)
+    if x.s.startswith(":"):
+        _amend_file(x, path, f, y)
+        return x
+    names = running().names
+    old = names.find(x.s)
+    if old is None:
+        if path:
+            raise QError(x.s)
+        old = NIL
+    new = amend(old, path, f, y)
+    if not isinstance(new, Handle) or new is not old:
+        names.set(x.s, new)
+    return x
+
+
+def _amend_file(x: Sym, path: Sequence[Value], f: Value, y: Value) -> None:
+    """Amend the value in a data file."""
+    from kshell.store import kdb
+
+    old = kdb.read(x.s[1:]) if path else NIL
+    kdb.write(x.s[1:], amend(old, path, f, y))
+
+
+# ------------------------------------------------------------------ trap
+
+
+def trap(call: Callable[[], Value], e: Value) -> Value:
+    """call(), or if it fails e of the error's text (or e itself, if it is no function)."""
+    text = ""
+    try:
+        return call()
+    except QError as error:
+        text = error.text
+    except Exception as error:
+        text = as_qerror(error).text
+    return apply1(e, string(text)) if is_function(e) else e

@@ -1,0 +1,328 @@
+"""Arithmetic: + - * % neg abs signum, with q's promotion of types and its nulls."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.cast import NANOS, SPANS, array1, convert, has_null, null_mask, to_float
+from kshell.values.core import Special, Value, Vec, long
+from kshell.values.dispatch import Array, Plan, dyad, monad, type_of
+
+NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
+SMALL = (T.B, T.X, T.H, T.I)
+_MAX = T.LONG_MAX
+
+
+# ------------------------------------------------------------------ types of results
+
+
+def number_type(tx: int, ty: int) -> int:
+    """The type of a sum or product of two numeric types: int, long, real or float."""
+    return T.I if tx in SMALL and ty in SMALL else max(tx, ty)
+
+
+def scaled_type(tx: int, ty: int) -> int:
+    """The type of a sum or product when at most one type is temporal (or a char beside one); 0 is 'type."""
+    if tx in NUMBERS and ty in NUMBERS:
+        return number_type(tx, ty)
+    for temporal, other in ((tx, ty), (ty, tx)):
+        if temporal in T.TEMPORAL:
+            if other == T.F:
+                return T.Z if temporal in (T.D, T.Z) else T.F
+            return temporal if other in NUMBERS or other == T.C else 0
+    return T.F if (tx, ty) == (T.C, T.F) else 0
+
+
+def _span_type(tx: int, ty: int) -> int:
+    """The finer of two spans of time: minute, second, time, timespan."""
+    return T.N if T.N in (tx, ty) else max(tx, ty)
+
+
+def _sum_type(tx: int, ty: int) -> int:
+    if tx in T.TEMPORAL and ty in T.TEMPORAL:
+        if tx in SPANS and ty in SPANS:
+            return _span_type(tx, ty)
+        if tx in SPANS or ty in SPANS:
+            point, span = (ty, tx) if tx in SPANS else (tx, ty)
+            return T.Z if point == T.Z and span != T.N else T.P
+        return {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}[tx] if tx == ty else 0
+    return scaled_type(tx, ty)
+
+
+def _difference_type(tx: int, ty: int) -> int:
+    if ty == T.C and tx in NUMBERS and tx != T.F:
+        return number_type(tx, T.I)
+    return _sum_type(tx, ty)
+
+
+def _operand_type(t: int, tr: int) -> int:
+    """What a temporal operand becomes before it is added, for a result of type tr."""
+    if t in SPANS:
+        return T.N if tr in (T.P, T.N) else tr if tr in SPANS or tr == T.Z else t
+    return T.P if t in T.TEMPORAL and tr == T.P else t
+
+
+# ------------------------------------------------------------------ plans
+
+
+def _int_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int) -> Plan:
+    """Integers that wrap, with null for null. ox and oy are the types that the operands are converted to first."""
+    dtype, null = T.DTYPE[tr], T.NULL[tr]
+    if tx == ty == tr == ox == oy:
+        return Plan(tr, _native(ufunc, null), int_one(op, tx, ty, tr, ox, oy))
+
+    def fn(a: Array, b: Array) -> Array:
+        m, n = null_mask(a, tx), null_mask(b, ty)
+        r = ufunc(convert(a, tx, ox), convert(b, ty, oy), dtype=dtype, casting="unsafe")
+        if m is not None:
+            np.copyto(r, null, where=m)
+        if n is not None:
+            np.copyto(r, null, where=n)
+        return r  # type: ignore[no-any-return]
+
+    return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy))
+
+
+def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
+    """ufunc on arrays of one integer type, as near to the bare ufunc as looking for nulls allows."""
+
+    def fn(a: Array, b: Array) -> Array:
+        r = ufunc(a, b)
+        if r.size and (a.item(a.argmin()) == null or b.item(b.argmin()) == null):
+            np.copyto(r, null, where=(a == null) | (b == null))
+        return r  # type: ignore[no-any-return]
+
+    return fn
+
+
+def int_one(op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int, ox: int, oy: int) -> Callable[..., Any] | None:
+    """The same on two raw atoms, if their conversion is a multiplication."""
+    fx, fy = _factor(tx, ox), _factor(ty, oy)
+    if fx is None or fy is None:
+        return None
+    nx = T.NULL[tx] if tx in T.SIGNED else None
+    ny = T.NULL[ty] if ty in T.SIGNED else None
+    null = T.NULL[tr]
+    half = -null
+
+    def one(x: Any, y: Any) -> Any:
+        if x == nx or y == ny:
+            return null
+        return (op(int(x) * fx, int(y) * fy) + half) % (2 * half) - half
+
+    return one
+
+
+def _factor(t: int, o: int) -> int | None:
+    if t == o:
+        return 1
+    if t in SPANS and o in SPANS:
+        return NANOS[t] // NANOS[o]
+    return NANOS[T.V] * 86_400 if (t, o) == (T.D, T.P) else None
+
+
+def _days(a: Array, t: int) -> Array:
+    """Spans of time as fractions of a day, for sums with datetimes; other types as floats."""
+    return to_float(convert(a, t, T.Z) if t in SPANS else a, T.Z if t in SPANS else t)
+
+
+def _float_plan(ufunc: np.ufunc, tx: int, ty: int, tr: int) -> Plan:
+    """Floating results; also temporals and reals together, rounded back to the temporal."""
+    if tx == ty == tr and tr in (T.F, T.E):
+        return Plan(tr, ufunc)
+    lift = _days if tr == T.Z else to_float
+
+    def fn(a: Array, b: Array) -> Array:
+        r = ufunc(lift(a, tx), lift(b, ty))
+        return r if T.DTYPE[tr] == np.float64 else convert(r, T.F, tr)
+
+    return Plan(tr, fn)
+
+
+def _planner(ufunc: np.ufunc, op: Callable[[Any, Any], Any], type_rule: Callable[[int, int], int]) \
+        -> Callable[[int, int], Plan | None]:
+    def planner(tx: int, ty: int) -> Plan | None:
+        tr = type_rule(tx, ty)
+        if not tr:
+            return None
+        if tr in T.FLOATS or T.E in (tx, ty) or T.F in (tx, ty):
+            return _float_plan(ufunc, tx, ty, tr)
+        return _int_plan(ufunc, op, tx, ty, tr, _operand_type(tx, tr), _operand_type(ty, tr))
+
+    return planner
+
+
+def _divide_planner(tx: int, ty: int) -> Plan | None:
+    if tx in (T.S, T.G, T.ENUM) or ty in (T.S, T.G, T.ENUM):
+        return None
+    if tx == ty == T.F:
+        return Plan(T.F, np.divide, divide_floats)
+    if tx == ty == T.J:
+        return Plan(T.F, _divide_longs)
+    return Plan(T.F, lambda a, b: np.divide(to_float(a, tx), to_float(b, ty)))
+
+
+def _divide_longs(a: Array, b: Array) -> Array:
+    if has_null(a, T.J) or has_null(b, T.J):
+        a, b = to_float(a, T.J), to_float(b, T.J)
+    return np.divide(a, b)  # type: ignore[no-any-return]
+
+
+def divide_floats(x: float, y: float) -> float:
+    """x%y for Python floats: zero divides to an infinity or null."""
+    if y:
+        return x / y
+    if x != x or x == 0 or y != y:
+        return T.NAN
+    return math.copysign(T.INF, x) * math.copysign(1.0, y)
+
+
+def _negative_right(v: Value, left: bool) -> Value:
+    return v if left else _neg(v)
+
+
+_add = dyad("+", _planner(np.add, operator.add, _sum_type))
+_sub = dyad("-", _planner(np.subtract, operator.sub, _difference_type), _negative_right)
+_mul = dyad("*", _planner(np.multiply, operator.mul, scaled_type))
+_div = dyad("%", _divide_planner)
+
+
+@verb("+")
+def add(x: Value, y: Value) -> Value:
+    """Sum; items pair up, and an atom goes with every item.
+
+    q)2+3 4 5
+    5 6 7
+    """
+    c, d = x.__class__, y.__class__
+    if c is int or c is float:
+        if d is c or (d is int or d is float):
+            r = x + y
+            return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
+    return _add(x, y)
+
+
+@verb("-")
+def sub(x: Value, y: Value) -> Value:
+    """Difference; the difference of two dates is a number of days.
+
+    q)2024.03.01-2024.02.01
+    29i
+    """
+    c, d = x.__class__, y.__class__
+    if c is int or c is float:
+        if d is c or (d is int or d is float):
+            r = x - y
+            return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
+    return _sub(x, y)
+
+
+@verb("*")
+def mul(x: Value, y: Value) -> Value:
+    """Product.
+
+    q)1.5*2 4
+    3 6f
+    """
+    c, d = x.__class__, y.__class__
+    if c is int or c is float:
+        if d is c or (d is int or d is float):
+            r = x * y
+            return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
+    return _mul(x, y)
+
+
+@verb("%")
+def div_(x: Value, y: Value) -> Value:
+    """Quotient, always a float.
+
+    q)6 1 0%4 0 0
+    1.5 0w 0n
+    """
+    c, d = x.__class__, y.__class__
+    if (c is int or c is float) and (d is int or d is float):
+        return x / y if y else divide_floats(x, y)
+    return _div(x, y)
+
+
+# ------------------------------------------------------------------ sign
+
+
+def _signed_type(t: int) -> int:
+    return 0 if t in (T.S, T.G, T.ENUM) else T.I if t in (T.B, T.X, T.C) else t
+
+
+def _sign_planner(ufunc: np.ufunc) -> Callable[[int], Plan | None]:
+    def planner(t: int) -> Plan | None:
+        tr = _signed_type(t)
+        if not tr:
+            return None
+        if tr == t:  # the pattern of an integer null is its own negative
+            return Plan(tr, ufunc)
+        return Plan(tr, lambda a: ufunc(a.astype(np.int32)))
+
+    return planner
+
+
+_neg = monad("neg", _sign_planner(np.negative))
+_abs = monad("abs", _sign_planner(np.abs))
+
+
+@verb("neg")
+def neg(x: Value) -> Value:
+    """Negative; of a temporal, as far before 2000 as it was after.
+
+    q)neg 1 -2 0N
+    -1 2 0N
+    """
+    c = x.__class__
+    if c is int or c is float or c is Special:
+        return -x
+    return _neg(x)
+
+
+@verb("abs")
+def abs_(x: Value) -> Value:
+    """Absolute value.
+
+    q)abs -3 0N 2
+    3 0N 2
+    """
+    c = x.__class__
+    return abs(x) if c is int or c is float else _abs(x)
+
+
+def signum_array(a: Array, t: int) -> Array:
+    """-1, 0 or 1 as int for each item; null counts as negative."""
+    r = np.sign(a if a.dtype.kind in "if" else a.astype(np.int32))
+    if t in T.FLOATS:
+        r = np.where(np.isnan(r), -1, r)
+    return r.astype(np.int32)
+
+
+_signum = monad("signum", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.I, lambda a: signum_array(a, t)))
+
+
+@verb("signum")
+def signum(x: Value) -> Value:
+    """-1, 0 or 1 by the sign; -1 for null.
+
+    q)signum -2.5 0 3 0n
+    -1 0 1 -1i
+    """
+    return _signum(x)
+
+
+def one_array(x: Value) -> tuple[int, Array]:
+    """Type and raw array of an atom or vector, for verbs that treat both alike; type 0 for anything else."""
+    if x.__class__ is Vec:
+        return x.t, x.a
+    t = type_of(x)
+    return (t, array1(x, t)) if t else (0, np.empty(0))

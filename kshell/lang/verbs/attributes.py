@@ -1,0 +1,102 @@
+"""Attributes: what a list promises (sorted, unique, parted, grouped), `s# and attr."""
+
+from __future__ import annotations
+
+from kshell.errors import QError
+from kshell.registry import verb
+from kshell.values.core import Dict, List, Table, Value, Vec, is_list, sym
+from kshell.values.order import is_sorted
+from kshell.values.search import codes, distinct_at
+
+ATTRIBUTES = ("", "s", "u", "p", "g")
+
+
+@verb("attr")
+def attr(x: Value) -> Value:
+    """The attribute of x: one of `s`u`p`g, or ` for none.
+
+    q)attr `s#1 2 3
+    `s
+    q)attr 1 2 3
+    `
+    """
+    return sym(attribute_of(x))
+
+
+def attribute_of(x: Value) -> str:
+    """The attribute's letter, or an empty text."""
+    if x.__class__ is Vec or x.__class__ is Dict:
+        return str(x.attr)
+    if x.__class__ is Table:
+        return "s" if x.cols and attribute_of(x.cols[0]) == "s" else ""
+    return ""
+
+
+def set_attribute(a: str, x: Value) -> Value:
+    """`a#x`: x with an attribute, which is checked; with the empty one, without any."""
+    if x.__class__ is Vec:
+        if x.attr == a:
+            return x
+        _check(a, x)
+        return Vec(x.t, x.a, a, x.dom)
+    if x.__class__ is Dict:
+        return _on_dict(a, x)
+    if x.__class__ is Table:
+        return _on_table(a, x)
+    if isinstance(x, List):
+        _check(a, x)
+        return x
+    if is_list(x) or not a:
+        return x
+    raise QError("type")
+
+
+def _check(a: str, x: Value) -> None:
+    if a == "s" and not is_sorted(x):
+        raise QError("s-fail")
+    if a == "u" and len(distinct_at(x)) < len(x):
+        raise QError("u-fail")
+    if a == "p" and not parted(x):
+        raise QError("u-fail")
+    if a in ("p", "g") and x.__class__ is not Vec:
+        raise QError("type")
+
+
+def parted(x: Value) -> bool:
+    """Do equal items stand side by side?"""
+    keys = codes(x)
+    changes = int((keys[1:] != keys[:-1]).sum()) + 1 if len(keys) else 0
+    return changes == len(distinct_at(x))
+
+
+def _on_dict(a: str, d: Dict) -> Dict:
+    if a not in ("", "s"):
+        raise QError("type")
+    if d.keyed:
+        key = _on_table(a, d.k) if a else _plain(d.k)
+        return Dict(key, d.v if a else _plain(d.v), a)
+    return Dict(set_attribute(a, d.k), d.v, a)
+
+
+def _plain(t: Table) -> Table:
+    return Table(t.names, [set_attribute("", c) for c in t.cols])
+
+
+def _on_table(a: str, t: Table) -> Table:
+    """A table whose first column has the attribute: parted, where the rows are sorted by more than that column."""
+    if not a:
+        return _plain(t)
+    if a != "s":
+        raise QError("type")
+    if not is_sorted(t):
+        raise QError("s-fail")
+    first = t.cols[0]
+    letter = "s" if len(t.cols) == 1 else "p"
+    return Table(t.names, [set_attribute(letter, first) if first.__class__ is Vec else first, *t.cols[1:]])
+
+
+def sorted_vec(x: Vec) -> Vec:
+    """A vector that is known to be sorted, marked so."""
+    return Vec(x.t, x.a, "s", x.dom)
+
+

@@ -1,0 +1,188 @@
+"""`$`: cast, tok, pad, enumerate, and the product of float matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.matrix import float_array, mmu
+from kshell.lang.verbs.tok import tok, tok_text
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import collapse, empty, string
+from kshell.values.cast import array1, cast_value, domain, is_part, part_array, unenum
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, is_list, sym
+from kshell.values.dispatch import type_of
+from kshell.values.functions import Handle
+from kshell.values.index import find_at
+
+
+@verb("$", "x$y")
+def dollar(x: Value, y: Value) -> Value:
+    """Cast y to type x; parse text, pad, enumerate, multiply matrices.
+
+    q)`int$6.6
+    7i
+    q)"J"$("12";"x")
+    12 0N
+    q)-5$"ab"
+    "   ab"
+    q)1 2 3f$4 5 6f
+    32f
+    """
+    if isinstance(x, Handle):
+        return x.dyad("$", x, y)
+    if isinstance(y, Handle):
+        return y.dyad("$", x, y)
+    c = x.__class__
+    if c is Sym:
+        return _by_symbol(x.s, y)
+    if c is Atom and x.t in (T.C, T.H):
+        return _by_char(chr(x.v), y) if x.t == T.C else _by_number(x.v, y)
+    if c is int or (c is Atom and x.t in (T.I, T.X)):
+        return pad(x if c is int else x.v, y)
+    if c is Vec or isinstance(x, List):
+        return _by_list(x, y)
+    raise QError("type")
+
+
+def _by_symbol(name: str, y: Value) -> Value:
+    if not name:
+        return tok(T.S, y)
+    found = T.BY_NAME.get(name)
+    if found is not None:
+        return cast(found.num, y)
+    return part(name, y) if is_part(name) else enumerate_(name, y)
+
+
+def _by_char(c: str, y: Value) -> Value:
+    if c == "*":
+        return y
+    found = T.BY_CHAR.get(c.lower())
+    if found is None:
+        raise QError("type")
+    return cast(found.num, y) if c.islower() else tok(found.num, y)
+
+
+def _by_number(n: int, y: Value) -> Value:
+    if n == 0:
+        return y
+    if abs(n) not in T.DTYPE or abs(n) == T.ENUM:
+        raise QError("type")
+    return cast(n, y) if n > 0 else tok(-n, y)
+
+
+def _by_list(x: Value, y: Value) -> Value:
+    """A list of types, each with the whole of an atom or string y or with its own item; or a matrix product."""
+    if float_array(x) is not None:
+        return mmu(x, y)
+    if not is_list(y) or (y.__class__ is Vec and y.t == T.C and len(x) != len(y)):
+        return collapse([dollar(i, y) for i in x.items])
+    if len(x) != len(y):
+        raise QError("length")
+    return collapse([dollar(i, j) for i, j in zip(x.items, y.items, strict=True)])
+
+
+# ------------------------------------------------------------------ cast
+
+
+def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
+    """leaf of every atom and vector in y, down through lists, dictionaries and tables."""
+    c = y.__class__
+    if c is List:
+        return collapse([deep(i, leaf) for i in y.items])
+    if c is Dict:
+        return Dict(y.k, deep(y.v, leaf))
+    if c is Table:
+        return Table(y.names, [deep(col, leaf) for col in y.cols])
+    return leaf(y)
+
+
+def cast(t: int, y: Value) -> Value:
+    """y converted to type t, down to its atoms and vectors."""
+    if y.__class__ is List and not y.items:
+        return empty(t)
+    if t == T.S:
+        return deep(y, _symbols)
+    return deep(y, lambda v: cast_value(v, t))
+
+
+def _symbols(y: Value) -> Value:
+    c = y.__class__
+    if c is Vec and y.t == T.C:
+        return sym(tok_text(y))
+    if c is Atom and y.t == T.C:
+        return sym(chr(y.v).strip())
+    if c is Nd and y.t == T.C:
+        return collapse([_symbols(row) for row in y.items])
+    return cast_value(y, T.S)
+
+
+def part(name: str, x: Value) -> Value:
+    """A part of temporals by name, as in `x.year`: year mm dd week hh uu ss, or a temporal type: date, minute..."""
+    found = T.BY_NAME.get(name)
+    if found is not None:
+        return cast(found.num, x)
+    if not is_part(name):
+        raise QError("type")
+
+    def leaf(y: Value) -> Value:
+        if y.__class__ is Vec or y.__class__ is Nd:
+            t, a = part_array(y.a, y.t, name)
+            return Vec(t, a) if y.__class__ is Vec else Nd(t, a)
+        ty = type_of(y)
+        t, a = part_array(array1(y, ty), ty, name) if ty in T.TEMPORAL else (0, np.empty(0))
+        if not t:
+            raise QError("type")
+        return atom(t, a[0])
+
+    return deep(x, leaf)
+
+
+# ------------------------------------------------------------------ pad
+
+
+def pad(n: int, y: Value) -> Value:
+    """Strings cut or filled with blanks to |n| characters; filled on the left if n is negative."""
+
+    def leaf(s: Value) -> Value:
+        if s.__class__ is Atom and s.t == T.C:
+            s = string(bytes([s.v]))
+        if s.__class__ is Nd and s.t == T.C:
+            return collapse([leaf(row) for row in s.items])
+        if s.__class__ is not Vec or s.t != T.C:
+            raise QError("type")
+        text = s.a.tobytes()
+        return string(text[:n].ljust(n) if n >= 0 else text[n:].rjust(-n))
+
+    return deep(y, leaf)
+
+
+# ------------------------------------------------------------------ enumerate
+
+
+def enumerate_(name: str, y: Value) -> Value:
+    """y as an enumeration over the list (or keyed table) called `name`; 'cast if an item is not in it."""
+    dom = domain(name)
+    n = len(dom)
+
+    def leaf(v: Value) -> Value:
+        if v.__class__ is Vec and v.t == T.ENUM and v.dom == name:
+            return v
+        v = unenum(v)
+        if isinstance(dom, Table) or not (v.__class__ is Vec or type_of(v)):
+            raise QError("type")
+        at = find_at(dom, v)
+        if isinstance(at, np.ndarray):
+            if (at >= n).any():
+                raise QError("cast")
+            return Vec(T.ENUM, at.astype(np.int64), "", name)
+        if at >= n:
+            raise QError("cast")
+        return EnumAtom(int(at), name)
+
+    if y.__class__ is List and not y.items:
+        return Vec(T.ENUM, np.empty(0, np.int64), "", name)
+    return deep(y, leaf)

@@ -1,0 +1,377 @@
+"""Comparison: = <> < > <= >=, the lesser & and the greater |, and fill ^.
+
+Floats compare with q's tolerance; nulls are least; temporals of different kinds compare in the unit of the coarser one
+of day and time of day; symbols are equal by identity and ordered by their text.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.cast import SPANS, convert, has_null, null_mask, to_float, widen
+from kshell.values.core import List, Value, Vec, sym_at
+from kshell.values.dispatch import Array, Plan, dyad
+
+TOLERANCE = 2.0**-43
+_FEW = 32
+_BLOCK = 8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
+_RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}
+
+
+def common_type(tx: int, ty: int) -> int:
+    """The type in which two types meet for & | and ^, and temporals for comparison; 0 is 'type."""
+    if tx in T.TEMPORAL and ty in T.TEMPORAL:
+        return tx if tx == ty else _meet(tx, ty)
+    if tx in T.TEMPORAL and ty in _RANK:
+        return tx
+    if ty in T.TEMPORAL and tx in _RANK:
+        return ty
+    return max(tx, ty, key=_RANK.__getitem__) if tx in _RANK and ty in _RANK else 0
+
+
+def _meet(tx: int, ty: int) -> int:
+    """Two different temporal types: a point in time and a span meet in the span."""
+    if tx in SPANS and ty in SPANS:
+        return T.N if T.N in (tx, ty) else max(tx, ty)
+    if tx in SPANS or ty in SPANS:
+        point, span = (ty, tx) if tx in SPANS else (tx, ty)
+        return span if point in (T.P, T.Z) else 0
+    pair = {tx, ty}
+    return T.P if T.P in pair else T.D if pair == {T.M, T.D} else T.Z if pair == {T.D, T.Z} else 0
+
+
+# ------------------------------------------------------------------ tolerance
+
+
+def near(x: float, y: float) -> bool:
+    """Are two floats equal within q's tolerance? Nulls are equal."""
+    if x == y:
+        return True
+    if x != x or y != y:
+        return x != x and y != y
+    d = abs(x - y)
+    return d <= TOLERANCE * max(abs(x), abs(y)) and d != T.INF
+
+
+def near_array(a: Array, b: Array) -> Array:
+    """The same for float64 arrays, which may broadcast."""
+    n = max(a.size, b.size)
+    if n <= _BLOCK or a.ndim > 1 or b.ndim > 1 or a.size != b.size:
+        return _near_block(a, b, np.empty(0), np.empty(0))
+    out, gap, top = np.empty(n, np.bool_), np.empty(_BLOCK), np.empty(_BLOCK)
+    for i in range(0, n, _BLOCK):
+        j = min(i + _BLOCK, n)
+        out[i:j] = _near_block(a[i:j], b[i:j], gap[:j - i], top[:j - i])
+    return out
+
+
+def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
+    """gap and top are scratch space of the result's size, or empty for new."""
+    own = not gap.size
+    gap = np.subtract(a, b, out=None if own else gap)
+    np.abs(gap, out=gap)
+    top = np.maximum(np.abs(a, out=None if own else top), np.abs(b))
+    if not top.size or np.isfinite(top.max()):
+        np.multiply(top, TOLERANCE, out=top)
+        return np.asarray(gap <= top)
+    near = (gap <= top * TOLERANCE) & np.isfinite(top)  # infinities and nulls are near only if they are equal
+    return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
+
+
+def _near_range(c: float) -> tuple[float, float]:
+    """The least and greatest float near c, which is no null."""
+    ends = []
+    for away in (-math.inf, math.inf):
+        x = c + math.copysign(TOLERANCE, away) * abs(c) if math.isfinite(c) else c
+        while not near(x, c):
+            x = math.nextafter(x, c)
+        while x != away and near(beyond := math.nextafter(x, away), c) and beyond != x:
+            x = beyond
+        ends.append(x)
+    return ends[0], ends[1]
+
+
+# a comparison of an array with one float that is near all from lo to hi; nan, the null, is less than all others
+_RANGED: dict[str, Callable[[Array, float, float], Array]] = {
+    "=": lambda a, lo, hi: (a >= lo) & (a <= hi),
+    "<>": lambda a, lo, hi: ~((a >= lo) & (a <= hi)),
+    "<": lambda a, lo, hi: ~(a >= lo),
+    ">": lambda a, lo, hi: a > hi,
+    "<=": lambda a, lo, hi: ~(a > hi),
+    ">=": lambda a, lo, hi: a >= lo,
+}
+_MIRROR = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def _float_compare(name: str) -> Callable[[Array, Array], Array]:
+    """A comparison of float64 arrays: equal within the tolerance counts as equal; null is less than anything."""
+
+    def fn(a: Array, b: Array) -> Array:
+        if b.size == 1 and a.size > _FEW and b.item(0) == b.item(0):
+            return _RANGED[name](a, *_near_range(b.item(0)))
+        if a.size == 1 and b.size > _FEW and a.item(0) == a.item(0):
+            return _RANGED[_MIRROR[name]](b, *_near_range(a.item(0)))
+        near_ = near_array(a, b)
+        if name == "=":
+            return near_
+        if name == "<>":
+            return ~near_
+        u, v = (a, b) if name[0] == "<" else (b, a)
+        less = u < v
+        odd = np.isnan(u)
+        if odd.any():
+            less |= odd & ~np.isnan(v)
+        return less | near_ if len(name) == 2 else less & ~near_
+
+    return fn
+
+
+# ------------------------------------------------------------------ plans
+
+_UFUNC: dict[str, tuple[np.ufunc, Callable[[Any, Any], Any]]] = {
+    "=": (np.equal, operator.eq), "<>": (np.not_equal, operator.ne), "<": (np.less, operator.lt),
+    ">": (np.greater, operator.gt), "<=": (np.less_equal, operator.le), ">=": (np.greater_equal, operator.ge)}
+
+
+def _ranks(a: Array, b: Array) -> tuple[Array, Array]:
+    """Symbol codes as places in the order of their texts."""
+    codes = np.unique(np.concatenate([a.ravel(), b.ravel()]))
+    names = [sym_at(c).s for c in codes.tolist()]
+    place = np.empty(len(codes), np.int64)
+    place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(codes))
+    return place[np.searchsorted(codes, a)], place[np.searchsorted(codes, b)]
+
+
+def _guid_keys(a: Array) -> Array:
+    """Guids as something that numpy can order: 16 bytes as a void array compares by its two halves."""
+    return np.frombuffer(np.ascontiguousarray(a).tobytes(), ">u8").reshape(*a.shape, 2)
+
+
+def _guid_compare(name: str) -> Callable[[Array, Array], Array]:
+    ufunc = _UFUNC[name][0]
+
+    def fn(a: Array, b: Array) -> Array:
+        u, v = _guid_keys(a), _guid_keys(b)
+        high = np.sign((u[..., 0] > v[..., 0]).astype(np.int8) - (u[..., 0] < v[..., 0]))
+        low = np.sign((u[..., 1] > v[..., 1]).astype(np.int8) - (u[..., 1] < v[..., 1]))
+        return np.asarray(ufunc(np.where(high != 0, high, low), 0))
+
+    return fn
+
+
+def _compare_planner(name: str) -> Callable[[int, int], Plan | None]:
+    ufunc, op = _UFUNC[name]
+
+    def planner(tx: int, ty: int) -> Plan | None:
+        if tx == ty == T.S:
+            if name in ("=", "<>"):
+                return Plan(T.B, ufunc, op)
+            return Plan(T.B, lambda a, b: ufunc(*_ranks(a, b)))
+        if tx == ty == T.G:
+            return Plan(T.B, _guid_compare(name))
+        tc = common_type(tx, ty)
+        if not tc:
+            return None
+        if tx in T.FLOATS or ty in T.FLOATS:
+            return _floating(name, tx, ty)
+        if tx == ty:
+            return Plan(T.B, ufunc, op)
+        if tx in T.TEMPORAL and ty in T.TEMPORAL:
+            return Plan(T.B, lambda a, b: ufunc(convert(a, tx, tc), convert(b, ty, tc)))
+        return Plan(T.B, lambda a, b: ufunc(_common_null(a, tx, b), _common_null(b, ty, a)),
+                    lambda x, y: op(_least(x, tx), _least(y, ty)))
+
+    return planner
+
+
+def _floating(name: str, tx: int, ty: int) -> Plan:
+    compare = _float_compare(name)
+    if tx in T.TEMPORAL and ty in T.TEMPORAL and tx != ty:
+        tc = common_type(tx, ty)
+        return Plan(T.B, lambda a, b: compare(to_float(convert(a, tx, tc), tc), to_float(convert(b, ty, tc), tc)))
+    return Plan(T.B, lambda a, b: compare(to_float(a, tx), to_float(b, ty)))
+
+
+def _common_null(a: Array, t: int, b: Array) -> Array:
+    """Integers ready to meet integers of another width: a null becomes the long null; an atom that fits the type of
+    a long vector stays narrow, so that the vector need not be widened."""
+    if a.size == 1 and b.size > 1 and b.dtype.kind != "b":
+        v, room = int(a.item(0)), np.iinfo(b.dtype)
+        if room.min < v < room.max and (t not in T.SIGNED or v != T.NULL[t]):
+            return np.array([v], b.dtype)
+    if t in T.SIGNED and a.dtype != np.int64 and has_null(a, t):
+        return widen(a, t, T.J)
+    return a
+
+
+def _least(x: Any, t: int) -> Any:
+    return T.NULL[T.J] if t in T.SIGNED and x == T.NULL[t] else x
+
+
+def _one_sided(name: str) -> Callable[[Value, bool], Value]:
+    """Comparing a value that has no partner in the other dictionary: it meets a null."""
+
+    def alone(v: Value, left: bool) -> Value:
+        from kshell.values.index import null_of
+
+        if not isinstance(v, (Vec, List)):
+            return v
+        return VERBS[name](v, null_of(v)) if left else VERBS[name](null_of(v), v)
+
+    return alone
+
+
+VERBS = {name: dyad(name, _compare_planner(name), _one_sided(name)) for name in _UFUNC}
+_eq, _ne, _lt = VERBS["="], VERBS["<>"], VERBS["<"]
+_gt, _le, _ge = VERBS[">"], VERBS["<="], VERBS[">="]
+
+
+@verb("=")
+def eq(x: Value, y: Value) -> Value:
+    """Are they equal, item by item? Floats within a tolerance of 2 xexp -43.
+
+    q)1 2 3=3 2 1
+    010b
+    """
+    if x.__class__ is int and y.__class__ is int:
+        return x == y
+    return _eq(x, y)
+
+
+@verb("<>")
+def ne(x: Value, y: Value) -> Value:
+    """Are they different, item by item?
+
+    q)"hello"<>"jelly"
+    10001b
+    """
+    if x.__class__ is int and y.__class__ is int:
+        return x != y
+    return _ne(x, y)
+
+
+@verb("<")
+def lt(x: Value, y: Value) -> Value:
+    """Is x less than y? Null is less than anything else.
+
+    q)0N 1 5<3
+    110b
+    """
+    if x.__class__ is int and y.__class__ is int:
+        return x < y
+    return _lt(x, y)
+
+
+@verb(">")
+def gt(x: Value, y: Value) -> Value:
+    """Is x greater than y?
+
+    q)`b>`a`b`c
+    100b
+    """
+    if x.__class__ is int and y.__class__ is int:
+        return x > y
+    return _gt(x, y)
+
+
+@verb("<=")
+def le(x: Value, y: Value) -> Value:
+    """Is x at most y?
+
+    q)1 2 3<=2
+    110b
+    """
+    if x.__class__ is int and y.__class__ is int:
+        return x <= y
+    return _le(x, y)
+
+
+@verb(">=")
+def ge(x: Value, y: Value) -> Value:
+    """Is x at least y?
+
+    q)1 2 3>=2
+    011b
+    """
+    if x.__class__ is int and y.__class__ is int:
+        return x >= y
+    return _ge(x, y)
+
+
+# ------------------------------------------------------------------ lesser, greater, fill
+
+
+def _pick_planner(ufunc: np.ufunc, floating: np.ufunc, op: Callable[..., Any]) -> Callable[[int, int], Plan | None]:
+    def planner(tx: int, ty: int) -> Plan | None:
+        tc = common_type(tx, ty)
+        if not tc:
+            return None
+        if tx == ty:
+            return Plan(tc, floating) if tc in T.FLOATS else Plan(tc, ufunc, op)
+        if tc not in T.FLOATS and (tx in T.FLOATS or ty in T.FLOATS):
+            return Plan(tc, lambda a, b: convert(floating(to_float(a, tx), to_float(b, ty)), T.F, tc))
+        best = floating if tc in T.FLOATS else ufunc
+        return Plan(tc, lambda a, b: best(convert(a, tx, tc), convert(b, ty, tc)))
+
+    return planner
+
+
+def _fill_planner(tx: int, ty: int) -> Plan | None:
+    tc = tx if tx == ty and tx in (T.S, T.G) else common_type(tx, ty)
+    if not tc:
+        return None
+
+    def fn(a: Array, b: Array) -> Array:
+        m = null_mask(b, ty)
+        a, b = convert(a, tx, tc), convert(b, ty, tc)
+        if m is None:
+            return b if b.size >= a.size else np.broadcast_to(b, a.shape).copy()
+        return np.where(m, a, b)
+
+    return Plan(tc, fn)
+
+
+_min = dyad("&", _pick_planner(np.minimum, np.minimum, min))
+_max = dyad("|", _pick_planner(np.maximum, np.fmax, max))
+_fill = dyad("^", _fill_planner)
+
+
+@verb("&")
+def min_(x: Value, y: Value) -> Value:
+    """The lesser of x and y; of booleans, logical and.
+
+    q)1 5 3&2
+    1 2 2
+    """
+    if x.__class__ is bool and y.__class__ is bool:
+        return x and y
+    return _min(x, y)
+
+
+@verb("|")
+def max_(x: Value, y: Value) -> Value:
+    """The greater of x and y; of booleans, logical or.
+
+    q)1 5 3|2
+    2 5 3
+    """
+    if x.__class__ is bool and y.__class__ is bool:
+        return x or y
+    return _max(x, y)
+
+
+@verb("^")
+def fill(x: Value, y: Value) -> Value:
+    """y with its nulls replaced by x.
+
+    q)0^1 0N 3
+    1 0 3
+    """
+    return _fill(x, y)

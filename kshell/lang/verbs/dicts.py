@@ -1,0 +1,180 @@
+"""The verb ! (dictionaries, keyed tables, enumerations, internal functions, functional update) and key."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang.verbs.lists import til
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import sym_vec
+from kshell.values.cast import domain
+from kshell.values.context import running
+from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym
+from kshell.values.functions import Handle
+from kshell.values.index import positions
+
+_INTS = (T.B, T.X, T.H, T.I, T.J)
+
+
+@verb("!", "keys!values", "n!table", "`enum!indexes", "-n!x", "![t;c;b;a]")
+def bang(x: Value, y: Value) -> Value:
+    """The dictionary of keys x and values y; a table with its first x columns as the key (0 for none).
+
+    q)`a`b!1 2
+    a| 1
+    b| 2
+    q)1!([]k:`x`y;v:1 2)
+    k| v
+    -| -
+    x| 1
+    y| 2
+    """
+    if x.__class__ is int or atom_t(x) in _INTS:
+        n = int(raw(x))
+        return internal(n, y) if n < 0 else enkey(n, y)
+    if x.__class__ is Sym and (positions(y) is not None or atom_t(y) in _INTS):
+        return enum_of(x.s, y)
+    return make_dict(x, y)
+
+
+@verb("!", arity=4)
+def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
+    from kshell.lang.qsql import functional_update as run
+
+    return run(t, c, b, a)
+
+
+def make_dict(x: Value, y: Value) -> Value:
+    """`x!y` of two lists (or tables) of equal length."""
+    if isinstance(y, Handle):
+        y = List([y])
+    for v in (x, y):
+        if not (is_list(v) or v.__class__ is Table or (v.__class__ is Dict and v is not x)):
+            raise QError("type")
+    if y.__class__ is Dict:
+        y = y.v
+    if len(x) != len(y):
+        raise QError("length")
+    return Dict(x, y)
+
+
+def enkey(n: int, y: Value) -> Value:
+    """`n!y`: a table, keyed or not or by name, keyed on its first n columns."""
+    if y.__class__ is Sym:
+        names = running().names
+        names.set(y.s, enkey(n, names.get(y.s)))
+        return y
+    t = unkey(y)
+    if n == 0:
+        return t
+    if n >= len(t.names):
+        raise QError("length")
+    return Dict(Table(t.names[:n], t.cols[:n]), Table(t.names[n:], t.cols[n:]))
+
+
+def unkey(y: Value) -> Table:
+    """`0!y`: a keyed table as a plain one."""
+    if y.__class__ is Table:
+        return y  # type: ignore[no-any-return]
+    if y.__class__ is Dict and y.keyed:
+        return Table(y.k.names + y.v.names, y.k.cols + y.v.cols)
+    raise QError("type")
+
+
+def internal(n: int, y: Value) -> Value:
+    """`-n!y`: an internal function."""
+    entry = registry.find("internal", str(n))
+    if entry is None:
+        raise QError("nyi")
+    return entry.fns[1](y)
+
+
+def enum_of(name: str, y: Value) -> Value:
+    """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name."""
+    n = len(domain(name))
+    if atom_t(y):
+        i = int(raw(y))
+        if not 0 <= i < n:
+            raise QError("index")
+        return EnumAtom(i, name)
+    at = positions(y)
+    assert at is not None
+    if len(at) and (int(at.min()) < 0 or int(at.max()) >= n):
+        raise QError("index")
+    return Vec(T.ENUM, at.astype(np.int64), "", name)
+
+
+# ------------------------------------------------------------------ key
+
+
+@verb("key")
+def key(x: Value) -> Value:
+    """The keys of a dictionary or namespace; what a file, name, vector or enumeration stands for.
+
+    q)key `a`b!1 2
+    `a`b
+    q)key 1 2 3
+    `long
+    """
+    c = x.__class__
+    if c is Dict:
+        return x.k
+    if c is Sym:
+        return _key_of_file(x) if x.s.startswith(":") else _key_of_name(x.s)
+    if c is EnumAtom or (c is Vec and x.t == T.ENUM):
+        return sym(x.dom)
+    if c is Vec:
+        return sym(T.TYPE[x.t].name)
+    if atom_t(x) in (T.X, T.H, T.I, T.J):
+        return til(x)
+    raise QError("type")
+
+
+def _key_of_name(name: str) -> Value:
+    names = running().names
+    if name == "":
+        return sym_vec(names.children())
+    if name == ".":
+        return sym_vec(names.members("."))
+    found = names.find(name)
+    if found is None:
+        return List([])
+    return found.k if found.__class__ is Dict else sym(name)
+
+
+def _key_of_file(x: Sym) -> Value:
+    path = os.path.expanduser(x.s[1:])
+    if os.path.isdir(path):
+        return Vec(T.S, sym_vec(sorted(os.listdir(path))).a, "s")
+    return x if os.path.exists(path) else List([])
+
+
+def enumerate_value(name: str, y: Value, extend: bool) -> Value:
+    """Symbols as members of the list named `name`; those it lacks are added to it, or 'cast."""
+    from kshell.values.join import join
+    from kshell.values.search import distinct_at, find
+
+    names = running().names
+    found = names.find(name)
+    dom = found if found is not None and not (found.__class__ is Dict and found.keyed) else \
+        domain(name) if found is not None else sym_vec([])
+    one = atom_t(y)
+    items = Vec(one, np.array([raw(y)], T.DTYPE[one])) if one else y
+    if items.__class__ is not Vec:
+        raise QError("type")
+    at = find(dom, items)
+    if (at >= len(dom)).any():
+        if not extend:
+            raise QError("cast")
+        new = Vec(items.t, items.a[at >= len(dom)])
+        dom = join(dom, Vec(new.t, new.a[distinct_at(new)]))
+        names.set(name, dom)
+        at = find(dom, items)
+    return EnumAtom(int(at[0]), name) if one else Vec(T.ENUM, at, y.attr, name)
+
+

@@ -1,0 +1,171 @@
+"""Whole-number division and powers: div mod xbar xexp xlog."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.lang.verbs.arith import NUMBERS, SMALL, int_one, mul, scaled_type
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.cast import cast_value, convert, float_to_int, null_mask, to_float
+from kshell.values.core import Value, Vec, long
+from kshell.values.dispatch import Array, Plan, dyad, type_of
+
+# ------------------------------------------------------------------ whole-number division
+
+
+def _div_type(tx: int, ty: int) -> int:
+    if tx in (T.S, T.G, T.ENUM) or ty in (T.S, T.G, T.ENUM):
+        return 0
+    return T.I if tx in (*SMALL, T.C) else T.F if tx == T.E else tx
+
+
+def _idiv_planner(tx: int, ty: int) -> Plan | None:
+    tr = _div_type(tx, ty)
+    if not tr:
+        return None
+    if tx in T.FLOATS or ty in T.FLOATS:
+        def fn(a: Array, b: Array) -> Array:
+            r = np.floor(to_float(a, tx) / to_float(b, ty))
+            return r if tr in T.FLOATS else float_to_int(r, tr)
+
+        return Plan(tr, fn)
+    return _whole_plan(np.floor_divide, operator.floordiv, tx, ty, tr)
+
+
+def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, tr: int) -> Plan:
+    """div or mod of integers: null where the divisor is zero."""
+    null = T.NULL[tr]
+    wide = np.int64 if T.J in (tx, ty) or T.DTYPE[tx].itemsize == 8 or T.DTYPE[ty].itemsize == 8 else np.int32
+
+    def fn(a: Array, b: Array) -> Array:
+        m, n, zero = null_mask(a, tx), null_mask(b, ty), b == 0
+        r = ufunc(a, b, dtype=wide, casting="unsafe")
+        if r.dtype != T.DTYPE[tr]:
+            r = r.astype(T.DTYPE[tr])
+        for where in (m, n, zero if zero.any() else None):
+            if where is not None:
+                np.copyto(r, null, where=where)
+        return r  # type: ignore[no-any-return]
+
+    inner = int_one(lambda x, y: op(x, y), tx, ty, tr, tx, ty)
+
+    def one(x: Any, y: Any) -> Any:
+        return inner(x, y) if y and inner is not None else null
+
+    return Plan(tr, fn, one)
+
+
+def _mod_type(tx: int, ty: int) -> int:
+    if ty in T.TEMPORAL and tx in T.TEMPORAL:
+        return 0
+    if tx in T.TEMPORAL:
+        if ty == T.F:
+            return 0 if tx == T.D else T.F
+        return {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}.get(tx, tx)
+    return T.F if tx == T.E and ty != T.F and ty not in T.TEMPORAL else scaled_type(tx, ty)
+
+
+def _mod_planner(tx: int, ty: int) -> Plan | None:
+    tr = _mod_type(tx, ty)
+    if not tr:
+        return None
+    if tr in T.FLOATS or tx in T.FLOATS or ty in T.FLOATS:
+        def fn(a: Array, b: Array) -> Array:
+            u, v = to_float(a, tx), to_float(b, ty)
+            r = u - v * np.floor(u / v)
+            return r if T.DTYPE[tr] == np.float64 else convert(r, T.F, tr)
+
+        return Plan(tr, fn)
+    return _whole_plan(np.mod, operator.mod, tx, ty, tr)
+
+
+_idiv = dyad("div", _idiv_planner, tables=False)
+_mod = dyad("mod", _mod_planner, tables=False)
+
+
+@verb("div")
+def idiv(x: Value, y: Value) -> Value:
+    """Whole-number quotient, rounded down, of the type of x.
+
+    q)-7 7 div 2
+    -4 3
+    """
+    if x.__class__ is int and y.__class__ is int and y:
+        r = x // y
+        return r if -T.LONG_MAX < r < T.LONG_MAX else long(r)
+    return _idiv(x, y)
+
+
+@verb("mod")
+def mod(x: Value, y: Value) -> Value:
+    """Remainder of a division rounded down; it has the sign of y.
+
+    q)-7 7 mod 3
+    2 1
+    """
+    if x.__class__ is int and y.__class__ is int and y:
+        return x % y
+    return _mod(x, y)
+
+
+@verb("xbar")
+def xbar(x: Value, y: Value) -> Value:
+    """y rounded down to a multiple of x.
+
+    q)5 xbar 3 7 12
+    0 5 10
+    """
+    t = x.t if x.__class__ is Vec else type_of(x)
+    if t == T.N:
+        x = cast_value(x, T.J)
+    return mul(x, _idiv(y, x))
+
+
+# ------------------------------------------------------------------ powers and logarithms
+
+
+def _power_planner(tx: int, ty: int) -> Plan | None:
+    if tx not in NUMBERS or ty not in NUMBERS:
+        return None
+
+    def fn(a: Array, b: Array) -> Array:
+        u, v = to_float(a, tx), to_float(b, ty)
+        r = np.exp(v * np.log(u))
+        return np.where((v == 0) & (u >= 0), 1.0, r)
+
+    return Plan(T.F, fn)
+
+
+def _log_planner(tx: int, ty: int) -> Plan | None:
+    if tx in (T.S, T.G, T.ENUM, T.Z) or ty in (T.S, T.G, T.ENUM, T.Z):
+        return None
+    return Plan(T.F, lambda a, b: np.log(to_float(b, ty)) / np.log(to_float(a, tx)))
+
+
+_xexp = dyad("xexp", _power_planner, tables=False)
+_xlog = dyad("xlog", _log_planner)
+
+
+@verb("xexp")
+def xexp(x: Value, y: Value) -> Value:
+    """x to the power y, computed as exp y*log x.
+
+    q)2 xexp 8 0.5
+    256 1.414214
+    """
+    return _xexp(x, y)
+
+
+@verb("xlog")
+def xlog(x: Value, y: Value) -> Value:
+    """Logarithm of y to the base x.
+
+    q)2 xlog 8 0.125
+    3 -3f
+    """
+    return _xlog(x, y)

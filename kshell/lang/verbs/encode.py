@@ -1,0 +1,232 @@
+"""vs and sv: split and join text, symbols and paths; digits, bits and bytes of numbers."""
+
+from __future__ import annotations
+
+import re
+from functools import reduce
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.arith import add, mul
+from kshell.lang.verbs.division import idiv, mod
+from kshell.lang.verbs.stats import max_
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import bools, collapse, string, sym_vec
+from kshell.values.cast import array1
+from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, is_list, sym, text_of
+from kshell.values.dispatch import type_of
+
+_INTS = (T.B, T.X, T.H, T.I, T.J)
+_BY_WIDTH = {1: T.X, 2: T.H, 4: T.I, 8: T.J, 16: T.G}
+
+
+def _text(x: Value) -> bytes | None:
+    """The bytes of a string, char or byte vector; None for anything else."""
+    if x.__class__ is Vec and x.t in (T.C, T.X):
+        return x.a.tobytes()  # type: ignore[no-any-return]
+    if x.__class__ is Atom and x.t == T.C:
+        return bytes([x.v])
+    return None
+
+
+def _is_byte(x: Value) -> bool:
+    return x.__class__ is Atom and x.t == T.X
+
+
+@verb("vs")
+def vs(x: Value, y: Value) -> Value:
+    """Split y by x, or write it in base x; 0b gives bits, 0x0 bytes.
+
+    q)"," vs "one,two"
+    "one"
+    "two"
+    q)` vs `:dir/file
+    `:dir`file
+    q)10 vs 1995
+    1 9 9 5
+    q)0x0 vs 2413h
+    0x096d
+    """
+    if x.__class__ is bool:
+        return _bits(y)
+    if _is_byte(x):
+        return _bytes(y)
+    if x.__class__ is Sym:
+        if x.s:
+            raise QError("type")
+        return _split_symbol(y.s) if y.__class__ is Sym else _lines(y)
+    mark = _text(x)
+    if mark is not None:
+        return _split(mark, y)
+    return _digits(x, y)
+
+
+def _split(mark: bytes, y: Value) -> Value:
+    text = _text(y)
+    if text is None:
+        if y.__class__ is List and not y.items:
+            return y
+        raise QError("type")
+    if not mark:
+        raise QError("length")
+    return List([string(p) for p in text.split(mark)])
+
+
+def _lines(y: Value) -> Value:
+    text = _text(y)
+    if text is None:
+        raise QError("type")
+    lines = re.split(rb"\r?\n", text)
+    return List([string(line) for line in (lines[:-1] if lines[-1] == b"" else lines)])
+
+
+def _split_symbol(s: str) -> Value:
+    """A path into folder and file, another name at its dots."""
+    if s.startswith(":"):
+        head, _, tail = s.rpartition("/")
+        return sym_vec([head or ":", tail if head else s[1:]])
+    return sym_vec(s.split("."))
+
+
+def _width(y: Value) -> tuple[int, bytes]:
+    """Type and big-endian bytes of an atom."""
+    t = type_of(y)
+    if not t or t in (T.S, T.ENUM):
+        raise QError("type")
+    a = array1(y, t)
+    return t, a.tobytes() if t == T.G else a.astype(a.dtype.newbyteorder(">")).tobytes()
+
+
+def _bytes(y: Value) -> Value:
+    if is_list(y):
+        return collapse([_bytes(i) for i in y.items])
+    return Vec(T.X, np.frombuffer(_width(y)[1], np.uint8))
+
+
+def _bits(y: Value) -> Value:
+    if is_list(y):
+        return collapse([_bits(i) for i in y.items])
+    t, data = _width(y)
+    if t == T.B:
+        return bools([y])
+    return bools(np.unpackbits(np.frombuffer(data, np.uint8)).astype(np.bool_))
+
+
+def _digits(x: Value, y: Value) -> Value:
+    """y in base x: as many digits as the greatest item needs, or one for each item of a list of bases."""
+    bases = x.items if x.__class__ is Vec and x.t in (*_INTS, T.F) else None
+    rows: list[Value] = []
+    if bases is not None:
+        for b in reversed(bases):
+            zero = not array1(b, type_of(b))[0]
+            rows.append(y if zero else mod(y, b))
+            y = y if zero else idiv(y, b)
+        return collapse(rows[::-1])
+    if type_of(x) not in _INTS or array1(x, type_of(x))[0] < 2:
+        raise QError("type")
+    while True:
+        rows.append(mod(y, x))
+        y = idiv(y, x)
+        top = _greatest(y)
+        if top <= 0:
+            return collapse(rows[::-1])
+
+
+def _greatest(y: Value) -> int:
+    while is_list(y):
+        if not len(y):
+            return 0
+        y = max_(Vec(y.t, y.a.ravel())) if y.__class__ is Nd else \
+            max(_greatest(i) for i in y.items) if y.__class__ is List else max_(y)
+    return int(array1(y, type_of(y))[0]) if type_of(y) in _INTS else 0
+
+
+# ------------------------------------------------------------------ sv
+
+
+@verb("sv")
+def sv(x: Value, y: Value) -> Value:
+    """Join the items of y by x, or read them as digits in base x.
+
+    q)", " sv ("one";"two")
+    "one, two"
+    q)` sv `:dir`file
+    `:dir/file
+    q)10 sv 1 9 9 5
+    1995
+    q)0x0 sv 0x096d
+    2413h
+    """
+    if x.__class__ is bool or _is_byte(x):
+        return _number(y, bits=x.__class__ is bool)
+    if x.__class__ is Sym:
+        if x.s:
+            raise QError("type")
+        return _join_symbols(y)
+    mark = _text(x)
+    if mark is not None and not (x.__class__ is Vec and x.t == T.X):
+        return string(mark.join(_pieces(y)))
+    return _from_digits(x, y)
+
+
+def _pieces(y: Value) -> list[bytes]:
+    if y.__class__ is Vec and y.t == T.C:
+        return [bytes([c]) for c in y.a.tolist()]
+    if not isinstance(y, List):
+        raise QError("type")
+    parts = [b"" if i.__class__ is List and not i.items else _text(i) for i in y.items]
+    if any(p is None for p in parts):
+        raise QError("type")
+    return parts  # type: ignore[return-value]
+
+
+def _join_symbols(y: Value) -> Value:
+    if y.__class__ is Vec and y.t == T.S:
+        names = [s.s for s in y.items]
+        return sym(("/" if names and names[0].startswith(":") else ".").join(names))
+    if y.__class__ is Sym:
+        return y
+    if isinstance(y, List) and any(i.__class__ is Sym for i in y.items):
+        return _join_symbols(sym_vec([text_of(i) for i in y.items]))
+    return string(b"".join(p + b"\n" for p in _pieces(y)))
+
+
+def _number(y: Value, bits: bool) -> Value:
+    """A number from its bits or bytes, the highest first."""
+    if isinstance(y, List) and y.__class__ is not Nd and not y.items:
+        raise QError("type")
+    if isinstance(y, List):
+        return collapse([_number(i, bits) for i in y.items])
+    if y.__class__ is not Vec or y.t != (T.B if bits else T.X):
+        raise QError("type")
+    data = np.packbits(y.a).tobytes() if bits and len(y.a) % 8 == 0 else b"" if bits else y.a.tobytes()
+    t = _BY_WIDTH.get(len(data))
+    if t is None or (t == T.X and not bits):
+        raise QError("length")
+    if t == T.G:
+        return Atom(T.G, data)
+    return atom(t, np.frombuffer(data, T.DTYPE[t].newbyteorder(">"))[0])
+
+
+def _from_digits(x: Value, y: Value) -> Value:
+    if not is_list(y) or (y.__class__ is Vec and y.t in (T.C, T.S, T.G, T.ENUM)):
+        raise QError("type")
+    items = y.items
+    if not items:
+        return 0
+    if is_list(x):
+        bases = x.items
+        if len(bases) != len(items):
+            raise QError("length")
+        total = items[0]
+        for b, d in zip(bases[1:], items[1:], strict=True):
+            total = add(mul(total, b), d)
+        return total
+    if not (type_of(x) in (*_INTS, T.E, T.F) or x.__class__ is Special):
+        raise QError("type")
+    start = mul(items[0], x) if len(items) > 1 else add(items[0], mul(0, x))
+    if len(items) == 1:
+        return start
+    return reduce(lambda acc, d: add(mul(acc, x), d), items[2:], add(start, items[1]))

@@ -1,0 +1,380 @@
+"""Files: text, bytes, binary values, and the names of files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError, os_text
+from kshell.lang.verbs import tok
+from kshell.lang.verbs.text import string as to_string
+from kshell.registry import verb
+from kshell.store import atomic, kdb, text
+from kshell.values import types as T
+from kshell.values.build import collapse, string, sym_vec, table
+from kshell.values.context import running
+from kshell.values.core import (
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    raw,
+    seq_items,
+    sym,
+    text_of,
+)
+
+
+def path_of(x: Value) -> str:
+    """The path of a file symbol `` `:path ``; anything else is 'type."""
+    if x.__class__ is Sym and x.s[:1] == ":":
+        return x.s[1:]  # type: ignore[no-any-return]
+    raise QError("type")
+
+
+def _range(x: Value) -> tuple[str, int, int]:
+    """Path, offset and length of `` `:f `` or `` (`:f;offset;length) ``."""
+    if x.__class__ is not List:
+        return path_of(x), 0, -1
+    items = x.items
+    if len(items) not in (2, 3) or any(atom_t(i) not in (T.J, T.I) for i in items[1:]):
+        raise QError("type")
+    return path_of(items[0]), raw(items[1]), raw(items[2]) if len(items) == 3 else -1
+
+
+@verb("hsym")
+def hsym(x: Value) -> Value:
+    """The file symbol of a symbol.
+
+    q)hsym`data.csv
+    `:data.csv
+    """
+    if x.__class__ is Sym:
+        return x if x.s[:1] == ":" else sym(":" + x.s)
+    if x.__class__ is Vec and x.t == T.S:
+        return sym_vec([s.s if s.s[:1] == ":" else ":" + s.s for s in x.items])
+    raise QError("type")
+
+
+@verb("read0")
+def read0(x: Value) -> Value:
+    """The lines of a text file, as strings; with an offset and length, of that part of it.
+
+    q)`:/tmp/kshell_doc.txt 0:("ab";"cd");
+    q)read0`:/tmp/kshell_doc.txt
+    "ab"
+    "cd"
+    q)hdel`:/tmp/kshell_doc.txt;
+    """
+    if x.__class__ is int and x == 0:
+        import sys
+
+        return string(sys.stdin.readline().rstrip("\n"))
+    lines = text.lines_of(text.read_bytes(*_range(x)))
+    return List([string(s) for s in lines])
+
+
+@verb("read1")
+def read1(x: Value) -> Value:
+    """The bytes of a file; with an offset and length, that part of them.
+
+    q)`:/tmp/kshell_doc.txt 0:enlist"ab";
+    q)read1`:/tmp/kshell_doc.txt
+    0x61620a
+    q)hdel`:/tmp/kshell_doc.txt;
+    """
+    return Vec(T.X, np.frombuffer(text.read_bytes(*_range(x)), np.uint8))
+
+
+@verb("hcount")
+def hcount(x: Value) -> Value:
+    """The size of a file in bytes.
+
+    q)`:/tmp/kshell_doc.txt 0:enlist"ab";
+    q)hcount`:/tmp/kshell_doc.txt
+    3
+    q)hdel`:/tmp/kshell_doc.txt;
+    """
+    return _os(lambda: os.path.getsize(path_of(x)))
+
+
+@verb("hdel")
+def hdel(x: Value) -> Value:
+    """Delete a file or an empty folder.
+
+    q)`:/tmp/kshell_doc.txt 0:enlist"ab";
+    q)hdel`:/tmp/kshell_doc.txt
+    `:/tmp/kshell_doc.txt
+    """
+    path = path_of(x)
+    _os(lambda: os.rmdir(path) if os.path.isdir(path) else os.unlink(path))
+    return x
+
+
+def _os(work: Any) -> Any:
+    problem: OSError | None = None
+    try:
+        return work()
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem))
+
+
+# ------------------------------------------------------------------ 0: text
+
+
+@verb("0:")
+def text_file(x: Value, y: Value) -> Value:
+    """Text files: save lines, make lines of a table, or load typed columns.
+
+    q)csv 0:([]a:1 2;b:`x`y)
+    "a,b"
+    "1,x"
+    "2,y"
+    q)("JS";",")0:("1,x";"2,y")
+    1 2
+    x y
+    q)("JS";enlist",")0:("a,b";"1,x";"2,y")
+    a b
+    ---
+    1 x
+    2 y
+    """
+    if x.__class__ is Sym:
+        return save_lines(x, y)
+    if x.__class__ is Atom and x.t == T.C:
+        return List([string(s) for s in prepare(y, bytes((x.v,)))])
+    if x.__class__ is Vec and x.t == T.C:
+        return key_value(text_of(x), y)
+    if x.__class__ is List and len(x) == 2:
+        return load_text(x.items[0], x.items[1], y)
+    raise QError("type")
+
+
+def save_lines(file: Value, lines: Value) -> Value:
+    """Write strings as the lines of a file."""
+    items = seq_items(lines)
+    if lines.__class__ is Vec and lines.t == T.C:
+        raise QError("type")
+    data = b"".join(text_bytes(s) + b"\n" for s in items)
+    atomic.write_bytes(path_of(file), data)
+    return file
+
+
+def text_bytes(x: Value) -> bytes:
+    return text_of(x).encode("utf-8", "surrogateescape")
+
+
+def prepare(x: Value, sep: bytes) -> list[bytes]:
+    """The lines of a table (names first) or of a list of columns."""
+    if x.__class__ is Dict and x.keyed:
+        x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+    head: list[bytes] = []
+    if x.__class__ is Table:
+        head = [sep.join(text.csv_field(n.encode(), sep) for n in x.names)]
+        cols = x.cols
+    else:
+        cols = seq_items(x)
+        if cols and not hasattr(cols[0], "__len__"):
+            raise QError("type")
+    done = [[text.csv_field(text_bytes(s), sep) for s in _strings(c)] for c in cols]
+    if len({len(c) for c in done}) > 1:
+        raise QError("length")
+    return head + [sep.join(row) for row in zip(*done, strict=True)]
+
+
+def _strings(col: Value) -> list[Value]:
+    if col.__class__ is List and all(s.__class__ is Vec and s.t == T.C for s in col.items):
+        return col.items  # type: ignore[no-any-return]
+    return seq_items(to_string(col))
+
+
+def _source(y: Value) -> bytes:
+    """The text to load: of a file symbol (and range), of one string, or of a list of lines."""
+    if y.__class__ is Sym or (y.__class__ is List and len(y) and y.items[0].__class__ is Sym):
+        return text.read_bytes(*_range(y))
+    if y.__class__ is Vec and y.t == T.C:
+        return text_bytes(y)
+    return b"\n".join(text_bytes(s) for s in seq_items(y))
+
+
+def load_text(types: Value, form: Value, y: Value) -> Value:
+    """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`."""
+    codes = text_of(types)
+    one = y.__class__ is Vec and y.t == T.C
+    data = _source(y)
+    if form.__class__ is Vec and form.t in (T.J, T.I, T.H):
+        if len(form) != len(codes):
+            raise QError("length")
+        return _typed(codes, text.fixed(data, [int(w) for w in form.a]), one)
+    if form.__class__ is Atom and form.t == T.C:
+        return _typed(codes, text.columns(data, bytes((form.v,)), len(codes)), one)
+    if form.__class__ is List and len(form) == 1:
+        form = form.items[0]
+    if form.__class__ is Vec and form.t == T.C and len(form) == 1:
+        sep = bytes((int(form.a[0]),))
+        cols = text.columns(data, sep, len(codes))
+        names = [c[0].decode("utf-8", "surrogateescape").strip() if c else "" for c in cols]
+        used = [n for n, c in zip(names, codes, strict=True) if c != " "]
+        values = _typed(codes, [c[1:] for c in cols], False)
+        return table(used, seq_items(values))
+    raise QError("type")
+
+
+def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
+    """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
+    out = []
+    for code, col in zip(codes, cols, strict=True):
+        if code == " ":
+            continue
+        strings = List([string(s) for s in col])
+        x = strings if code == "*" else tok.tok(Atom(T.C, ord(code)), strings)
+        out.append(x.item(0) if one and len(x) else x)
+    return collapse(out) if one else List(out)
+
+
+def key_value(form: str, y: Value) -> Value:
+    """`"S=;"0:text`: keys of the type of the first character, split from values by the second, pairs by the third."""
+    if len(form) != 3:
+        raise QError("length")
+    pairs = [p.partition(form[1]) for p in text_of(y).split(form[2]) if p]
+    keys = tok.tok(Atom(T.C, ord(form[0])), List([string(k) for k, _, _ in pairs]))
+    return List([keys, List([string(v) for _, _, v in pairs])])
+
+
+# ------------------------------------------------------------------ 1: binary
+
+_WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 8, "d": 4, "t": 4, "m": 4, "n": 8,
+           "u": 4, "v": 4, "z": 8, "g": 16}  # fmt: skip
+
+
+@verb("1:")
+def binary_file(x: Value, y: Value) -> Value:
+    """Binary files: save bytes, or load typed columns of fixed width.
+
+    q)`:/tmp/kshell_doc.bin 1:0x0100000002000000
+    `:/tmp/kshell_doc.bin
+    q)(enlist"i";enlist 4)1:`:/tmp/kshell_doc.bin
+    1 2
+    q)hdel`:/tmp/kshell_doc.bin;
+    """
+    if x.__class__ is Sym:
+        if y.__class__ is not Vec or y.t not in (T.X, T.C):
+            raise QError("type")
+        atomic.write_bytes(path_of(x), y.a.tobytes())
+        return x
+    if x.__class__ is not List or len(x) != 2:
+        raise QError("type")
+    codes, widths = text_of(x.items[0]), [int(w) for w in x.items[1].a]
+    data = y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*_range(y))
+    return List(_records(codes, widths, data))
+
+
+def _records(codes: str, widths: list[int], data: bytes) -> list[Value]:
+    if len(codes) != len(widths):
+        raise QError("length")
+    size = sum(widths)
+    rows = np.frombuffer(data, np.uint8, len(data) // size * size).reshape(-1, size)
+    out: list[Value] = []
+    at = 0
+    for code, w in zip(codes, widths, strict=True):
+        part = np.ascontiguousarray(rows[:, at : at + w])
+        at += w
+        if code == " ":
+            continue
+        if code.lower() == "s":
+            out.append(sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part]))
+        elif _WIDTHS.get(code.lower()) == w:
+            t = T.BY_CHAR[code.lower()]
+            order = t.dtype.newbyteorder("<" if code.islower() else ">")
+            out.append(Vec(t.num, part.view(order).reshape(-1).astype(t.dtype)))
+        else:
+            raise QError("type")
+    return out
+
+
+# ------------------------------------------------------------------ save and load
+
+
+@verb("save")
+def save(x: Value) -> Value:
+    """Save a global under its own name: binary, or as text by the file's extension (csv, txt).
+
+    q)kshelldoc:1 2 3
+    q)save`:/tmp/kshelldoc
+    `:/tmp/kshelldoc
+    q)hdel`:/tmp/kshelldoc;
+    """
+    if x.__class__ is Vec and x.t == T.S:
+        return collapse([save(s) for s in x.items])
+    if x.__class__ is not Sym:
+        raise QError("type")
+    path = x.s.removeprefix(":")
+    name, ext = os.path.splitext(os.path.basename(path))
+    value = running().names.get(name)
+    if ext in (".csv", ".txt"):
+        sep = b"," if ext == ".csv" else b"\t"
+        atomic.write_bytes(path, b"".join(s + b"\n" for s in prepare(value, sep)))
+    elif ext:
+        raise QError("type")
+    else:
+        kdb.write(path, value)
+    return sym(":" + path)
+
+
+@verb("load")
+def load(x: Value) -> Value:
+    """Load a file saved by `save` into the global of its name.
+
+    q)kshelldoc:1 2 3
+    q)save`:/tmp/kshelldoc;
+    q)load`:/tmp/kshelldoc
+    `kshelldoc
+    q)hdel`:/tmp/kshelldoc;
+    """
+    if x.__class__ is Vec and x.t == T.S:
+        return collapse([load(s) for s in x.items])
+    if x.__class__ is not Sym:
+        raise QError("type")
+    path = x.s.removeprefix(":")
+    name = os.path.basename(path)
+    running().names.set(name, kdb.read(path))
+    return sym(name)
+
+
+# ------------------------------------------------------------------ environment
+
+
+@verb("getenv")
+def getenv(x: Value) -> Value:
+    """The value of an environment variable; an empty string if it is not set.
+
+    q)getenv`NO_SUCH_VARIABLE
+    ""
+    """
+    if x.__class__ is not Sym:
+        raise QError("type")
+    return string(os.environ.get(x.s, ""))
+
+
+@verb("setenv")
+def setenv(x: Value, y: Value) -> Value:
+    """Set an environment variable to a string.
+
+    q)`KSHELL_DOC setenv"yes"
+    q)getenv`KSHELL_DOC
+    "yes"
+    """
+    if x.__class__ is not Sym:
+        raise QError("type")
+    os.environ[x.s] = text_of(y)
+    return NIL
+
+

@@ -1,0 +1,35 @@
+"""Join and raze; the work is in values/join.py."""
+
+from __future__ import annotations
+
+from kshell.registry import verb
+from kshell.values import join as kernel
+from kshell.values.core import Value
+
+
+@verb(",", "x,y")
+def join(x: Value, y: Value) -> Value:
+    """x and y in one list; dictionaries and keyed tables are merged, tables get more rows.
+
+    q)1 2,3
+    1 2 3
+    q)1 2,`a
+    1
+    2
+    `a
+    q)(`a`b!1 2),`b`c!3 4
+    a| 1
+    b| 3
+    c| 4
+    """
+    return kernel.join(x, y)
+
+
+@verb("raze")
+def raze(x: Value) -> Value:
+    """The items of the items of x in one list: one level of nesting less.
+
+    q)raze (1 2;3;4 5)
+    1 2 3 4 5
+    """
+    return kernel.raze(x)

@@ -1,0 +1,319 @@
+"""Making lists and taking them apart: til, count, first, last, enlist, reverse, rotate, where, flip, cross, type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.join import join, raze
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import as_nd, collapse, short, sym_vec
+from kshell.values.core import (
+    Dict,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    is_list,
+    raw,
+    seq_items,
+)
+from kshell.values.functions import Function, Handle
+from kshell.values.index import null_of, take_at
+
+__all__ = ["count", "cross", "enlist", "first", "flip", "join", "last", "raze", "reverse", "rotate", "til", "type_",
+           "where"]
+
+_LARGEST = 1 << 40  # no list is longer
+
+
+def int_of(x: Value) -> int:
+    """The Python int of an integer atom; 'type for anything else."""
+    if x.__class__ is int:
+        return x  # type: ignore[no-any-return]
+    if atom_t(x) in (T.B, T.X, T.H, T.I, T.J):
+        return int(raw(x))
+    raise QError("type")
+
+
+@verb("til")
+def til(x: Value) -> Value:
+    """The first x whole numbers, from 0.
+
+    q)til 5
+    0 1 2 3 4
+    """
+    n = int_of(x)
+    if n < 0:
+        raise QError("domain" if n != -T.M63 else "type")
+    if n > _LARGEST:
+        raise QError("limit")
+    return Vec(T.J, np.arange(n))
+
+
+@verb("count")
+def count(x: Value) -> Value:
+    """How many items x has; 1 for an atom.
+
+    q)count 2 3 5 7
+    4
+    q)count `a`b!(1 2 3;4)
+    2
+    """
+    c = x.__class__
+    if c is Vec:
+        return len(x.a)
+    if isinstance(x, List) or c is Dict or c is Table:
+        return len(x)
+    return 1
+
+
+@verb("first", handle=True)
+def first(x: Value) -> Value:
+    """The first item; the null of its type for an empty list; an atom is itself.
+
+    q)first 10 20 30
+    10
+    q)first 0#0
+    0N
+    """
+    return _end(x, 0)
+
+
+@verb("last", handle=True)
+def last(x: Value) -> Value:
+    """The last item; the null of its type for an empty list; an atom is itself.
+
+    q)last `a`b`c
+    `c
+    """
+    return _end(x, -1)
+
+
+def _end(x: Value, at: int) -> Value:
+    if x.__class__ is Dict:
+        x = x.v
+    if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
+        n = len(x)
+        return x.item(at % n) if n else null_of(x)
+    return x
+
+
+@verb("enlist", "enlist x", "enlist[x;y;..]")
+def enlist(x: Value) -> Value:
+    """The list of the arguments; of one dictionary with symbol keys, a table of one row.
+
+    q)enlist 5
+    ,5
+    q)enlist[1;`a;"x"]
+    1
+    `a
+    "x"
+    """
+    return collapse([x])
+
+
+@verb("enlist", arity=-1)
+def enlist_many(*xs: Value) -> Value:
+    return collapse(list(xs))
+
+
+@verb("reverse")
+def reverse(x: Value) -> Value:
+    """The items in the opposite order; also the entries of a dictionary, the rows of a table.
+
+    q)reverse 1 2 3
+    3 2 1
+    """
+    c = x.__class__
+    if c is Vec:
+        return Vec(x.t, x.a[::-1].copy(), "", x.dom)
+    if c is Nd:
+        return Nd(x.t, x.a[::-1].copy())
+    if c is List:
+        return List(x.items[::-1])
+    if c is Dict:
+        return Dict(reverse(x.k), reverse(x.v))
+    if c is Table:
+        return Table(x.names, list(map(reverse, x.cols)))
+    return x
+
+
+@verb("rotate")
+def rotate(x: Value, y: Value) -> Value:
+    """List y shifted round by x items, to the left if x is positive.
+
+    q)2 rotate 1 2 3 4 5
+    3 4 5 1 2
+    q)-1 rotate "abc"
+    "cab"
+    """
+    n = int_of(x)
+    c = y.__class__
+    if c is Table:
+        return Table(y.names, [rotate(n, col) for col in y.cols])
+    if c is Dict:
+        return Dict(rotate(n, y.k), rotate(n, y.v)) if y.keyed else Dict(y.k, rotate(n, y.v))
+    if c is Vec:
+        return Vec(y.t, np.roll(y.a, -n), "", y.dom)
+    if c is Nd:
+        return Nd(y.t, np.roll(y.a, -n, 0))
+    if not isinstance(y, List):
+        raise QError("type")
+    k = n % len(y) if len(y) else 0
+    return List(y.items[k:] + y.items[:k])
+
+
+@verb("where")
+def where(x: Value) -> Value:
+    """Indexes of the 1s; each index (or key of a dictionary) as often as its item says.
+
+    q)where 01101b
+    1 2 4
+    q)where `a`b`c!2 0 1
+    `a`a`c
+    """
+    if x.__class__ is Dict:
+        return take_at(x.k, where_at(x.v))
+    return Vec(T.J, where_at(x))
+
+
+def where_at(x: Value) -> np.ndarray:
+    """`where` as an array of positions."""
+    if x.__class__ is not Vec:
+        if isinstance(x, List) and not len(x):
+            return np.zeros(0, np.int64)
+        raise QError("type")
+    if x.t == T.B:
+        return np.flatnonzero(x.a)
+    if x.t not in (T.X, T.H, T.I, T.J):
+        raise QError("type")
+    if len(x.a) and int(x.a.min()) < 0:
+        raise QError("domain")
+    return np.repeat(np.arange(len(x.a)), x.a)
+
+
+@verb("flip")
+def flip(x: Value) -> Value:
+    """Rows for columns: a matrix transposed, a dictionary of columns as a table, a table as such a dictionary.
+
+    q)flip (1 2 3;4 5 6)
+    1 4
+    2 5
+    3 6
+    q)flip `a`b!(1 2;`x`y)
+    a b
+    ---
+    1 x
+    2 y
+    """
+    c = x.__class__
+    if c is Table:
+        return Dict(sym_vec(x.names), List(list(x.cols)))
+    if c is Dict:
+        return _flip_dict(x)
+    if c is Nd:
+        return Nd(x.t, np.ascontiguousarray(x.a.swapaxes(0, 1))) if x.a.shape[1] else List([])
+    if c is not List:
+        raise QError("rank" if c is Vec or is_atom(x) else "type")
+    return List(x.items) if not x.items else _flip_list(x)
+
+
+def _flip_list(x: List) -> Value:
+    rows = _extend(x.items)
+    whole = as_nd(List(rows))
+    if whole is not None:
+        return flip(whole)
+    n = len(rows[0])
+    if n and all(r.__class__ is Vec or isinstance(r, List) for r in rows):
+        return collapse([collapse(list(r)) for r in zip(*(r.items for r in rows), strict=True)])
+    return List([collapse([r.item(i) for r in rows]) for i in range(n)])
+
+
+def _extend(items: Sequence[Value]) -> list[Value]:
+    """Lists of one length: atoms among them are repeated. 'length if the lists differ, 'rank if there are none."""
+    lengths = {len(i) for i in items if is_list(i) or i.__class__ in (Table, Dict)}
+    if len(lengths) != 1:
+        raise QError("length" if lengths else "rank")
+    n = lengths.pop()
+    zeros = np.zeros(n, np.int64)
+    return [i if is_list(i) or i.__class__ is Table else take_at(collapse([i]), zeros) for i in items]
+
+
+def _flip_dict(d: Dict) -> Value:
+    if d.keyed:
+        raise QError("nyi")
+    if d.k.__class__ is not Vec or d.k.t != T.S:
+        raise QError("type")
+    if not isinstance(d.v, List):
+        raise QError("rank" if d.v.__class__ is Vec else "type")
+    return Table([s.s for s in d.k.items], _extend(d.v.items) if len(d.v) else [])
+
+
+@verb("cross")
+def cross(x: Value, y: Value) -> Value:
+    """Every item of x joined with every item of y; also of tables and dictionaries.
+
+    q)1 2 cross `a`b
+    1 `a
+    1 `b
+    2 `a
+    2 `b
+    """
+    c = x.__class__
+    if c is Dict and y.__class__ is Dict:
+        return Dict(cross(x.k, y.k), cross(x.v, y.v))
+    xs, ys = _items(x), _items(y)
+    n, m = len(xs), len(ys)
+    left, right = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+    if c is Table and y.__class__ is Table:
+        a, b = take_at(x, left), take_at(y, right)
+        return Table(a.names + b.names, a.cols + b.cols)
+    if xs.__class__ is Vec and ys.__class__ is Vec and xs.t == ys.t != T.ENUM:
+        return Nd(xs.t, np.stack((xs.a[left], ys.a[right]), 1)) if n * m else List([])
+    right_items = ys.items
+    return collapse([join(a, b) for a in xs.items for b in right_items])
+
+
+def _items(x: Value) -> Value:
+    return x if is_list(x) or x.__class__ is Table else collapse([x])
+
+
+@verb("type")
+def type_(x: Value) -> Value:
+    """The type number of x, a short: negative for atoms.
+
+    q)type each (1;1 2;"a";`a`b!1 2;+)
+    -7 7 -10 99 102h
+    """
+    return short(type_number(x))
+
+
+def type_number(x: Value) -> int:
+    """The type number of a value."""
+    c = x.__class__
+    if c is Vec:
+        return int(x.t)
+    t = atom_t(x)
+    if t:
+        return -t
+    if isinstance(x, (List, Handle)):
+        return 0
+    if c is Dict:
+        return 99
+    if c is Table:
+        return 98
+    return x.t if isinstance(x, Function) else 101
+
+
+def rows_of(x: Value) -> list[Value]:
+    """The items of a list or table as Python objects; an atom alone."""
+    return seq_items(x) if is_list(x) or x.__class__ is Table else [x]
+
+

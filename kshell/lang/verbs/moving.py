@@ -1,0 +1,166 @@
+"""Moving windows: msum mavg mcount mdev mmax mmin, over the last x items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.running import along
+from kshell.lang.verbs.stats import TEXT, least_of, ordered_type, sum_type
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import as_nd, floats, longs
+from kshell.values.cast import array1, is_null, null_mask, to_float
+from kshell.values.core import List, Nd, Value, Vec
+from kshell.values.dispatch import Array, type_of
+
+
+def _window(x: Value) -> int:
+    t = type_of(x)
+    if t not in (T.B, T.X, T.H, T.I, T.J):
+        raise QError("type")
+    return int(array1(x, t)[0])
+
+
+def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[Value, Value], Value]) -> Value:
+    """fn over a vector; along the first axis of a list of vectors; along dictionaries and tables."""
+    n = _window(x)
+    if y.__class__ is Vec:
+        if y.t in TEXT:
+            raise QError("type")
+        return fn(n, y)
+    if isinstance(y, List):
+        nd = as_nd(y)
+        if nd is None:
+            if not y.items:
+                return y
+            raise QError("type")
+        columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
+        return Nd(columns[0].t, np.stack([c.a for c in columns], axis=1).reshape(nd.a.shape))
+    t = type_of(y)
+    if t:
+        return fn(n, Vec(t, array1(y, t))).item(0)
+    found = along(y, lambda v: again(x, v))
+    if found is None:
+        raise QError("type")
+    return found
+
+
+def _behind(s: Array, n: int) -> Array:
+    """Running totals s as totals of the last n items."""
+    out = s.copy()
+    if n <= 0:
+        return np.zeros_like(s)
+    if n < len(s):
+        out[n:] -= s[:-n]
+    return out
+
+
+def _window_sum(n: int, a: Array) -> Array:
+    return _behind(np.add.accumulate(a), n)
+
+
+def _msum(n: int, y: Vec) -> Vec:
+    tr = sum_type(y.t)
+    m = null_mask(y.a, y.t)
+    a = y.a.astype(T.DTYPE[tr]) if m is None else np.where(m, 0, y.a).astype(T.DTYPE[tr])
+    return Vec(tr, _window_sum(n, a))
+
+
+@verb("msum")
+def msum(x: Value, y: Value) -> Value:
+    """Sums of the last x items; nulls count as zero.
+
+    q)3 msum 1 2 3 5 7
+    1 3 6 10 15
+    """
+    return _moving(x, y, _msum, msum)
+
+
+@verb("mcount")
+def mcount(x: Value, y: Value) -> Value:
+    """How many of the last x items are not null.
+
+    q)3 mcount 0N 1 2 3
+    0 1 2 3
+    """
+    return _moving(x, y, lambda n, v: longs(_window_sum(n, (~is_null(v.a, v.t)).astype(np.int64))), mcount)
+
+
+def _parts(n: int, y: Vec) -> tuple[Array, Array, Array]:
+    """Items as floats with nulls zero, their mean subtracted; the window counts; that mean."""
+    f = to_float(y.a, y.t)
+    here = ~np.isnan(f)
+    return np.where(here, f, 0.0), _window_sum(n, here.astype(np.float64)), here
+
+
+def _mavg(n: int, y: Vec) -> Vec:
+    f, count, _ = _parts(n, y)
+    return floats(_window_sum(n, f) / count)
+
+
+@verb("mavg")
+def mavg(x: Value, y: Value) -> Value:
+    """Means of the last x items; nulls are left out.
+
+    q)2 mavg 1 2 3 5
+    1 1.5 2.5 4
+    """
+    return _moving(x, y, _mavg, mavg)
+
+
+def _mdev(n: int, y: Vec) -> Vec:
+    f, count, here = _parts(n, y)
+    finite = f[here & np.isfinite(f)]
+    f = np.where(here, f - (finite.mean() if finite.size else 0.0), 0.0)  # near zero, so that squares lose little
+    mean = _window_sum(n, f) / count
+    return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
+
+
+@verb("mdev")
+def mdev(x: Value, y: Value) -> Value:
+    """Standard deviations of the last x items.
+
+    q)2 mdev 1 2 3 5 7
+    0 0.5 0.5 1 1
+    """
+    return _moving(x, y, _mdev, mdev)
+
+
+def _window_best(n: int, a: Array, ufunc: np.ufunc) -> Array:
+    """ufunc (maximum or minimum) over the last n items, in windows that double."""
+    out, width = a.copy(), 1
+    n = min(n, len(a))
+    while width < n:
+        step = min(width, n - width)
+        out[step:] = ufunc(out[step:], out[:-step].copy())
+        width += step
+    return out
+
+
+def _mmax(n: int, y: Vec) -> Vec:
+    m = null_mask(y.a, ordered_type(y.t)) if y.t != T.C else None
+    a = y.a if m is None else np.where(m, np.array(least_of(y.t), y.a.dtype), y.a)
+    return Vec(y.t, _window_best(n, a, np.maximum))
+
+
+@verb("mmax")
+def mmax(x: Value, y: Value) -> Value:
+    """Maximums of the last x items.
+
+    q)3 mmax 2 7 1 3 5
+    2 7 7 7 5
+    """
+    return _moving(x, y, _mmax, mmax)
+
+
+@verb("mmin")
+def mmin(x: Value, y: Value) -> Value:
+    """Minimums of the last x items; null is least.
+
+    q)3 mmin 2 7 1 3 5
+    2 2 1 1 1
+    """
+    return _moving(x, y, lambda n, v: Vec(ordered_type(v.t), _window_best(n, v.a, np.minimum)), mmin)

@@ -1,0 +1,152 @@
+"""Random values: what `n?x` does when x is no list to find in, and rand. The generator is the session's (`\\S`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import longs, sym_vec
+from kshell.values.cast import SPANS, array1
+from kshell.values.context import running
+from kshell.values.core import Dict, Special, Sym, Table, Value, Vec, is_list
+from kshell.values.dispatch import type_of
+from kshell.values.index import take_at
+
+_INTS = (T.B, T.X, T.H, T.I, T.J)
+_LETTERS = "abcdefghijklmnop"
+_DAY = {T.N: 86_400_000_000_000, T.U: 1440, T.V: 86_400, T.T: 86_400_000}
+_ERA = {T.P: 4 * 365 * 86_400_000_000_000, T.D: 4 * 365, T.M: 48}  # where a zero point in time ranges: 2000 to 2003
+
+
+def roll(x: Value, y: Value) -> Value:
+    """`x?y` for an integer atom x: x items of a list, or x random values below an atom; a negative x deals (no item
+    twice), a null one permutes."""
+    n = _count(x)
+    if n is None:
+        return permute(y)
+    if n < 0:
+        return deal(x, y)
+    if is_list(y) or y.__class__ in (Table, Dict):
+        source = y.v if y.__class__ is Dict else y
+        if not len(source):
+            raise QError("length")
+        return take_at(source, running().rng.integers(0, len(source), n))
+    t = type_of(y)
+    if not t:
+        raise QError("type")
+    if t == T.S:
+        return _symbols(n, y, distinct=False)
+    return Vec(t, _values(t, n, array1(y, t).item(0) if t != T.G else None))
+
+
+def _count(x: Value) -> int | None:
+    """How many; None for null. 'type if x is no integer atom."""
+    t = type_of(x)
+    if t not in _INTS:
+        raise QError("type")
+    n = int(array1(x, t)[0])
+    if t in T.SIGNED and n == T.NULL[t]:
+        return None
+    if n == T.LONG_MAX:
+        raise QError("wsfull")
+    return n
+
+
+def _values(t: int, n: int, top: Any) -> np.ndarray:
+    """n raw values of type t below `top`; a zero stands for the whole range of its type."""
+    rng = running().rng
+    dtype = T.DTYPE[t]
+    if t == T.G:
+        return np.frombuffer(rng.bytes(16 * n), "V16")
+    if t in T.FLOATS:
+        return (rng.random(n) * top).astype(dtype)
+    if t == T.B:
+        return rng.integers(0, 2, n).astype(np.bool_)
+    if t == T.C:
+        return rng.integers(97, 123, n).astype(dtype) if top == 32 else rng.integers(0, max(top, 1), n).astype(dtype)
+    if t in T.SIGNED and top == T.NULL[t]:
+        top = 0
+    if top == 0:
+        top = _DAY[t] if t in SPANS else _ERA.get(t, 0)
+        if not top:
+            info = np.iinfo(dtype)
+            return rng.integers(info.min + 1 if t != T.X else 0, info.max, n, dtype, True)
+    if top < 0:
+        raise QError("domain")
+    return rng.integers(0, top, n, np.int64).astype(dtype)
+
+
+def _symbols(n: int, y: Sym, distinct: bool) -> Value:
+    """n symbols of as many letters as y says: `3 is three."""
+    if y.s and not y.s.isdigit():
+        raise QError("type")
+    size = int(y.s or 4)
+    if not 0 < size <= 8:
+        raise QError("length")
+    rng = running().rng
+    found: dict[str, None] = {}
+    if distinct and n > len(_LETTERS) ** size:
+        raise QError("length")
+    while True:
+        codes = rng.integers(0, len(_LETTERS), (n, size)).astype(np.uint8) + 97
+        names = [row.tobytes().decode() for row in codes]
+        if not distinct:
+            return sym_vec(names)
+        found.update(dict.fromkeys(names))
+        if len(found) >= n:
+            return sym_vec(list(found)[:n])
+
+
+def deal(x: Value, y: Value) -> Value:
+    """`x?y` for a negative x: -x different items of a list, or different integers below y; 'length if too many."""
+    n = _count(x)
+    if n is None or n >= 0:
+        return roll(x, y)
+    rng = running().rng
+    if is_list(y) or y.__class__ in (Table, Dict):
+        source = y.v if y.__class__ is Dict else y
+        return take_at(source, _choose(len(source), -n))
+    t = type_of(y)
+    if t == T.S:
+        return _symbols(-n, y, distinct=True)
+    if t == T.G:
+        return Vec(t, np.frombuffer(rng.bytes(-16 * n), "V16"))
+    if t not in (T.X, T.H, T.I, T.J):
+        raise QError("type")
+    top = int(array1(y, t)[0])
+    if top == 0 and t == T.J:
+        return longs(rng.integers(-T.LONG_MAX, T.LONG_MAX, -n))
+    return Vec(t, _choose(top, -n).astype(T.DTYPE[t]))
+
+
+def _choose(count: int, n: int) -> np.ndarray:
+    if n > count:
+        raise QError("length")
+    rng = running().rng
+    if n * 8 > count:
+        return rng.permutation(count)[:n]
+    return rng.choice(count, n, replace=False)  # type: ignore[no-any-return]
+
+
+def permute(y: Value) -> Value:
+    """`0N?y`: the items of a list, or the integers below y, in random order."""
+    if is_list(y) or y.__class__ is Table:
+        return take_at(y, running().rng.permutation(len(y)))
+    t = type_of(y)
+    if t not in _INTS or y.__class__ is Special or array1(y, t)[0] < 0:
+        raise QError("type")
+    return longs(running().rng.permutation(int(array1(y, t)[0])))
+
+
+@verb("rand")
+def rand(x: Value) -> Value:
+    """One random item of a list, or a random value below x.
+
+    q)(rand 10)within 0 9
+    1b
+    """
+    return roll(1, x).item(0)

@@ -1,0 +1,316 @@
+"""Uniform verbs along a list: sums prds maxs mins avgs, deltas ratios differ, prev next xprev, fills, ema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.arith import add, div_, mul, sub
+from kshell.lang.verbs.compare import fill as filled
+from kshell.lang.verbs.compare import max_ as greater
+from kshell.lang.verbs.compare import min_ as lesser
+from kshell.lang.verbs.compare import ne
+from kshell.lang.verbs.stats import TEXT, greatest_of, least_of, ordered_type, sum_type
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import as_nd, bools, collapse, floats
+from kshell.values.cast import array1, convert, is_null, null_mask, null_raw, to_float
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, is_list
+from kshell.values.dispatch import Array, type_of
+from kshell.values.functions import Handle
+from kshell.values.index import null_of, take_at
+from kshell.values.match import match
+
+
+def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:
+    """A uniform verb on a dictionary (along its values) or a table (along every column); None for other values."""
+    c = x.__class__
+    if c is Dict:
+        return Dict(x.k, fn(x.v))
+    if c is Table:
+        return Table(x.names, [fn(col) for col in x.cols])
+    return None
+
+
+def _scan(x: List, f: Callable[[Value, Value], Value]) -> Value:
+    return collapse(list(accumulate(x.items, f)))
+
+
+def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Callable[[Value, Value], Value],
+             again: Callable[[Value], Value]) -> Value:
+    """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
+    c = x.__class__
+    if c is Vec:
+        return on_vec(x.t, x.a)
+    if c is Nd:
+        if x.t in TEXT or null_mask(x.a, x.t) is not None:  # here nulls spread, as they do between vectors
+            return _scan(x, op)
+        r = on_vec(x.t, x.a)
+        return Nd(r.t, r.a)
+    if c is List:
+        return _scan(x, op)
+    if isinstance(x, Handle):
+        return x.monad(name)
+    found = along(x, again)
+    if found is None:
+        t = type_of(x)
+        if not t:
+            raise QError("type")
+        on_vec(t, array1(x, t))
+        return x
+    return found
+
+
+def _filled_with(t: int, a: Array, value: object) -> Array:
+    m = null_mask(a, t)
+    return a if m is None else np.where(m, np.array(value, a.dtype), a)
+
+
+def _sums_vec(t: int, a: Array) -> Vec:
+    tr = sum_type(t)
+    return Vec(tr, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[tr]))
+
+
+def _prds_vec(t: int, a: Array) -> Vec:
+    tr = sum_type(t)
+    return Vec(tr, np.multiply.accumulate(_filled_with(t, a, 1), dtype=T.DTYPE[tr]))
+
+
+def _maxs_vec(t: int, a: Array) -> Vec:
+    return Vec(ordered_type(t), np.maximum.accumulate(_filled_with(t, a, least_of(t)) if t != T.C else a))
+
+
+def _mins_vec(t: int, a: Array) -> Vec:
+    return Vec(ordered_type(t), np.minimum.accumulate(_filled_with(t, a, greatest_of(t)) if t != T.C else a))
+
+
+@verb("sums")
+def sums(x: Value) -> Value:
+    """Running sums; nulls count as zero.
+
+    q)sums 2 3 0N 7
+    2 5 5 12
+    """
+    return _uniform(x, "sums", _sums_vec, add, sums)
+
+
+@verb("prds")
+def prds(x: Value) -> Value:
+    """Running products; nulls count as one.
+
+    q)prds 2 3 0N 7
+    2 6 6 42
+    """
+    return _uniform(x, "prds", _prds_vec, mul, prds)
+
+
+@verb("maxs")
+def maxs(x: Value) -> Value:
+    """Running maximums.
+
+    q)maxs 2 5 1 7 3
+    2 5 5 7 7
+    """
+    return _uniform(x, "maxs", _maxs_vec, greater, maxs)
+
+
+@verb("mins")
+def mins(x: Value) -> Value:
+    """Running minimums.
+
+    q)mins 2 5 1 7 3
+    2 2 1 1 1
+    """
+    return _uniform(x, "mins", _mins_vec, lesser, mins)
+
+
+def _avgs_vec(t: int, a: Array) -> Vec:
+    ordered_type(t)
+    f = to_float(a, t)
+    here = ~np.isnan(f)
+    return floats(np.add.accumulate(np.where(here, f, 0.0)) / np.add.accumulate(here, dtype=np.int64))
+
+
+@verb("avgs")
+def avgs(x: Value) -> Value:
+    """Running means.
+
+    q)avgs 1 2 3 0n 4
+    1 1.5 2 2 2.5
+    """
+    if x.__class__ is List or x.__class__ is Nd:
+        return collapse([div_(s, n + 1) for n, s in enumerate(_scan(x, add).items)])
+    if type_of(x):
+        return _avgs_vec(type_of(x), array1(x, type_of(x))).item(0)
+    return _uniform(x, "avgs", _avgs_vec, add, avgs)
+
+
+# ------------------------------------------------------------------ neighbours
+
+
+def _steps(x: Value, f: Callable[[Value, Value], Value], first: Callable[[Value, int], Value],
+           again: Callable[[Value], Value]) -> Value:
+    """f between each item and the one before it, the first item as `first` makes it."""
+    if is_list(x):
+        n = len(x)
+        if n == 0:
+            return x
+        if x.__class__ is Vec:
+            rest = f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1]))
+            head = first(Vec(x.t, x.a[:1]), rest.t)
+            return Vec(rest.t, np.concatenate([head.a, rest.a]))
+        items = x.items
+        return collapse([items[0], *(f(b, a) for a, b in pairwise(items))])
+    found = along(x, again)
+    return x if found is None else found
+
+
+@verb("deltas")
+def deltas(x: Value) -> Value:
+    """Differences between neighbours; the first item is kept.
+
+    q)deltas 1 4 9 16
+    1 3 5 7
+    """
+    return _steps(x, sub, lambda v, t: Vec(t, v.a.astype(T.DTYPE[t])), deltas)
+
+
+@verb("ratios")
+def ratios(x: Value) -> Value:
+    """Each item divided by the one before it; the first item is kept.
+
+    q)ratios 2 4 6
+    2 2 1.5
+    """
+    return _steps(x, div_, lambda v, t: Vec(t, to_float(v.a, v.t)), ratios)
+
+
+@verb("differ")
+def differ(x: Value) -> Value:
+    """Where an item differs from the one before it; true for the first.
+
+    q)differ 1 3 3 4
+    1101b
+    """
+    c = x.__class__
+    if c is Vec:
+        out = np.ones(len(x.a), np.bool_)
+        if len(out) > 1:
+            out[1:] = x.a[1:] != x.a[:-1] if x.t == T.ENUM else ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])).a
+        return bools(out)
+    if c is Table:
+        return bools(np.logical_or.reduce([differ(col).a for col in x.cols]))
+    if c is Dict:
+        return Dict(x.k, differ(x.v))
+    if c is List or c is Nd:
+        items = x.items
+        return bools([True, *(not match(a, b) for a, b in pairwise(items))][:len(items)])
+    return x
+
+
+def shift(x: Value, n: int) -> Value:
+    """The item n places before each item of a list; null outside it."""
+    c = x.__class__
+    if c is Vec:
+        out = np.empty_like(x.a)
+        k = min(abs(n), len(out))
+        null = null_raw(x.t)
+        if n >= 0:
+            out[:k], out[k:] = null, x.a[:len(out) - k]
+        else:
+            out[len(out) - k:], out[:len(out) - k] = null, x.a[k:]
+        return Vec(x.t, out, "", x.dom)
+    if c is List or c is Nd:
+        items, null = x.items, null_of(x)
+        k = min(abs(n), len(items))
+        return collapse([null] * k + items[:len(items) - k] if n >= 0 else items[k:] + [null] * k)
+    found = along(x, lambda v: shift(v, n))
+    if found is None:
+        raise QError("type")
+    return found
+
+
+@verb("prev")
+def prev(x: Value) -> Value:
+    """The item before each item; null for the first.
+
+    q)prev 2 3 5
+    0N 2 3
+    """
+    return x if type_of(x) else shift(x, 1)
+
+
+@verb("next")
+def next_(x: Value) -> Value:
+    """The item after each item; null for the last.
+
+    q)next 2 3 5
+    3 5 0N
+    """
+    return x if type_of(x) else shift(x, -1)
+
+
+@verb("xprev")
+def xprev(x: Value, y: Value) -> Value:
+    """The item x places before each item of y; null where there is none.
+
+    q)2 xprev 2 7 5 3
+    0N 0N 2 7
+    """
+    t = type_of(x)
+    if t not in (T.B, T.X, T.H, T.I, T.J):
+        raise QError("type")
+    return shift(y, int(array1(x, t)[0]))
+
+
+@verb("fills")
+def fills(x: Value) -> Value:
+    """Nulls replaced by the last item before them that is none.
+
+    q)fills 0N 2 0N 0N 7
+    0N 2 2 2 7
+    """
+    c = x.__class__
+    if c is Vec:
+        m = is_null(x.a, x.t)
+        at = np.maximum.accumulate(np.where(m, 0, np.arange(len(m))))
+        return take_at(x, at) if m.any() else x
+    if c is List or c is Nd:
+        return _scan(x, filled)
+    found = along(x, fills)
+    return x if found is None else found
+
+
+@verb("ema")
+def ema(x: Value, y: Value) -> Value:
+    """Exponential moving average of y with smoothing factor x, one or one an item.
+
+    q)0.5 ema 1 2 3
+    1 1.5 2.25
+    """
+    if isinstance(y, List):
+        nd = as_nd(y)
+        if nd is None or type_of(x) == 0:
+            raise QError("type")
+        return collapse(list(accumulate(nd.items, lambda a, b: add(mul(sub(1.0, x), a), mul(x, b)))))
+    if y.__class__ is not Vec or y.t in TEXT:
+        raise QError("type")
+    rows = to_float(y.a, y.t).tolist()
+    if x.__class__ is Vec:
+        if len(x) != len(rows):
+            raise QError("length")
+        pairs = list(zip(to_float(x.a, x.t).tolist(), rows, strict=True))
+        state, out = rows[0] if rows else 0.0, []
+        for k, v in pairs:
+            state = state * (1 - k) + k * v
+            out.append(state)
+        return floats(([rows[0], *out[1:]]) if rows else [])
+    t = type_of(x)
+    if not t or t in TEXT:
+        raise QError("type")
+    k = float(convert(array1(x, t), t, T.F)[0])
+    rest = 1 - k
+    return floats(list(accumulate(rows, lambda a, b: rest * a + k * b)))

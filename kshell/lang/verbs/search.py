@@ -1,0 +1,264 @@
+"""The verb ? (find, roll, vector conditional, functional select, enumerate), in, within, bin and binr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang.verbs.dicts import enumerate_value
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import collapse, longs
+from kshell.values.context import running
+from kshell.values.core import (
+    Dict,
+    List,
+    Nd,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    is_list,
+    raw,
+    seq_items,
+)
+from kshell.values.functions import Function
+from kshell.values.index import index1, null_of, take_at
+from kshell.values.order import sort_keys
+from kshell.values.search import find, find_value, search_rows, search_sorted
+
+_INTS = (T.X, T.H, T.I, T.J)
+
+
+@verb("?", "x?y", "n?x", "?[c;a;b]", "?[t;c;b;a]")
+def query(x: Value, y: Value) -> Value:
+    """Where y (or each item of it) is in list x, count x if it is not; for a number x, x random picks from y.
+
+    q)10 20 30?20 40
+    1 3
+    q)(`a`b!1 2)?2
+    `b
+    """
+    c = x.__class__
+    if c is int or c is Special or atom_t(x) in _INTS:
+        from kshell.lang.verbs import random
+
+        return random.roll(x, y) if raw(x) >= 0 else random.deal(x, y)
+    if c is Sym:
+        return extend_enum(x, y)
+    if c is Dict:
+        if x.keyed or x.v.__class__ is Table:
+            return _keys_at(x, find(x.v, y))
+        return _keys_at(x, find_value(x.v, y))
+    if c is Vec or c is Table or isinstance(x, List):
+        return find_value(x, y)
+    raise QError("type")
+
+
+def _keys_at(d: Dict, at: Any) -> Value:
+    return index1(d.k, longs(at) if at.__class__ is np.ndarray else at)
+
+
+def extend_enum(x: Sym, y: Value) -> Value:
+    """`` `name?symbols ``: enumerate, adding what the named list (or the file of a path) lacks."""
+    if not x.s.startswith(":"):
+        return enumerate_value(x.s, y, True)
+    from kshell.store import kdb
+
+    path = x.s[1:]
+    name = path.rsplit("/", 1)[-1]
+    import os
+
+    if os.path.exists(path):
+        running().names.set(name, kdb.read(path))
+    else:
+        running().names.set(name, Vec(T.S, np.zeros(0, np.int32)))
+    before = len(running().names.get(name))
+    out = enumerate_value(name, y, True)
+    if len(running().names.get(name)) > before or not os.path.exists(path):
+        kdb.write(path, running().names.get(name))
+    return out
+
+
+@verb("?", arity=3)
+def conditional(x: Value, y: Value, z: Value) -> Value:
+    """Items of y where x is true, else of z: `?[c;a;b]`; of a table, `?[t;i;p]` is simple exec."""
+    if x.__class__ is Table or (x.__class__ is Dict and x.keyed) or x.__class__ is Sym:
+        from kshell.lang.qsql import functional_select
+
+        t = running().names.get(x.s) if x.__class__ is Sym else x
+        return functional_select(take_at(t, np.asarray(y.a)) if y.__class__ is Vec else t, List([]), List([]), z)
+    if x.__class__ is bool:
+        return y if x else z
+    if x.__class__ is Dict:
+        return Dict(x.k, conditional(x.v, y.v if y.__class__ is Dict else y, z.v if z.__class__ is Dict else z))
+    if isinstance(x, List):
+        parts = [v.items if is_list(v) else [v] * len(x) for v in (y, z)]
+        if any(len(p) != len(x) for p in parts):
+            raise QError("length")
+        return collapse([conditional(*row) for row in zip(x.items, *parts, strict=True)])
+    if x.__class__ is not Vec or x.t != T.B:
+        raise QError("type")
+    return _choose(x.a, y, z)
+
+
+def _choose(mask: np.ndarray, y: Value, z: Value) -> Value:
+    n = len(mask)
+    for v in (y, z):
+        if (is_list(v) or v.__class__ is Table) and len(v) != n:
+            raise QError("length")
+    ty, tz = (v.t if v.__class__ is Vec else atom_t(v) for v in (y, z))
+    if ty and ty == tz and ty not in (T.G, T.ENUM):
+        a, b = (v.a if v.__class__ is Vec else np.array(raw(v), T.DTYPE[ty]) for v in (y, z))
+        return Vec(ty, np.where(mask, a, b))
+    if ty and tz and ty != tz and y.__class__ is Vec and z.__class__ is Vec:
+        raise QError("type")
+    ys, zs = (seq_items(v) if is_list(v) or v.__class__ is Table else [v] * n for v in (y, z))
+    return collapse([a if c else b for c, a, b in zip(mask.tolist(), ys, zs, strict=True)])
+
+
+@verb("?", arity=(4, 5, 6))
+def functional(*args: Value) -> Value:
+    from kshell.lang.qsql import functional_select
+
+    return functional_select(*args)
+
+
+# ------------------------------------------------------------------ membership
+
+
+@verb("in")
+def in_(x: Value, y: Value) -> Value:
+    """Whether x, or each item of x, is an item of y.
+
+    q)1 5 3 in 3 4 5
+    011b
+    q)`a in `b`c
+    0b
+    """
+    if x.__class__ is Dict and y.__class__ is not Table:
+        return Dict(x.k, in_(x.v, y))
+    if is_atom(y) or (y.__class__ is Vec and len(y.a) == 1 and _types_differ(x, y)):
+        return equal(x, y if is_atom(y) else y.item(0))
+    if y.__class__ is Dict:
+        y = y.v
+    if isinstance(y, Function):
+        raise QError("type")
+    if y.__class__ is Vec and not len(y.a) and _types_differ(x, y):
+        raise QError("type")
+    return _flags(find(y, x), len(y))
+
+
+def _types_differ(x: Value, y: Vec) -> bool:
+    t = x.t if x.__class__ in (Vec, Nd) else atom_t(x)
+    return bool(t) and t != y.t and T.ENUM not in (t, y.t)
+
+
+def _flags(at: Any, n: int) -> Value:
+    if at.__class__ is int:
+        return at < n
+    if at.__class__ is np.ndarray:
+        return Vec(T.B, at < n)
+    if at.__class__ is Nd:
+        return Nd(T.B, at.a < n)
+    if at.__class__ is Vec:
+        return Vec(T.B, at.a < n)
+    return collapse([_flags(i, n) for i in at.items])
+
+
+def equal(x: Value, y: Value) -> Value:
+    """`x=y`, by the verb of that name."""
+    return _verb("=")(x, y)
+
+
+def _verb(name: str) -> Any:
+    entry = registry.find("verb", name)
+    if entry is None:
+        raise QError("nyi")
+    return entry.fns[2]
+
+
+@verb("within")
+def within(x: Value, y: Value) -> Value:
+    """Whether each item of x is between two bounds, or their corresponding items; the bounds count.
+
+    q)1 3 10 6 4 within 2 6
+    01011b
+    """
+    if x.__class__ is Dict:
+        return Dict(x.k, within(x.v, y))
+    if not is_list(y):
+        raise QError("type")
+    if len(y) != 2:
+        raise QError("length")
+    lo, hi = y.item(0), y.item(1)
+    if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.t not in (T.S, T.G, T.ENUM):
+        keys, ends = sort_keys(x), sort_keys(y)
+        return Vec(T.B, (keys >= ends[0]) & (keys <= ends[1]))
+    return _verb("&")(_verb(">=")(x, lo), _verb("<=")(x, hi))
+
+
+# ------------------------------------------------------------------ binary search
+
+
+@verb("bin")
+def bin_(x: Value, y: Value) -> Value:
+    """The index of the last item of sorted x that is not above y; -1 if there is none.
+
+    q)0 2 4 6 bin 5 -1
+    2 -1
+    """
+    return _binary(x, y, True)
+
+
+@verb("binr")
+def binr(x: Value, y: Value) -> Value:
+    """The index of the first item of sorted x that is not below y.
+
+    q)0 1 1 2 binr 0 1 2
+    0 1 3
+    """
+    return _binary(x, y, False)
+
+
+def _binary(x: Value, y: Value, right: bool) -> Value:
+    if x.__class__ is Dict:
+        return _at_or_null(x.k, _binary(x.v, y, right))
+    if x.__class__ is Table:
+        return _binary_rows(x, y, right)
+    if y.__class__ is Dict:
+        return Dict(y.k, _binary(x, y.v, right))
+    if x.__class__ is Vec and isinstance(y, List):
+        return collapse([_binary(x, i, right) for i in y.items])
+    at = search_sorted(x, y, right)
+    return longs(at) if at.__class__ is np.ndarray else at
+
+
+def _at_or_null(keys: Value, at: Value) -> Value:
+    if at.__class__ is Vec and at.t == T.J:
+        return take_at(keys, at.a)
+    return keys.item(at) if at.__class__ is int and 0 <= at < len(keys) else null_of(keys)
+
+
+def _binary_rows(x: Table, y: Value, right: bool) -> Value:
+    """By rows: all columns but the last are equal, the last is searched."""
+    one = y.__class__ is Dict and not y.keyed
+    if one:
+        y = collapse([y])
+    if y.__class__ is not Table:
+        raise QError("type")
+    if any(n not in y.names for n in x.names):
+        raise QError("mismatch")
+    at = search_rows(x.cols, [y.col(n) for n in x.names], right)
+    if len(x.cols) > 1:
+        at = np.where(at < 0, T.NULL[T.J], at)
+    out = longs(at)
+    return out.item(0) if one else out
+
+

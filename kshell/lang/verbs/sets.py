@@ -1,0 +1,94 @@
+"""Lists as sets: distinct, group, except, inter, union. Order of first appearance is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.join import join
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.core import Dict, List, Table, Value, Vec, is_list
+from kshell.values.index import take_at
+from kshell.values.join import as_list
+from kshell.values.search import distinct_at, find, group_lists
+
+
+def _items(x: Value) -> Value:
+    """The list of items of a list, table or dictionary (its values); of an atom, the list of it."""
+    if x.__class__ is Dict:
+        return x.v
+    return x if x.__class__ is Table else as_list(x)
+
+
+@verb("distinct")
+def distinct(x: Value) -> Value:
+    """The different items of x, in the order of their first appearance.
+
+    q)distinct 2 3 7 3 5 3
+    2 3 7 5
+    """
+    x = _items(x)
+    at = distinct_at(x)
+    return x if len(at) == len(x) and not getattr(x, "attr", "") else take_at(x, at)
+
+
+@verb("group")
+def group(x: Value) -> Value:
+    """A dictionary from each different item to the indexes (or, of a dictionary, keys) where it stands.
+
+    q)group "mississippi"
+    m| ,0
+    i| 1 4 7 10
+    s| 2 3 5 6
+    p| 8 9
+    """
+    if x.__class__ is Dict:
+        first, lists = group_lists(x.v)
+        return Dict(take_at(x.v, first), List([take_at(x.k, at) for at in lists]))
+    if not (is_list(x) or x.__class__ is Table):
+        raise QError("type")
+    first, lists = group_lists(x)
+    return Dict(take_at(x, first), List([Vec(T.J, at) for at in lists]))
+
+
+def _there(x: Value, y: Value) -> np.ndarray:
+    """Which items of x are items of y."""
+    if not len(y):
+        return np.zeros(len(x), np.bool_)
+    at = find(y, x)
+    if at.__class__ is np.ndarray and len(at) == len(x):
+        return np.asarray(at < len(y))
+    return np.array([np.all(np.asarray(find(y, i)) < len(y)) for i in x.items], np.bool_)
+
+
+@verb("except")
+def except_(x: Value, y: Value) -> Value:
+    """The items of x that are not items of y.
+
+    q)1 2 3 4 except 2 4
+    1 3
+    """
+    x = _items(x)
+    return take_at(x, np.flatnonzero(~_there(x, _items(y))))
+
+
+@verb("inter")
+def inter(x: Value, y: Value) -> Value:
+    """The items of x that are items of y too.
+
+    q)1 2 3 4 inter 2 4 6
+    2 4
+    """
+    x = _items(x)
+    return take_at(x, np.flatnonzero(_there(x, _items(y))))
+
+
+@verb("union")
+def union(x: Value, y: Value) -> Value:
+    """The different items of x and y.
+
+    q)1 2 3 union 2 4
+    1 2 3 4
+    """
+    return distinct(join(_items(x), _items(y)))

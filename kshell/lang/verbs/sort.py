@@ -1,0 +1,111 @@
+"""Sorting and grading; the work is in values/order.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.attributes import set_attribute
+from kshell.registry import verb
+from kshell.values.build import longs
+from kshell.values.core import Dict, List, Table, Value, Vec, is_list
+from kshell.values.index import take_at
+from kshell.values.order import grade, is_sorted, sort_vec
+
+
+def _sortable(x: Value) -> None:
+    if not (is_list(x) or x.__class__ is Dict or x.__class__ is Table):
+        raise QError("rank")
+
+
+@verb("asc")
+def asc(x: Value) -> Value:
+    """x in ascending order, marked sorted; a dictionary by its values, a table by its columns.
+
+    q)asc 2 1 3 1
+    `s#1 1 2 3
+    q)asc `a`b`c!2 1 3
+    b| 1
+    a| 2
+    c| 3
+    """
+    _sortable(x)
+    if x.__class__ is Vec:
+        if x.attr == "s" or is_sorted(x):
+            return Vec(x.t, x.a, "s", x.dom)
+        out = sort_vec(x)
+        out.attr = "s"
+        return out
+    if x.__class__ is Table:
+        return _mark(take_at(x, grade(x)))
+    if x.__class__ is Dict and x.keyed:
+        order = grade(x.v)
+        return Dict(take_at(x.k, order), _mark(take_at(x.v, order)))
+    return _ordered(x, grade(x))
+
+
+@verb("desc")
+def desc(x: Value) -> Value:
+    """x in descending order; a dictionary by its values, a table by its columns.
+
+    q)desc 2 1 3 1
+    3 2 1 1
+    """
+    _sortable(x)
+    if x.__class__ is Vec:
+        return sort_vec(x, True)
+    return _ordered(x, grade(x, True))
+
+
+def _ordered(x: Value, order: np.ndarray) -> Value:
+    if isinstance(x, List) and not len(x):
+        return x
+    return take_at(x, order)
+
+
+def _mark(t: Table) -> Table:
+    """A sorted table with the attribute on its first column: parted, if more columns decide the order."""
+    first = t.cols[0] if t.cols else None
+    if first.__class__ is not Vec:
+        return t
+    return Table(t.names, [set_attribute("s" if len(t.cols) == 1 else "p", first), *t.cols[1:]])
+
+
+@verb("iasc")
+def iasc(x: Value) -> Value:
+    """The indexes that put x in ascending order; for a dictionary, its keys in the order of its values.
+
+    q)iasc 30 10 20
+    1 2 0
+    """
+    return _grade(x, False)
+
+
+@verb("idesc")
+def idesc(x: Value) -> Value:
+    """The indexes that put x in descending order; for a dictionary, its keys in that order of its values.
+
+    q)idesc 30 10 20
+    0 2 1
+    """
+    return _grade(x, True)
+
+
+def _grade(x: Value, down: bool) -> Value:
+    _sortable(x)
+    order = grade(x, down)
+    return take_at(x.k, order) if x.__class__ is Dict else longs(order)
+
+
+@verb("rank")
+def rank(x: Value) -> Value:
+    """Where each item would stand if x were sorted.
+
+    q)rank 30 10 20
+    2 0 1
+    """
+    _sortable(x)
+    order = grade(x)
+    out = np.empty(len(order), np.int64)
+    out[order] = np.arange(len(order))
+    return longs(out)

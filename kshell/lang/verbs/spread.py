@@ -1,0 +1,271 @@
+"""Statistics with a float result: avg med var dev, weighted sums, covariance and correlation.
+
+They leave out nulls, go down the columns of a list of vectors, and take dictionaries and tables as `sum` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.arith import div_, mul
+from kshell.lang.verbs.stats import SMALL, TEXT, mixed, ordered_type, over_items, present, sum_
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import as_nd, collapse, floats
+from kshell.values.cast import array1, null_mask, to_float
+from kshell.values.core import Dict, List, Nd, Value, Vec
+from kshell.values.dispatch import Array, type_of
+from kshell.values.functions import Handle
+
+# ------------------------------------------------------------------ mean, median, spread
+
+
+def _float_items(x: Value) -> Array | None:
+    """The items of a vector (nulls left out), or of a general list of atoms, as float64; None for nested lists."""
+    if x.__class__ is Vec:
+        if x.t in TEXT:
+            raise QError("type")
+        return to_float(present(x.a, x.t), x.t)
+    t = type_of(x)
+    if t:
+        ordered_type(t)
+        return to_float(present(array1(x, t), t), t)
+    if x.__class__ is List and all(type_of(i) for i in x.items):
+        kept = mixed(x).items
+        return np.concatenate([np.zeros(0), *[to_float(array1(i, type_of(i)), type_of(i)) for i in kept]])
+    return None
+
+
+def _nested(x: Value) -> Nd:
+    """A list of equally long vectors as one array; 'length if they differ, 'type if they are no vectors of numbers."""
+    if x.__class__ is Nd:
+        return x  # type: ignore[no-any-return]
+    if x.__class__ is not List:
+        raise QError("type")
+    found = as_nd(x)
+    if found is None:
+        rows = [_float_row(i) for i in x.items]
+        if len({len(r) for r in rows}) > 1:
+            raise QError("length")
+        found = Nd(T.F, np.stack(rows))
+    if found.t in TEXT:
+        raise QError("type")
+    return found
+
+
+def _float_row(x: Value) -> Array:
+    if x.__class__ is not Vec or x.t in TEXT:
+        raise QError("type")
+    return to_float(x.a, x.t)
+
+
+def _spread(x: Value, agg: Callable[[Value], Value], fn: Callable[[Array], object]) -> Value:
+    """A float statistic of a vector, or of every column of a nested list."""
+    a = _float_items(x)
+    if a is not None:
+        return float(fn(a)) if a.size else T.NAN  # type: ignore[arg-type]
+    found = over_items(x, agg)
+    if found is not None:
+        return found
+    nd = _nested(x)
+    a = to_float(nd.a, nd.t)
+    if np.isnan(a).any() or a.ndim > 2:
+        return collapse([agg(nd.wrap(a_col)) for a_col in np.moveaxis(nd.a, 1, 0)])
+    return floats(fn(a))
+
+
+def variance(a: Array) -> Array:
+    """Mean squared distance from the mean, down the first axis."""
+    d = a - np.mean(a, axis=0)
+    return np.mean(d * d, axis=0)
+
+
+def _sample(a: Array) -> Array:
+    return variance(a) * (len(a) / (len(a) - 1)) if len(a) > 1 else np.full(a.shape[1:], np.nan)
+
+
+@verb("avg", handle=True)
+def avg(x: Value) -> Value:
+    """Mean of the items, a float.
+
+    q)avg 1 0N 3
+    2f
+    """
+    if x.__class__ is List or x.__class__ is Nd:
+        if not len(x):
+            return T.NAN
+        return div_(sum_(x), len(x))
+    a = _float_items(x)
+    if a is not None:
+        return float(np.add.reduce(a) / a.size) if a.size else T.NAN
+    found = over_items(x, avg)
+    if found is None:
+        raise QError("type")
+    return found
+
+
+def _median(a: Array) -> Array:
+    s = np.sort(a, axis=0)
+    n = len(s)
+    low, high = s[(n - 1) // 2], s[n // 2]
+    return np.asarray(np.where(low == high, low, (low + high) / 2))
+
+
+@verb("med", handle=True)
+def med(x: Value) -> Value:
+    """Median of the items, a float.
+
+    q)med 10 34 23 123 5 56
+    28.5
+    """
+    if x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT:  # nulls sort first, and count
+        s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
+        mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}
+        return float(np.mean(list(mid))) if mid else T.NAN
+    return _spread(x, med, _median)
+
+
+@verb("var", handle=True)
+def var(x: Value) -> Value:
+    """Variance.
+
+    q)var 2 3 5 7
+    3.6875
+    """
+    return _spread(x, var, variance)
+
+
+@verb("dev", handle=True)
+def dev(x: Value) -> Value:
+    """Standard deviation.
+
+    q)dev 10 343 232 55
+    134.3484
+    """
+    return _spread(x, dev, lambda a: np.sqrt(variance(a)))
+
+
+@verb("svar", handle=True)
+def svar(x: Value) -> Value:
+    """Sample variance.
+
+    q)svar 2 3 5 7
+    4.916667
+    """
+    return _spread(x, svar, _sample)
+
+
+@verb("sdev", handle=True)
+def sdev(x: Value) -> Value:
+    """Sample standard deviation.
+
+    q)sdev 10 343 232 55
+    155.1322
+    """
+    return _spread(x, sdev, lambda a: np.sqrt(_sample(a)))
+
+
+# ------------------------------------------------------------------ two lists
+
+
+def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
+    """Two vectors (an atom goes with every item) as floats, pairs with a null left out; None for nested lists."""
+    if not all(v.__class__ is Vec or type_of(v) for v in (x, y)):
+        return None
+    arrays = []
+    for v in (x, y):
+        t = v.t if v.__class__ is Vec else type_of(v)
+        if t in TEXT:
+            raise QError("type")
+        arrays.append(to_float(v.a if v.__class__ is Vec else array1(v, t), t))
+    a, b = arrays
+    if x.__class__ is Vec and y.__class__ is Vec and len(a) != len(b):
+        raise QError("length")
+    a, b = np.broadcast_arrays(a, b)
+    odd = np.isnan(a) | np.isnan(b)
+    return (a[~odd], b[~odd]) if odd.any() else (a, b)
+
+
+def _is_whole(x: Value) -> bool:
+    return x.__class__ is Vec and x.t in (*SMALL, T.J)
+
+
+@verb("wsum")
+def wsum(x: Value, y: Value) -> Value:
+    """Sum of the products of x and y.
+
+    q)2 3 4 wsum 1 2 4
+    24f
+    """
+    if isinstance(x, Handle) or isinstance(y, Handle):
+        return sum_(mul(x, y))
+    if _is_whole(x) and _is_whole(y):
+        x = floats(to_float(x.a, x.t))
+    if y.__class__ is Dict and not y.keyed:
+        y = y.v
+    return sum_(mul(x, y))
+
+
+@verb("wavg")
+def wavg(x: Value, y: Value) -> Value:
+    """Mean of y weighted by x.
+
+    q)2 3 4 wavg 1 2 4
+    2.666667
+    """
+    pair = _pairs(x, y)
+    if pair is not None:
+        a, b = pair
+        return float(np.add.reduce(a * b) / np.add.reduce(a)) if a.size else T.NAN
+    if y.__class__ is Dict and not y.keyed:
+        y = y.v
+    return div_(sum_(mul(x, y)), sum_(x))
+
+
+def _two(x: Value, y: Value, fn: Callable[[Array, Array], float]) -> Value:
+    pair = _pairs(x, y)
+    if pair is None:
+        raise QError("type")
+    return float(fn(*pair)) if pair[0].size else T.NAN
+
+
+def _cov(a: Array, b: Array) -> float:
+    return float(np.mean((a - a.mean()) * (b - b.mean())))
+
+
+def _cor(a: Array, b: Array) -> float:
+    u, v = a - a.mean(), b - b.mean()
+    return float(np.mean(u * v) / np.sqrt(np.mean(u * u) * np.mean(v * v)))
+
+
+@verb("cov")
+def cov(x: Value, y: Value) -> Value:
+    """Covariance.
+
+    q)2 3 5 7 cov 3 3 5 9
+    4.5
+    """
+    return _two(x, y, _cov)
+
+
+@verb("scov")
+def scov(x: Value, y: Value) -> Value:
+    """Sample covariance.
+
+    q)2 3 5 7 scov 3 3 5 9
+    6f
+    """
+    return _two(x, y, lambda a, b: _cov(a, b) * len(a) / (len(a) - 1) if len(a) > 1 else T.NAN)
+
+
+@verb("cor")
+def cor(x: Value, y: Value) -> Value:
+    """Correlation coefficient.
+
+    q)29 10 54 cor 1 3 9
+    0.7727746
+    """
+    return _two(x, y, _cor)

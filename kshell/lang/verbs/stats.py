@@ -1,0 +1,269 @@
+"""Aggregates: sum prd max min all any.
+
+Over a vector nulls are left out; over a list of vectors the verb goes down the columns; a dictionary is its values, a
+table gives a dictionary with one result a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.arith import add, mul
+from kshell.lang.verbs.compare import max_ as greater
+from kshell.lang.verbs.compare import min_ as lesser
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import collapse, sym_vec
+from kshell.values.cast import array1, convert, null_mask
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, long
+from kshell.values.dispatch import Array, type_of
+
+SMALL = (T.B, T.X, T.H, T.I)
+_NO_SUM = (T.C, T.S, T.G, T.ENUM)
+TEXT = (T.S, T.G, T.ENUM)
+
+
+def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
+    """An aggregate of a dictionary (of its values) or a table (column by column); None for other values."""
+    c = x.__class__
+    if c is Dict:
+        return agg(x.v)
+    if c is Table:
+        return Dict(sym_vec(x.names), collapse([agg(col) for col in x.cols]))
+    return None
+
+
+def _fold(x: Value, f: Callable[[Value, Value], Value], nothing: Value) -> Value:
+    """f between the items of a general list."""
+    items = x.items
+    return reduce(f, items) if items else nothing
+
+
+def present(a: Array, t: int) -> Array:
+    """The items of a raw array that are not null."""
+    m = null_mask(a, t)
+    return a if m is None else a[~m]
+
+
+def sum_type(t: int) -> int:
+    """The type of a sum of items of type t; 'type for those that have none."""
+    if t in _NO_SUM:
+        raise QError("type")
+    return T.I if t in SMALL else t
+
+
+def _wrapped(t: int, n: int) -> Value:
+    """A Python int as an atom of integer type t, wrapped to its width."""
+    if t == T.J:
+        return long(n)
+    half = -T.NULL[t]
+    return atom(t, (n + half) % (2 * half) - half)
+
+
+# ------------------------------------------------------------------ sum, product
+
+
+def _sum_vec(t: int, a: Array) -> Value:
+    tr = sum_type(t)
+    if tr in T.FLOATS:
+        s = float(np.add.reduce(a))
+        return atom(tr, float(np.add.reduce(present(a, t))) if s != s else s)
+    a = present(a, t)
+    return _wrapped(tr, int(np.add.reduce(a, dtype=np.int64)))
+
+
+def _prd_vec(t: int, a: Array) -> Value:
+    tr = sum_type(t)
+    a = present(a, t)
+    if tr in T.FLOATS:
+        return atom(tr, float(np.multiply.reduce(a)))
+    return _wrapped(tr, int(np.multiply.reduce(a, dtype=np.int64)))
+
+
+def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
+    """ufunc down the first axis of an array; a null makes its column null."""
+    tr = sum_type(x.t)
+    r = ufunc.reduce(x.a, axis=0, dtype=T.DTYPE[tr])
+    m = null_mask(x.a, x.t) if tr not in T.FLOATS else None
+    if m is not None:
+        np.copyto(r, T.NULL[tr], where=m.any(axis=0))
+    return x.wrap(r) if tr == x.t else Vec(tr, r) if r.ndim == 1 else Nd(tr, r)
+
+
+def mixed(x: Value) -> Value:
+    """A general list of atoms only, with the nulls left out."""
+    if x.items and all(type_of(i) for i in x.items):
+        return List([i for i in x.items if null_mask(array1(i, type_of(i)), type_of(i)) is None])
+    return x
+
+
+@verb("sum", handle=True)
+def sum_(x: Value) -> Value:
+    """Sum of the items; nulls count as zero.
+
+    q)sum 2 3 0N 7
+    12
+    """
+    c = x.__class__
+    if c is Vec:
+        return _sum_vec(x.t, x.a)
+    if c is Nd:
+        return _columns_reduce(x, np.add)
+    if c is List:
+        return _fold(mixed(x), add, 0)
+    found = over_items(x, sum_)
+    return _whole(x, sum_type) if found is None else found
+
+
+def _whole(x: Value, rule: Callable[[int], int]) -> Value:
+    """The aggregate of an atom, the atom itself; `rule` refuses the types that have none."""
+    t = type_of(x)
+    if not t:
+        raise QError("type")
+    rule(t)
+    return x
+
+
+@verb("prd", handle=True)
+def prd(x: Value) -> Value:
+    """Product of the items; nulls count as one.
+
+    q)prd 2 3 0N 7
+    42
+    """
+    c = x.__class__
+    if c is Vec:
+        return _prd_vec(x.t, x.a)
+    if c is Nd:
+        return _columns_reduce(x, np.multiply)
+    if c is List:
+        return _fold(mixed(x), mul, 1)
+    found = over_items(x, prd)
+    return _whole(x, sum_type) if found is None else found
+
+
+# ------------------------------------------------------------------ greatest, least
+
+
+def ordered_type(t: int) -> int:
+    if t in TEXT:
+        raise QError("type")
+    return t
+
+
+def least_of(t: int) -> object:
+    """The raw value that no other of type t is below, nulls apart."""
+    return -T.INF if t in T.FLOATS else -T.TYPE[t].inf if t in T.SIGNED else 0
+
+
+def greatest_of(t: int) -> object:
+    """The raw value that no other of type t is above."""
+    return T.TYPE[t].inf if T.TYPE[t].inf is not None else t == T.B or 255
+
+
+def _max_vec(t: int, a: Array) -> Value:
+    ordered_type(t)
+    if not a.size:
+        return atom(t, least_of(t))
+    r = np.maximum.reduce(a)
+    if t in T.FLOATS and r != r:
+        r = np.fmax.reduce(a)
+    return atom(t, least_of(t) if r != r or (t in T.SIGNED and r == T.NULL[t]) else r)
+
+
+def _min_vec(t: int, a: Array) -> Value:
+    ordered_type(t)
+    r = np.minimum.reduce(a) if a.size else None
+    if r is not None and (r != r or (t in T.SIGNED and r == T.NULL[t])):
+        a = present(a, t)
+        r = np.minimum.reduce(a) if a.size else None
+    return atom(t, greatest_of(t) if r is None else r)
+
+
+@verb("max", handle=True)
+def max_(x: Value) -> Value:
+    """Greatest item; nulls are left out.
+
+    q)max 2 5 0N 3
+    5
+    """
+    c = x.__class__
+    if c is Vec:
+        return _max_vec(x.t, x.a)
+    if c is Nd:
+        return x.wrap((np.fmax if x.t in T.FLOATS else np.maximum).reduce(x.a, axis=0))
+    if c is List:
+        return _fold(x, greater, long(-T.LONG_MAX))
+    found = over_items(x, max_)
+    return _whole(x, ordered_type) if found is None else found
+
+
+@verb("min", handle=True)
+def min_(x: Value) -> Value:
+    """Least item; nulls are left out.
+
+    q)min 2 5 0N 3
+    2
+    """
+    c = x.__class__
+    if c is Vec:
+        return _min_vec(x.t, x.a)
+    if c is Nd:
+        return x.wrap(np.minimum.reduce(x.a, axis=0))
+    if c is List:
+        return _fold(mixed(x), lesser, long(T.LONG_MAX))
+    found = over_items(x, min_)
+    return _whole(x, ordered_type) if found is None else found
+
+
+# ------------------------------------------------------------------ truth
+
+
+def _truth(x: Value) -> Value:
+    """Items as booleans: everything but zero is true."""
+    c = x.__class__
+    if c is List:
+        return collapse([_truth(i) for i in x.items])
+    if c is Vec or c is Nd:
+        return c(T.B, convert(x.a, x.t, T.B))
+    t = type_of(x)
+    if not t or t in TEXT:
+        raise QError("type")
+    return bool(convert(array1(x, t), t, T.B)[0])
+
+
+def _all_any(x: Value, name: str) -> Value:
+    agg, ufunc, op = (all_, np.logical_and, lesser) if name == "all" else (any_, np.logical_or, greater)
+    found = over_items(x, agg)
+    if found is not None:
+        return found
+    b = _truth(x)
+    if b.__class__ is Vec:
+        return bool(ufunc.reduce(b.a))
+    if b.__class__ is Nd:
+        return b.wrap(ufunc.reduce(b.a, axis=0))
+    return _fold(b, op, name == "all") if isinstance(b, List) else b
+
+
+@verb("all", handle=True)
+def all_(x: Value) -> Value:
+    """Are all items other than zero?
+
+    q)all 1 2 0
+    0b
+    """
+    return _all_any(x, "all")
+
+
+@verb("any", handle=True)
+def any_(x: Value) -> Value:
+    """Is any item other than zero?
+
+    q)any 0 0 2
+    1b
+    """
+    return _all_any(x, "any")

@@ -1,0 +1,265 @@
+"""Text: like, ss, ssr, upper, lower, trim, md5."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.apply import apply1, is_function
+from kshell.values.build import collapse, longs, vec
+from kshell.values.cast import is_null, unenum
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom_t, sym, sym_at
+
+# ------------------------------------------------------------------ patterns
+
+
+@lru_cache(512)
+def pattern(text: bytes, stars: bool = True) -> re.Pattern[bytes]:
+    """The regular expression of a q pattern: ? for any character, * for any text, [..] and [^..] for sets."""
+    out: list[bytes] = []
+    i, n = 0, len(text)
+    while i < n:
+        c = text[i:i + 1]
+        i += 1
+        if c == b"?":
+            out.append(b".")
+        elif c == b"*" and stars:
+            out.append(b".*")
+        elif c == b"[":
+            end = text.find(b"]", i + (2 if text[i:i + 2] == b"^]" else 1))
+            if end < 0:
+                raise QError("length")
+            out.append(_set(text[i:end]))
+            i = end + 1
+        else:
+            out.append(re.escape(c))
+    return re.compile(b"".join(out), re.DOTALL)
+
+
+def _set(body: bytes) -> bytes:
+    """The inside of [..]: a-z ranges, ^ first for all others; no other character is special."""
+    negative = len(body) > 1 and body[:1] == b"^"
+    body = body[1:] if negative else body
+    out, i = b"", 0
+    while i < len(body):
+        if i + 2 < len(body) and body[i + 1:i + 2] == b"-" and body[i] <= body[i + 2]:
+            out += re.escape(body[i:i + 1]) + b"-" + re.escape(body[i + 2:i + 3])
+            i += 3
+        else:
+            out += re.escape(body[i:i + 1])
+            i += 1
+    return (b"[^" if negative else b"[") + out + b"]"
+
+
+def bytes_of(x: Value) -> bytes:
+    """The bytes of a string, char or symbol; 'type for anything else."""
+    c = x.__class__
+    if c is Vec and x.t == T.C:
+        return x.a.tobytes()  # type: ignore[no-any-return]
+    if c is Sym:
+        return x.s.encode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    if c is Atom and x.t == T.C:
+        return bytes((x.v,))
+    if isinstance(x, List) and not len(x):
+        return b""
+    raise QError("type")
+
+
+def chars(data: bytes) -> Vec:
+    """The string of some bytes."""
+    return Vec(T.C, np.frombuffer(data, np.uint8))
+
+
+@verb("like")
+def like(x: Value, y: Value) -> Value:
+    """Whether text x (a string, a symbol, a list of them) matches pattern y: ? any character, * any text, [a-z].
+
+    q)`quick`brown like "*[ck]"
+    10b
+    q)"hello" like "h?llo"
+    1b
+    """
+    return _like(x, pattern(bytes_of(y)).fullmatch)
+
+
+def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
+    c = x.__class__
+    if c is Vec and x.t in (T.S, T.ENUM):
+        x = unenum(x)
+        used, where = np.unique(x.a, return_inverse=True)
+        hits = np.array([test(bytes_of(sym_at(k))) is not None for k in used.tolist()], np.bool_)
+        return Vec(T.B, hits[where])
+    if c is EnumAtom:
+        return _like(unenum(x), test)
+    if c is Dict:
+        return Dict(x.k, _like(x.v, test))
+    if isinstance(x, List) and len(x):
+        if isinstance(x, Nd) and x.t == T.C and x.a.ndim == 2:
+            return Vec(T.B, np.array([test(r.tobytes()) is not None for r in x.a], np.bool_))
+        return collapse([_like(i, test) for i in x.items])
+    if isinstance(x, List):
+        return Vec(T.B, np.zeros(0, np.bool_))
+    return test(bytes_of(x)) is not None
+
+
+@verb("ss")
+def ss(x: Value, y: Value) -> Value:
+    """Where pattern y (with ? and [..]) is found in string x.
+
+    q)"toronto ontario" ss "ont"
+    3 8
+    """
+    return longs([m.start() for m in _search(x, y)])
+
+
+def _search(x: Value, y: Value) -> list[re.Match[bytes]]:
+    text = bytes_of(y)
+    if not text or b"*" in re.sub(rb"\[\^?.[^]]*\]", b"", text):
+        raise QError("length")
+    if x.__class__ is Sym:
+        raise QError("type")
+    return list(pattern(text, False).finditer(bytes_of(x)))
+
+
+@verb("ssr", "ssr[x;pattern;by]")
+def ssr(x: Value, y: Value, z: Value) -> Value:
+    """String x with every match of pattern y replaced by string z, or by z of the matched text.
+
+    q)ssr["toronto ontario";"ont";"x"]
+    "torxo xario"
+    q)ssr["toronto ontario";"t?r";upper]
+    "TORonto onTARio"
+    """
+    data = bytes_of(x)
+    if not is_function(z):
+        by = bytes_of(z)
+        make: Callable[[bytes], bytes] = lambda _: by  # noqa: E731
+    else:
+        make = lambda found: bytes_of(apply1(z, chars(found)))  # noqa: E731
+    out, end = [], 0
+    for m in _search(x, y):
+        out += [data[end:m.start()], make(m.group())]
+        end = m.end()
+    return chars(b"".join([*out, data[end:]]))
+
+
+# ------------------------------------------------------------------ case
+
+
+@verb("lower")
+def lower(x: Value) -> Value:
+    """Letters A to Z as small ones, in strings, symbols and lists of them.
+
+    q)lower "Q Language"
+    "q language"
+    """
+    return _recase(x, bytes.lower)
+
+
+@verb("upper")
+def upper(x: Value) -> Value:
+    """Letters a to z as capitals, in strings, symbols and lists of them.
+
+    q)upper `ibm`msft
+    `IBM`MSFT
+    """
+    return _recase(x, bytes.upper)
+
+
+def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
+    c = x.__class__
+    if c is Vec or c is Nd:
+        if x.t == T.C:
+            a = np.frombuffer(fn(x.a.tobytes()), np.uint8).reshape(x.a.shape)
+            return Vec(T.C, a) if c is Vec else Nd(T.C, a)
+        if x.t == T.ENUM:
+            return _recase(unenum(x), fn)
+        if x.t == T.S:
+            used, where = np.unique(x.a, return_inverse=True)
+            new = np.array([_recase(sym_at(k), fn).v for k in used.tolist()], np.int32)[where].reshape(x.a.shape)
+            return Vec(T.S, new) if c is Vec else Nd(T.S, new)
+        raise QError("type")
+    if c is Sym:
+        return sym(fn(x.s.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape"))
+    if c is Atom and x.t == T.C:
+        return Atom(T.C, fn(bytes((x.v,)))[0])
+    if c is List:
+        return collapse([_recase(i, fn) for i in x.items])
+    if c is Dict:
+        return Dict(x.k, _recase(x.v, fn))
+    if c is Table:
+        return Table(x.names, [_recase(col, fn) for col in x.cols])
+    raise QError("type")
+
+
+# ------------------------------------------------------------------ trim
+
+
+@verb("trim")
+def trim(x: Value) -> Value:
+    """x without blanks (or nulls of its type) at both ends.
+
+    q)trim "  ab c "
+    "ab c"
+    """
+    return _trim(x, True, True)
+
+
+@verb("ltrim")
+def ltrim(x: Value) -> Value:
+    """x without blanks (or nulls of its type) at the start.
+
+    q)ltrim "  ab c "
+    "ab c "
+    """
+    return _trim(x, True, False)
+
+
+@verb("rtrim")
+def rtrim(x: Value) -> Value:
+    """x without blanks (or nulls of its type) at the end.
+
+    q)rtrim "  ab c "
+    "  ab c"
+    """
+    return _trim(x, False, True)
+
+
+def _trim(x: Value, left: bool, right: bool) -> Value:
+    c = x.__class__
+    if c is Vec:
+        full = np.flatnonzero(~is_null(x.a, x.t))
+        a = int(full[0]) if left and len(full) else len(x.a) if left else 0
+        b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
+        return Vec(x.t, x.a[a:max(a, b)], "", x.dom)
+    if isinstance(x, List):
+        return collapse([_trim(i, left, right) for i in x.items])
+    if c is Dict:
+        return Dict(x.k, _trim(x.v, left, right))
+    if c is Table:
+        return Table(x.names, [_trim(col, left, right) for col in x.cols])
+    if atom_t(x):
+        return x
+    raise QError("type")
+
+
+@verb("md5")
+def md5(x: Value) -> Value:
+    """The MD5 hash of a string, 16 bytes.
+
+    q)md5 "abc"
+    0x900150983cd24fb0d6963f7d28e17f72
+    """
+    if x.__class__ is Sym:
+        raise QError("type")
+    return vec(T.X, list(hashlib.md5(bytes_of(x), usedforsecurity=False).digest()))
+
+

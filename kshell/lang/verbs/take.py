@@ -1,0 +1,298 @@
+"""Parts of lists, dictionaries and tables by count: take, reshape, drop, cut, sublist."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.attributes import ATTRIBUTES, set_attribute
+from kshell.lang.verbs.lists import int_of
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import collapse
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
+from kshell.values.index import index1, null_of, positions, take_at
+from kshell.values.join import as_list
+from kshell.values.search import depth, find
+
+_INTS = (T.B, T.X, T.H, T.I, T.J)
+
+
+@verb("#", "n#y", "2 3#y", "`a`b#table", "`s#y")
+def take(x: Value, y: Value) -> Value:
+    """The first x items of y (the last, if negative), round and round; x of several numbers is a shape; keys of a
+    dictionary or columns of a table by name; an attribute.
+
+    q)3#til 10
+    0 1 2
+    q)-2#"abc"
+    "bc"
+    q)2 3#til 6
+    0 1 2
+    3 4 5
+    q)`a`c#`a`b`c!1 2 3
+    a| 1
+    c| 3
+    """
+    if x.__class__ is int or atom_t(x) in _INTS:
+        return take_n(int(raw(x)), y)
+    if x.__class__ is Sym:
+        if x.s in ATTRIBUTES:
+            return set_attribute(x.s, y)
+        return take(collapse([x]), y)
+    if y.__class__ is Table:
+        if x.__class__ is not Vec or x.t != T.S:
+            raise QError("type")
+        return Table([s.s for s in x.items], [index1(y, s) for s in x.items])
+    if y.__class__ is Dict:
+        return _take_keys(x, y)
+    if isinstance(x, List) and not len(x):
+        return y
+    shape = positions(x)
+    if shape is None:
+        raise QError("type")
+    return reshape(shape.tolist(), y)
+
+
+def _take_keys(x: Value, y: Dict) -> Dict:
+    """The entries of a dictionary, or rows of a keyed table, at some keys."""
+    if y.keyed:
+        if x.__class__ is not Table:
+            raise QError("type")
+        at = find(y.k, x)
+        at = at[at < len(y.k)]
+        return Dict(take_at(y.k, at), take_at(y.v, at))
+    return Dict(x, index1(y, x))
+
+
+def take_n(n: int, y: Value) -> Value:
+    """The first n (or last -n) items, repeated as needed."""
+    c = y.__class__
+    if c is Dict:
+        return Dict(take_n(n, y.k), take_n(n, y.v))
+    if abs(n) > 1 << 40:
+        raise QError("limit" if n != -T.M63 else "type")
+    size = abs(n)
+    if not (is_list(y) or c is Table):
+        y = as_list(y)
+        if y.__class__ is Vec:
+            return Vec(y.t, np.repeat(y.a, size), "", y.dom)
+        return List(y.items * size)
+    have = len(y)
+    if size <= have:
+        return cut_at(y, 0, size) if n >= 0 else cut_at(y, have - size, have)
+    if not have:
+        return take_at(y, np.full(size, -1, np.int64)) if c is not List else List([null_of(y)] * size)
+    return take_at(y, np.arange(n, 0) % have if n < 0 else np.arange(n) % have)
+
+
+def cut_at(y: Value, a: int, b: int) -> Value:
+    """Items a to b of a list, table or dictionary."""
+    c = y.__class__
+    if c is Vec:
+        return Vec(y.t, y.a[a:b], "", y.dom)
+    if c is Nd:
+        return Nd(y.t, y.a[a:b]) if a < b else List([])
+    if c is Table:
+        return Table(y.names, [cut_at(col, a, b) for col in y.cols])
+    if c is Dict:
+        return Dict(cut_at(y.k, a, b), cut_at(y.v, a, b), y.attr)
+    part = y.items[a:b]
+    return collapse(part) if part and (is_atom(part[0]) or part[0].__class__ is Dict) else List(part)
+
+
+def reshape(shape: list[int], y: Value) -> Value:
+    """y as an array of some shape, its items repeated as needed; a null makes that side as long as it takes."""
+    if len(shape) == 1:
+        return take_n(shape[0], y)
+    if -T.M63 in shape or -(1 << 31) in shape:
+        return _ragged(shape, y)
+    if not shape or min(shape) < 0 or 0 in shape[1:-1]:
+        raise QError("domain")
+    if y.__class__ is Dict or y.__class__ is Table:
+        return _nested(shape, y)
+    y = as_list(y)
+    size = 1
+    for n in shape:
+        size *= n
+    if not shape[0]:
+        return List([])
+    if y.__class__ is Nd or (isinstance(y, List) and len(y)):
+        return _nested(shape, y)
+    flat = take_n(size, y)
+    if flat.__class__ is not Vec:
+        return _nested(shape, y)
+    if flat.t == T.ENUM:
+        return _nested(shape, flat)
+    return Nd(flat.t, flat.a.reshape(shape))
+
+
+def _nested(shape: list[int], y: Value) -> Value:
+    """The same for items that are no atoms of one type."""
+    size = 1
+    for n in shape:
+        size *= n
+    if y.__class__ is Nd:
+        return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:])) if size else List([])
+    flat = take_n(size, y)
+    for n in reversed(shape[1:]):
+        flat = List([cut_at(flat, i, i + n) for i in range(0, len(flat), n)]) if n else List([flat] * shape[0])
+    return flat
+
+
+def _ragged(shape: list[int], y: Value) -> Value:
+    """`0N 3#y`: rows of 3, the last perhaps shorter; `3 0N#y`: 3 rows as even as they can be."""
+    if len(shape) != 2:
+        raise QError("domain")
+    y = y if is_list(y) or y.__class__ is Table else as_list(y)
+    rows, width = (None if n in (-T.M63, -(1 << 31)) else n for n in shape)
+    n = len(y)
+    if rows is None and width is None:
+        raise QError("domain")
+    if rows is None:
+        assert width is not None
+        if width <= 0:
+            raise QError("domain")
+        if y.__class__ is Vec and n and n % width == 0 and y.t != T.ENUM:
+            return Nd(y.t, y.a.reshape(-1, width))
+        return List([cut_at(y, i, min(i + width, n)) for i in range(0, n, width)])
+    if rows <= 0:
+        raise QError("domain")
+    edges = [n * i // rows for i in range(rows + 1)]
+    if y.__class__ is Vec and n and n % rows == 0 and y.t != T.ENUM:
+        return Nd(y.t, y.a.reshape(rows, -1))
+    return List([cut_at(y, a, b) for a, b in pairwise(edges)])
+
+
+# ------------------------------------------------------------------ drop and cut
+
+
+@verb("_", "n _ y", "2 5 _ y", "y _ i", "`a`b _ table")
+def drop(x: Value, y: Value) -> Value:
+    """y without its first x items (last, if negative), cut at several positions, or without some keys or columns;
+    x without the item at index or key y.
+
+    q)2_til 5
+    2 3 4
+    q)0 2_"abcde"
+    "ab"
+    "cde"
+    q)10 20 30_1
+    10 30
+    q)`a _ `a`b!1 2
+    b| 2
+    """
+    if is_list(x) or x.__class__ is Dict or x.__class__ is Table:
+        if not (is_list(y) or y.__class__ in (Dict, Table)) or (x.__class__ is Dict and y.__class__ is not Table):
+            return drop_index(x, y)
+    if y.__class__ is Dict and not (is_atom(x) and atom_t(x) in _INTS):
+        return drop_keys(x if is_list(x) or x.__class__ is Table else collapse([x]), y)
+    if y.__class__ is Table and x.__class__ is Vec and x.t == T.S:
+        gone = {s.s for s in x.items}
+        keep = [i for i, n in enumerate(y.names) if n not in gone]
+        return Table([y.names[i] for i in keep], [y.cols[i] for i in keep])
+    if is_list(x):
+        at = positions(x) if len(x) or x.__class__ is Vec else np.zeros(0, np.int64)
+        if at is None:
+            raise QError("type")
+        return cut_list(at, y)
+    return drop_n(int_of(x), y)
+
+
+def drop_n(n: int, y: Value) -> Value:
+    """y without its first n (or last -n) items."""
+    if not (is_list(y) or y.__class__ in (Table, Dict)):
+        raise QError("type")
+    have = len(y)
+    return cut_at(y, min(n, have), have) if n >= 0 else cut_at(y, 0, max(have + n, 0))
+
+
+def drop_index(x: Value, y: Value) -> Value:
+    """x without the item at an index, or the entry at a key."""
+    if x.__class__ is Dict:
+        if is_list(y) and not x.keyed and not (isinstance(x.k, List) and len(x.k) and depth(x.k) > depth(y)):
+            raise QError("type")
+        return drop_keys(y if x.keyed and y.__class__ is Dict else List([y]) if is_list(y) else collapse([y]), x)
+    i = int_of(y)
+    if not 0 <= i < len(x):
+        return x
+    return take_at(x, np.delete(np.arange(len(x)), i))
+
+
+def drop_keys(keys: Value, d: Dict) -> Dict:
+    """A dictionary without the entries at some keys."""
+    if d.keyed:
+        if keys.__class__ is Table or keys.__class__ is Dict:
+            at = np.atleast_1d(np.asarray(find(d.k, keys), np.int64))
+        else:
+            if len(d.k.names) != 1:
+                raise QError("type")
+            at = np.atleast_1d(np.asarray(find(d.k.cols[0], keys), np.int64))
+    else:
+        at = np.array([find(d.k, k) for k in keys.items], np.int64) if isinstance(d.k, List) else find(d.k, keys)
+    left = np.ones(len(d), np.bool_)
+    left[at[at < len(d)]] = False
+    kept = np.flatnonzero(left)
+    return Dict(take_at(d.k, kept), take_at(d.v, kept))
+
+
+def cut_list(at: np.ndarray, y: Value) -> Value:
+    """y cut at ascending positions: a list of as many parts."""
+    if not (is_list(y) or y.__class__ is Table):
+        raise QError("type")
+    n = len(y)
+    if len(at) and (int(at[0]) < 0 or bool((at[1:] < at[:-1]).any())):
+        raise QError("domain")
+    if len(at) and int(at[-1]) > n:
+        raise QError("length")
+    edges = [*at.tolist(), n]
+    parts = [cut_at(y, a, b) for a, b in pairwise(edges)]
+    return List(parts)
+
+
+@verb("cut")
+def cut(x: Value, y: Value) -> Value:
+    """y in parts of x items each; with a list, the same as _.
+
+    q)2 cut til 5
+    0 1
+    2 3
+    ,4
+    """
+    if is_list(x):
+        return drop(x, y)
+    n = int_of(x)
+    if n <= 0:
+        raise QError("domain")
+    if y.__class__ is Vec and len(y) and len(y) % n == 0 and y.t != T.ENUM:
+        return Nd(y.t, y.a.reshape(-1, n))
+    return cut_list(np.arange(0, len(y), n), y)
+
+
+@verb("sublist")
+def sublist(x: Value, y: Value) -> Value:
+    """At most x items of y from the front (or the end, if negative); x of two numbers: where to start, how many.
+
+    q)3 sublist 1 2
+    1 2
+    q)1 2 sublist "abcde"
+    "bc"
+    """
+    if not (is_list(y) or y.__class__ in (Table, Dict)):
+        raise QError("type")
+    n = len(y)
+    if not is_list(x):
+        k = int_of(x)
+        return cut_at(y, 0, min(k, n)) if k >= 0 else cut_at(y, max(n + k, 0), n)
+    pair = positions(x)
+    if pair is None:
+        raise QError("type")
+    if len(pair) != 2:
+        raise QError("length")
+    start, size = (int(v) for v in pair)
+    a = min(max(start, 0), n)
+    return cut_at(y, a, min(max(start + max(size, 0), a), n))
+
+

@@ -1,0 +1,55 @@
+"""Local and universal time: ltime, gtime."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs.arith import add, sub
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.cast import EPOCH_DAYS, cast_value
+from kshell.values.core import Atom, Value, Vec
+from kshell.values.dispatch import type_of
+
+
+def _offset(x: Value, local: bool) -> Value:
+    """The offset of local time from UTC at the times x, as timespans."""
+    t = x.t if x.__class__ is Vec else type_of(x)
+    if t not in (T.P, T.Z):
+        raise QError("type")
+    p = cast_value(x, T.P)
+    ns = p.a if x.__class__ is Vec else np.array([p.v])
+    seconds = np.where(ns == T.NULL[T.P], 0, ns // 1_000_000_000 + EPOCH_DAYS * 86_400)
+    if local:
+        seconds = seconds - time.localtime().tm_gmtoff
+    days, inverse = np.unique(seconds // 900, return_inverse=True)  # offsets change on quarter hours
+    offsets = np.array([time.localtime(int(q) * 900).tm_gmtoff for q in days.tolist()], np.int64)
+    out = offsets[inverse] * 1_000_000_000
+    return Vec(T.N, out) if x.__class__ is Vec else Atom(T.N, int(out[0]))
+
+
+@verb("ltime")
+def ltime(x: Value) -> Value:
+    """Local time of a UTC timestamp or datetime.
+
+    q)x~gtime ltime x:2024.06.01D12:00
+    1b
+    """
+    return _like(add(x, _offset(x, False)), x)
+
+
+@verb("gtime")
+def gtime(x: Value) -> Value:
+    """UTC of a local timestamp or datetime.
+
+    q)type gtime 2024.06.01D12:00
+    -12h
+    """
+    return _like(sub(x, _offset(x, True)), x)
+
+
+def _like(r: Value, x: Value) -> Value:
+    return cast_value(r, x.t)

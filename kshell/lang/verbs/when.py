@@ -1,0 +1,147 @@
+"""Dates and times in text, in the many forms that tok reads. Each function gives the raw value, or None."""
+
+from __future__ import annotations
+
+import re
+from datetime import date as _Date
+
+from kshell.values.cast import DAY
+
+_EPOCH = _Date(2000, 1, 1).toordinal()
+_UNIX = 10957 * 86_400  # seconds from 1970 to 2000
+_MONTHS = {m: i + 1 for i, m in enumerate(
+    (b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"))}
+_YMD = re.compile(rb"(\d{4})[-./](\d{1,2}|[A-Za-z]{3})[-./](\d{1,2})\Z")
+_PLAIN = re.compile(rb"(\d{4}|\d{2})(\d{2})(\d{2})\Z")
+_DMY = re.compile(rb"(\d{1,2})[- ./]?([A-Za-z]{3})[- ./]?(\d{4}|\d{2})\Z")
+_XXY = re.compile(rb"(\d{1,2}|[A-Za-z]{3})[-./](\d{1,2}|[A-Za-z]{3})[-./](\d{4}|\d{2})\Z")
+_MONTH = re.compile(rb"(\d{4})[-./]?(\d{2})m?\Z")
+_CLOCK = re.compile(rb"(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?\Z")
+_DIGITS = re.compile(rb"(\d{2})(\d{2})(?:(\d{2})(\d*))?\Z")
+_UNIX_SECONDS = re.compile(rb"(\d{9,11})(?:\.(\d*))?\Z")
+_SPLIT = re.compile(rb"(\d{4}[-./]\w{1,3}[-./]\d{1,2}|\d{8})[DT -](.*)\Z", re.S)
+
+
+def _year(s: bytes) -> int:
+    """Two digits are years from 1950 to 2049."""
+    n = int(s)
+    return n if len(s) == 4 else n + (1900 if n >= 50 else 2000)
+
+
+def _month(s: bytes) -> int:
+    return int(s) if s.isdigit() else _MONTHS.get(s.lower(), 0)
+
+
+def _day_number(y: int, m: int, d: int) -> int | None:
+    try:
+        return _Date(y, m, d).toordinal() - _EPOCH
+    except ValueError:
+        return None
+
+
+def _day_first() -> bool:
+    """The setting \\z: is 1/2/2024 the first of February?"""
+    from kshell.values.context import running
+
+    try:
+        return bool(getattr(running().settings, "z", 0))
+    except LookupError:
+        return False
+
+
+def date(s: bytes) -> int | None:
+    """The day number of a date."""
+    if (g := _YMD.match(s)) is not None:
+        return _day_number(int(g[1]), _month(g[2]), int(g[3]))
+    if (g := _PLAIN.match(s)) is not None:
+        return _day_number(_year(g[1]), int(g[2]), int(g[3]))
+    if (g := _DMY.match(s)) is not None:
+        return _day_number(_year(g[3]), _month(g[2]), int(g[1]))
+    if (g := _XXY.match(s)) is not None:
+        m, d = (g[2], g[1]) if _day_first() else (g[1], g[2])
+        return _day_number(_year(g[3]), _month(m), int(d)) if d.isdigit() else None
+    parts = _SPLIT.match(s)
+    return date(parts[1]) if parts is not None else None
+
+
+def month(s: bytes) -> int | None:
+    """The month number of a month or date."""
+    g = _MONTH.match(s)
+    if g is not None and 1 <= int(g[2]) <= 12:
+        return (int(g[1]) - 2000) * 12 + int(g[2]) - 1
+    day = date(s)
+    if day is None:
+        return None
+    d = _Date.fromordinal(day + _EPOCH)
+    return (d.year - 2000) * 12 + d.month - 1
+
+
+def _fraction(s: bytes | None) -> int:
+    """Digits after the point as nanoseconds."""
+    return int((s or b"")[:9].ljust(9, b"0"))
+
+
+def _clock(s: bytes) -> int | None:
+    """Nanoseconds of hh:mm[:ss[.fraction]], or of the same digits without marks."""
+    g = _CLOCK.match(s) or _DIGITS.match(s)
+    if g is None:
+        return None
+    hours, minutes, seconds = int(g[1]), int(g[2]), int(g[3] or 0)
+    if minutes > 59 or seconds > 59:
+        return None
+    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + _fraction(g[4])
+
+
+def timespan(s: bytes) -> int | None:
+    """Nanoseconds of [-][days D]clock."""
+    sign = -1 if s[:1] == b"-" else 1
+    body = s[1:] if sign < 0 else s
+    head, mark, tail = body.partition(b"D")
+    if mark and not head.isdigit():
+        return None
+    ns = _clock(tail) if mark and tail else 0 if mark else _clock(body)
+    return None if ns is None else sign * ((int(head) * DAY if mark else 0) + ns)
+
+
+def _within(s: bytes, unit: int) -> int | None:
+    parts = _SPLIT.match(s)
+    ns = timespan(parts[2].rstrip(b"Z") if parts is not None else s)
+    return None if ns is None else ns // unit if ns >= 0 else -(-ns // unit)
+
+
+def time(s: bytes) -> int | None:
+    """Milliseconds of a time."""
+    return _within(s, 1_000_000)
+
+
+def second(s: bytes) -> int | None:
+    """Seconds of a time."""
+    return _within(s, 1_000_000_000)
+
+
+def minute(s: bytes) -> int | None:
+    """Minutes of a time."""
+    return _within(s, 60_000_000_000)
+
+
+def timestamp(s: bytes) -> int | None:
+    """Nanoseconds of a date with a time, of a date, or of Unix seconds (9 to 11 digits)."""
+    g = _UNIX_SECONDS.match(s)
+    if g is not None:
+        return (int(g[1]) - _UNIX) * 1_000_000_000 + _fraction(g[2])
+    parts = _SPLIT.match(s)
+    day = date(parts[1] if parts is not None else s)
+    if day is None:
+        return None
+    rest = parts[2].rstrip(b"Z") if parts is not None else b""
+    ns = _clock(rest) if rest and not rest.isdigit() else (int(rest) * 3_600_000_000_000 if len(rest) in (1, 2)
+                                                           else _clock(rest) if rest else 0)
+    if ns is None or abs(day) > 106_751:
+        return None
+    return day * DAY + ns
+
+
+def datetime(s: bytes) -> float | None:
+    """Days, with the time of day as a fraction."""
+    ns = timestamp(s)
+    return None if ns is None else ns / DAY

@@ -1,0 +1,96 @@
+"""Modules that change the shape of their input and have no parameters."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class _Sized(nn.Module):
+    """Base of modules with one option, a size."""
+
+    def __init__(self, size: tuple[int, ...]) -> None:
+        super().__init__()
+        self.size = size
+
+    def extra_repr(self) -> str:
+        return f"size={list(self.size)}"
+
+
+class Reshape(_Sized):
+    """The input in another shape."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(self.size)
+
+
+class Expand(_Sized):
+    """The input broadcast to a size; -1 keeps a dimension."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.expand(self.size)
+
+
+class Permute(_Sized):
+    """The input with its dimensions in another order."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(self.size)
+
+
+class Pad(nn.Module):
+    """Padding by pairs of sizes, from the last dimension on."""
+
+    def __init__(self, pad: tuple[int, ...], mode: str = "constant", value: float = 0.0) -> None:
+        super().__init__()
+        self.pad, self.mode, self.value = pad, mode, value
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.pad(x, self.pad, self.mode, self.value if self.mode == "constant" else None)
+
+    def extra_repr(self) -> str:
+        return f"pad={list(self.pad)}, mode={self.mode}, value={self.value:g}"
+
+
+class Squeeze(nn.Module):
+    """The input without a dimension of size 1, or without all of them."""
+
+    def __init__(self, dim: int | None = None, inplace: bool = False) -> None:
+        super().__init__()
+        self.dim, self.inplace = dim, inplace
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.dim is None:
+            return x.squeeze_() if self.inplace else x.squeeze()
+        return x.squeeze_(self.dim) if self.inplace else x.squeeze(self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, inplace={self.inplace}"
+
+
+class Unsqueeze(nn.Module):
+    """The input with a new dimension of size 1."""
+
+    def __init__(self, dim: int, inplace: bool = False) -> None:
+        super().__init__()
+        self.dim, self.inplace = dim, inplace
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unsqueeze_(self.dim) if self.inplace else x.unsqueeze(self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, inplace={self.inplace}"
+
+
+class Transpose(nn.Module):
+    """The input with two dimensions swapped."""
+
+    def __init__(self, dim0: int = -2, dim1: int = -1) -> None:
+        super().__init__()
+        self.dim0, self.dim1 = dim0, dim1
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.transpose(self.dim0, self.dim1)
+
+    def extra_repr(self) -> str:
+        return f"dim0={self.dim0}, dim1={self.dim1}"

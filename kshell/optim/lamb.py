@@ -1,0 +1,107 @@
+"""LAMB: layer-wise adaptive moments for training with large batches.
+
+You et al. 2019 (arXiv 1904.00962), in the form that divides every gradient by the norm of all gradients first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+
+class Lamb(Optimizer):
+    """Adam's update, scaled for each parameter by the ratio of the parameter's norm to the update's norm.
+
+    Of a parameter p with gradient g at its t-th step:
+
+        g <- g / G                                  G the norm of all gradients, where `globalnorm`
+        m <- b1 m + (1-b1) g,   v <- b2 v + (1-b2) g*g
+        u = m / (sqrt(v) + eps)                     with `unbiased`, m / (1-b1^t) and sqrt(v) / sqrt(1-b2^t)
+        u <- u + weight_decay p
+        r = |p| / |u|                               1 where either norm is 0; within trust limits where `trustclip`
+        p <- p - lr r u
+
+    G is the norm over all groups, also over those that do not ask for it; each group decides for itself whether its
+    gradients are divided by it. The gradients themselves are left as they are. Where all gradients are zero they are
+    not divided.
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (.9, .999),
+                 eps: float = 1e-8, weight_decay: float = 0.0, unbiased: bool = True, globalnorm: bool = True,
+                 trustclip: bool = True, trustmin: float = 0.0, trustmax: float = 1.0) -> None:
+        for name, value in (("learning rate", lr), ("epsilon value", eps), ("weight_decay value", weight_decay),
+                            ("trustmin value", trustmin)):
+            if not value >= 0.0:
+                raise ValueError(f"Invalid {name}: {value}")
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if not trustmax >= trustmin:
+            raise ValueError(f"Invalid trustmax value: {trustmax}")
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "unbiased": unbiased,
+            "globalnorm": globalnorm, "trustclip": trustclip, "trustmin": trustmin, "trustmax": trustmax})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One update of every parameter that has a gradient; with a closure, evaluate it first and return its loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        norm = self._norm() if any(group["globalnorm"] for group in self.param_groups) else None
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, p.grad, group, norm if group["globalnorm"] else None)
+        return loss
+
+    def _norm(self) -> Tensor | None:
+        """The norm of all gradients together; None if there is none, or all are zero."""
+        grads = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
+        if any(g.is_sparse for g in grads):
+            raise RuntimeError("lamb: sparse gradients not implemented")
+        if not grads:
+            return None
+        home = grads[0].device
+        total = torch.stack([g.abs().square().sum().to(home) for g in grads]).sum().sqrt()
+        return total if total != 0 else None
+
+    def _update(self, p: Tensor, grad: Tensor, group: dict[str, Any], norm: Tensor | None) -> None:
+        if grad.is_sparse:
+            raise RuntimeError("lamb: sparse gradients not implemented")
+        if norm is not None:
+            grad = grad / norm.to(grad.device)
+        state = self.state[p]
+        if not state:
+            state["step"] = 0
+            state["exp_avg"] = torch.zeros_like(p, memory_format=torch.preserve_format)
+            state["exp_avg_sq"] = torch.zeros_like(p, memory_format=torch.preserve_format)
+        state["step"] += 1
+        u = self._direction(state, grad, group)
+        if group["weight_decay"]:
+            u.add_(p, alpha=group["weight_decay"])
+        p.sub_(u.mul_(self._trust(p, u, group)), alpha=group["lr"])
+
+    @staticmethod
+    def _direction(state: dict[str, Any], grad: Tensor, group: dict[str, Any]) -> Tensor:
+        """Adam's direction, the running averages brought up to date."""
+        beta1, beta2 = group["betas"]
+        m, v, t = state["exp_avg"], state["exp_avg_sq"], state["step"]
+        m.mul_(beta1).add_(grad, alpha=1 - beta1)
+        v.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
+        if not group["unbiased"]:
+            return m / v.sqrt().add_(group["eps"])  # type: ignore[no-any-return]
+        low = v.sqrt().div_((1 - beta2 ** t) ** .5).add_(group["eps"])
+        return (m / (1 - beta1 ** t)).div_(low)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _trust(p: Tensor, u: Tensor, group: dict[str, Any]) -> Tensor:
+        """The ratio of the norms of parameter and update."""
+        a, b = torch.linalg.vector_norm(p), torch.linalg.vector_norm(u)
+        r = torch.where((a > 0) & (b > 0), a / b, torch.ones_like(a))
+        return r.clamp_(group["trustmin"], group["trustmax"]) if group["trustclip"] else r

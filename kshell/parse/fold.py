@@ -1,0 +1,408 @@
+"""Rows of terms to tree nodes: the builders of the grammar's rules, and q's reading from right to left.
+
+A builder `rule_(p, start, end, items)` gets the tokens p, the token indexes where its rule begins and ends, and the
+rule's items: a token is its index, a rule what its builder made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError, Source
+from kshell.parse import tree as N
+from kshell.parse.literals import number, string, symbol
+
+NOUN, VERB, COLON, GLOBAL, AMEND, SIGNAL, BLOCK = range(7)
+
+
+class Group:
+    """A function in parentheses: there it is a noun."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+
+class Head(tuple[Any, ...]):
+    """The items in the brackets at the start of a list, lambda or template."""
+
+
+class By(tuple[Any, ...]):
+    """The columns of a by phrase."""
+
+
+class Where(tuple[Any, ...]):
+    """The conditions of a where phrase."""
+
+
+def fail(p: Any, i: int, want: str) -> None:
+    """The error at token i, where the rules have no place for it."""
+    word = p.text[p.starts[i] : p.ends[i]] if p.kinds[i] in "bf" else "from" if want == "f" else "parse"
+    raise error(word, p, i)
+
+
+def error(text: str, p: Any, i: int) -> QError:
+    return QError(text, p.starts[i], p.source or Source(p.text))
+
+
+# ---------------------------------------------------------------------------------------------------- leaves
+def leaf(p: Any, i: int) -> Any:
+    """The node of a token by itself."""
+    start, end = p.starts[i], p.ends[i]
+    kind, text = p.kinds[i], p.text[start:end]
+    if kind in "awbf":
+        return N.Name(text, start, end)
+    if kind in "+,=:g":
+        return N.Verb(text, start, end)
+    if kind in "'~":
+        if text[0] == "\\" and kind == "~":
+            raise error("\\", p, i)
+        return N.Iterator(text, None, start, end)
+    return literal(p, i, kind, text)
+
+
+def literal(p: Any, i: int, kind: str, text: str) -> Any:
+    """The node of a literal token. What looks like a number but is none is an error by its own text."""
+    problem: QError | None = None
+    try:
+        t, data = number(text) if kind == "0" else symbol(text) if kind == "`" else string(text)
+    except QError as e:
+        problem = e
+    if problem is not None:
+        raise error(problem.text, p, i)
+    return N.Lit(t, data, p.starts[i], p.ends[i])
+
+
+_CLASS = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND, "'": SIGNAL, "~": SIGNAL}
+
+
+def classify(p: Any, item: Any) -> tuple[Any, int]:
+    """An item of a row: its node and its part of speech."""
+    if item.__class__ is int:
+        node = leaf(p, item)
+        kind = p.kinds[item]
+        if kind == "a":
+            return node, VERB if p.is_infix(node.name) else NOUN
+        if kind in "'~" and node.glyph != "'":
+            return node, NOUN
+        return node, _CLASS.get(kind, NOUN)
+    if item.__class__ is Group:
+        return item.node, NOUN
+    if item.__class__ is N.Iterator:
+        return item, VERB
+    if item.__class__ is N.Block:
+        return item, BLOCK
+    return item, NOUN
+
+
+# ---------------------------------------------------------------------------------------------------- expressions
+def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """The node of a row of terms, read from right to left."""
+    if not items:
+        at = p.starts[end]
+        return N.Elided(at, at)
+    if len(items) == 1:
+        item = items[0]
+        if item.__class__ is int:
+            return leaf(p, item)
+        return item.node if item.__class__ is Group else item
+    return Fold(p, items).node()
+
+
+phrase_ = source_ = expr_
+
+
+class Fold:
+    """One row being folded: `acc` is the node of what lies to the right, `verbal` whether that still wants an argument
+    (it ends in a verb), which makes what stands before it a composition."""
+
+    __slots__ = ("p", "nodes", "sorts", "acc", "verbal")
+
+    def __init__(self, p: Any, items: list[Any]) -> None:
+        self.p = p
+        pairs = [classify(p, item) for item in items]
+        self.nodes = [node for node, _ in pairs]
+        self.sorts = [sort for _, sort in pairs]
+        self.acc: Any = None
+        self.verbal = False
+
+    def node(self) -> Any:
+        nodes, sorts = self.nodes, self.sorts
+        i = self.tail(len(nodes) - 1)
+        while i >= 0:
+            node, sort = nodes[i], sorts[i]
+            left = nodes[i - 1] if i > 0 and sorts[i - 1] in (NOUN, BLOCK) else None
+            if sort == NOUN:
+                self.prefix(node)
+            elif sort == BLOCK:
+                i -= self.block(i)
+            elif left is not None and sort != SIGNAL:
+                self.infix(node, sort, left)
+                i -= 1
+            elif sort == COLON and i == 0:
+                self.acc, self.verbal = N.Return(self.acc, node.start, self.acc.end), False
+            elif sort == SIGNAL:
+                self.acc, self.verbal = N.Signal(self.acc, node.start, self.acc.end), False
+            else:
+                self.prefix(node)
+            i -= 1
+        return self.acc
+
+    def tail(self, i: int) -> int:
+        """Start with the last term. A verb there leaves its right argument out."""
+        node, sort = self.nodes[i], self.sorts[i]
+        if sort == BLOCK:
+            return i
+        self.acc = node
+        if sort in (NOUN, SIGNAL):
+            return i - 1
+        self.verbal = True
+        if i > 0 and self.sorts[i - 1] == NOUN:
+            left = self.nodes[i - 1]
+            if sort == GLOBAL:
+                self.acc = N.Compose([left, node], left.start, node.end)
+            else:
+                hole = N.Elided(node.end, node.end)
+                self.acc = N.Apply(node, [left, hole], left.start, node.end, node.start)
+            return i - 2
+        return i - 1
+
+    def block(self, i: int) -> int:
+        """Brackets at the start of a term: after a colon with nothing to assign to they are its arguments."""
+        node = self.nodes[i]
+        used = 0
+        if i > 0 and self.sorts[i - 1] == COLON and (i == 1 or self.sorts[i - 2] != NOUN):
+            colon = self.nodes[i - 1]
+            node = N.Apply(colon, node.items, colon.start, node.end)
+            used = 1
+        if self.acc is None:
+            self.acc = node
+        else:
+            self.prefix(node)
+        return used
+
+    def prefix(self, f: Any) -> None:
+        """f applied to what lies to the right."""
+        if self.verbal:
+            self.compose(f, f.start)
+        else:
+            self.acc = N.Apply(f, [self.acc], f.start, self.acc.end)
+
+    def compose(self, f: Any, start: int) -> None:
+        acc = self.acc
+        fs = acc.fs if acc.__class__ is N.Compose else [acc]
+        self.acc = N.Compose([f, *fs], start, acc.end)
+
+    def infix(self, verb: Any, sort: int, left: Any) -> None:
+        """left verb acc: application or assignment."""
+        acc = self.acc
+        if sort == VERB or sort == AMEND and left.__class__ is N.Lit:
+            if self.verbal:
+                hole = N.Elided(verb.end, verb.end)
+                self.compose(N.Apply(verb, [left, hole], left.start, verb.end, verb.start), left.start)
+            else:
+                self.acc = N.Apply(verb, [left, acc], left.start, acc.end, verb.start)
+            return
+        op: Any = None
+        if sort == GLOBAL:
+            op = "::"
+        elif sort == AMEND:
+            op = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
+        self.acc, self.verbal = N.Assign(left, op, acc, left.start, acc.end, verb.start), False
+
+
+def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """A noun or verb with the brackets and iterators after it; by itself it is left as it is."""
+    item = items[0]
+    if len(items) == 1:
+        return item
+    node = leaf(p, item) if item.__class__ is int else item
+    for post in items[1:]:
+        if node.__class__ is Group:
+            node = node.node
+        if post.__class__ is int:
+            a, b = p.starts[post], p.ends[post]
+            node = N.Iterator(p.text[a:b], node, node.start, b, node.start)
+        else:
+            node = bracketed(node, post)
+    return node
+
+
+def bracketed(node: Any, index: Any) -> Any:
+    """`f[a;b]`."""
+    args, end = index
+    if len(args) == 1 and args[0].__class__ is N.Elided:
+        args = ()
+    if len(args) > 2 and node.__class__ is N.Verb and node.glyph == "$":
+        return N.Cond(list(args), node.start, end)
+    return N.Apply(node, list(args), node.start, end)
+
+
+# ---------------------------------------------------------------------------------------------------- brackets
+def row_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
+    """The expressions between semicolons."""
+    return tuple(items)
+
+
+def line_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
+    return items[0]  # type: ignore[no-any-return]
+
+
+def index_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """The arguments in brackets, and the offset where they end."""
+    return items[0], p.ends[end - 1]
+
+
+def block_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    return N.Block(list(items[0]), p.starts[start], p.ends[end - 1])
+
+
+def head_(p: Any, start: int, end: int, items: list[Any]) -> Head:
+    """No expressions at all between the brackets is an empty head."""
+    (row,) = items
+    return Head(() if _empty(row) else row)
+
+
+def _empty(row: Any) -> bool:
+    return len(row) == 1 and row[0].__class__ is N.Elided
+
+
+def list_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """A list, a table or dictionary literal, or just the expression in parentheses."""
+    row = items[-1]
+    a, b = p.starts[start], p.ends[end - 1]
+    if len(items) == 2:
+        head = columns(items[0])
+        if _empty(row) and items[0]:
+            return N.DictOf(head, a, b)
+        return N.TableOf(head, [] if _empty(row) else columns(row), a, b)
+    if len(row) > 1:
+        return N.ListOf(list(row), a, b)
+    (node,) = row
+    kind = node.__class__
+    if kind is N.Elided:
+        return N.ListOf([], a, b)
+    return Group(node) if kind is N.Verb or kind is N.Name or kind is N.Iterator else node
+
+
+def columns(nodes: Any) -> list[tuple[str | None, Any]]:
+    """(name or None, node) for each item of a table, dictionary or phrase: `a:1` names it."""
+    return [column(node) for node in nodes]
+
+
+def column(node: Any) -> tuple[str | None, Any]:
+    if node.__class__ is N.Assign and node.op is None and node.target.__class__ is N.Name:
+        return node.target.name, node.value
+    if node.__class__ is N.Apply and len(node.args) == 2 and node.f.__class__ is N.Verb and node.f.glyph == ":":
+        name, value = node.args
+        if name.__class__ is N.Name and value.__class__ is N.Elided:
+            return name.name, value
+    return None, node
+
+
+def lambda_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """A function. A parameter that is a pattern takes its argument under a hidden name and is assigned first."""
+    a, b = p.starts[start], p.ends[end - 1]
+    params: list[str] | None = None
+    first: list[Any] = []
+    if len(items) == 2:
+        params = []
+        for i, node in enumerate(items[0]):
+            if node.__class__ is N.Name and "." not in node.name:
+                params.append(node.name)
+                continue
+            params.append(f"_arg{i}")
+            if node.__class__ is not N.Elided:
+                hidden = N.Name(f"_arg{i}", node.start, node.end)
+                first.append(N.Assign(node, None, hidden, node.start, node.end, node.start))
+    body = [n for n in items[-1][:-1] if n.__class__ is not N.Elided] + [items[-1][-1]]
+    if len(body) == 1 and body[0].__class__ is N.Elided:
+        body = []
+    return N.Lambda(params, first + body, p.text[a:b], a, b)
+
+
+def branch_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """`if[c;...]` and the like."""
+    args, stop = items[1]
+    word = p.text[p.starts[start] : p.ends[start]]
+    if args[0].__class__ is N.Elided:
+        raise error("parse", p, start)
+    kept = [args[0], *(n for n in args[1:] if n.__class__ is not N.Elided)]
+    return N.Control(word, kept, p.starts[start], stop)
+
+
+# ---------------------------------------------------------------------------------------------------- templates
+def phrases_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
+    """The nodes between commas."""
+    nodes = tuple(item for item in items if item.__class__ is not int)
+    if _empty(nodes):
+        return ()
+    for node in nodes:
+        if node.__class__ is N.Elided:
+            raise QError("parse", node.start, p.source or Source(p.text))
+    return nodes
+
+
+def group_(p: Any, start: int, end: int, items: list[Any]) -> By:
+    return By(items[1])
+
+
+def filter_(p: Any, start: int, end: int, items: list[Any]) -> Where:
+    return Where(items[1])
+
+
+def query_(p: Any, start: int, end: int, items: list[Any]) -> Any:
+    """A qSQL template."""
+    verb = p.text[p.starts[start] : p.ends[start]]
+    options: Any = None
+    by: list[Any] | None = None
+    where: list[Any] = []
+    cols: Any = ()
+    source: Any = None
+    for item in items:
+        kind = item.__class__
+        if kind is Head:
+            options = limit(p, start, item)
+        elif kind is tuple:
+            cols = item
+        elif kind is By:
+            by = columns(item)
+        elif kind is Where:
+            where = list(item)
+        elif kind is not int:
+            source = item
+    if source.__class__ is N.Elided:
+        raise error("from", p, end)
+    if verb == "select" and options is None:
+        cols, distinct = without_distinct(cols)
+        options = "distinct" if distinct else None
+    stop = p.ends[end - 1]
+    return N.Select(verb, options, columns(cols), by, source, where, p.starts[start], stop)
+
+
+def without_distinct(cols: Any) -> tuple[Any, bool]:
+    """`select distinct a,b`: the columns without that word, and whether it was there."""
+    if cols:
+        node = cols[0]
+        if node.__class__ is N.Name and node.name == "distinct":
+            return cols[1:], True
+        if node.__class__ is N.Apply and node.f.__class__ is N.Name and node.f.name == "distinct" \
+                and len(node.args) == 1 and node.end > node.start:
+            return (node.args[0], *cols[1:]), True
+    return cols, False
+
+
+def limit(p: Any, start: int, head: Head) -> tuple[Any, str | None, Any]:
+    """The options of `select[n;>c]`: (count, order, column)."""
+    count: Any = None
+    order: str | None = None
+    col: Any = None
+    for node in head:
+        if node.__class__ is N.Apply and node.f.__class__ is N.Verb and node.f.glyph[0] in "<>" and len(node.args) == 1:
+            order, col = node.f.glyph, node.args[0]
+        elif count is None and node.__class__ is not N.Elided:
+            count = node
+        else:
+            raise error("parse", p, start)
+    return count, order, col

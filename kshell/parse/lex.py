@@ -1,0 +1,146 @@
+"""Text to tokens. Brackets are balanced here, and their nesting capped; so is what is no q at all."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from kshell.errors import QError, Source
+from kshell.parse.fast import KINDS, MASTER, NAMES
+
+MAX_NESTING = 200
+
+_MASTER = re.compile(MASTER, re.ASCII)
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_CLOSER = {"(": ")", "[": "]", "{": "}"}
+_FAULTS = re.compile(r"[!?]")
+_BRACKET = len(KINDS) - 3  # the group of brackets: their kind is their text
+assert NAMES[_BRACKET] == "bracket"
+
+
+class Token(NamedTuple):
+    """One token: its kind (a character of grammar/q.ebnf), text and offsets."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Tokens:
+    """The tokens of a text: a string of kinds, ended by '.', and the offsets of each. `i` is where the parser is."""
+
+    __slots__ = ("text", "kinds", "starts", "ends", "source", "is_infix", "i")
+
+    def __init__(self, text: str, kinds: str, starts: list[int], ends: list[int], source: Source | None) -> None:
+        self.text, self.kinds, self.starts, self.ends, self.source = text, kinds, starts, ends, source
+        self.is_infix: Any = None
+        self.i = 0
+
+    def __len__(self) -> int:
+        return len(self.kinds) - 1
+
+    def __getitem__(self, i: int) -> Token:
+        return Token(self.kinds[i], self.text[self.starts[i] : self.ends[i]], self.starts[i], self.ends[i])
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+
+def scan(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
+    """The tokens of text[start:end], whatever it holds: nothing is checked."""
+    kinds: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    known, bracket = KINDS, _BRACKET
+    for m in _MASTER.finditer(text, start, len(text) if end is None else end):
+        group = m.lastindex
+        a, b = m.span(group)  # type: ignore[arg-type]
+        kinds.append(known[group] if group != bracket else text[a])  # type: ignore[index]
+        starts.append(a)
+        ends.append(b)
+        if known[group] == ".":  # type: ignore[index]
+            break
+    return Tokens(text, "".join(kinds), starts, ends, source)
+
+
+def lex(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
+    """The tokens of text[start:end]. A QError points at what is not q, or at a bracket without its partner."""
+    tokens = scan(text, start, end, source)
+    bad = _FAULTS.search(tokens.kinds)
+    limit = bad.start() if bad else len(tokens.kinds)
+    open_: list[int] = []
+    kinds = tokens.kinds
+    for m in _BRACKETS.finditer(kinds, 0, limit):
+        i = m.start()
+        kind = kinds[i]
+        if kind in _CLOSER:
+            open_.append(i)
+            if len(open_) > MAX_NESTING:
+                raise _error("limit", tokens, i)
+        elif not open_ or _CLOSER[kinds[open_.pop()]] != kind:
+            raise _error(kind, tokens, i)
+    if bad:
+        raise _error('"' if kinds[limit] == "?" else "char", tokens, limit)
+    if open_:
+        raise _error(kinds[open_[-1]], tokens, open_[-1])
+    return tokens
+
+
+def _error(text: str, tokens: Tokens, i: int) -> QError:
+    return QError(text, tokens.starts[i], tokens.source or Source(tokens.text))
+
+
+_OPEN_BLOCK = re.compile(r"(?:^|\n)/[ \t\r]*\n(?!(?s:.)*?(?:^|\n)\\[ \t\r]*(?:\n|\Z))")
+
+
+def complete(text: str) -> bool:
+    """Is a typed text complete: does it leave no bracket, string or block comment open?"""
+    if text[:1] == "\\":
+        return True
+    depth: list[str] = []
+    for kind in scan(text).kinds:
+        if kind == "?":
+            return False
+        if kind in _CLOSER:
+            depth.append(_CLOSER[kind])
+        elif kind in ")]}" and (not depth or depth.pop() != kind):
+            return True  # an error, and more text would not mend it
+    return not depth and not open_comment(text)
+
+
+def open_comment(text: str) -> bool:
+    """Does the text end inside a block comment, the lines from a lone `/` to a lone `\\`?"""
+    inside = False
+    for line in text.split("\n"):
+        bare = line.rstrip()
+        inside = bare != "\\" if inside else bare == "/"
+    return inside and "\n" in text or text.rstrip() == "/"
+
+
+# what a prompt colours: token kinds to classes
+CLASSES = {
+    '"': "string", "?": "error", "`": "symbol", "0": "number", "q": "word", "b": "word", "f": "word", "w": "word",
+    "i": "word", "a": "name", "g": "verb", ",": "verb", "=": "verb", "+": "verb", ":": "verb", "'": "iterator",
+    "~": "iterator", "!": "error",
+}  # fmt: skip
+
+
+def coloured(text: str) -> list[tuple[str, int, int]]:
+    """(class, start, end) for each token and comment of a text, for highlighting: string symbol number word name verb
+    iterator bracket comment command error. A text that is not q is coloured as far as it goes."""
+    if text[:1] == "\\":
+        return [("command", 0, len(text))]
+    out: list[tuple[str, int, int]] = []
+    tokens = scan(text)
+    at = 0
+    for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
+        gap = text[at:start]
+        if "/" in gap or "\\" in gap:
+            out.append(("comment", at + len(gap) - len(gap.lstrip()), at + len(gap.rstrip())))
+        at = end if kind != "?" else len(text)
+        if kind != ".":
+            out.append((CLASSES.get(kind, "bracket"), start, at))
+        if kind == "?":
+            break
+    return out

@@ -1,0 +1,345 @@
+"""Literal text to raw data and back: a type character with plain Python numbers, as `tree.Lit` says.
+
+A null or infinity is its bit pattern. Text that looks like a literal and is none is an error by its own name, as in q;
+a number outside its type's range is 'limit.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from kshell.errors import QError
+
+NAN, INF = float("nan"), float("inf")
+NULL = {"h": -(1 << 15), "j": -(1 << 63)} | dict.fromkeys("imduvt", -(1 << 31)) | dict.fromkeys("pn", -(1 << 63))
+LIMIT = {t: -n - 1 for t, n in NULL.items()}  # the raw infinity; minus it is the negative one
+DAY = 86_400_000_000_000  # nanoseconds
+EPOCH_DAYS = 730_119  # of 2000.01.01 in the proleptic Gregorian calendar, 0001.01.01 being 0
+
+_DATE = r"(\d{4})\.(\d\d)\.(\d\d)"
+_CLOCK = r"(\d+):(\d\d)(?::(\d\d)(?:\.(\d*))?)?"
+_FULL_DATE = re.compile(_DATE)
+_FULL_MONTH = re.compile(r"(\d{4})\.(\d\d)m?")
+_FULL_CLOCK = re.compile(_CLOCK)
+_SPAN = re.compile(r"(\d+)D(?:(\d+)(?::(\d\d)(?::(\d\d)(?:\.(\d*))?)?)?)?")
+_STAMP = re.compile(_DATE + r"([DT])(?:(\d\d?)(?::(\d\d)(?::(\d\d)(?:\.(\d*))?)?)?)?")
+_SPECIAL = re.compile(r"(-?)0([NnWw])([a-z]?)")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|(?s:.))")
+_ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\"}
+_SUFFIXES = "hijefpmdznuvt"
+_WHOLE = "hijpmdnuvt"  # the types whose raw data are integers
+_RANK = "bxhijefmdpznuvt"  # of mixed items, the type furthest to the right is the vector's
+_NANOS = {"u": 60_000_000_000, "v": 1_000_000_000, "t": 1_000_000, "n": 1, "p": 1, "d": DAY}
+
+
+# ---------------------------------------------------------------------------------------------------- strings, symbols
+def string(text: str) -> tuple[str, Any]:
+    """The char or bytes of a quoted text."""
+    data = text[1:-1].encode("utf-8", "surrogateescape")
+    if b"\\" in data:
+        data = _ESCAPE.sub(_unescape, data)
+    return ("c", chr(data[0])) if len(data) == 1 else ("c", data)
+
+
+def _unescape(m: re.Match[bytes]) -> bytes:
+    code = m[1]
+    if len(code) == 3 and code.isdigit():
+        return bytes([int(code, 8) & 255])
+    return _ESCAPES.get(code, code)
+
+
+def quote(data: bytes) -> str:
+    """The quoted text of a string's bytes: the reverse of `string`."""
+    out = []
+    for c in data:
+        text = {10: "\\n", 9: "\\t", 13: "\\r", 34: '\\"', 92: "\\\\"}.get(c)
+        out.append(text or (chr(c) if 32 <= c < 127 else f"\\{c:03o}"))
+    return '"' + "".join(out) + '"'
+
+
+def symbol(text: str) -> tuple[str, Any]:
+    """The name or names in `` `a`b ``."""
+    names = text[1:].split("`")
+    return "s", names[0] if len(names) == 1 else names
+
+
+# ---------------------------------------------------------------------------------------------------- numbers
+def number(text: str) -> tuple[str, Any]:
+    """Type and data of a number literal: an atom, or a vector of items with blanks between them."""
+    return _number(text) if len(text) < 64 else _read(text)
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str) -> tuple[str, Any]:
+    return _read(text)
+
+
+def _read(text: str) -> tuple[str, Any]:
+    if len(text) < 19 and text.isdigit():
+        return "j", int(text)
+    items = text.split()
+    if len(items) == 1:
+        return _scalar(text)
+    return _vector(items)
+
+
+def _scalar(text: str) -> tuple[str, Any]:
+    if text[:2] == "0x":
+        return _bytes(text)
+    if text[-1] == "b":
+        return _bits(text)
+    return item(text)
+
+
+def _bits(text: str) -> tuple[str, Any]:
+    if text.strip("01") != "b":
+        raise QError(text)
+    bits = [c == "1" for c in text[:-1]]
+    return "b", bits[0] if len(bits) == 1 else bits
+
+
+def _bytes(text: str) -> tuple[str, Any]:
+    digits = text[2:]
+    if not all(c in "0123456789abcdefABCDEF" for c in digits):
+        raise QError(text)
+    data = list(bytes.fromhex("0" * (len(digits) % 2) + digits))
+    return "x", data[0] if len(data) == 1 else data
+
+
+def _vector(items: list[str]) -> tuple[str, Any]:
+    """A vector's type is its last item's suffix, or the widest type among its items."""
+    fast = _plain(items)
+    if fast is not None:
+        return fast
+    last = items[-1]
+    suffix = last[-1]
+    if suffix in "bx" or last[:2] == "0x" or items[0][:2] == "0x":
+        return _joined(items)
+    target = ""
+    if suffix in _SUFFIXES and not (suffix == "n" and _SPECIAL.fullmatch(last)):
+        target = suffix
+        if _SPECIAL.fullmatch(last) is None:
+            items = [*items[:-1], last[:-1] if suffix != "m" else last]
+    pairs = [_month_item(w) if target == "m" else item(w) for w in items]
+    kinds = {t for (t, _), w in zip(pairs, items, strict=True) if not _SPECIAL.fullmatch(w)}
+    target = target or max(kinds or {t for t, _ in pairs}, key=_RANK.index)
+    return target, [cast(t, x, target, w) for (t, x), w in zip(pairs, items, strict=True)]
+
+
+def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
+    """A vector of ordinary longs or floats, which needs no look at each item."""
+    data: list[Any] = []
+    try:
+        data = list(map(int, items))
+    except ValueError:
+        data = []
+    if data:
+        if max(data) > LIMIT["j"] or min(data) < NULL["j"]:
+            raise QError("limit")
+        return "j", data
+    last = items[-1]
+    try:
+        return "f", list(map(float, [*items[:-1], last[:-1] if last[-1] == "f" else last]))
+    except ValueError:
+        return None
+
+
+def _joined(items: list[str]) -> tuple[str, Any]:
+    """`1b 0b`, `0x01 02`: one after the other."""
+    out: list[Any] = []
+    kind = ""
+    for w in items:
+        t, data = _scalar(w)
+        if t not in "bx" or kind not in ("", t):
+            raise QError(w)
+        kind = t
+        out += data if isinstance(data, list) else [data]
+    return kind, out
+
+
+def _month_item(text: str) -> tuple[str, Any]:
+    return item(text if text[-1] == "m" or _SPECIAL.fullmatch(text) else text + "m")
+
+
+def item(text: str) -> tuple[str, Any]:
+    """Type and raw value of one number, null, infinity or temporal."""
+    m = _SPECIAL.fullmatch(text)
+    if m is not None:
+        return _special(text, m)
+    negative = text[0] == "-"
+    body = text[1:] if negative else text
+    suffix = body[-1] if body[-1] in _SUFFIXES else ""
+    if ":" in body or "D" in body or "T" in body or body.count(".") > 1 or suffix == "m":
+        found = temporal(body)
+        if found is None and suffix and suffix != "m":
+            found = temporal(body[:-1])
+            found = None if found is None else (suffix, cast(*found, suffix, text))
+        if found is None:
+            raise QError(text)
+        return (found[0], -found[1]) if negative else found
+    return _numeric(text, suffix)
+
+
+def _numeric(text: str, suffix: str) -> tuple[str, Any]:
+    plain = text[:-1] if suffix else text
+    if plain.lstrip("-").isdigit():
+        if suffix in ("e", "f", "z"):
+            return suffix, _float(plain, text)
+        if len(plain.lstrip("-0")) > 19:
+            raise QError("limit")
+        return suffix or "j", _ranged(int(plain), suffix or "j")
+    if suffix in ("", "e", "f"):
+        return suffix or "f", _float(plain, text)
+    raise QError(text)
+
+
+def _float(text: str, whole: str) -> float:
+    value = None
+    try:
+        value = float(text)
+    except ValueError:
+        pass
+    if value is None:
+        raise QError(whole)
+    return value
+
+
+def _ranged(n: int, t: str) -> int:
+    if t in LIMIT and not NULL[t] <= n <= LIMIT[t]:
+        raise QError("limit")
+    return n
+
+
+def _special(text: str, m: re.Match[str]) -> tuple[str, Any]:
+    """`0N` and its kin. The small letter by itself is the float, the capital the long."""
+    sign, letter, t = m[1], m[2], m[3]
+    t = t or ("f" if letter in "nw" else "j")
+    if letter in "Nn":
+        if t == "g":
+            return t, bytes(16)
+        if t == "c":
+            return t, " "
+        if t not in _SUFFIXES or sign and t == "g":
+            raise QError(text)
+        return t, NULL.get(t, NAN)
+    if t not in _SUFFIXES:
+        raise QError(text)
+    value = LIMIT.get(t, INF)
+    return t, -value if sign else value
+
+
+def cast(t: str, x: Any, to: str, text: str) -> Any:
+    """A raw value of type t as an item of a vector of type `to`; `text` names the error."""
+    if t == to:
+        return x
+    if t in NULL and x in (NULL[t], LIMIT[t], -LIMIT[t]):
+        special = NULL if x == NULL[t] else LIMIT
+        known = special.get(to, NAN if x == NULL[t] else INF)
+        return -known if x == -LIMIT[t] else known
+    if isinstance(x, float) and (x != x or x in (INF, -INF)) and to in NULL:
+        return NULL[to] if x != x else LIMIT[to] if x > 0 else -LIMIT[to]
+    if to in "efz" and t in "hijef":
+        return float(x)
+    if to in _WHOLE and t in "hij":
+        return _ranged(x, to)
+    if t in "duvtnp" and to in "uvtnp":
+        return _ranged(x * _NANOS[t] // _NANOS[to], to)
+    if t in "dp" and to == "z":
+        return x * _NANOS[t] / DAY
+    raise QError(text)
+
+
+# ---------------------------------------------------------------------------------------------------- temporals
+def days(year: int, month: int, day: int) -> int | None:
+    """Days from 2000.01.01 to a date, None if there is no such date."""
+    if not (1 <= month <= 12 and 1 <= day <= 31 and 1 <= year):
+        return None
+    lengths = (31, 29 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30)
+    if month < 12 and day > lengths[month - 1]:
+        return None
+    y = year - 1
+    return y * 365 + y // 4 - y // 100 + y // 400 + sum(lengths[: month - 1]) + day - 1 - EPOCH_DAYS
+
+
+def _nanos(h: str | None, m: str | None, s: str | None, fraction: str | None) -> int | None:
+    """Nanoseconds of a clock's parts, None if minutes or seconds are 60 or more."""
+    if int(m or 0) > 59 or int(s or 0) > 59 or len(h or "") > 9:
+        return None
+    return ((int(h or 0) * 60 + int(m or 0)) * 60 + int(s or 0)) * 1_000_000_000 + int((fraction or "")[:9].ljust(9, "0"))
+
+
+def temporal(text: str) -> tuple[str, Any] | None:
+    """Type and raw value of a temporal of any form, None if it is none."""
+    for read in (parse_date, parse_month, _clock, parse_timespan, _stamp):
+        found = read(text)
+        if found is not None:
+            return found if isinstance(found, tuple) else (_TYPES[read], found)
+    return None
+
+
+def parse_date(text: str) -> int | None:
+    """`2000.01.01`: days since then."""
+    m = _FULL_DATE.fullmatch(text)
+    return days(int(m[1]), int(m[2]), int(m[3])) if m else None
+
+
+def parse_month(text: str) -> int | None:
+    """`2000.01m`: months since then."""
+    m = _FULL_MONTH.fullmatch(text)
+    return (int(m[1]) - 2000) * 12 + int(m[2]) - 1 if m and 1 <= int(m[2]) <= 12 else None
+
+
+def _clock(text: str) -> tuple[str, int] | None:
+    """`12:00` a minute, `12:00:00` a second, `12:00:00.000` a time, with more digits a timespan."""
+    m = _FULL_CLOCK.fullmatch(text)
+    nanos = _nanos(*m.groups()) if m else None
+    if m is None or nanos is None:
+        return None
+    t = "u" if m[3] is None else "v" if m[4] is None else "t" if len(m[4]) <= 3 else "n"
+    raw = nanos // _NANOS[t]
+    return (t, raw) if t not in LIMIT or raw <= LIMIT[t] else None
+
+
+def parse_timespan(text: str) -> int | None:
+    """`1D12:00:00.123456789`: nanoseconds."""
+    m = _SPAN.fullmatch(text)
+    nanos = _nanos(*m.groups()[1:]) if m and len(m[1]) < 7 else None
+    if m is None or nanos is None:
+        return None
+    nanos += int(m[1]) * DAY
+    return nanos if nanos < LIMIT["n"] else None
+
+
+def _stamp(text: str) -> tuple[str, Any] | None:
+    """`2000.01.01D12:00:00` a timestamp, `2000.01.01T12:00:00` a datetime."""
+    m = _STAMP.fullmatch(text)
+    if m is None:
+        return None
+    day = days(int(m[1]), int(m[2]), int(m[3]))
+    nanos = _nanos(*m.groups()[4:])
+    if day is None or nanos is None:
+        return None
+    total = day * DAY + nanos
+    if m[4] == "T":
+        return "z", day + nanos / DAY
+    return ("p", total) if -LIMIT["p"] < total < LIMIT["p"] else None
+
+
+_TYPES: dict[Any, str] = {parse_date: "d", parse_month: "m", parse_timespan: "n"}
+
+
+def parse_time(text: str) -> int | None:
+    """A time of day in nanoseconds: `12:00`, `12:00:00`, `12:00:00.123456789`."""
+    m = _FULL_CLOCK.fullmatch(text)
+    return _nanos(*m.groups()) if m else None
+
+
+def parse_timestamp(text: str) -> int | None:
+    """A timestamp's nanoseconds since 2000: `2000.01.01D12:00`, or with T, or a date alone."""
+    day = parse_date(text)
+    if day is not None:
+        return day * DAY
+    found = _stamp(text.replace("T", "D"))
+    return found[1] if found else None

@@ -1,0 +1,51 @@
+"""Scripts: which physical lines make one statement, which are comments, where the script ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, int]]:
+    """The offsets of each statement of a text. A line that begins with a blank or `}` continues the one before; a lone
+    `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole text."""
+    if text.strip() == "\\":
+        yield 0, len(text)
+        return
+    start = end = -1
+    at = 0
+    skipping = False
+    for line in text.split("\n"):
+        bare = line.rstrip()
+        here, at = at, at + len(line) + 1
+        if skipping:
+            skipping = bare != "\\"
+        elif not bare:
+            continue
+        elif bare == "/":
+            skipping = True
+        elif line[0] == "/":
+            continue
+        elif bare == "\\":
+            break
+        elif start >= 0 and line[0] in " \t}" and text[start] != "\\":
+            end = here + len(bare)
+        else:
+            if start >= 0:
+                yield start, end
+            start, end = here, here + len(bare)
+    if start >= 0:
+        yield start, end
+
+
+def split_script(text: str) -> list[tuple[int, str]]:
+    """(line number from 1, text) of each statement of a script, for running one after the other."""
+    out = []
+    line, at = 1, 0
+    if text.startswith("#!"):
+        first = text.find("\n")
+        text = "/" + text[1:] if first < 0 else "/" + text[1:]
+    for start, end in logical_lines(text.replace("\r\n", "\n")):
+        line += text.count("\n", at, start)
+        at = start
+        out.append((line, text[start:end]))
+    return out

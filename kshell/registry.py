@@ -1,0 +1,244 @@
+"""One entry per thing that has a name: verb, iterator, api function, module, loss, optimizer, command, setting, topic.
+
+From an entry come argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages
+and the list of what is implemented. This module imports nothing of kshell.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One named option, in positional order. `type` is a word of the error texts (`long`, `double`, `boolean`,
+    `symbol`, `size`, `any`); `default` the value when it is not given, REQUIRED if it must be; `torch` the name of
+    the argument of the torch class, if it differs; `doc` a few words."""
+
+    name: str
+    type: str
+    default: Any = None
+    torch: str = ""
+    doc: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the ways
+    to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples."""
+
+    name: str
+    kind: str
+    fns: dict[int, Callable[..., Any]] = field(default_factory=dict)
+    forms: tuple[str, ...] = ()
+    doc: str = ""
+    options: tuple[Option, ...] = ()
+    infix: bool = False
+    qtype: int = 100
+    target: str = ""  # dotted name of the torch function or class behind it, resolved at first use
+    topic: str = ""  # the family, from the file it stands in
+    since: str = "q"
+    file: str = ""
+    line: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        return self.doc.strip().split("\n", 1)[0]
+
+    @property
+    def examples(self) -> list[tuple[list[str], list[str]]]:
+        """The examples of the doc: (input lines, the output lines under the last of them), a group each."""
+        out: list[tuple[list[str], list[str]]] = []
+        fresh = True
+        for line in inspect.cleandoc(self.doc).split("\n"):
+            if line.startswith("q)"):
+                if fresh or out[-1][1]:
+                    out.append(([], []))
+                out[-1][0].append(line[2:])
+                fresh = False
+            elif not line.strip():
+                fresh = True
+            elif not fresh:
+                out[-1][1].append(line)
+        return out
+
+    def resolve(self) -> Any:
+        """The torch object named by `target`."""
+        head, _, rest = self.target.partition(".")
+        found: Any = importlib.import_module(head)
+        for part in rest.split("."):
+            if not hasattr(found, part):
+                importlib.import_module(f"{found.__name__}.{part}")
+            found = getattr(found, part)
+        return found
+
+
+KINDS = ("verb", "api", "module", "loss", "optimizer", "command", "setting", "topic", "name", "internal", "handler")
+_ENTRIES: dict[str, dict[str, Entry]] = {k: {} for k in KINDS}
+_VERSION = [0]
+
+
+def add(entry: Entry) -> Entry:
+    """Register an entry; a name that its kind has already is a mistake in the program."""
+    known = _ENTRIES[entry.kind]
+    if entry.name in known:
+        raise ValueError(f"{entry.kind} {entry.name} is registered twice: {known[entry.name].file}, {entry.file}")
+    known[entry.name] = entry
+    _VERSION[0] += 1
+    return entry
+
+
+def remove(kind: str, name: str) -> None:
+    """Forget an entry (tests that plant one take it away again)."""
+    _ENTRIES[kind].pop(name, None)
+    _VERSION[0] += 1
+
+
+def version() -> int:
+    """A number that changes with every registration, for tables derived from the entries."""
+    return _VERSION[0]
+
+
+def find(kind: str, name: str) -> Entry | None:
+    return _ENTRIES[kind].get(name)
+
+
+def entries(kind: str) -> Iterable[Entry]:
+    """The entries of a kind, in the order of registration."""
+    return list(_ENTRIES[kind].values())
+
+
+def every() -> Iterator[Entry]:
+    for kind in KINDS:
+        yield from entries(kind)
+
+
+def _place(fn: Callable[..., Any]) -> tuple[str, int, str]:
+    code = fn.__code__
+    topic = fn.__module__.rsplit(".", 1)[-1]
+    return code.co_filename, code.co_firstlineno, topic
+
+
+def arity_of(fn: Callable[..., Any]) -> int:
+    """How many positional parameters a function has; -1 if it takes any number."""
+    code = fn.__code__
+    return -1 if code.co_flags & inspect.CO_VARARGS else code.co_argcount - len(fn.__defaults__ or ())
+
+
+def _register(kind: str, name: str, fn: Callable[..., Any], arities: Iterable[int], **fields: Any) -> Entry:
+    found = _ENTRIES[kind].get(name)
+    file, line, topic = _place(fn)
+    if found is not None and found.file == file and not set(arities) & set(found.fns):
+        found.fns.update(dict.fromkeys(arities, fn))  # a further arity of the same name, in the same file
+        if fn.__doc__ and not found.doc:
+            found.doc = fn.__doc__
+        found.forms += fields.get("forms", ())
+        found.infix = found.infix or bool(fields.get("infix"))
+        _VERSION[0] += 1
+        return found
+    return add(Entry(name, kind, dict.fromkeys(arities, fn), doc=fn.__doc__ or "", file=file, line=line,
+                     topic=fields.pop("topic", topic), **fields))
+
+
+def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, infix: bool | None = None,
+         handle: bool = False, **fields: Any) -> Callable[[F], F]:
+    """Register a function as a verb of the language: an operator or a keyword.
+
+    Its parameters are q values and its number of parameters is the arity (give `arity` if it takes any number);
+    functions with the same name in one file add arities to one entry. With `handle`, an argument that is a handle of
+    the k-api is asked first (Handle.monad, Handle.dyad). A verb of two arguments may stand between them (`infix`).
+    The docstring is the help; lines that start with `q)` in it are examples with their output, which a test runs.
+    """
+
+    def register(fn: F) -> F:
+        arities = (arity_of(fn),) if arity is None else (arity,) if isinstance(arity, int) else arity
+        run: Any = _asking(name, fn, arities) if handle else fn
+        _register("verb", name, run, arities, forms=forms,
+                  infix=(2 in arities) if infix is None else infix, **fields)
+        return run  # type: ignore[no-any-return]
+
+    return register
+
+
+# set by values: is this object a handle, and how to ask it
+HANDLE: list[Any] = [()]
+
+
+def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callable[..., Any]:
+    """fn, but handles among the arguments answer for themselves."""
+    if 1 in arities and 2 not in arities:
+
+        def run1(x: Any) -> Any:
+            return x.monad(name) if isinstance(x, HANDLE[0]) else fn(x)
+
+        wrapped: Any = run1
+    elif 2 in arities and 1 not in arities:
+
+        def run2(x: Any, y: Any) -> Any:
+            if isinstance(x, HANDLE[0]):
+                return x.dyad(name, x, y)
+            return y.dyad(name, x, y) if isinstance(y, HANDLE[0]) else fn(x, y)
+
+        wrapped = run2
+    else:
+        raise ValueError(f"verb {name}: handle works for one or two arguments")
+    wrapped.__doc__, wrapped.__module__, wrapped.__wrapped__ = fn.__doc__, fn.__module__, fn
+    wrapped.__code__ = wrapped.__code__.replace(co_filename=fn.__code__.co_filename,
+                                                co_firstlineno=fn.__code__.co_firstlineno)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, **fields: Any) -> Callable[[F], F]:
+    """Register a k-api function: it takes one q value, the argument list as q made it (`use` takes two)."""
+
+    def register(fn: F) -> F:
+        arities = (arity,) if isinstance(arity, int) else arity
+        _register("api", name, fn, arities, forms=forms, qtype=112, since=fields.pop("since", "ktorch"), **fields)
+        return fn
+
+    return register
+
+
+def command(name: str, *forms: str, **fields: Any) -> Callable[[F], F]:
+    """Register a system command: fn(argument text) gives a q value, or None for no output."""
+
+    def register(fn: F) -> F:
+        _register("command", name, fn, (1,), forms=forms, **fields)
+        return fn
+
+    return register
+
+
+def load_package(name: str) -> None:
+    """Import every module of a package, so that their entries are registered. Folders are walked, not listed."""
+    package = importlib.import_module(name)
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+        importlib.import_module(f"{name}.{info.name}")
+
+
+def load_file(path: str) -> None:
+    """Register the entries of one Python file that is not part of kshell."""
+    spec = importlib.util.spec_from_file_location("kshell_plugin_" + str(abs(hash(path))), path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))

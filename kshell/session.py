@@ -1,0 +1,199 @@
+"""A session: names, settings, handles and streams, and the one way to run q text in them.
+
+The prompt, a script, a Python caller and a test are all callers of `Session.run`. Only QError (and QExit) leaves it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError, QExit, Source, as_qerror
+from kshell.lang import ptree, system
+from kshell.lang.code import with_frames
+from kshell.lang.compile import compile_statement, is_infix, prim
+from kshell.lang.runtime import HELPERS
+from kshell.lang.settings import Settings
+from kshell.lang.show import error_text, show_text
+from kshell.parse import parse, split_script
+from kshell.parse import tree as N
+from kshell.values import context
+from kshell.values.core import NIL, Value
+from kshell.values.names import Names
+
+# q code nests one Python frame a call, two to five through iterators and traps; far above this, Python 3.11 would die
+RECURSION_LIMIT = 6000
+
+for _package in ("kshell.lang.verbs", "kshell.lang.names"):
+    registry.load_package(_package)
+
+
+class Session:
+    """One q session. `out` and `err` are its console streams, `args` what `.z.x` shows, `script` what `.z.f` shows."""
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None, args: list[str] | None = None,
+                 script: str = "") -> None:
+        if sys.getrecursionlimit() < RECURSION_LIMIT:
+            sys.setrecursionlimit(RECURSION_LIMIT)
+        self.out, self.err = out, err
+        self.args, self.script = args or [], script
+        self.names = Names(self._add_api)
+        self.names.builtins.update(HELPERS)
+        self.settings = Settings()
+        self.rng = np.random.default_rng(abs(self.settings.S))
+        self.last_error: QError | None = None
+        self._handles: Any = None
+        self._held = 0
+        self._stop = False
+
+    # ------------------------------------------------------------ what the packages below use
+    def write(self, text: str) -> None:
+        """Text to the console."""
+        stream = self.out or sys.stdout
+        stream.write(text)
+
+    def warn(self, text: str) -> None:
+        """Text to standard error, after what the console has to show."""
+        (self.out or sys.stdout).flush()
+        stream = self.err or sys.stderr
+        stream.write(text)
+        stream.flush()
+
+    def show(self, x: Value) -> str:
+        """The console's text of a value."""
+        return show_text(x, self.settings)
+
+    @property
+    def handles(self) -> Any:
+        """The k-api's handle table."""
+        if self._handles is None:
+            from kshell.kapi.handles import HandleTable
+
+            self._handles = HandleTable()
+        return self._handles
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """A held section: an interrupt waits until it ends."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if self._stop and not self._held:
+                self._stop = False
+                raise QError("stop")
+
+    def interrupt(self, *_: Any) -> None:
+        """What Ctrl-C does (a signal handler): 'stop at once, or after the held section."""
+        if self._held:
+            self._stop = True
+        else:
+            raise QError("stop")
+
+    def _add_api(self, builtins: dict[str, Any]) -> None:
+        """Make the k-api's functions known by name; importing them does not import torch."""
+        registry.load_package("kshell.kapi")
+        for entry in registry.entries("api"):
+            builtins.setdefault(entry.name, prim(entry))
+
+    # ------------------------------------------------------------ running
+    def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
+        """Run q text, statement by statement, and return the last value (:: if its statement ends in a semicolon).
+
+        With `show`, values are printed as the console does. Every error is a QError with the q frames it went through.
+        """
+        return self._guarded(self._run, text, file, line, show)
+
+    __call__ = run
+
+    def run_script(self, path: str) -> None:
+        """Run a script file from outside q; its errors are those of `run`."""
+        self._guarded(self.load, path)
+
+    def _guarded(self, work: Callable[..., Value], *args: Any) -> Value:
+        token = context.enter(self)
+        error: QError | None = None
+        tb: Any = None
+        try:
+            return work(*args)
+        except QExit:
+            raise
+        except BaseException as e:
+            error, tb = as_qerror(e), e.__traceback__
+        finally:
+            context.leave(token)
+        with_frames(error, tb)
+        error.__traceback__ = error.__context__ = error.__cause__ = None
+        self.last_error = error
+        raise error
+
+    def _run(self, text: str, file: str, line: int, show: bool) -> Value:
+        source = Source(text, file, line)
+        value: Value = NIL
+        for node in parse(text, is_infix, source):
+            value = self._statement(node, source)
+            shown = not isinstance(node, N.Statement) or node.show
+            if not shown:
+                value = NIL
+            elif show and value is not NIL:
+                self.write(self.show(value) + "\n")
+        return value
+
+    def _statement(self, node: Any, source: Source) -> Value:
+        if isinstance(node, N.Command):
+            return system.run(node.text)
+        if isinstance(node, N.Prefixed):
+            return self._foreign(node)
+        return compile_statement(node.expr, source, self.names)()
+
+    def _foreign(self, node: Any) -> Value:
+        """A line for another language, `k)...`: registered handlers take it, else it is refused."""
+        entry = registry.find("handler", node.letter)
+        if entry is not None:
+            return entry.fns[1](node.text)
+        handler = self.names.find(f".{node.letter}.e")
+        if handler is None:
+            raise QError(f"{node.letter}) code is not supported")
+        from kshell.values.apply import apply1
+        from kshell.values.build import string
+
+        return apply1(handler, string(node.text))
+
+    def evaluate(self, text: str, file: str = "", line: int = 0) -> Value:
+        """The value of q text, for verbs that run text (`value`, `system`); errors keep their frames."""
+        return self._run(text, file, line, False)
+
+    def load(self, path: str) -> None:
+        """Run a script file. A relative path is taken from the present folder."""
+        try:
+            data = Path(path).read_bytes()
+            problem = ""
+        except OSError as e:
+            data, problem = b"", e.strerror or "cannot be read"
+        if problem:
+            raise QError(f"{path}. OS reports: {problem}")
+        before = self.names.current
+        for line, text in split_script(data.decode("utf-8", "surrogateescape")):
+            self._run(text, path, line, False)
+        self.names.current = before
+
+    # ------------------------------------------------------------ for callers in Python
+    def __setitem__(self, name: str, x: Value) -> None:
+        self.names.set(name, x)
+
+    def __getitem__(self, name: str) -> Value:
+        return self.names.get(name)
+
+    def error_lines(self, error: QError) -> list[str]:
+        """The console's report of an error: its text, frames and carets."""
+        return error_text(error)
+
+
+ptree.connect()

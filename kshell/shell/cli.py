@@ -1,0 +1,120 @@
+"""The kshell command: its options, and which way of running they ask for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from kshell import __version__
+
+USAGE = """\
+usage: kshell [options] [file.q [args]]
+
+  -e EXPR    evaluate EXPR and print its value; may be repeated
+  -q         quiet: no banner
+  -i         go on at the prompt after a script or -e
+  -P N       digits shown of a float
+  -S N       seed of random numbers
+  -c R C     console rows and columns
+  -z 0|1     form of dates read by "D"$
+  --version  print the version
+  --help     print this
+
+Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time."""
+
+
+@dataclass
+class Options:
+    """What the command line asks for. `commands` are system commands to run first, as `P 12`."""
+
+    exprs: list[str] = field(default_factory=list)
+    script: str = ""
+    args: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    quiet: bool = False
+    stay: bool = False
+
+
+class UsageError(Exception):
+    """The command line cannot be understood."""
+
+
+# q's options that are system commands too, and how many words each takes
+_COMMANDS = {"-P": 1, "-S": 1, "-c": 2, "-C": 2, "-z": 1, "-W": 1, "-o": 1, "-T": 1, "-g": 1, "-s": 1, "-t": 1}
+
+
+def parse_args(argv: list[str]) -> Options:
+    """Options from the words of the command line; those after a script are the script's, save q's own."""
+    opts = Options()
+    words = list(argv)
+    while words:
+        w = words.pop(0)
+        if w == "-e":
+            if not words:
+                raise UsageError("-e needs an expression")
+            opts.exprs.append(words.pop(0))
+        elif w == "-q":
+            opts.quiet = True
+        elif w == "-i":
+            opts.stay = True
+        elif w in _COMMANDS:
+            n = _COMMANDS[w]
+            if len(words) < n:
+                raise UsageError(f"{w} needs {n} number{'s' * (n > 1)}")
+            opts.commands.append(" ".join([w[1:], *words[:n]]))
+            opts.args += [w, *words[:n]] if opts.script else []
+            del words[:n]
+        elif w in ("-h", "--help") and not opts.script:
+            raise SystemExit(print(USAGE))
+        elif w == "--version" and not opts.script:
+            raise SystemExit(print(f"kshell {__version__}"))
+        elif w.startswith("-") and not opts.script and not opts.exprs and w != "-":
+            raise UsageError(f"unknown option {w}")
+        elif not opts.script and not opts.exprs:
+            opts.script = w
+        else:
+            opts.args.append(w)
+    return opts
+
+
+def tune_allocator() -> None:
+    """Keep big freed blocks in the process: results of big vector operations then need no fresh pages.
+
+    M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc; elsewhere there is nothing to do.
+    """
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(-1, (1 << 31) - 1)
+        libc.mallopt(-3, 1 << 30)
+    except (OSError, AttributeError):
+        pass
+
+
+def leave(code: int) -> NoReturn:
+    """End at once: what the interpreter would tear down (torch above all) costs a quarter of a second."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or 1
+    os._exit(code)
+
+
+def main() -> NoReturn:
+    """Run the command line and leave."""
+    try:
+        opts = parse_args(sys.argv[1:])
+    except UsageError as e:
+        print(f"kshell: {e}\n{USAGE}", file=sys.stderr)
+        leave(2)
+    except SystemExit:
+        leave(0)
+    tune_allocator()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    from kshell.shell import script
+
+    leave(script.start(opts))

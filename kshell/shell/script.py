@@ -1,0 +1,84 @@
+"""Running without a prompt: expressions, script files, lines from a pipe."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TextIO
+
+from kshell.errors import QError, QExit
+from kshell.session import Session
+from kshell.shell.cli import Options
+
+
+def start(opts: Options) -> int:
+    """Do what the command line asks for; the exit code."""
+    session = Session(args=opts.args, script=opts.script)
+    signal.signal(signal.SIGINT, session.interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="surrogateescape")  # type: ignore[attr-defined]
+    try:
+        return _start(session, opts)
+    except QExit as e:
+        return e.code
+
+
+def _start(session: Session, opts: Options) -> int:
+    for command in opts.commands:
+        if report(session, "\\" + command):
+            return 2
+    if opts.script and not run_file(session, opts.script):
+        return 1
+    for text in opts.exprs:
+        if report(session, text):
+            return 1
+    if (opts.script or opts.exprs) and not opts.stay:
+        return 0
+    if sys.stdin.isatty():
+        from kshell.shell.prompt import loop
+
+        return loop(session, opts.quiet)
+    return lines(session, sys.stdin)
+
+
+def print_error(session: Session, error: QError) -> None:
+    session.warn("\n".join(session.error_lines(error)) + "\n")
+
+
+def report(session: Session, text: str) -> bool:
+    """Run text as the console does, printing its value or its error; was there an error?"""
+    try:
+        session.run(text, show=True)
+        return False
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return True
+
+
+def run_file(session: Session, path: str) -> bool:
+    """Run a script; false, with the error on standard error, if it failed or is not there."""
+    if not os.path.exists(path) and os.path.exists(path + ".q"):
+        path += ".q"
+    if not os.path.isfile(path):
+        session.warn(f"kshell: {path}: no such script\n")
+        return False
+    try:
+        session.run_script(path)
+        return True
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return False
+
+
+def lines(session: Session, stream: TextIO) -> int:
+    """Lines one at a time, each with its output flushed before the next is read; 1 if any of them failed."""
+    failed = False
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="surrogateescape")
+    while line := stream.readline():
+        failed |= report(session, line.rstrip("\n"))
+        sys.stdout.flush()
+    return int(failed)

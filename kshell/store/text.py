@@ -1,0 +1,92 @@
+"""Text files: lines, and columns of typed values separated by a character or of fixed width."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kshell.errors import QError, os_text
+
+
+def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
+    """The bytes of a file, or `length` of them from `offset`; the system's refusal as a q error."""
+    problem: OSError | None = None
+    try:
+        if not offset and length < 0:
+            return Path(path).read_bytes()
+        with open(path, "rb") as f:
+            f.seek(offset)
+            return f.read(length)
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem))
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    """The lines of a text, without their ends; a missing end of the last line is no further line."""
+    if not data:
+        return []
+    lines = data.replace(b"\r\n", b"\n").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def split_fields(line: bytes, sep: bytes) -> list[bytes]:
+    """The fields of one line; a field in double quotes may hold the separator, and a doubled quote."""
+    if b'"' not in line:
+        return line.split(sep)
+    out: list[bytes] = []
+    rest = line
+    while True:
+        if rest[:1] == b'"':
+            end = _closing(rest)
+            out.append(rest[1:end].replace(b'""', b'"'))
+            rest = rest[end + 1 :]
+            at = rest.find(sep)
+        else:
+            at = rest.find(sep)
+            out.append(rest if at < 0 else rest[:at])
+        if at < 0:
+            return out
+        rest = rest[at + len(sep) :]
+
+
+def _closing(text: bytes) -> int:
+    """Where the quote that text starts with is closed; its length if it is not."""
+    at = 1
+    while True:
+        at = text.find(b'"', at)
+        if at < 0:
+            return len(text)
+        if text[at : at + 2] != b'""':
+            return at
+        at += 2
+
+
+def columns(data: bytes, sep: bytes, n: int) -> list[list[bytes]]:
+    """The first n columns of separated text; a short line has empty fields. All at once if no field is quoted."""
+    lines = lines_of(data)
+    if b'"' not in data and lines:
+        per = lines[0].count(sep) + 1
+        flat = sep.join(lines).split(sep)
+        if len(flat) == per * len(lines) and all(s.count(sep) == per - 1 for s in lines):
+            return [flat[i::per] if i < per else [b""] * len(lines) for i in range(n)]
+    rows = [split_fields(s, sep) for s in lines]
+    return [[r[i] if i < len(r) else b"" for r in rows] for i in range(n)]
+
+
+def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
+    """The columns of text whose fields have fixed widths."""
+    lines = lines_of(data)
+    out, at = [], 0
+    for w in widths:
+        out.append([s[at : at + w] for s in lines])
+        at += w
+    return out
+
+
+def csv_field(text: bytes, sep: bytes) -> bytes:
+    """A field as it is written: in quotes if it holds the separator, a quote or a line end."""
+    if sep in text or b'"' in text or b"\n" in text:
+        return b'"' + text.replace(b'"', b'""') + b'"'
+    return text

@@ -1,0 +1,472 @@
+"""Amend: `x[i;j]:v`, `x[i]+:v`, `@[x;i;f;y]`, `.[x;path;f;y]` on lists, dictionaries, tables and regular arrays.
+
+Values are shared, so amending makes a new value; assign_in_place writes into the old array, for callers that hold the
+only reference. Index vectors are handled by numpy where the items fit the vector; repeated indexes accumulate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.apply import pyfn
+from kshell.values.build import collapse, sym_vec
+from kshell.values.cast import domain, unenum
+from kshell.values.core import (
+    HOLE,
+    NIL,
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom,
+    atom_t,
+    is_atom,
+    is_list,
+    raw,
+    seq_items,
+)
+from kshell.values.functions import Handle, Prim
+from kshell.values.index import null_of, positions, take_at
+from kshell.values.join import join_dicts
+from kshell.values.place import block, part, place, plain_numbers, single
+from kshell.values.search import depth, find
+
+Path = Sequence[Value]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING: Any = _Missing()
+_ACCUMULATE = {"+": np.add, "-": np.subtract, "*": np.multiply, "|": np.maximum, "&": np.minimum,
+               "or": np.maximum, "and": np.minimum}
+_INDEX = (T.B, T.X, T.H, T.I, T.J)
+_NUMBERS = (T.H, T.I, T.J, T.E, T.F)
+
+
+# ------------------------------------------------------------------ entry points
+
+
+def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
+    """x with f[old] or f[old;y] in the place of each item at the path; f None or `:` puts y there."""
+    if isinstance(x, Handle):
+        if y is MISSING:
+            return x.amend(path, None, pyfn(f, 1)(x.index(path)))
+        return x.amend(path, f, y)
+    if is_assign(f):
+        return assign_at(x, path, y if y is not MISSING else NIL)
+    if not len(path):
+        return pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
+    return _Amend(f, y is MISSING).at(x, path, y)
+
+
+def assign_at(x: Value, path: Path, y: Value) -> Value:
+    """x with y at the path: `x[i;j]:y`. A dictionary gets keys that it does not have yet."""
+    if not len(path):
+        return y
+    if isinstance(x, Handle):
+        return x.amend(path, None, y)
+    return _ASSIGN.at(x, path, y)
+
+
+def assign_in_place(x: Value, path: Path, y: Value) -> Value:
+    """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits it."""
+    c = x.__class__
+    i = path[0] if len(path) else NIL
+    if len(path) == 1 and i.__class__ is int:
+        if c is Vec and 0 <= i < len(x.a):
+            t = x.t
+            d = y.__class__
+            if (d is int and t == T.J) or (d is float and t == T.F) or (d is bool and t == T.B):
+                x.a[i] = y
+            elif atom_t(y) == t and t not in (T.G, T.ENUM):
+                x.a[i] = y.v
+            else:
+                return assign_at(x, path, y)
+            x.attr = ""
+            return x
+        if c is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
+            x.items[i] = y
+            return x
+    if c is Nd or c is Vec:
+        at = place(x, path)
+        data = None if at is None else block(x, at, y)
+        if data is not None:
+            x.a[at] = data
+            if c is Vec:
+                x.attr = ""
+            return x
+    return assign_at(x, path, y)
+
+
+def _stays_general(items: list[Value], i: int, y: Value) -> bool:
+    """Is it sure that a general list does not become a vector when y replaces item i?"""
+    t = atom_t(y)
+    return not t or atom_t(items[0 if i else 1]) != t
+
+
+def is_assign(f: Value) -> bool:
+    """Is it `:`, which takes the new value as it is?"""
+    return f is None or (f.__class__ is Prim and f.name == ":")
+
+
+# ------------------------------------------------------------------ the general case
+
+
+class _Amend:
+    """One amendment: its function, and whether that takes the old value alone."""
+
+    def __init__(self, f: Value, alone: bool = False) -> None:
+        self.f, self.alone, self.plain = f, alone, f is None
+        self.name = f.name if f.__class__ is Prim else ""
+        self.fn: Any = None if f is None else pyfn(f, 1) if alone else pyfn(f, 2)
+
+    def new(self, old: Value, y: Value) -> Value:
+        """What takes the place of one item."""
+        return y if self.plain else self.fn(old) if self.alone else self.fn(old, y)
+
+    def at(self, x: Value, path: Path, y: Value) -> Value:
+        """x amended at a path of at least one index."""
+        c = x.__class__
+        if c is Nd or c is Vec:
+            found = self.array(x, path, y)
+            if found is not None:
+                return found
+        if c is Table:
+            return self.table(x, path, y)
+        if c is Dict:
+            return self.dict(x, path, y)
+        if c is not Vec and not isinstance(x, List):
+            raise QError("type")
+        return self.list(x, path, y)
+
+    # -------------------------------------------------------------- lists
+
+    def array(self, x: Value, path: Path, y: Value) -> Value | None:
+        """By numpy, if the path is of integers and whole axes and the new items fit the array; else None."""
+        if len(path) > x.a.ndim:
+            return None
+        at = place(x, path)
+        if at is None:
+            return None
+        if not self.plain:
+            if len(path) == 1 and self.name in _ACCUMULATE and not self.alone and x.__class__ is Vec:
+                found = self.accumulate(x, at[0], y)
+                if found is not None:
+                    return found
+            if not single(at) or not self.whole(y, x):
+                return None
+            y = self.new(part(x, at), y)
+        data = block(x, at, y)
+        if data is None:
+            return None
+        a = x.a.copy()
+        a[at] = data
+        return Vec(x.t, a, x.attr if x.attr == "g" else "", x.dom) if x.__class__ is Vec else Nd(x.t, a)
+
+    def whole(self, y: Value, x: Value) -> bool:
+        """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
+        entry = self.f.entry if self.f.__class__ is Prim else None
+        atomic = entry is not None and (entry.extra.get("atomic") or self.name in _ACCUMULATE)
+        return bool(atomic) and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
+
+    def accumulate(self, x: Vec, at: Any, y: Value) -> Value | None:
+        """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""
+        t, op = x.t, _ACCUMULATE[self.name]
+        if t not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
+            return None
+        if y.__class__ is Vec and y.t == t:
+            b = y.a
+            if len(b) != len(at):
+                raise QError("length")
+        elif atom_t(y) == t:
+            b = np.array([raw(y)], x.a.dtype)
+        else:
+            return None
+        if not (plain_numbers(x.a, t) and plain_numbers(b, t)) or (op is np.multiply and t != T.F):
+            return None
+        a = x.a.copy()
+        op.at(a, at, b if len(b) == len(at) else b[0])
+        return Vec(t, a)
+
+    def list(self, x: Value, path: Path, y: Value) -> Value:
+        """A list item by item."""
+        i = path[0]
+        n = len(x)
+        if x.__class__ is Vec and len(path) == 1:
+            return self.vector(x, i, y)
+        items = list(x.items)
+        for k, v in self.pairs(_indexes(i, n), y, i):
+            if k.__class__ is not int:
+                items = list(self.at(collapse(items), (k, *path[1:]), v).items)
+            elif not 0 <= k < n:
+                raise QError("length")
+            else:
+                items[k] = self.below(items[k], path[1:], v)
+        return _relist(x, items)
+
+    def vector(self, x: Vec, i: Value, y: Value) -> Value:
+        """A vector, of which only the items at the index are looked at. All must be atoms of its type."""
+        n = len(x.a)
+        new: dict[int, Value] = {}
+        for k, v in self.pairs(_indexes(i, n), y, i):
+            if k.__class__ is not int:
+                for j in seq_items(k):
+                    x = self.vector(x, j, v)
+            elif not 0 <= k < n:
+                raise QError("length")
+            else:
+                new[k] = self.new(new[k] if k in new else x.item(k), v)
+        if not new:
+            return x
+        new_items = retype(x, list(new.values()))
+        a = x.a.copy()
+        a[list(new)] = new_items.a
+        return Vec(x.t, a, "", x.dom)
+
+    def below(self, old: Value, rest: Path, v: Value) -> Value:
+        return self.at(old, rest, v) if rest else self.new(old, v)
+
+    def pairs(self, keys: Any, y: Value, i: Value) -> Any:
+        """Each index with its part of y: item by item if the index is a list, and y one."""
+        if keys.__class__ is not list:
+            return ((keys, y),)
+        if self.alone or not (is_list(y) or y.__class__ is Table or (y.__class__ is Dict and i is NIL)):
+            return ((k, y) for k in keys)
+        if len(y) != len(keys):
+            raise QError("length")
+        return zip(keys, seq_items(y), strict=True)
+
+    # -------------------------------------------------------------- dictionaries
+
+    def dict(self, d: Dict, path: Path, y: Value) -> Value:
+        i, rest = path[0], path[1:]
+        if i is NIL or i is HOLE:
+            return Dict(d.k, self.at(d.v, path, y), d.attr)
+        if d.keyed:
+            return self.keyed(d, i, rest, y)
+        if d.attr == "s":
+            d = Dict(d.k, d.v)
+        if not is_list(i) or (isinstance(d.k, List) and len(d.k) and _is_key(d.k, i)):
+            return self.dict_item(d, i, rest, y)
+        if self.plain and not rest and len(i) > 1 and d.k.__class__ is Vec and i.__class__ is Vec and len(d.k):
+            y = y if is_list(y) else take_at(collapse([y]), np.zeros(len(i), np.int64))
+            if len(y) != len(i):
+                raise QError("length")
+            return join_dicts(d, Dict(i, y), strict=True)
+        for k, v in self.pairs(seq_items(i), y, i):
+            d = self.dict(d, (k, *rest), v)
+        return d
+
+    def dict_item(self, d: Dict, key: Value, rest: Path, y: Value) -> Dict:
+        """One key, which may be new."""
+        n = len(d.k)
+        at = find(d.k, key) if n or d.k.__class__ is Vec else 0
+        if at.__class__ is np.ndarray:
+            raise QError("type")
+        if at < n:
+            return Dict(d.k, self.at(d.v, (at, *rest), y))
+        old = null_of(d.v)
+        if not rest and not self.plain and not self.alone and is_atom(old):
+            old = atom(atom_t(old), 0) if self.name in ("+", "-") and atom_t(old) in _NUMBERS else MISSING
+        v = self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
+        return Dict(append_item(d.k, key), append_item(d.v, v))
+
+    def keyed(self, d: Dict, i: Value, rest: Path, y: Value) -> Dict:
+        """A keyed table by key: a row, or an item of a row; a new key is a new row."""
+        if i.__class__ is Sym and i.s in d.v.names and len(d.k.names) != 1:
+            return Dict(d.k, self.table(d.v, (i, *rest), y))
+        one = len(d.k.names) == 1
+        if i.__class__ is Table:
+            for k, v in self.pairs(i.items, y, i):
+                d = self.keyed(d, k, rest, v)
+            return d
+        many = is_list(i) and (i.__class__ is Vec if one else bool(len(i)) and is_list(i.item(0)))
+        if many and not (one and d.k.cols[0].__class__ is not Vec):
+            for k, v in self.pairs(seq_items(i), y, i):
+                d = self.keyed(d, k, rest, v)
+            return d
+        row = i if i.__class__ is Dict else Dict(sym_vec(d.k.names), List([i]) if one and not is_list(i) else i)
+        at = find(d.k, row)
+        if at >= len(d.k):
+            d = Dict(append_row(d.k, row), append_row(d.v, null_of(d.v)))
+        return Dict(d.k, self.table(d.v, (int(at), *rest), y))
+
+    # -------------------------------------------------------------- tables
+
+    def table(self, t: Table, path: Path, y: Value) -> Table:
+        i, rest = path[0], path[1:]
+        if i.__class__ is Sym:
+            return self.column(t, i.s, rest, y)
+        if i.__class__ is Vec and i.t == T.S:
+            for k, v in self.pairs(i.items, y, i):
+                t = self.column(t, k.s, rest, v)
+            return t
+        if rest and rest[0].__class__ is Sym:
+            return self.column(t, rest[0].s, (i, *rest[1:]), y)
+        if i is NIL or i is HOLE:
+            return self.all_rows(t, rest, y)
+        keys = _indexes(i, len(t))
+        if keys.__class__ is list:
+            if rest and rest[0].__class__ is Vec and not is_list(y):
+                for s in rest[0].items:
+                    t = self.column(t, s.s, (i, *rest[1:]), y)
+                return t
+            for k, v in self.pairs(keys, y, i):
+                t = self.row(t, k, rest, v)
+            return t
+        return self.row(t, keys, rest, y)
+
+    def all_rows(self, t: Table, rest: Path, y: Value) -> Table:
+        names = rest[0] if rest else NIL
+        cols = sym_vec(t.names).items if names is NIL or names is HOLE else seq_items(names)
+        for k, v in self.pairs(cols, y, NIL):
+            t = self.column(t, k.s, (NIL, *rest[1:]), v)
+        return t
+
+    def column(self, t: Table, name: str, rest: Path, y: Value) -> Table:
+        n = len(t)
+        if name in t.names:
+            k = t.names.index(name)
+            old = t.cols[k]
+            new = self.at(old, rest, y) if rest else self.new(old, y)
+            if not is_list(new):
+                new = take_at(collapse([new]), np.zeros(n, np.int64))
+            if len(new) != n:
+                raise QError("length")
+            return Table(t.names, [*t.cols[:k], new, *t.cols[k + 1:]])
+        if rest or self.alone or not self.plain:
+            raise QError(name)
+        new = y if is_list(y) else take_at(collapse([y]), np.zeros(n, np.int64))
+        if len(new) != n and t.names:
+            raise QError("length")
+        return Table([*t.names, name], [*t.cols, new])
+
+    def row(self, t: Table, k: Any, rest: Path, y: Value) -> Table:
+        """One row: from a dictionary (which may have some of the columns) or a list of items."""
+        if k.__class__ is not int:
+            raise QError("type")
+        if not 0 <= k < len(t):
+            raise QError("length")
+        if rest:
+            for s, v in self.pairs(seq_items(rest[0]), y, rest[0]):
+                t = self.column(t, s.s, (k, *rest[1:]), v)
+            return t
+        new = self.new(t.item(k), y)
+        if new.__class__ is Dict:
+            names, items = [s.s for s in seq_items(new.k)], seq_items(new.v)
+            if any(n not in t.names for n in names):
+                raise QError("mismatch")
+        else:
+            names, items = t.names, seq_items(new) if is_list(new) else [new] * len(t.names)
+            if len(items) != len(names):
+                raise QError("length")
+        for n, v in zip(names, items, strict=True):
+            t = _ASSIGN.column(t, n, (k,), v)
+        return t
+
+
+_ASSIGN = _Amend(None)
+
+
+# ------------------------------------------------------------------ parts
+
+
+def _is_key(keys: Value, i: Value) -> bool:
+    """With keys that are lists themselves: is this list one of them (or as deep), and not a list of keys?"""
+    return depth(i) <= depth(keys.item(0))
+
+
+def _indexes(i: Value, n: int) -> Any:
+    """An index as an int, or as the list of its items."""
+    if i is NIL or i is HOLE:
+        return list(range(n))
+    if i.__class__ is int:
+        return i
+    at = positions(i)
+    if at is not None:
+        return at.tolist()
+    if i.__class__ is Vec or isinstance(i, List):
+        if i.__class__ is Vec and len(i.a):
+            raise QError("type")
+        return i.items
+    t = atom_t(i)
+    if t in _INDEX:
+        return int(raw(i))
+    raise QError("type")
+
+
+def retype(x: Vec, items: list[Value]) -> Vec:
+    """Items as a vector of x's type; 'type if one of them is of another."""
+    if x.t == T.ENUM:
+        return Vec(T.ENUM, np.array([_enum_code(x, i) for i in items], np.int64), "", x.dom)
+    out = collapse(items)
+    if out.__class__ is not Vec or out.t != x.t:
+        raise QError("type")
+    return out
+
+
+def _relist(x: Value, items: list[Value]) -> Value:
+    """The list of amended items. A vector stays one; a list of atoms of one type becomes one."""
+    if x.__class__ is Vec:
+        return retype(x, items) if items else x
+    return collapse(items) if items and (is_atom(items[0]) or x.__class__ is Nd) else List(items)
+
+
+def _enum_code(x: Vec, item: Value) -> int:
+    if item.__class__ is EnumAtom and item.dom == x.dom:
+        return int(item.v)
+    at = find(domain(x.dom), item)
+    if at >= len(domain(x.dom)):
+        raise QError("cast")
+    return int(at)
+
+
+def append_item(x: Value, item: Value) -> Value:
+    """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become
+    a vector of the item's type."""
+    if x.__class__ is Vec:
+        t = atom_t(item)
+        if x.t == T.ENUM:
+            return Vec(T.ENUM, np.append(x.a, _enum_code(x, item)), "", x.dom)
+        if t == T.ENUM and x.t == T.S:
+            item, t = unenum(item), T.S
+        if t != x.t:
+            raise QError("type")
+        one = np.frombuffer(item.v, "V16") if t == T.G else np.array([raw(item)], x.a.dtype)
+        return Vec(t, np.concatenate([x.a, one]), "")
+    if x.__class__ is Table:
+        same = item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S
+        if same and [s.s for s in item.k.items] == x.names:
+            return append_row(x, item)
+        return List([*x.items, item])
+    if not len(x):
+        return collapse([item])
+    return List([*x.items, item])
+
+
+def append_row(t: Table, row: Value) -> Table:
+    """A table with one more row, from a dictionary of its columns or a list of their items."""
+    if row.__class__ is Dict:
+        names = [s.s for s in seq_items(row.k)]
+        items = seq_items(row.v)
+        if set(names) != set(t.names):
+            raise QError("mismatch")
+        items = [items[names.index(n)] for n in t.names]
+    else:
+        items = seq_items(row)
+        if len(items) != len(t.names):
+            raise QError("length")
+    return Table(t.names, [append_item(c, i) for c, i in zip(t.cols, items, strict=True)])
+

@@ -1,0 +1,99 @@
+"""Application: `f x`, `f[x;y]`, with projection when arguments are few and 'rank when they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kshell.errors import QError
+from kshell.values.core import HOLE, NIL, Dict, Sym, Value, Vec
+from kshell.values.functions import Function, Handle, Lambda, Lambda1, Prim, Proj
+from kshell.values.index import index, index1
+
+
+def apply1(f: Value, x: Value) -> Value:
+    """`f x`: one argument."""
+    c = f.__class__
+    if c is Lambda1:
+        return f.fn(x)
+    if c is Vec or c is Dict:
+        return index1(f, x)
+    if c is Prim:
+        fn = f.fns.get(1) or f.fns.get(-1)
+        if fn is not None:
+            return fn(x)
+    return apply(f, (x,))
+
+
+def apply(f: Value, args: Sequence[Value]) -> Value:
+    """`f[args]` for any value f. No argument at all passes :: as the one argument."""
+    if not args:
+        args = (NIL,)
+    if isinstance(f, Function):
+        n = len(args)
+        for a in args:
+            if a is HOLE:
+                return project(f, args)
+        if f.__class__ is Prim:
+            fn = f.fns.get(n) or f.fns.get(-1)
+            if fn is not None:
+                return fn(*args)
+        rank = f.rank
+        if rank == 0 or n == rank:
+            return f.call(args)
+        if n < rank:
+            return project(f, args)
+        if isinstance(f, Lambda) and not f.params and n == 1:
+            return f.call(args)
+        raise QError("rank")
+    if f.__class__ is Sym:
+        from kshell.values.context import running
+
+        return apply(running().names.get(f.s), args)
+    if f is NIL:
+        if len(args) == 1:
+            return args[0]
+        raise QError("rank")
+    if isinstance(f, Handle):
+        return f.index(args)
+    return index(f, args)
+
+
+def project(f: Value, args: Sequence[Value]) -> Value:
+    """The projection of f on args, some of which are HOLE; missing trailing ones are holes too."""
+    args = tuple(args)
+    if f.__class__ is Proj:
+        full = f.fill(args)
+        if len(args) > f.rank:
+            raise QError("rank")
+        return Proj(f.f, full)
+    rank = getattr(f, "rank", 0)
+    if isinstance(f, Prim):
+        known = [k for k in f.fns if k > 0]
+        rank = max([k for k in known if k >= len(args)] or [0]) if -1 not in f.fns else len(args)
+        rank = min([k for k in known if k >= len(args)] or [rank])
+    if rank and len(args) > rank:
+        raise QError("rank")
+    return Proj(f, args + (HOLE,) * (rank - len(args)))
+
+
+def pyfn(f: Value, n: int) -> Callable[..., Value]:
+    """A Python callable of n positional arguments that applies f: what an iterator or a verb calls in a loop."""
+    if isinstance(f, Lambda) and f.rank == n:
+        return f.fn
+    if f.__class__ is Prim:
+        fn = f.fns.get(n)
+        if fn is not None:
+            return fn  # type: ignore[no-any-return]
+    if isinstance(f, Function) and f.rank in (n, 0) and f.__class__ is not Prim:
+        call = f.call
+        return lambda *args: call(args)
+    if n == 1:
+        return lambda x: apply(f, (x,))
+    return lambda *args: apply(f, args)
+
+
+def is_function(x: Value) -> bool:
+    """Can x be applied as a function (not indexed)?"""
+    return isinstance(x, Function)
+
+

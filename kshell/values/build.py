@@ -1,0 +1,183 @@
+"""Making values: vectors from Python data, lists that collapse to vectors and tables, dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.core import (
+    Atom,
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    sym,
+)
+
+
+def vec(t: int, data: Any) -> Vec:
+    """The vector of type t over raw data (a sequence or an array)."""
+    return Vec(t, np.asarray(data, T.DTYPE[t]))
+
+
+def longs(data: Any) -> Vec:
+    return Vec(T.J, np.asarray(data, np.int64))
+
+
+def floats(data: Any) -> Vec:
+    return Vec(T.F, np.asarray(data, np.float64))
+
+
+def bools(data: Any) -> Vec:
+    return Vec(T.B, np.asarray(data, np.bool_))
+
+
+def sym_vec(names: Iterable[str]) -> Vec:
+    """The symbol vector of some names."""
+    return Vec(T.S, np.array([sym(n).v for n in names], np.int32))
+
+
+def string(s: str | bytes) -> Vec:
+    """The q string (char vector) of a text, in UTF-8."""
+    if isinstance(s, str):
+        s = s.encode("utf-8", "surrogateescape")
+    return Vec(T.C, np.frombuffer(s, np.uint8))
+
+
+def empty(t: int = 0) -> Value:
+    """The empty vector of type t; of type 0, the empty general list."""
+    return Vec(t, np.empty(0, T.DTYPE[t])) if t else List([])
+
+
+def guid_vec(data: Sequence[bytes]) -> Vec:
+    return Vec(T.G, np.frombuffer(b"".join(data), "V16"))
+
+
+def collapse(items: list[Value]) -> Value:
+    """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
+    with the same symbol keys, else a general list. Takes ownership of `items`."""
+    if not items:
+        return List(items)
+    first = items[0]
+    t = atom_t(first)
+    if not t:
+        if first.__class__ is Dict and not first.keyed:
+            return _rows(items)
+        return List(items)
+    classes = set(map(type, items))
+    if len(classes) == 1:
+        if t in (T.J, T.F, T.B) and first.__class__ is not Special:
+            return Vec(t, np.fromiter(items, T.DTYPE[t], len(items)))
+        if t == T.S:
+            return Vec(t, np.array([x.v for x in items], np.int32))
+    elif not classes <= {int, Special}:
+        return List(items)
+    if first.__class__ is EnumAtom:
+        dom = first.dom
+        if all(x.dom == dom for x in items):
+            return Vec(T.ENUM, np.array([x.v for x in items], np.int64), "", dom)
+        return List(items)
+    if t == T.J:
+        return Vec(t, np.array([x if x.__class__ is int else x.v for x in items], np.int64))
+    if any(x.t != t for x in items):
+        return List(items)
+    if t == T.G:
+        return guid_vec([x.v for x in items])
+    return Vec(t, np.array([x.v for x in items], T.DTYPE[t]))
+
+
+def _rows(items: list[Value]) -> Value:
+    """A list of dictionaries with equal symbol keys is a table."""
+    keys = items[0].k
+    if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
+        return List(items)
+    for d in items:
+        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
+            return List(items)
+        if d.k is not keys and not np.array_equal(d.k.a, keys.a):
+            return List(items)
+    names = [s.s for s in keys.items]
+    if len(set(names)) < len(names):
+        return List(items)
+    rows = [d.v.items for d in items]
+    return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
+
+
+def enlist(x: Value) -> Value:
+    """The one-item list of x; of a dictionary with symbol keys, a one-row table."""
+    return collapse([x])
+
+
+def regular(t: int, a: np.ndarray) -> Value:
+    """A value over an array of any number of dimensions: atom, vector or regular nested list."""
+    from kshell.values.core import atom
+
+    return atom(t, a[()]) if a.ndim == 0 else Vec(t, a) if a.ndim == 1 else Nd(t, a)
+
+
+def as_nd(x: Value) -> Nd | None:
+    """The Nd of a general list whose items are equally long vectors of one type (or such lists again), else None."""
+    if x.__class__ is Nd:
+        return x  # type: ignore[no-any-return]
+    if x.__class__ is not List or not x.items:
+        return None
+    first = x.items[0]
+    if first.__class__ is Vec:
+        t, n = first.t, len(first.a)
+        if t == T.ENUM or any(v.__class__ is not Vec or v.t != t or len(v.a) != n for v in x.items):
+            return None
+        return Nd(t, np.stack([v.a for v in x.items]))
+    if not isinstance(first, List):
+        return None
+    parts = [as_nd(v) for v in x.items]
+    head = parts[0]
+    if head is None or any(p is None or p.t != head.t or p.a.shape != head.a.shape for p in parts):
+        return None
+    return Nd(head.t, np.stack([p.a for p in parts if p is not None]))
+
+
+def mkdict(k: Value, v: Value) -> Dict:
+    """The dictionary k!v of two lists; 'length if they differ in length."""
+    if len(k) != len(v):
+        raise QError("length")
+    return Dict(k, v)
+
+
+def sdict(**items: Value) -> Dict:
+    """A dictionary with symbol keys from Python keywords."""
+    return Dict(sym_vec(items), collapse(list(items.values())))
+
+
+def symdict(names: Sequence[str], values: list[Value]) -> Dict:
+    """A dictionary with symbol keys; the values collapse to a vector if they can."""
+    return Dict(sym_vec(names), collapse(values))
+
+
+def table(names: Sequence[str], cols: Sequence[Value]) -> Table:
+    """A table of columns that are lists of equal length; 'length otherwise."""
+    if len({len(c) for c in cols}) > 1:
+        raise QError("length")
+    return Table(list(names), list(cols))
+
+
+def real(x: float) -> Atom:
+    """The real atom nearest to x."""
+    return Atom(T.E, float(np.float32(x)))
+
+
+def short(n: int) -> Atom:
+    return Atom(T.H, n)
+
+
+def sym_atom(s: str) -> Sym:
+    return sym(s)

@@ -1,0 +1,317 @@
+"""Conversions between the q types on whole arrays, with nulls kept: the arithmetic under `$`, promotion and comparison.
+
+Arrays here are raw: numpy arrays of T.DTYPE[t]; an atom comes as an array of one item.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Value, Vec, atom, sym_at
+
+DAY = 86_400_000_000_000  # nanoseconds
+NANOS = {T.N: 1, T.U: 60_000_000_000, T.V: 1_000_000_000, T.T: 1_000_000}
+SPANS = frozenset(NANOS)
+POINTS = frozenset({T.P, T.M, T.D, T.Z})
+EPOCH_DAYS, EPOCH_MONTHS = 10957, 360  # 2000.01.01 counted from 1970.01.01
+_LIMITS = {t: (T.TYPE[t].inf, T.NULL[t]) for t in T.SIGNED}
+_GUID0 = np.zeros(1, "V16")[0]
+
+Array = np.ndarray
+
+
+def has_null(a: Array, t: int) -> bool:
+    """Does a raw array of type t hold a null?"""
+    if t in _LIMITS:
+        return a.size > 0 and a.item(a.argmin()) == _LIMITS[t][1]
+    if t in T.FLOATS:
+        return bool(np.isnan(a).any())
+    return t in (T.C, T.S, T.G, T.ENUM) and bool(is_null(a, t).any())
+
+
+def is_null(a: Array, t: int) -> Array:
+    """Where a raw array of type t is null."""
+    if t in T.FLOATS:
+        return np.isnan(a)
+    if t in (T.B, T.X):
+        return np.zeros(a.shape, np.bool_)
+    if t == T.G:
+        return np.asarray(a == _GUID0)
+    return np.asarray(a == T.NULL[t])
+
+
+def null_mask(a: Array, t: int) -> Array | None:
+    """Where a raw array of type t is null, or None if it holds no null."""
+    if t in _LIMITS:
+        null = _LIMITS[t][1]
+        return a == null if a.size and a.item(a.argmin()) == null else None
+    if t in (T.B, T.X):
+        return None
+    m = is_null(a, t)
+    return m if m.any() else None
+
+
+def null_raw(t: int) -> Any:
+    """The raw null of a type, in a form that numpy can assign."""
+    return _GUID0 if t == T.G else T.NULL[t]
+
+
+def to_float(a: Array, t: int) -> Array:
+    """A raw array as float64; the nulls of integers become nan."""
+    if a.dtype == np.float64:
+        return a
+    r = a.astype(np.float64)
+    if t in _LIMITS or t == T.ENUM:
+        m = null_mask(a, t if t != T.ENUM else T.J)
+        if m is not None:
+            r[m] = np.nan
+    return r
+
+
+def narrow(r: Array, t: int) -> Array:
+    """int64 values, 0N among them, as type t: what does not fit becomes an infinity."""
+    if r.dtype == T.DTYPE[t]:
+        return r
+    if not r.size:
+        return r.astype(T.DTYPE[t])
+    top, null = _LIMITS[t]
+    low, high = r.item(r.argmin()), r.item(r.argmax())
+    if -top <= low and high <= top:
+        return r.astype(T.DTYPE[t])
+    out = np.clip(r, -top, top).astype(T.DTYPE[t])
+    if low == T.NULL[T.J]:
+        out[r == low] = null
+    return out
+
+
+def from_float(a: Array, t: int) -> Array:
+    """Floats rounded to the integers of type t; nan gives null, what is too large an infinity."""
+    r = np.floor(a.astype(np.float64) + 0.5)
+    return float_to_int(r, t)
+
+
+def float_to_int(r: Array, t: int) -> Array:
+    """Whole-numbered floats as integers of type t; nan gives null, what is too large an infinity."""
+    top, null = _LIMITS[t]
+    if not r.size:
+        return r.astype(T.DTYPE[t])
+    low, high = float(r.min()), float(r.max())
+    edge = float(top)
+    if -edge < low and high < edge:  # false for nan too
+        return r.astype(T.DTYPE[t])
+    odd = np.isnan(r)
+    safe = np.where(odd | (np.abs(r) >= edge), 0.0, r).astype(T.DTYPE[t])
+    safe[r >= edge] = top
+    safe[r <= -edge] = -top
+    safe[odd] = null
+    return safe
+
+
+def widen(a: Array, f: int, t: int) -> Array:
+    """Integers of type f as the wider integer type t, the null becoming the wider null."""
+    r = a.astype(T.DTYPE[t])
+    if f in _LIMITS and f != t:
+        m = null_mask(a, f)
+        if m is not None:
+            r[m] = T.NULL[t]
+    return r
+
+
+def convert(a: Array, f: int, t: int) -> Array:
+    """A raw array of type f as type t, as `t$x` converts; 'type where q has no such conversion."""
+    if f == t:
+        return a
+    if f == T.ENUM:
+        f = T.J
+        if t == T.J:
+            return a
+    if f in (T.S, T.G) or t in (T.S, T.G, T.ENUM):
+        raise QError("type")
+    if t == T.B:
+        return a != 0
+    if f in T.TEMPORAL and t in T.TEMPORAL:
+        return _temporal(a, f, t)
+    if t in (T.X, T.C):
+        return _bytes(a, f)
+    if t in T.FLOATS:
+        return to_float(a, f).astype(T.DTYPE[t])
+    if f in T.FLOATS:
+        return from_float(a, t)
+    if f not in _LIMITS:
+        return a.astype(T.DTYPE[t])
+    if a.dtype.itemsize <= T.DTYPE[t].itemsize:
+        return widen(a, f, t)
+    return narrow(a if a.dtype == np.int64 else widen(a, f, T.J), t)
+
+
+def _bytes(a: Array, f: int) -> Array:
+    """Numbers as bytes: the low byte of the nearest int."""
+    if f in (T.B, T.X, T.C):
+        return a.astype(np.uint8)
+    if f == T.H:
+        return (a & 0xFF).astype(np.uint8)
+    i = a if a.dtype == np.int32 else convert(a, f, T.I)
+    return (i & 0xFF).astype(np.uint8)
+
+
+# ------------------------------------------------------------------ temporals
+
+
+def days_to_months(d: Array) -> Array:
+    """Day numbers (int64, from 2000.01.01) as month numbers (from 2000.01)."""
+    return (d + EPOCH_DAYS).view("M8[D]").astype("M8[M]").view(np.int64) - EPOCH_MONTHS
+
+
+def months_to_days(m: Array) -> Array:
+    """Month numbers as the day number of the first of the month."""
+    return (m + EPOCH_MONTHS).view("M8[M]").astype("M8[D]").view(np.int64) - EPOCH_DAYS
+
+
+def _millis(z: Array) -> tuple[Array, Array]:
+    """Datetimes as whole days and the milliseconds of the day."""
+    day = np.floor(z)
+    ms = np.floor((z - day) * 86_400_000.0 + 0.5)
+    over = ms >= 86_400_000.0
+    return (day + over).astype(np.int64), np.where(over, 0, ms).astype(np.int64)
+
+
+def _temporal(a: Array, f: int, t: int) -> Array:
+    """Between temporal types; null to null."""
+    m = null_mask(a, f)
+    if m is not None:
+        a = np.where(m, 0, a).astype(a.dtype)
+    r = _temporal_raw(a, f, t)
+    if r.dtype != T.DTYPE[t]:
+        r = r.astype(T.DTYPE[t]) if t == T.Z else narrow(r, t)
+    if m is not None:
+        r = np.where(m, T.NULL[t], r).astype(T.DTYPE[t])
+    return r
+
+
+def _temporal_raw(a: Array, f: int, t: int) -> Array:
+    if f in SPANS:
+        ns = a.astype(np.int64) * NANOS[f]
+        if t in SPANS:
+            return ns // NANOS[t]
+        return ns if t == T.P else ns / DAY if t == T.Z else _from_days(ns // DAY, t)
+    if f == T.Z:
+        day, ms = _millis(a)
+        return ms * 1_000_000 // NANOS[t] if t in SPANS else day * DAY + ms * 1_000_000 if t == T.P \
+            else _from_days(day, t)
+    if f == T.P:
+        if t in SPANS:
+            return a % DAY // NANOS[t]
+        return a / DAY if t == T.Z else _from_days(a // DAY, t)
+    day = months_to_days(a.astype(np.int64)) if f == T.M else a.astype(np.int64)
+    if t in SPANS:
+        return np.zeros(a.shape, np.int64)
+    if t == T.P:
+        return np.where(np.abs(day) > 106_751, np.sign(day) * T.LONG_MAX, day * DAY)
+    return day.astype(np.float64) if t == T.Z else _from_days(day, t)
+
+
+def _from_days(day: Array, t: int) -> Array:
+    return days_to_months(day) if t == T.M else day
+
+
+_PARTS = ("year", "mm", "dd", "week", "hh", "uu", "ss")
+
+
+def is_part(name: str) -> bool:
+    """Is it the name of a part of a temporal that is not a type: year, mm, dd, week, hh, uu, ss?"""
+    return name in _PARTS
+
+
+def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
+    """Part `name` of temporals of type f: (type of the result, raw array). 'type if f has no such part."""
+    calendar = name in ("year", "mm", "dd", "week")
+    if f not in T.TEMPORAL or (calendar and f in SPANS) or (f == T.M and name not in ("year", "mm")) \
+            or (f == T.D and not calendar):
+        raise QError("type")
+    m = null_mask(a, f)
+    if m is not None:
+        a = np.where(m, 0, a).astype(a.dtype)
+    r = _calendar(a, f, name) if calendar else _clock(a, f, name)
+    t = T.D if name == "week" else T.I
+    r = r.astype(np.int32)
+    if m is not None:
+        r[m] = T.NULL[t]
+    return t, r
+
+
+def _calendar(a: Array, f: int, name: str) -> Array:
+    if name in ("year", "mm"):
+        month = convert(a, f, T.M).astype(np.int64)
+        return month // 12 + 2000 if name == "year" else month % 12 + 1
+    day = convert(a, f, T.D).astype(np.int64)
+    return day - (day - 2) % 7 if name == "week" else day - months_to_days(days_to_months(day)) + 1
+
+
+def _clock(a: Array, f: int, name: str) -> Array:
+    ns = convert(a, f, T.N)
+    second = ns // 1_000_000_000
+    return second // 3600 if name == "hh" else second // 60 % 60 if name == "uu" else second % 60
+
+
+# ------------------------------------------------------------------ values
+
+
+def array1(x: Value, t: int) -> Array:
+    """An atom of type t as a raw array of one item."""
+    c = x.__class__
+    if c is int:
+        return np.array((x,))
+    if c is Special or c is Sym or isinstance(x, Atom):
+        x = x.v
+        if t == T.G:
+            return np.frombuffer(x, "V16")
+    return np.array([x], T.DTYPE[t])
+
+
+def unenum(x: Value) -> Value:
+    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged."""
+    if x.__class__ is EnumAtom:
+        dom = domain(x.dom)
+        return dom.item(x.v) if 0 <= x.v < len(dom) else sym_at(0)
+    if x.__class__ is Vec and x.t == T.ENUM:
+        from kshell.values.index import take_at
+
+        return take_at(domain(x.dom), x.a)
+    return x
+
+
+def domain(name: str) -> Value:
+    """The list that an enumeration indexes: the value of `name`; of a keyed table, its key."""
+    from kshell.values.context import running
+
+    found = running().names.get(name)
+    if found.__class__ is Dict and found.keyed:
+        return found.k.cols[0] if len(found.k.cols) == 1 else found.k
+    return found
+
+
+def cast_value(x: Value, t: int) -> Value:
+    """An atom or vector (or regular nested list) converted to type t, as `t$x`; 'type for anything else."""
+    c = x.__class__
+    if c is Vec:
+        if x.t == t:
+            return x
+        if x.t == T.ENUM and t == T.S:
+            return unenum(x)
+        return Vec(t, convert(x.a, x.t, t))
+    if c is Nd:
+        return Nd(t, convert(x.a, x.t, t)) if x.t != t else x
+    from kshell.values.core import atom_t
+
+    f = atom_t(x)
+    if not f or isinstance(x, List):
+        raise QError("type")
+    if f == t:
+        return x
+    if f == T.ENUM and t == T.S:
+        return unenum(x)
+    return atom(t, convert(array1(x, f), f, t)[0])

@@ -1,0 +1,54 @@
+"""The session that is running: how a verb reaches settings, names and streams without a global of its own."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+from kshell.values.names import Names
+
+
+class Running(Protocol):
+    """What of a session the packages below it may use."""
+
+    names: Names  # every global variable, by namespace
+    settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/settings.py
+    rng: Any  # numpy Generator, seeded by \S
+    handles: Any  # the k-api's handle table
+
+    def write(self, text: str) -> None:
+        """Text to the console (standard output)."""
+
+    def warn(self, text: str) -> None:
+        """Text to standard error."""
+
+    def hold(self) -> Any:
+        """A context manager: inside it an interrupt waits until the block ends (a held section)."""
+
+    def evaluate(self, text: str, file: str = "", line: int = 0) -> Any:
+        """The value of q text, run in the session's present namespace."""
+
+    def load(self, path: str) -> None:
+        """Run a script file, as `\\l` does."""
+
+    def show(self, x: Any) -> str:
+        """The console's text of a value, under the session's settings."""
+
+
+_RUNNING: ContextVar[Running] = ContextVar("running")
+
+
+def running() -> Running:
+    """The session whose `run` is on the stack."""
+    return _RUNNING.get()
+
+
+def enter(session: Any) -> Any:
+    """Make `session` the running one; give the result to `leave` afterwards."""
+    return _RUNNING.set(session)
+
+
+def leave(token: Any) -> None:
+    _RUNNING.reset(token)
+
+

@@ -1,0 +1,403 @@
+"""What a q value is.
+
+A long, float or boolean atom is Python's own int, float or bool; 0N, 0W and -0W are the three objects of Special,
+which are no ints, so that arithmetic on ints need not look for nulls.  Every other atom is an Atom (type, raw value) or
+an interned Sym.  A vector is a Vec around a numpy array; a general list a List; a regular nested list may be an Nd, one
+n-dimensional array that only looks like lists of lists.  Values are never changed once others can see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+
+Value = Any  # any q value
+
+
+class Special:
+    """0N, 0W and -0W: the longs that are not ordinary numbers. `v` is the raw 64-bit pattern.
+
+    Python's operators on it follow q's longs (null stays null, infinities are plain numbers that wrap), so code
+    compiled for longs may use + - * and comparisons without looking first.
+    """
+
+    __slots__ = ("v", "text")
+    t = T.J
+
+    def __init__(self, v: int, text: str) -> None:
+        self.v, self.text = v, text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        return hash(self.v)
+
+    def _with(self, other: Any, op: Any) -> Any:
+        if other.__class__ is Special:
+            other = other.v
+        elif other.__class__ is not int:
+            return NotImplemented
+        if self.v == -T.M63 or other == -T.M63:
+            return NULL_J
+        return long(op(self.v, other))
+
+    def __add__(self, o: Any) -> Any:
+        return self._with(o, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, o: Any) -> Any:
+        return self._with(o, lambda a, b: a - b)
+
+    def __rsub__(self, o: Any) -> Any:
+        return self._with(o, lambda a, b: b - a)
+
+    def __mul__(self, o: Any) -> Any:
+        return self._with(o, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self if self is NULL_J else long(-self.v)
+
+    def __lt__(self, o: Any) -> Any:
+        return self.v < raw(o)
+
+    def __le__(self, o: Any) -> Any:
+        return self.v <= raw(o)
+
+    def __gt__(self, o: Any) -> Any:
+        return self.v > raw(o)
+
+    def __ge__(self, o: Any) -> Any:
+        return self.v >= raw(o)
+
+    def __eq__(self, o: Any) -> Any:
+        return self is o
+
+    def __ne__(self, o: Any) -> Any:
+        return self is not o
+
+
+NULL_J = Special(-T.M63, "0N")
+INF_J = Special(T.LONG_MAX, "0W")
+NINF_J = Special(-T.LONG_MAX, "-0W")
+_SPECIAL = {s.v: s for s in (NULL_J, INF_J, NINF_J)}
+
+
+def long(n: int) -> Value:
+    """The long atom of a Python int: wrapped to 64 bits, the three special patterns as their objects."""
+    if -T.LONG_MAX < n < T.LONG_MAX:
+        return n
+    n = (n + T.M63 & (1 << 64) - 1) - T.M63
+    return _SPECIAL.get(n, n)
+
+
+class Atom:
+    """An atom of any type without a Python class of its own; `t` is the positive type number, `v` the raw value."""
+
+    __slots__ = ("t", "v")
+
+    def __init__(self, t: int, v: Any) -> None:
+        self.t, self.v = t, v
+
+    def __repr__(self) -> str:
+        return f"Atom({T.TYPE[self.t].char}, {self.v})"
+
+
+class EnumAtom(Atom):
+    """One item of an enumeration: `v` indexes the list named `dom`."""
+
+    __slots__ = ("dom",)
+
+    def __init__(self, v: int, dom: str) -> None:
+        super().__init__(T.ENUM, v)
+        self.dom = dom
+
+
+class Sym:
+    """A symbol atom. Interned: one object a name, so `is` compares; `v` is its code in symbol vectors."""
+
+    __slots__ = ("s", "v")
+    t = T.S
+    s: str
+    v: int
+
+    def __repr__(self) -> str:
+        return "`" + self.s
+
+
+_POOL: dict[str, Sym] = {}
+_SYMS: list[Sym] = []  # by code
+
+
+def sym(s: str) -> Sym:
+    """The symbol of a name."""
+    found = _POOL.get(s)
+    if found is None:
+        found = Sym.__new__(Sym)
+        found.s, found.v = s, len(_SYMS)
+        _SYMS.append(found)
+        _POOL[s] = found
+    return found
+
+
+def sym_at(code: int) -> Sym:
+    """The symbol of a code, as held in symbol vectors."""
+    return _SYMS[code]
+
+
+EMPTY_SYM = sym("")
+
+
+class Vec:
+    """A vector of one q type. `t` type number, `a` numpy array (T.DTYPE[t], 1-d), `attr` one of '' s u p g.
+
+    An enumeration (t 20) also has `dom`, the name of the list that it indexes.
+    """
+
+    __slots__ = ("t", "a", "attr", "dom")
+
+    def __init__(self, t: int, a: np.ndarray, attr: str = "", dom: str = "") -> None:
+        self.t, self.a, self.attr, self.dom = t, a, attr, dom
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @property
+    def items(self) -> list[Value]:
+        """The items as atoms."""
+        return atoms(self.t, self.a, self.dom)
+
+    def item(self, i: int) -> Value:
+        """Item i as an atom; i must be in range."""
+        v = self.a[i]
+        return EnumAtom(int(v), self.dom) if self.t == T.ENUM else atom(self.t, v)
+
+    def __repr__(self) -> str:
+        return f"Vec({T.TYPE[self.t].char}, {self.a!r})"
+
+
+class List:
+    """A general list."""
+
+    __slots__ = ("items",)
+    items: list[Value]
+
+    def __init__(self, items: list[Value]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def item(self, i: int) -> Value:
+        return self.items[i]
+
+    def __repr__(self) -> str:
+        return f"List({self.items!r})"
+
+
+class Nd(List):
+    """A regular nested list of one simple type, held as one array of two or more dimensions."""
+
+    __slots__ = ("t", "a")
+
+    def __init__(self, t: int, a: np.ndarray) -> None:
+        self.t, self.a = t, a
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def item(self, i: int) -> Value:
+        return self.wrap(self.a[i])
+
+    def wrap(self, a: np.ndarray) -> Value:
+        """A part of the array as a value: a vector if one dimension is left, else again an Nd."""
+        return Vec(self.t, a) if a.ndim == 1 else Nd(self.t, a)
+
+    @property
+    def items(self) -> list[Value]:  # type: ignore[override]
+        return [self.wrap(a) for a in self.a]
+
+    def __repr__(self) -> str:
+        return f"Nd({T.TYPE[self.t].char}, {self.a.shape})"
+
+
+class Dict:
+    """A dictionary: `k` keys and `v` values, both list values (Vec, List, Table) of equal length.
+
+    A keyed table is the Dict of two Tables. `attr` is 's' on a step function.
+    """
+
+    __slots__ = ("k", "v", "attr")
+
+    def __init__(self, k: Value, v: Value, attr: str = "") -> None:
+        self.k, self.v, self.attr = k, v, attr
+
+    def __len__(self) -> int:
+        return len(self.k)
+
+    @property
+    def keyed(self) -> bool:
+        """Is it a keyed table?"""
+        return self.k.__class__ is Table and self.v.__class__ is Table
+
+    def __repr__(self) -> str:
+        return f"Dict({self.k!r}, {self.v!r})"
+
+
+class Table:
+    """A table: `names` column names (str), `cols` the columns, list values of equal length."""
+
+    __slots__ = ("names", "cols")
+
+    def __init__(self, names: list[str], cols: list[Value]) -> None:
+        self.names, self.cols = names, cols
+
+    def __len__(self) -> int:
+        return len(self.cols[0]) if self.cols else 0
+
+    def col(self, name: str) -> Value:
+        return self.cols[self.names.index(name)]
+
+    @property
+    def items(self) -> list[Value]:
+        return [self.item(i) for i in range(len(self))]
+
+    def item(self, i: int) -> Dict:
+        """Row i as a dictionary."""
+        from kshell.values.build import collapse, sym_vec
+
+        return Dict(sym_vec(self.names), collapse([c.item(i) for c in self.cols]))
+
+    def __repr__(self) -> str:
+        return f"Table({self.names!r})"
+
+
+class _Nil:
+    """The generic null `::`; as a function, identity."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "::"
+
+
+class _Hole:
+    """An argument left out, in a projection."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<hole>"
+
+
+NIL = _Nil()
+HOLE = _Hole()
+
+# ------------------------------------------------------------------ atoms and raw values
+
+_PYTYPE = {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}
+
+
+def atom(t: int, v: Any) -> Value:
+    """The atom of type t with raw value v (a Python or numpy scalar)."""
+    if t == T.J:
+        n = int(v)
+        return n if -T.LONG_MAX < n < T.LONG_MAX else long(n)
+    if t == T.F:
+        return float(v)
+    if t == T.B:
+        return bool(v)
+    if t == T.S:
+        return _SYMS[int(v)]
+    if t == T.E or t == T.Z:
+        return Atom(t, float(v))
+    if t == T.G:
+        return Atom(t, bytes(v))
+    return Atom(t, int(v))
+
+
+def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
+    """The atoms of a 1-d array of type t."""
+    raws = a.tolist()
+    if t == T.J:
+        if len(a) and (a.min() <= -T.LONG_MAX or a.max() == T.LONG_MAX):
+            return [long(n) for n in raws]
+        return raws
+    if t == T.F or t == T.B:
+        return raws
+    if t == T.S:
+        return [_SYMS[n] for n in raws]
+    if t == T.ENUM:
+        return [EnumAtom(n, dom) for n in raws]
+    if t == T.G:
+        return [Atom(t, bytes(n)) for n in a]
+    return [Atom(t, n) for n in raws]
+
+
+def raw(x: Value) -> Any:
+    """The raw value of an atom: int, float, bytes or bool; special longs as their bit pattern, symbols as codes."""
+    c = x.__class__
+    return x if c is int or c is float or c is bool else x.v
+
+
+def atom_t(x: Value) -> int:
+    """The positive type number of an atom, 0 for anything that is not an atom."""
+    t = _PYTYPE.get(x.__class__)
+    if t is not None:
+        return t
+    return x.t if isinstance(x, Atom) else 0
+
+
+def is_atom(x: Value) -> bool:
+    """Is x an atom (of a simple type; functions, dictionaries and :: are not)?"""
+    return x.__class__ in _PYTYPE or isinstance(x, Atom)
+
+
+def is_list(x: Value) -> bool:
+    """Is x a vector or a general list?"""
+    return x.__class__ is Vec or isinstance(x, List)
+
+
+def char(c: str) -> Atom:
+    """The char atom of a one-character string (a character below 256)."""
+    return Atom(T.C, ord(c))
+
+
+def seq_items(x: Value) -> list[Value]:
+    """The items of any list, table or dictionary (its values), as a Python list. An atom is 'type."""
+    c = x.__class__
+    if c is List:
+        return x.items  # type: ignore[no-any-return]
+    if c is Vec or c is Nd or c is Table:
+        return x.items  # type: ignore[no-any-return]
+    if c is Dict:
+        return seq_items(x.v)
+    raise QError("type")
+
+
+def iterate(x: Value) -> Iterator[Value]:
+    return iter(seq_items(x))
+
+
+def text_of(x: Value) -> str:
+    """The Python string of a q string, char or symbol; anything else is 'type."""
+    c = x.__class__
+    if c is Sym:
+        return x.s  # type: ignore[no-any-return]
+    if c is Vec and x.t == T.C:
+        return x.a.tobytes().decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    if c is Atom and x.t == T.C:
+        return chr(x.v)
+    if c is List and not x.items:
+        return ""
+    raise QError("type")
+
+

@@ -1,0 +1,280 @@
+"""The engine of atomic verbs: one rule for two types, applied to atoms, vectors, nested lists, dictionaries and tables.
+
+A verb gives a planner: for the types of its operands a Plan, which holds the type of the result and a function on raw
+numpy arrays (and perhaps a quicker one on raw atoms). The engine keeps the plans and does the descent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.build import as_nd, collapse, sym_vec
+from kshell.values.cast import array1, unenum
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec, atom, is_list
+from kshell.values.functions import Handle
+from kshell.values.index import find_at, index1, take_at
+
+np.seterr(all="ignore")  # q's arithmetic gives infinities and nulls, never a warning
+
+Array = np.ndarray
+_ATOM_T = {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}
+_SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs over them
+
+
+class Plan:
+    """How a verb treats two types (or one): result type `t`, `fn` on raw arrays, `one` on raw atoms or None."""
+
+    __slots__ = ("fn", "one", "t")
+
+    def __init__(self, t: int, fn: Callable[..., Array], one: Callable[..., Any] | None = None) -> None:
+        self.t, self.fn, self.one = t, fn, one
+
+
+Verb2 = Callable[[Value, Value], Value]
+Verb1 = Callable[[Value], Value]
+
+
+def type_of(x: Value) -> int:
+    """The positive type number of an atom, else 0."""
+    t = _ATOM_T.get(x.__class__)
+    return t if t is not None else x.t if isinstance(x, Atom) else 0
+
+
+def _raw(x: Value) -> Any:
+    c = x.__class__
+    return x if c is int or c is float or c is bool else x.v
+
+
+def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[[Value, bool], Value] | None = None,
+         tables: bool = True) -> Verb2:
+    """The atomic verb of two arguments whose rule `planner` gives; None from the planner is 'type.
+
+    `alone` makes the result for a key that only one of two dictionaries has (it gets the value, and whether it stood
+    on the left); without it the value itself.
+    """
+    plans: dict[int, Plan] = {}
+
+    def plan(tx: int, ty: int) -> Plan | None:
+        found = planner(tx, ty)
+        if found is not None:
+            plans[tx << 5 | ty] = found
+        return found
+
+    def run(x: Value, y: Value) -> Value:
+        cx, cy = x.__class__, y.__class__
+        if cx is Vec:
+            tx = x.t
+            if cy is Vec:
+                p = plans.get(tx << 5 | y.t) or plan(tx, y.t)
+                if p is not None:
+                    if len(x.a) != len(y.a):
+                        raise QError("length")
+                    return Vec(p.t, p.fn(x.a, y.a))
+            else:
+                ty = type_of(y)
+                if ty:
+                    p = plans.get(tx << 5 | ty) or plan(tx, ty)
+                    if p is not None:
+                        return Vec(p.t, p.fn(x.a, array1(y, ty)))
+        else:
+            tx = type_of(x)
+            if tx:
+                if cy is Vec:
+                    p = plans.get(tx << 5 | y.t) or plan(tx, y.t)
+                    if p is not None:
+                        return Vec(p.t, p.fn(array1(x, tx), y.a))
+                else:
+                    ty = type_of(y)
+                    if ty:
+                        p = plans.get(tx << 5 | ty) or plan(tx, ty)
+                        if p is not None:
+                            if p.one is not None:
+                                return atom(p.t, p.one(_raw(x), _raw(y)))
+                            return atom(p.t, p.fn(array1(x, tx), array1(y, ty))[0])
+        return slow(x, y)
+
+    def slow(x: Value, y: Value) -> Value:
+        if isinstance(x, Handle):
+            return x.dyad(name, x, y)
+        if isinstance(y, Handle):
+            return y.dyad(name, x, y)
+        if _is_enum(x) or _is_enum(y):
+            return run(unenum(x), unenum(y))
+        cx, cy = x.__class__, y.__class__
+        if cx is Dict or cy is Dict:
+            return _dicts(run, x, y, alone)
+        if cx is Table or cy is Table:
+            if not tables:
+                raise QError("type")
+            return _tables(run, x, y)
+        if isinstance(x, List) or isinstance(y, List):
+            return _lists(run, plan_nd, x, y)
+        raise QError("type")
+
+    def plan_nd(x: Value, y: Value) -> Value | None:
+        """Regular nested lists in one numpy call, or None."""
+        tx = x.t if cls_array(x) else type_of(x)
+        ty = y.t if cls_array(y) else type_of(y)
+        p = (plans.get(tx << 5 | ty) or plan(tx, ty)) if tx and ty else None
+        if p is None:
+            return None
+        a = x.a if cls_array(x) else array1(x, tx)
+        b = y.a if cls_array(y) else array1(y, ty)
+        if cls_array(x) and cls_array(y):
+            k = min(a.ndim, b.ndim)
+            if a.shape[:k] != b.shape[:k]:
+                raise QError("length")
+            a = a.reshape(a.shape + (1,) * (b.ndim - k))
+            b = b.reshape(b.shape + (1,) * (a.ndim - b.ndim))
+        return Nd(p.t, p.fn(a, b))
+
+    return run
+
+
+def cls_array(x: Value) -> bool:
+    """Is it held as one numpy array?"""
+    return x.__class__ is Vec or x.__class__ is Nd
+
+
+def _is_enum(x: Value) -> bool:
+    return x.__class__ is EnumAtom or (x.__class__ is Vec and x.t == T.ENUM)
+
+
+def _stackable(x: Value) -> Value:
+    """A general list as Nd if it is regular with short rows, else unchanged."""
+    if x.__class__ is List and len(x.items) > 2 and is_list(x.items[0]) and len(x.items[0]) <= _SHORT_ROW:
+        return as_nd(x) or x
+    return x
+
+
+def _lists(run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value, y: Value) -> Value:
+    lx, ly = is_list(x), is_list(y)
+    if lx and ly and len(x) != len(y):
+        raise QError("length")
+    if (lx or type_of(x)) and (ly or type_of(y)):
+        sx, sy = _stackable(x), _stackable(y)
+        if (sx.__class__ is Nd or not isinstance(sx, List)) and (sy.__class__ is Nd or not isinstance(sy, List)):
+            r = plan_nd(sx, sy)
+            if r is not None:
+                return r
+    if lx and ly:
+        return collapse([run(a, b) for a, b in zip(x.items, y.items, strict=True)])
+    if lx:
+        return collapse([run(a, y) for a in x.items])
+    return collapse([run(x, b) for b in y.items])
+
+
+def _tables(run: Verb2, x: Value, y: Value) -> Value:
+    """A table with an atom, a list (an item a column), or a table of the same columns."""
+    if x.__class__ is Table and y.__class__ is Table:
+        if set(x.names) != set(y.names):
+            raise QError("mismatch")
+        return Table(x.names, [run(c, y.col(n)) for n, c in zip(x.names, x.cols, strict=True)])
+    t = x if x.__class__ is Table else y
+    other = y if t is x else x
+    if is_list(other):
+        if len(other) != len(t.names):
+            raise QError("length")
+        cells = other.items
+    else:
+        cells = [other] * len(t.names)
+    pairs = zip(t.cols, cells, strict=True)
+    return Table(t.names, [run(c, o) if t is x else run(o, c) for c, o in pairs])
+
+
+def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None) -> Value:
+    if x.__class__ is Dict and y.__class__ is Dict:
+        return _two_dicts(run, x, y, alone)
+    d, other = (x, y) if x.__class__ is Dict else (y, x)
+    if other.__class__ is Table:
+        if d.keyed or d.k.__class__ is not Vec or d.k.t != T.S:
+            raise QError("type")
+        cells = collapse([index1(d, s) for s in sym_vec(other.names).items])
+        return _tables(run, cells, y) if d is x else _tables(run, x, cells)
+    return Dict(d.k, run(d.v, other) if d is x else run(other, d.v))
+
+
+def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Value] | None) -> Dict:
+    """The union of the keys; the verb runs where both have one."""
+    at = _find(x.k, y.k)
+    n = len(x.k)
+    hit = at < n
+    if hit.all() and n == len(at) and np.array_equal(at, np.arange(n)):
+        return Dict(x.k, run(x.v, y.v))
+    new = np.flatnonzero(~hit)
+    both = at[hit]
+    left = np.setdiff1d(np.arange(n), both)
+    mine, theirs = take_at(x.v, left), take_at(y.v, new)
+    if alone is not None:
+        mine, theirs = (alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False)))
+    parts = [run(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
+    values = append([v for v in parts if len(v)] or parts[:1])
+    place = np.empty(n + len(new), np.int64)  # where each key's value stands in `values`
+    place[both] = np.arange(len(both))
+    place[left] = len(both) + np.arange(len(left))
+    place[n:] = n + np.arange(len(new))
+    return Dict(append([x.k, take_at(y.k, new)]) if len(new) else x.k, take_at(values, place))
+
+
+def _find(keys: Value, wanted: Value) -> Array:
+    at = find_at(keys, wanted)
+    return at if isinstance(at, np.ndarray) else np.array([find_at(keys, k) for k in wanted.items], np.int64)
+
+
+def append(parts: list[Value]) -> Value:
+    """Lists or tables one after another: a vector if all are vectors of one type, else items collapsed."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if all(p.__class__ is Table and p.names == first.names for p in parts):
+        return Table(first.names, [append([p.cols[i] for p in parts]) for i in range(len(first.names))])
+    if all(p.__class__ is Vec and p.t == first.t and p.dom == first.dom for p in parts):
+        return Vec(first.t, np.concatenate([p.a for p in parts]), "", first.dom)
+    return collapse([item for p in parts for item in p.items])
+
+
+def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
+    """The atomic verb of one argument whose rule `planner` gives; None from the planner is 'type."""
+    plans: dict[int, Plan] = {}
+
+    def plan(t: int) -> Plan | None:
+        found = planner(t)
+        if found is not None:
+            plans[t] = found
+        return found
+
+    def run(x: Value) -> Value:
+        c = x.__class__
+        if c is Vec or c is Nd:
+            p = plans.get(x.t) or plan(x.t)
+            if p is not None:
+                return c(p.t, p.fn(x.a))
+        else:
+            t = type_of(x)
+            if t:
+                p = plans.get(t) or plan(t)
+                if p is not None:
+                    return atom(p.t, p.one(_raw(x)) if p.one is not None else p.fn(array1(x, t))[0])
+        return slow(x)
+
+    def slow(x: Value) -> Value:
+        if isinstance(x, Handle):
+            return x.monad(name)
+        if _is_enum(x):
+            return run(unenum(x))
+        c = x.__class__
+        if c is List:
+            s = _stackable(x)
+            return run(s) if s.__class__ is Nd else collapse([run(i) for i in x.items])
+        if c is Dict:
+            return Dict(x.k, run(x.v))
+        if c is Table:
+            return Table(x.names, [run(col) for col in x.cols])
+        raise QError("type")
+
+    return run

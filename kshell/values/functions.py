@@ -1,0 +1,209 @@
+"""Values that can be applied: lambdas, built-in verbs, projections, compositions, derived functions; and handles.
+
+Each has `rank` (how many arguments it takes; 0 means any number) and `call(args)`, which runs it on exactly that many.
+`apply` in values/apply.py does what q does with fewer or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError, Source
+from kshell.values.core import HOLE, Value
+
+
+class Function:
+    """Base of all values that can be applied, save lists, dictionaries and handles."""
+
+    __slots__ = ()
+    rank: int
+    t: int
+
+    def call(self, args: Sequence[Value]) -> Value:
+        raise NotImplementedError
+
+
+class Lambda(Function):
+    """A lambda: `fn` is the Python function compiled from `text`; locals are its fast locals."""
+
+    __slots__ = ("fn", "text", "params", "locals", "globals", "consts", "ctx", "source", "rank", "tree")
+    t = 100
+    fn: Callable[..., Value]
+
+    def __init__(self, fn: Callable[..., Value], text: str, params: tuple[str, ...], source: Source, ctx: str) -> None:
+        self.fn, self.text, self.params, self.source, self.ctx = fn, text, params, source, ctx
+        self.rank = max(len(params), 1)
+        self.locals: tuple[str, ...] = ()
+        self.globals: tuple[str, ...] = ()
+        self.consts: tuple[Value, ...] = ()
+        self.tree: Any = None
+
+    def call(self, args: Sequence[Value]) -> Value:
+        return self.fn(*args)
+
+
+class Lambda1(Lambda):
+    """A lambda of one parameter (or none: the Python function takes one argument all the same).
+
+    A class for each small rank lets compiled code test class and rank at once.
+    """
+
+    __slots__ = ()
+
+
+class Lambda2(Lambda):
+    __slots__ = ()
+
+
+class Lambda3(Lambda):
+    __slots__ = ()
+
+
+LAMBDA = {1: Lambda1, 2: Lambda2, 3: Lambda3}
+
+
+class Prim(Function):
+    """A built-in: an operator, keyword or k-api function. `fns` maps an argument count to its Python function;
+    the key -1 is a function of any number of arguments. `entry` is its registration."""
+
+    __slots__ = ("name", "fns", "entry", "rank", "t")
+
+    def __init__(self, name: str, fns: dict[int, Callable[..., Value]], entry: Any = None, t: int = 100) -> None:
+        self.name, self.fns, self.entry, self.t = name, fns, entry, t
+        known = [n for n in fns if n > 0]
+        self.rank = 0 if -1 in fns else 2 if 2 in known else min(known)
+
+    def call(self, args: Sequence[Value]) -> Value:
+        fn = self.fns.get(len(args)) or self.fns.get(-1)
+        if fn is None:
+            raise QError("rank")
+        return fn(*args)
+
+
+class Proj(Function):
+    """A projection: a function with some arguments given; the others are HOLE."""
+
+    __slots__ = ("f", "args", "rank")
+    t = 104
+
+    def __init__(self, f: Value, args: tuple[Value, ...]) -> None:
+        self.f, self.args = f, args
+        self.rank = sum(a is HOLE for a in args)
+
+    def fill(self, args: Sequence[Value]) -> tuple[Value, ...]:
+        """The full argument list, `args` put into the holes from the left."""
+        it = iter(args)
+        return tuple(next(it, HOLE) if a is HOLE else a for a in self.args)
+
+    def call(self, args: Sequence[Value]) -> Value:
+        from kshell.values.apply import apply
+
+        return apply(self.f, self.fill(args))
+
+
+class ListProj(Function):
+    """A list with elided items, `(;1)`: applied to the missing items it gives the list."""
+
+    __slots__ = ("args", "rank")
+    t = 104
+
+    def __init__(self, args: tuple[Value, ...]) -> None:
+        self.args = args
+        self.rank = sum(a is HOLE for a in args)
+
+    def call(self, args: Sequence[Value]) -> Value:
+        from kshell.values.build import collapse
+
+        it = iter(args)
+        return collapse([next(it) if a is HOLE else a for a in self.args])
+
+
+class Comp(Function):
+    """A composition: the last function gets the arguments, each other one the result of the next."""
+
+    __slots__ = ("fs", "rank")
+    t = 105
+
+    def __init__(self, fs: tuple[Value, ...]) -> None:
+        self.fs = fs
+        self.rank = getattr(fs[-1], "rank", 1) or 1
+
+    def call(self, args: Sequence[Value]) -> Value:
+        from kshell.values.apply import apply
+
+        x = apply(self.fs[-1], args)
+        for f in reversed(self.fs[:-1]):
+            x = apply(f, (x,))
+        return x
+
+
+ITERATORS = {"'": 106, "/": 107, "\\": 108, "':": 109, "/:": 110, "\\:": 111}
+
+
+class Iter(Function):
+    """An iterator by itself, as in `(/)`; applied to a value it makes a derived function."""
+
+    __slots__ = ("glyph",)
+    t = 103
+    rank = 1
+
+    def __init__(self, glyph: str) -> None:
+        self.glyph = glyph
+
+    def call(self, args: Sequence[Value]) -> Value:
+        return Derived(self.glyph, args[0])
+
+
+class Derived(Function):
+    """A function, list or dictionary with an iterator: `f'`, `f/`, `f\\:`... `run` is set by lang/iterators.py."""
+
+    __slots__ = ("glyph", "f", "t", "rank")
+    run: Callable[[Derived, Sequence[Value]], Value]
+
+    def __init__(self, glyph: str, f: Value) -> None:
+        self.glyph, self.f = glyph, f
+        self.t = ITERATORS[glyph]
+        rank = getattr(f, "rank", 1)
+        # each keeps the rank of f; each-left, each-right take two; the others take one or two
+        self.rank = rank if glyph == "'" else 2 if glyph in ("/:", "\\:") else 0
+
+    def call(self, args: Sequence[Value]) -> Value:
+        return Derived.run(self, args)
+
+
+class Handle:
+    """Base of the handles of the k-api: to q a one-item general list (type 0h) that holds a long.
+
+    lang only asks; kapi overrides what its classes can answer. Every answer that is not given is 'type.
+    """
+
+    __slots__ = ("number", "__weakref__")
+    number: int  # address-like, stable for the life of the object
+
+    def __len__(self) -> int:
+        return 1
+
+    def monad(self, name: str) -> Value:
+        """Apply the q verb `name` to this handle, as in `neg t`, `sum t`. `first` gives the number."""
+        raise QError("type")
+
+    def dyad(self, name: str, x: Value, y: Value) -> Value:
+        """Apply the q operator or verb `name` to x and y, one or both of which is this handle."""
+        raise QError("type")
+
+    def index(self, args: Sequence[Value]) -> Value:
+        """`h[i;j]`, `h i`."""
+        raise QError("type")
+
+    def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
+        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim; changes the object and returns the handle."""
+        raise QError("type")
+
+    def show(self) -> str:
+        """What the console shows: the number."""
+        return str(self.number)
+
+
+registry.HANDLE[0] = Handle

@@ -1,0 +1,296 @@
+"""Indexing: `x[i]`, `x[i;j]`, `x i` for lists, dictionaries, tables, keyed tables and handles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.build import collapse, empty
+from kshell.values.core import (
+    HOLE,
+    NIL,
+    Atom,
+    Dict,
+    List,
+    Nd,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom,
+    is_atom,
+    raw,
+    seq_items,
+    sym_at,
+)
+from kshell.values.functions import Handle
+
+_INTEGER = (T.B, T.X, T.H, T.I, T.J)
+
+
+def null_of(x: Value) -> Value:
+    """What a list gives for an index outside it: the null of its type; for a general list, that of its first item."""
+    if x.__class__ is Vec:
+        if x.t == T.ENUM:
+            return sym_at(0)
+        return atom(x.t, np.frombuffer(T.NULL[x.t], "V16")[0] if x.t == T.G else T.NULL[x.t])
+    if isinstance(x, List):
+        if not len(x):
+            return List([])
+        return nulls_like(x.item(0))
+    if x.__class__ is Table:
+        return Dict(Vec(T.S, np.array([_code(n) for n in x.names], np.int32)), collapse([null_of(c) for c in x.cols]))
+    if x.__class__ is Dict:
+        return null_of(x.v)
+    return NIL
+
+
+def _code(name: str) -> int:
+    from kshell.values.core import sym
+
+    return sym(name).v
+
+
+def nulls_like(x: Value) -> Value:
+    """The null in the place of x: an atom's null, an empty list of a vector's type, `()` for general lists."""
+    if x.__class__ is Vec:
+        return empty(x.t)
+    if x.__class__ is Atom or is_atom(x):
+        t = x.__class__ is Atom and x.t or {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}.get(x.__class__, 0)
+        return atom(t, T.NULL[t]) if t and t not in (T.G, T.ENUM) else x if t == T.G else sym_at(0)
+    if isinstance(x, List):
+        return List([])
+    if x.__class__ is Dict:
+        return Dict(x.k, collapse([nulls_like(v) for v in seq_items(x.v)]))
+    return NIL
+
+
+def index1(x: Value, i: Value) -> Value:
+    """`x i` for one index, which may be an atom, a list, a dictionary or :: (all)."""
+    c = x.__class__
+    if i is NIL or i is HOLE:
+        return x
+    if c is Vec or c is List or c is Nd:
+        if i.__class__ is int:
+            return x.item(i) if 0 <= i < len(x) else null_of(x)
+        return _list_at(x, i)
+    if c is Dict:
+        return _dict_at(x, i)
+    if c is Table:
+        return _table_at(x, i)
+    if isinstance(x, Handle):
+        return x.index((i,))
+    raise QError("type")
+
+
+def positions(i: Value) -> np.ndarray | None:
+    """An integer vector of indexes as int64, nulls as -1; None if i is no such vector."""
+    if i.__class__ is not Vec or i.t not in _INTEGER:
+        return None
+    a = i.a
+    if a.dtype != np.int64:
+        return a.astype(np.int64)  # a null of a narrower type is negative, so outside too
+    return a  # type: ignore[no-any-return]
+
+
+def take_at(x: Value, at: np.ndarray) -> Value:
+    """The items of a list, or rows of a table, at int64 positions; outside is null."""
+    n = len(x)
+    inside = not len(at) or (int(at.min()) >= 0 and int(at.max()) < n)
+    c = x.__class__
+    if c is Table:
+        return Table(x.names, [take_at(col, at) for col in x.cols])
+    if c is Dict:
+        return Dict(take_at(x.k, at), take_at(x.v, at))
+    if c is Vec or c is Nd:
+        if inside:
+            return Vec(x.t, x.a[at], "", x.dom) if c is Vec else Nd(x.t, x.a[at])
+        if c is Vec:
+            out = np.empty(len(at), x.a.dtype)
+            good = (at >= 0) & (at < n)
+            out[good] = x.a[at[good]]
+            null = T.NULL[x.t]
+            out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
+            return Vec(x.t, out, "", x.dom)
+    items = x.items
+    if inside:
+        return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
+    null = null_of(x)
+    return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
+
+
+def _list_at(x: Value, i: Value) -> Value:
+    c = i.__class__
+    if c is bool:
+        return x.item(int(i)) if int(i) < len(x) else null_of(x)
+    if c is Special:
+        return null_of(x)
+    at = positions(i)
+    if at is not None:
+        return take_at(x, at)
+    if c is Atom and i.t in _INTEGER:
+        return x.item(i.v) if 0 <= i.v < len(x) else null_of(x)
+    if c is List or c is Nd:
+        return collapse([index1(x, k) for k in i.items])
+    if c is Dict:
+        return Dict(i.k, index1(x, i.v))
+    raise QError("type")
+
+
+def find_at(keys: Value, i: Value) -> Any:
+    """Positions of i among keys: an int for one key, an int64 array for a list of keys; len(keys) where missing.
+
+    lang's search verb gives the same answer for `keys?i`; set by it, so that both are one piece of code.
+    """
+    return FIND[0](keys, i)
+
+
+FIND: list[Any] = [None]
+
+
+def _dict_at(d: Dict, i: Value) -> Value:
+    k = d.k
+    if k.__class__ is Vec and i.__class__ is Sym:  # the usual case, quickly
+        if k.t == T.S:
+            at = np.flatnonzero(k.a == i.v)
+            return d.v.item(int(at[0])) if len(at) else null_of(d.v)
+    if k.__class__ is Table:
+        return _keyed_at(d, i)
+    if i.__class__ is Dict and not i.keyed:
+        return Dict(i.k, _dict_at(d, i.v))
+    if isinstance(i, List) and k.__class__ is Vec:
+        return collapse([_dict_at(d, j) for j in i.items])
+    at = find_at(k, i)
+    if at.__class__ is not np.ndarray:
+        if d.attr == "s" and at >= len(k):
+            return step_at(d, i)
+        return d.v.item(at) if at < len(k) else null_of(d.v)
+    if d.attr == "s":
+        return collapse([step_at(d, j) for j in seq_items(i)])
+    return take_at(d.v, at)
+
+
+def step_at(d: Dict, i: Value) -> Value:
+    """A step function's value at i: that of the last key not above it."""
+    keys = d.k
+    if keys.__class__ is not Vec:
+        raise QError("type")
+    if keys.t == T.S:
+        names = [s.s for s in keys.items]
+        at = int(np.searchsorted(np.array(names), i.s, "right")) - 1 if names else -1
+    else:
+        at = int(np.searchsorted(keys.a, raw(i), "right")) - 1
+    return d.v.item(at) if at >= 0 else null_of(d.v)
+
+
+def _keyed_at(d: Dict, i: Value) -> Value:
+    """A keyed table at a key (an atom, list, dictionary), or at a table or list of keys."""
+    k: Table = d.k
+    if i.__class__ is Table:
+        at = find_at(k, i)
+        return take_at(d.v, at)
+    if i.__class__ is Dict:
+        i = collapse([_dict_at(i, s) for s in Vec(T.S, np.array([_code(n) for n in k.names], np.int32)).items])
+    if len(k.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
+        i = List([i])
+    elif len(k.names) == 1 and i.__class__ is Vec and k.cols[0].__class__ is Vec:
+        at = find_at(k.cols[0], i)
+        return take_at(d.v, at)
+    elif isinstance(i, List) and i.items and all(j.__class__ is Vec or isinstance(j, List) for j in i.items) \
+            and not (len(k.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
+        if len(k.names) > 1 or k.cols[0].__class__ is Vec:
+            return collapse([_keyed_at(d, j) for j in i.items])
+    at1 = find_at(k, Dict(Vec(T.S, np.array([_code(n) for n in k.names], np.int32)), i))
+    return d.v.item(int(at1)) if int(at1) < len(k) else null_of(d.v)
+
+
+def is_atom_list(x: Value) -> bool:
+    return all(is_atom(i) for i in x.items)
+
+
+def _table_at(t: Table, i: Value) -> Value:
+    c = i.__class__
+    if c is Sym:
+        if i.s not in t.names:
+            raise QError("type")
+        return t.col(i.s)
+    if c is Vec and i.t == T.S:
+        names = [s.s for s in i.items]
+        for n in names:
+            if n not in t.names:
+                raise QError(n)
+        return List([t.col(n) for n in names])
+    at = positions(i)
+    if at is not None:
+        return take_at(t, at)
+    if is_atom(i):
+        t_ = raw(i)
+        if c in (int, bool) or (c is Atom and i.t in _INTEGER) or c is Special:
+            return t.item(int(t_)) if 0 <= t_ < len(t) else null_of(t)
+    if c is List or c is Nd:
+        return collapse([_table_at(t, j) for j in i.items])
+    if c is Dict:
+        return Dict(i.k, _table_at(t, i.v))
+    raise QError("type")
+
+
+def index(x: Value, args: Sequence[Value]) -> Value:
+    """`x[i;j;...]`: the first index selects, the others index each of what it selected."""
+    if isinstance(x, Handle):
+        return x.index(args)
+    i = args[0]
+    if len(args) == 1:
+        return index1(x, i)
+    rest = args[1:]
+    c = x.__class__
+    if c is Nd and len(args) <= x.a.ndim:
+        found = _nd_at(x, args)
+        if found is not None:
+            return found
+    if c is Table and (i.__class__ is Sym or i.__class__ is Vec and i.t == T.S):
+        return index(index1(x, i), rest)
+    if c is Table and len(rest) == 1 and rest[0].__class__ is Sym:
+        return index1(_table_at(x, rest[0]), i)
+    if i is NIL or i is HOLE:
+        if c is Dict:
+            return Dict(x.k, index(x.v, (NIL, *rest)))
+        if c is Table and (rest[0].__class__ is Sym or rest[0].__class__ is Vec):
+            return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
+        return collapse([deep(item, rest) for item in seq_items(x)])
+    if is_atom(i) or (c is Dict and x.keyed and not isinstance(i, List) and i.__class__ is not Table):
+        return deep(index1(x, i), rest)
+    if i.__class__ is Dict:
+        return Dict(i.k, index(x, (i.v, *rest)))
+    return collapse([index(x, (j, *rest)) for j in seq_items(i)])
+
+
+def deep(x: Value, rest: Sequence[Value]) -> Value:
+    """Index or apply what a first index gave."""
+    from kshell.values.apply import apply
+
+    return apply(x, rest)
+
+
+def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
+    """An n-d array indexed in several dimensions at once, if each index is whole, an atom or a vector inside it."""
+    from kshell.values.build import regular
+
+    a = x.a
+    axis = 0
+    for n, i in zip(x.a.shape, args, strict=False):
+        if i is NIL or i is HOLE:
+            axis += 1
+        elif i.__class__ is int and 0 <= i < n:
+            a = a.take(i, axis)
+        else:
+            at = positions(i)
+            if at is None or (len(at) and (int(at.min()) < 0 or int(at.max()) >= n)):
+                return None
+            a = a.take(at, axis)
+            axis += 1
+    return regular(x.t, a)

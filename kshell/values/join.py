@@ -1,0 +1,329 @@
+"""Join, `x,y`: lists, dictionaries (the right one's items win) and tables; and `x,:y`, which keeps the type of x."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.build import as_nd, collapse, empty
+from kshell.values.cast import domain, unenum
+from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.functions import Handle
+from kshell.values.index import take_at
+from kshell.values.keys import distinct_keys
+from kshell.values.search import codes, find
+
+
+def join(x: Value, y: Value) -> Value:
+    """`x,y`."""
+    if x.__class__ is Vec and x.t != T.ENUM:
+        t = x.t
+        if y.__class__ is Vec:
+            if y.t == t:
+                return Vec(t, np.concatenate((x.a, y.a)))
+        elif atom_t(y) == t:
+            return Vec(t, np.concatenate((x.a, raw_array(y, t))))
+    if x.__class__ is Table or x.__class__ is Dict or y.__class__ is Table or y.__class__ is Dict:
+        return _join_maps(x, y)
+    if _enum_type(x) or _enum_type(y):
+        return _join_enums(x, y)
+    if isinstance(x, List) and isinstance(y, List):
+        found = _join_arrays(x, y)
+        if found is not None:
+            return found
+    x, y = as_list(x), as_list(y)
+    if not len(y) and (len(x) or x.__class__ is Vec):
+        return x
+    if not len(x):
+        return y
+    return collapse(x.items + y.items)
+
+
+def as_list(x: Value) -> Value:
+    """A list as it is; anything else as the list of it alone. A handle gives its number."""
+    if x.__class__ is Vec or isinstance(x, List):
+        return x
+    return collapse([x.number]) if isinstance(x, Handle) else collapse([x])
+
+
+def raw_array(x: Value, t: int) -> np.ndarray:
+    """An atom of type t as a raw array of one item."""
+    return np.frombuffer(x.v, "V16") if t == T.G else np.array([raw(x)], T.DTYPE[t])
+
+
+def _join_arrays(x: Value, y: Value) -> Value | None:
+    if x.__class__ is not Nd and y.__class__ is not Nd:
+        return None
+    a, b = as_nd(x), as_nd(y)
+    if a is None or b is None or a.t != b.t or a.a.shape[1:] != b.a.shape[1:]:
+        return None
+    return Nd(a.t, np.concatenate((a.a, b.a)))
+
+
+def _enum_type(x: Value) -> bool:
+    return x.__class__ is EnumAtom or (x.__class__ is Vec and x.t == T.ENUM)
+
+
+def _join_enums(x: Value, y: Value) -> Value:
+    """Members of one enumeration stay so; else a vector makes symbols of both, and two atoms stay as they are."""
+    if _enum_type(x) and _enum_type(y) and x.dom == y.dom:
+        parts = [p.a if p.__class__ is Vec else np.array([p.v], np.int64) for p in (x, y)]
+        return Vec(T.ENUM, np.concatenate(parts), "", x.dom)
+    if isinstance(x, List) or isinstance(y, List):
+        return collapse(as_list(x).items + as_list(y).items) if len(as_list(x)) else as_list(y)
+    if x.__class__ is Vec or y.__class__ is Vec:
+        return join(unenum(x), unenum(y))
+    return List([x, y])
+
+
+# ------------------------------------------------------------------ dictionaries and tables
+
+
+def _join_maps(x: Value, y: Value) -> Value:
+    c, d = x.__class__, y.__class__
+    if c is Dict and d is Dict:
+        return join_dicts(x, y)
+    if c is Table and d is Table:
+        return join_tables(x, y)
+    if c is Table and d is Dict and not y.keyed:
+        return join_tables(x, row_table(y))
+    if d is Table and c is Dict and not x.keyed:
+        return join_tables(row_table(x), y)
+    if c is Dict or d is Dict:
+        if is_list(x) and not len(x):
+            return y
+        if is_list(y) and not len(y):
+            return x
+        if isinstance(x, List):
+            return collapse([*x.items, y])
+        raise QError("type")
+    x, y = (v if v.__class__ is Table else as_list(v) for v in (x, y))
+    return y if not len(x) and x.__class__ is not Table else x if not len(y) else collapse(x.items + y.items)
+
+
+def row_table(d: Dict) -> Table:
+    """The table of one row that a dictionary with symbol keys is."""
+    one = collapse([d])
+    if one.__class__ is not Table:
+        raise QError("type")
+    return one  # type: ignore[no-any-return]
+
+
+def join_tables(x: Table, y: Table) -> Table:
+    """The rows of x, then those of y, whose columns are found by name."""
+    if x.names == y.names:
+        return Table(x.names, list(map(join, x.cols, y.cols)))
+    if set(x.names) != set(y.names):
+        raise QError("mismatch")
+    return Table(x.names, [join(c, y.col(n)) for n, c in zip(x.names, x.cols, strict=True)])
+
+
+def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
+    """x with the items of y put in: those with a key of x replace its value, the others follow. `strict` keeps the
+    type of x's values: 'type for others."""
+    if x.keyed != y.keyed and len(x) and len(y):
+        raise QError("type")
+    if not len(x.k) and not x.keyed and not (strict and x.v.__class__ is Vec):
+        if len(codes(y.k)) == len(distinct_keys(codes(y.k))):
+            return Dict(y.k, y.v)
+    if x.keyed and y.keyed and x.v.names != y.v.names:
+        if set(x.v.names) != set(y.v.names):
+            raise QError("mismatch")
+        y = Dict(y.k, Table(x.v.names, [y.v.col(n) for n in x.v.names]))
+    at, new = place_keys(x.k, y.k)
+    base = x.v
+    if len(new):
+        more = take_at(y.v, new)
+        base = append(base, more) if strict else join_columns(base, more)
+    keys = join_columns(x.k, take_at(y.k, new)) if len(new) else x.k
+    return Dict(keys, scatter(base, at, y.v, strict))
+
+
+def join_columns(x: Value, y: Value) -> Value:
+    """Lists, or tables of keys or values, one after the other: an item of y is one item, even if it is a list."""
+    if x.__class__ is Table or y.__class__ is Table:
+        return _join_maps(x, y)
+    return join(x, y) if not isinstance(y, List) or y.__class__ is Nd else collapse(as_list(x).items + y.items)
+
+
+def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
+    """Where the items of y stand in x extended by those it lacks, and which items of y those are."""
+    n = len(x)
+    if x.__class__ is Vec and y.__class__ is Vec and x.t != y.t and T.ENUM not in (x.t, y.t):
+        at = np.full(len(y), n)
+    else:
+        at = _found(x, y)
+    late = np.flatnonzero(at == n)
+    if not len(late):
+        return at, late
+    keys = codes(take_at(y, late))
+    first = distinct_keys(keys)
+    at = at.copy()
+    order = np.argsort(keys[first], kind="stable")
+    at[late] = n + order[np.searchsorted(keys[first][order], keys)]
+    return at, late[first]
+
+
+def _found(x: Value, y: Value) -> np.ndarray:
+    if not len(x):
+        return np.zeros(len(y), np.int64)
+    at = find(x, y)
+    if at.__class__ is np.ndarray and len(at) == len(y):
+        return at  # type: ignore[no-any-return]
+    return np.array([find(x, k) for k in seq_items(y)], np.int64)
+
+
+def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
+    """A list (or table) with the items of y at positions; the last counts where they repeat."""
+    if x.__class__ is Table:
+        if y.__class__ is not Table:
+            raise QError("type")
+        return Table(x.names, [scatter(c, at, y.col(n), strict) for n, c in zip(x.names, x.cols, strict=True)])
+    if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.dom == y.dom:
+        a = x.a.copy()
+        a[at] = y.a
+        return Vec(x.t, a, "", x.dom)
+    if strict and x.__class__ is Vec and len(at):
+        raise QError("type")
+    items = list(x.items)
+    for k, v in zip(at.tolist(), seq_items(y), strict=True):
+        items[k] = v
+    return collapse(items)
+
+
+# ------------------------------------------------------------------ many, and in place
+
+
+def raze(x: Value) -> Value:
+    """`,/x`: the items of the items in one list."""
+    c = x.__class__
+    if c is Nd:
+        return Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
+    if c is Dict:
+        return raze(x.v)
+    if c is Vec:
+        return x if x.t != T.ENUM or not x.attr else Vec(x.t, x.a, "", x.dom)
+    if c is Table:
+        return raze(List(x.items))
+    if c is not List:
+        return as_list(x)
+    items = x.items
+    if not items:
+        return x
+    if len(items) == 1:
+        return items[0] if items[0].__class__ in (Dict, Table) else as_list(items[0])
+    return concat(items)
+
+
+def concat(items: list[Value]) -> Value:
+    """Values joined one after another."""
+    first = items[0]
+    if first.__class__ is Vec:
+        t, dom = first.t, first.dom
+        if all(v.__class__ is Vec and v.t == t and v.dom == dom for v in items):
+            return Vec(t, np.concatenate([v.a for v in items]), "", dom)
+    if first.__class__ is Nd and all(v.__class__ is Nd and v.t == first.t and v.a.shape[1:] == first.a.shape[1:]
+                                     for v in items):
+        return Nd(first.t, np.concatenate([v.a for v in items]))
+    if first.__class__ is Table and all(v.__class__ is Table and v.names == first.names for v in items):
+        return Table(first.names, [concat([v.cols[i] for v in items]) for i in range(len(first.names))])
+    if any(v.__class__ in (Dict, Table) or _enum_type(v) for v in items):
+        out = first
+        for v in items[1:]:
+            out = join(out, v)
+        return as_list(out) if out.__class__ not in (Dict, Table) else out
+    flat: list[Value] = []
+    for v in items:
+        if v.__class__ is Vec or isinstance(v, List):
+            flat += v.items
+        else:
+            flat.append(v.number if isinstance(v, Handle) else v)
+    if not flat:
+        return next((v for v in items if v.__class__ is Vec), List([]))
+    return collapse(flat)
+
+
+def append(x: Value, y: Value) -> Value:
+    """`x,:y`: a vector takes items of its own type only, an enumeration only members; a table takes rows (lists,
+    dictionaries, tables; columns that are left out become null); a list of vectors takes a vector as one item."""
+    c = x.__class__
+    if c is Vec:
+        if x.t == T.ENUM:
+            return _append_enum(x, y)
+        out = join(x, unenum(y) if x.t == T.S else y)
+        if out.__class__ is not Vec or out.t != x.t:
+            raise QError("type")
+        if x.attr == "g":
+            out.attr = "g"
+        return out
+    if c is Table:
+        return _append_rows(x, y)
+    if c is Dict:
+        return _append_dict(x, y)
+    if isinstance(x, List) and y.__class__ is Vec and len(x):
+        first, last = x.item(0), x.item(len(x) - 1)
+        if first.__class__ is Vec and last.__class__ is Vec and first.t == last.t == y.t:
+            return collapse([*x.items, y])
+    return join(x, y)
+
+
+def _append_enum(x: Vec, y: Value) -> Vec:
+    if _enum_type(y) and y.dom == x.dom:
+        return join(x, y)  # type: ignore[no-any-return]
+    dom = domain(x.dom)
+    at = np.atleast_1d(np.asarray(find(dom, unenum(y)), np.int64))
+    if (at >= len(dom)).any():
+        raise QError("cast")
+    return Vec(T.ENUM, np.concatenate((x.a, at)), "", x.dom)
+
+
+def _append_rows(t: Table, y: Value) -> Table:
+    more = as_rows(y, t.names)
+    n = len(more)
+    cols = []
+    for name, col in zip(t.names, t.cols, strict=True):
+        if name in more.names:
+            cols.append(append(col, more.col(name)) if col.__class__ is Vec else join_columns(col, more.col(name)))
+        else:
+            cols.append(join_columns(col, _nulls(col, n)))
+    return Table(t.names, cols)
+
+
+def _nulls(col: Value, n: int) -> Value:
+    return take_at(col if len(col) else empty(col.t) if col.__class__ is Vec else col, np.full(n, -1, np.int64))
+
+
+def as_rows(y: Value, names: list[str]) -> Table:
+    """Rows given as a table, a dictionary, one record or a list of records, as a table with some of these columns."""
+    if y.__class__ is Dict:
+        y = Table(y.k.names + y.v.names, y.k.cols + y.v.cols) if y.keyed else row_table(y)
+    if y.__class__ is Table:
+        if not set(y.names) <= set(names):
+            raise QError("mismatch")
+        return y  # type: ignore[no-any-return]
+    items = seq_items(y)
+    nested = bool(items) and all(is_list(i) and len(i) == len(names) for i in items) and (
+        y.__class__ is Nd or len(items) != len(names) or all(i.__class__ is Vec or isinstance(i, List) for i in items))
+    rows = [seq_items(i) for i in items] if nested else [items]
+    if any(len(r) != len(names) for r in rows):
+        raise QError("length")
+    return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
+
+
+def _append_dict(x: Dict, y: Value) -> Dict:
+    if not x.keyed:
+        if y.__class__ is not Dict:
+            raise QError("type")
+        return join_dicts(x, y, strict=True)
+    names = x.k.names + x.v.names
+    more = as_rows(y, names)
+    if not set(x.k.names) <= set(more.names):
+        raise QError("mismatch")
+    at, new = place_keys(x.k, Table(x.k.names, [more.col(n) for n in x.k.names]))
+    keys = Table(x.k.names, [append(c, take_at(more.col(n), new)) for n, c in zip(x.k.names, x.k.cols, strict=True)])
+    cols = []
+    for name, col in zip(x.v.names, x.v.cols, strict=True):
+        col = join_columns(col, _nulls(col, len(new))) if len(new) else col
+        cols.append(scatter(col, at, more.col(name), strict=True) if name in more.names else col)
+    return Dict(keys, Table(x.v.names, cols))

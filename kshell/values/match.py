@@ -1,0 +1,120 @@
+"""Match, `x~y`: are two values the same in type and content? Attributes do not count; floats may differ a little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
+from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj
+
+TOLERANCE = 2.0**-43  # relative, as in q's comparisons
+
+
+def close(x: float, y: float) -> bool:
+    """Are two floats equal under q's comparison tolerance? Nulls equal each other."""
+    if x == y:
+        return True
+    if x != x:
+        return y != y
+    gap = abs(x - y)
+    return gap <= TOLERANCE * max(abs(x), abs(y)) and gap != float("inf")
+
+
+def all_close(a: np.ndarray, b: np.ndarray) -> bool:
+    """`close`, of all items of two arrays of one shape."""
+    same = a == b
+    if same.all():
+        return True
+    p, q = a[~same], b[~same]
+    with np.errstate(all="ignore"):
+        gap = np.abs(p - q)
+        near = (gap <= TOLERANCE * np.maximum(np.abs(p), np.abs(q))) & (gap != np.inf)
+    return bool((near | (np.isnan(p) & np.isnan(q))).all())
+
+
+def match(x: Value, y: Value) -> bool:
+    """Is `x~y`?"""
+    if x is y:
+        return True
+    c, d = x.__class__, y.__class__
+    if c is not d:
+        return isinstance(x, List) and isinstance(y, List) and _lists(x, y)
+    rule = _RULES.get(c)
+    if rule is not None:
+        return bool(rule(x, y))
+    return isinstance(x, Lambda) and x.text == y.text
+
+
+def _same(x: Value, y: Value) -> bool:
+    return bool(x == y)
+
+
+def _never(x: Value, y: Value) -> bool:
+    return False  # what is one object if it is equal
+
+
+def _atoms(x: Atom, y: Atom) -> bool:
+    if x.t != y.t:
+        return False
+    return close(x.v, y.v) if x.t in T.FLOATS else bool(x.v == y.v)
+
+
+def _enum_atoms(x: EnumAtom, y: EnumAtom) -> bool:
+    return x.dom == y.dom and x.v == y.v
+
+
+def _vectors(x: Vec, y: Vec) -> bool:
+    if x.t != y.t or len(x.a) != len(y.a):
+        return False
+    if x.t in (T.F, T.Z):
+        return all_close(x.a, y.a)
+    if x.t == T.E:
+        return bool(((x.a == y.a) | ((x.a != x.a) & (y.a != y.a))).all())
+    return x.dom == y.dom and bool((x.a == y.a).all())
+
+
+def _lists(x: List, y: List) -> bool:
+    n = len(x)
+    return n == len(y) and all(match(x.item(i), y.item(i)) for i in range(n))
+
+
+def _arrays(x: Nd, y: Nd) -> bool:
+    if x.t != y.t:
+        return False
+    if x.a.shape != y.a.shape:
+        return not len(x.a) and not len(y.a)
+    return _vectors(Vec(x.t, x.a.ravel()), Vec(y.t, y.a.ravel()))
+
+
+def _tables(x: Table, y: Table) -> bool:
+    return x.names == y.names and all(map(match, x.cols, y.cols))
+
+
+def _all(xs: Any, ys: Any) -> bool:
+    return len(xs) == len(ys) and all(map(match, xs, ys))
+
+
+_RULES: dict[type, Any] = {
+    int: _same,
+    bool: _same,
+    float: close,
+    Special: _never,
+    Sym: _never,
+    Atom: _atoms,
+    EnumAtom: _enum_atoms,
+    Vec: _vectors,
+    List: _lists,
+    Nd: _arrays,
+    Dict: lambda x, y: match(x.k, y.k) and match(x.v, y.v),
+    Table: _tables,
+    Prim: lambda x, y: x.name == y.name and x.t == y.t,
+    Proj: lambda x, y: match(x.f, y.f) and _all(x.args, y.args),
+    ListProj: lambda x, y: _all(x.args, y.args),
+    Comp: lambda x, y: _all(x.fs, y.fs),
+    Iter: lambda x, y: x.glyph == y.glyph,
+    Derived: lambda x, y: x.glyph == y.glyph and match(x.f, y.f),
+}
+

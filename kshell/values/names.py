@@ -1,0 +1,170 @@
+"""Global variables: one Python dict a namespace, so that compiled q code finds them with Python's own global look-up.
+
+Each namespace dict is the globals of the functions compiled in it; its `__builtins__` is the table of names that every
+namespace sees (the k-api). A q name has no leading underscore, so no helper of the compiler can clash with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.values.build import sym_vec
+from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
+from kshell.values.functions import Prim
+from kshell.values.index import index1
+
+_HIDDEN = "__builtins__"
+# lang's temporal verb `part(name, x)`, set by it: the year, minute... of a temporal value
+PART: list[Callable[[str, Value], Value]] = []
+
+
+def dotted(x: Value, name: str) -> Value:
+    """`x.name`: an item of a dictionary or table, or part of a temporal value."""
+    if x.__class__ in (Dict, Table):
+        return index1(x, sym(name))
+    if (x.__class__ is Vec or is_atom(x)) and PART:
+        return PART[0](name, x)
+    raise QError("type")
+
+
+
+class Names:
+    """The namespaces of a session. The root is '.', others '.a' or '.a.b'."""
+
+    def __init__(self, resolve: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self.builtins: dict[str, Any] = {}
+        self.spaces: dict[str, dict[str, Any]] = {}
+        self.current = "."
+        self._resolve = resolve  # fills builtins with the k-api on the first name that is not known
+        self.watch: Callable[[str], None] | None = None  # told of every assignment made here (views)
+        self.space(".")
+
+    def space(self, name: str) -> dict[str, Any]:
+        """The dict of a namespace, made if it is new."""
+        found = self.spaces.get(name)
+        if found is None:
+            found = self.spaces[name] = {_HIDDEN: self.builtins}
+        return found
+
+    def load_builtins(self) -> dict[str, Any]:
+        """The names that every namespace sees; registers the k-api the first time."""
+        if self._resolve is not None:
+            resolve, self._resolve = self._resolve, None
+            resolve(self.builtins)
+        return self.builtins
+
+    def split(self, name: str, ctx: str | None = None) -> tuple[str, str]:
+        """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified one is in `ctx` or the current."""
+        if name.startswith("."):
+            head, _, last = name.rpartition(".")
+            return head or ".", last
+        return ctx or self.current, name
+
+    def find(self, name: str, ctx: str | None = None) -> Value | None:
+        """The value of a global, or None. `a.b` of an unqualified a indexes the dictionary or table a by `b."""
+        if name == ".":
+            return self.as_dict(".")
+        space, last = self.split(name, ctx)
+        d = self.spaces.get(space)
+        if d is not None:
+            x = d.get(last)
+            if x is not None and last != _HIDDEN:
+                return x
+        if name in self.spaces:
+            return self.as_dict(name)
+        if not name.startswith("."):
+            if "." in name:
+                return self._dotted(name, space)
+            return self.load_builtins().get(name)
+        entry = registry.find("name", name)
+        if entry is None:
+            return self._inside(name)
+        return entry.fns[0]() if 0 in entry.fns else Prim(name, entry.fns, entry, entry.qtype)
+
+    def _inside(self, name: str) -> Value | None:
+        """`.a.b.c` where .a.b is a dictionary held in namespace .a."""
+        head, _, last = name.rpartition(".")
+        if not head:
+            return None
+        x = self.find(head)
+        return dotted(x, last) if x.__class__ is Dict else None
+
+    def _dotted(self, name: str, ctx: str) -> Value | None:
+        first, *rest = name.split(".")
+        x = self.find(first, ctx)
+        for part in rest:
+            if x is None:
+                return None
+            x = dotted(x, part)
+        return x
+
+    def get(self, name: str, ctx: str | None = None) -> Value:
+        """The value of a global; an unknown one is the error that q names after it."""
+        x = self.find(name, ctx)
+        if x is None:
+            raise QError(name)
+        return x
+
+    def set(self, name: str, x: Value, ctx: str | None = None) -> None:
+        """Assign a global. `a.b` of an unqualified a assigns into the dictionary a."""
+        if not name.startswith(".") and "." in name:
+            self._set_dotted(name, x, ctx)
+            return
+        space, last = self.split(name, ctx)
+        if not last:
+            raise QError("assign")
+        if x.__class__ is Dict and name.startswith(".") and name in self.spaces:
+            self.replace(name, x)
+            return
+        self.space(space)[last] = x
+        if self.watch is not None:
+            self.watch(name)
+
+    def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
+        from kshell.values.amend import assign_at
+
+        first, *rest = name.split(".")
+        old = self.find(first, ctx)
+        if old is None:
+            old = Dict(sym_vec([]), List([]))
+        self.set(first, assign_at(old, [sym(p) for p in rest], x), ctx)
+
+    def replace(self, name: str, d: Dict) -> None:
+        """Make a namespace hold just the items of a dictionary."""
+        space = self.space(name)
+        for k in self.members(name):
+            del space[k]
+        for k, v in zip(d.k.items, d.v.items, strict=True):
+            if k.s:
+                space[k.s] = v
+
+    def delete(self, name: str, ctx: str | None = None) -> None:
+        """Forget a global; an unknown one is an error that names it."""
+        space, last = self.split(name, ctx)
+        if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
+            raise QError(name)
+
+    def members(self, space: str) -> list[str]:
+        """The sorted names of the variables of a namespace."""
+        return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN)
+
+    def children(self) -> list[str]:
+        """The namespaces under the root, by their first part without the dot: `a` for .a and for .a.b."""
+        return sorted({s[1:].split(".")[0] for s in self.spaces if s != "."})
+
+    def as_dict(self, space: str) -> Dict:
+        """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root."""
+        found = [(k, self.spaces[space][k]) for k in self.members(space)]
+        prefix = space + "."
+        if space != ".":
+            subs = sorted({s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix)})
+            found = [("", NIL), *found, *((s, self.as_dict(prefix + s)) for s in subs)]
+        return Dict(sym_vec([k for k, _ in found]), List([v for _, v in found]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.spaces)
+
+

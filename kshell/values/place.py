@@ -1,0 +1,132 @@
+"""Places in an array: a path of q indexes as a numpy index, and q values as raw data that fits there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.build import as_nd, regular
+from kshell.values.cast import domain, unenum
+from kshell.values.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
+from kshell.values.index import positions
+from kshell.values.search import find
+
+_INDEX = (T.B, T.X, T.H, T.I, T.J)
+_BIG = 1 << 31
+
+
+def place(x: Value, path: Any) -> Any:
+    """The numpy index of a path into an array, or None if there is none. 'length if it is outside."""
+    a = x.a
+    out: list[Any] = []
+    vectors = 0
+    if len(path) > a.ndim:
+        return None
+    for i, n in zip(path, a.shape, strict=False):
+        if i is NIL or i is HOLE:
+            out.append(np.arange(n))
+            vectors += 1
+        elif i.__class__ is int or (atom_t(i) in _INDEX):
+            k = int(raw(i))
+            if not 0 <= k < n:
+                raise QError("length")
+            out.append(k)
+        else:
+            at = positions(i)
+            if at is None:
+                return None
+            if len(at) and not (int(at.min()) >= 0 and int(at.max()) < n):
+                raise QError("length")
+            out.append(at)
+            vectors += 1
+    if vectors > 1:
+        return _mesh(out)
+    return tuple(out)
+
+
+def _mesh(parts: list[Any]) -> tuple[Any, ...]:
+    """Indexes of several axes, made to select every combination."""
+    count = sum(p.__class__ is np.ndarray for p in parts)
+    out, k = [], 0
+    for p in parts:
+        if p.__class__ is np.ndarray:
+            out.append(p.reshape((-1,) + (1,) * (count - 1 - k)))
+            k += 1
+        else:
+            out.append(p)
+    return tuple(out)
+
+
+def single(place: tuple[Any, ...]) -> bool:
+    """Does a place select no item twice?"""
+    for p in place:
+        if p.__class__ is np.ndarray and p.size > 1:
+            flat = p.ravel()
+            step = np.diff(flat)
+            if not (step > 0).all() and len(np.unique(flat)) < len(flat):
+                return False
+    return True
+
+
+def part(x: Value, place: tuple[Any, ...]) -> Value:
+    """What an array holds at a place."""
+    a = x.a[place]
+    if x.t == T.ENUM:
+        return Vec(x.t, a, "", x.dom) if a.ndim else EnumAtom(int(a), x.dom)
+    return regular(x.t, np.asarray(a))
+
+
+def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
+    """Raw data of y for a place in an array, or None if it does not fit the array as it is."""
+    t = x.t
+    ty = atom_t(y)
+    if t == T.ENUM:
+        return _enum_block(x, place, y)
+    if ty:
+        if ty != t:
+            return None
+        return np.frombuffer(y.v, "V16")[0] if t == T.G else raw(y)
+    if y.__class__ is List:
+        y = as_nd(y)
+    if (y.__class__ is not Vec and y.__class__ is not Nd) or y.t != t:
+        return None
+    shape = np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray)) + x.a.shape[len(place):]
+    return _fitted(y.a, shape)
+
+
+def _fitted(a: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """An array of items for a shape: equal, or items for the leading axes, which the others repeat."""
+    if a.ndim > len(shape):
+        return None
+    if a.shape != shape[:a.ndim]:
+        if a.shape[:1] != shape[:1]:
+            if shape:
+                raise QError("length")
+        return None
+    return a if a.ndim == len(shape) else None
+
+
+def _enum_block(x: Vec, place: tuple[Any, ...], y: Value) -> Any:
+    """Symbols assigned into an enumeration become members of it: 'cast if they are none."""
+    if (y.__class__ is EnumAtom or (y.__class__ is Vec and y.t == T.ENUM)) and y.dom == x.dom:
+        return y.v if isinstance(y, EnumAtom) else y.a
+    if atom_t(y) not in (T.S, T.ENUM) and not (y.__class__ is Vec and y.t in (T.S, T.ENUM)):
+        return None
+    dom = domain(x.dom)
+    at = find(dom, unenum(y))
+    if np.any(np.asarray(at) >= len(dom)):
+        raise QError("cast")
+    return at
+
+
+def plain_numbers(a: np.ndarray, t: int) -> bool:
+    """Numbers that numpy adds as q does: no nulls, and integers small enough not to overflow."""
+    if not len(a):
+        return True
+    if t == T.F:
+        return not np.isnan(a).any()
+    lo, hi = int(a.min()), int(a.max())
+    return (lo > -_BIG and hi < _BIG) if t == T.J else lo > -(1 << 14) and hi < 1 << 14 and t == T.I

@@ -1,0 +1,408 @@
+"""Search: find, distinct, group, membership and binary search in any list or table.
+
+All of it is work on integers (see keys.py): a vector gives int_keys, anything else dense codes. Comparisons are
+exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import index as indexing
+from kshell.values import types as T
+from kshell.values.build import collapse, longs
+from kshell.values.cast import unenum
+from kshell.values.core import (
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    is_list,
+    raw,
+    seq_items,
+)
+from kshell.values.functions import Comp, Derived, Iter, Lambda, Prim, Proj
+from kshell.values.keys import distinct_keys, find_keys, find_one, group_keys, split_groups
+from kshell.values.order import bounds, compare, grade_keys, grade_ranks, int_keys, sort_keys
+
+Array = np.ndarray
+
+
+# ------------------------------------------------------------------ codes of any value
+
+
+def key_of(x: Value) -> Hashable:
+    """A Python key that is equal for values that match (floats exactly)."""
+    t = atom_t(x)
+    if t:
+        v = raw(x)
+        if x.__class__ is EnumAtom:
+            return t, v, x.dom
+        return t, "0n" if v != v else v
+    c = x.__class__
+    if c is Vec:
+        a = x.a + 0.0 if x.t in T.FLOATS else x.a
+        return -x.t, x.dom, a.tobytes()
+    if isinstance(x, List):
+        return "L", tuple(map(key_of, x.items))
+    if c is Dict:
+        return "D", key_of(x.k), key_of(x.v)
+    if c is Table:
+        return "T", tuple(x.names), tuple(map(key_of, x.cols))
+    return _function_key(x)
+
+
+def _function_key(x: Value) -> Hashable:
+    if isinstance(x, Lambda):
+        return "l", x.text
+    if isinstance(x, Prim):
+        return "p", x.name, x.t
+    if isinstance(x, Derived):
+        return "d", x.glyph, key_of(x.f)
+    if isinstance(x, Iter):
+        return "i", x.glyph
+    if isinstance(x, (Proj, Comp)):
+        return "j", tuple(map(key_of, (x.f, *x.args) if isinstance(x, Proj) else x.fs))
+    return "o", id(x)
+
+
+def codes(x: Value) -> Array:
+    """Integers that are equal where the items of a list (or rows of a table) match."""
+    if x.__class__ is Vec:
+        return int_keys(x)
+    if x.__class__ is Table:
+        return row_codes(x.cols)
+    if x.__class__ is Dict:
+        return codes(x.v)
+    if not isinstance(x, List):
+        raise QError("type")
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(k, len(known)) for k in _item_keys(x)], np.int64)
+
+
+def _item_keys(x: Value) -> list[Hashable]:
+    """key_of for each item, in bulk for regular lists."""
+    if x.__class__ is Nd and x.t not in T.FLOATS:
+        rows = np.ascontiguousarray(x.a)
+        size = rows[0].nbytes if len(rows) else 0
+        if size:
+            return rows.reshape(len(rows), -1).view(f"V{size}").ravel().tolist()
+    return [key_of(i) for i in x.items]
+
+
+def row_codes(cols: Sequence[Value]) -> Array:
+    """Codes of rows: equal where all columns agree."""
+    out = codes(cols[0])
+    for col in cols[1:]:
+        out = pair_codes(out, codes(col))
+    return out
+
+
+def pair_codes(a: Array, b: Array) -> Array:
+    """Codes of pairs of codes."""
+    if not len(a):
+        return a
+    a, wide = _narrow(a)
+    b, size = _narrow(b)
+    if wide * size >= 1 << 62:
+        a, wide = _dense(a)
+        b, size = _dense(b)
+    return a * size + b
+
+
+def _narrow(a: Array) -> tuple[Array, int]:
+    """Codes from zero, and the size of their range."""
+    lo, hi = bounds(a)
+    if hi - lo >= 1 << 40:
+        return _dense(a)
+    return a.astype(np.int64, copy=False) - lo, hi - lo + 1
+
+
+def _dense(a: Array) -> tuple[Array, int]:
+    first, ids = group_keys(a)
+    return ids, len(first)
+
+
+def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
+    """Codes of the items of two lists or tables, equal where an item of one matches an item of the other."""
+    n = len(x)
+    if x.__class__ is Vec and y.__class__ is Vec:
+        if x.t != y.t or x.dom != y.dom:
+            if T.ENUM in (x.t, y.t):
+                return joint_codes(unenum(x), unenum(y))
+            raise QError("type")
+        if x.t != T.G:
+            return int_keys(x), int_keys(y)
+        both = int_keys(Vec(T.G, np.concatenate([x.a, y.a])))
+        return both[:n], both[n:]
+    if x.__class__ is Table and y.__class__ is Table:
+        if set(x.names) != set(y.names):
+            raise QError("mismatch")
+        return joint_columns(x.cols, [y.col(c) for c in x.names])
+    both = codes(List(seq_items(x) + seq_items(y)))
+    return both[:n], both[n:]
+
+
+def joint_columns(xs: Sequence[Value], ys: Sequence[Value]) -> tuple[Array, Array]:
+    """joint_codes of rows, given as columns."""
+    n = len(xs[0])
+    out: Array | None = None
+    for x, y in zip(xs, ys, strict=True):
+        if not len(x) or not len(y):  # nothing can agree, whatever the types
+            return np.arange(n), np.arange(n, n + len(y))
+        both = np.concatenate(joint_codes(x, y))
+        out = both if out is None else pair_codes(out, both)
+    assert out is not None
+    return out[:n], out[n:]
+
+
+# ------------------------------------------------------------------ distinct and group
+
+
+def distinct_at(x: Value) -> Array:
+    """The positions at which items of a list, or rows of a table, occur for the first time."""
+    if x.__class__ is Vec and x.attr == "u":
+        return np.arange(len(x.a))
+    return distinct_keys(codes(x)) if len(x) else np.arange(0)
+
+
+def group_ids(x: Value) -> tuple[Array, Array]:
+    """(first positions of each distinct item in order of appearance, the number of its group for each item)."""
+    return group_keys(codes(x)) if len(x) else (np.arange(0), np.arange(0))
+
+
+def group_lists(x: Value) -> tuple[Array, list[Array]]:
+    """(first positions of each distinct item, the positions of each)."""
+    first, ids = group_ids(x)
+    return first, split_groups(ids, len(first))
+
+
+# ------------------------------------------------------------------ find
+
+
+def depth(x: Value) -> int:
+    """0 for an atom, 1 for a vector, one more than the first item's for a general list."""
+    if x.__class__ is Vec:
+        return 1
+    if x.__class__ is Nd:
+        return int(x.a.ndim)
+    if x.__class__ is List:
+        return 1 + (depth(x.items[0]) if x.items else 0)
+    return 0
+
+
+def find(x: Value, y: Value) -> Any:
+    """Where y is among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
+    table of rows); len(x) where it is not. `y` nested deeper than that gives a list value."""
+    c = x.__class__
+    if c is Vec:
+        return _find_in_vec(x, y)
+    if c is Table:
+        return _find_in_table(x, y)
+    if not isinstance(x, List):
+        raise QError("type")
+    if is_list(y) and (not len(x) or depth(y) > depth(x.item(0))):
+        if not len(x):
+            return np.zeros(len(y), np.int64)
+        return _find_items(x, y)
+    if y.__class__ is Table and x.item(0).__class__ is not Table:
+        return _find_items(x, y)
+    key, many = key_of(y), isinstance(y, List)
+    for i, item in enumerate(x.items):
+        if (item.__class__ is y.__class__ or many) and key_of(item) == key:
+            return i
+    return len(x)
+
+
+def _find_items(x: Value, y: Value) -> Array:
+    if len(x) * len(y) <= 64:
+        keys = [key_of(i) for i in x.items]
+        return np.array([keys.index(k) if k in keys else len(keys) for k in map(key_of, seq_items(y))], np.int64)
+    same = x.__class__ is Nd and y.__class__ is Nd and x.t == y.t and x.a.shape[1:] == y.a.shape[1:]
+    rows, wanted = (_item_keys(x), _item_keys(y)) if same else ([key_of(i) for i in x.items], map(key_of, seq_items(y)))
+    known: dict[Hashable, int] = {}
+    for i, k in enumerate(rows):
+        known.setdefault(k, i)
+    n = len(x)
+    return np.array([known.get(k, n) for k in wanted], np.int64)
+
+
+def _find_in_vec(x: Vec, y: Value) -> Any:
+    t = atom_t(y)
+    if t:
+        if t != x.t or t == T.ENUM:
+            if T.ENUM in (t, x.t):
+                return find(unenum(x), unenum(y))
+            raise QError("type")
+        if t in T.FLOATS:
+            v = raw(y)
+            return find_one(x.a, v) if v == v else find_one(np.isnan(x.a), True)
+        if t == T.G:
+            return find_one(x.a, np.frombuffer(y.v, "V16")[0])
+        return find_one(x.a, raw(y))
+    if y.__class__ is Vec:
+        if not len(y.a):
+            return np.zeros(0, np.int64)
+        return find_keys(*joint_codes(x, y))
+    if y.__class__ is Nd and y.t == x.t:
+        at = find_keys(*joint_codes(x, Vec(y.t, y.a.ravel())))
+        return Nd(T.J, at.reshape(y.a.shape))
+    if isinstance(y, List):
+        return found_value([find(x, i) for i in y.items])
+    raise QError("type")
+
+
+def found_value(parts: list[Any]) -> Value:
+    """Results of find as a list value."""
+    return collapse([longs(p) if p.__class__ is np.ndarray else p for p in parts])
+
+
+def _find_in_table(x: Table, y: Value) -> Any:
+    if y.__class__ is Table:
+        return find_keys(*joint_codes(x, y))
+    if y.__class__ is Dict:
+        if y.keyed or not is_list(y.v):
+            raise QError("type")
+        names = [s.s for s in seq_items(y.k)]
+        if set(names) != set(x.names):
+            raise QError("mismatch")
+        items = seq_items(y.v)
+        return find_row(x, [items[names.index(n)] for n in x.names])
+    if not is_list(y) or len(y) != len(x.names):
+        raise QError("length" if is_list(y) else "type")
+    items = seq_items(y)
+    if all(is_atom(i) for i in items):
+        return find_row(x, items)
+    cols = [i if is_list(i) else collapse([i] * max(map(len, filter(is_list, items)))) for i in items]
+    return find_keys(*joint_columns(x.cols, cols))
+
+
+def find_row(x: Table, items: Sequence[Value]) -> int:
+    """The first row of a table that holds these items."""
+    hit = np.ones(len(x), np.bool_)
+    for col, item in zip(x.cols, items, strict=True):
+        left = np.flatnonzero(hit)
+        if not len(left):
+            break
+        hit &= equal_mask(col, item)
+    at = np.flatnonzero(hit)
+    return int(at[0]) if len(at) else len(x)
+
+
+def equal_mask(col: Value, item: Value) -> Array:
+    """Where the items of a list match one item, exactly."""
+    if col.__class__ is Vec:
+        t = atom_t(item)
+        if T.ENUM in (t, col.t):
+            col, item = unenum(col), unenum(item)
+            t = atom_t(item)
+        if not len(col):
+            return np.zeros(0, np.bool_)
+        if t != col.t:
+            raise QError("type")
+        v = raw(item)
+        if v != v:
+            return np.isnan(col.a)
+        return np.asarray(col.a == (np.frombuffer(v, "V16")[0] if t == T.G else v))
+    key = key_of(item)
+    return np.array([key_of(i) == key for i in seq_items(col)], np.bool_)
+
+
+indexing.FIND[0] = find
+
+
+def find_value(x: Value, y: Value) -> Value:
+    """`x?y` as a value."""
+    at = find(x, y)
+    return longs(at) if at.__class__ is np.ndarray else at
+
+
+# ------------------------------------------------------------------ binary search
+
+
+def search_sorted(x: Value, y: Value, right: bool) -> Any:
+    """`x bin y` (right) or `x binr y`: an int for an atom, an int64 array for a list."""
+    one = x.__class__ is Vec and is_atom(y)
+    if one:
+        y = collapse([y])
+    if x.__class__ is Vec and y.__class__ is Vec:
+        if x.t != y.t and T.ENUM not in (x.t, y.t):
+            raise QError("type")
+        a, b = _joint_ranks(x, y)
+        at = np.searchsorted(a, b, "right" if right else "left")
+        return (int(at[0]) if one else at) - (1 if right else 0)
+    if not isinstance(x, List):
+        raise QError("type")
+    if depth(y) <= 1 and (not len(x) or depth(x.item(0)) >= depth(y)):
+        return _bisect(x, y, right)
+    return np.array([_bisect(x, i, right) for i in seq_items(y)], np.int64)
+
+
+def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
+    """Keys of two vectors in one order."""
+    if x.t in (T.S, T.G, T.ENUM) or y.t == T.ENUM:
+        both = unenum(x), unenum(y)
+        keys = sort_keys(Vec(both[0].t, np.concatenate([both[0].a, both[1].a])))
+        return keys[:len(x)], keys[len(x):]
+    return sort_keys(x), sort_keys(y)
+
+
+def _bisect(x: Value, y: Value, right: bool) -> int:
+    lo, hi = 0, len(x)
+    while lo < hi:
+        mid = (lo + hi) // 2
+        order = compare(x.item(mid), y)
+        if order < 0 or (right and order == 0):
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo - 1 if right else lo
+
+
+def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
+    """Binary search by several columns: all but the last must agree, in the last the greatest not above (right), or
+    the least not below. -1 where no row is found. The last column must be sorted within equal others."""
+    x, y = xs[-1], ys[-1]
+    n, m = len(x), len(y)
+    if not n or not m:
+        return np.full(m, -1, np.int64)
+    if x.__class__ is Vec and y.__class__ is Vec:
+        if x.t != y.t and T.ENUM not in (x.t, y.t):
+            raise QError("type")
+        last = np.concatenate(_joint_ranks(x, y))
+    else:
+        last = grade_ranks(List(seq_items(x) + seq_items(y)))
+    if len(xs) == 1:
+        a, b = last[:n], last[n:]
+        at = np.searchsorted(a, b, "right" if right else "left") - (1 if right else 0)
+        return np.where(at < n, at, -1)
+    _, ids = group_keys(np.concatenate(joint_columns(xs[:-1], ys[:-1])))
+    ranks, size = _ordered_dense(last)
+    words = ids * size + ranks
+    order = grade_keys(ids[:n])
+    at = np.searchsorted(words[:n][order], words[n:], "right" if right else "left") - (1 if right else 0)
+    found = order[np.clip(at, 0, n - 1)]
+    return np.where((at >= 0) & (at < n) & (ids[found] == ids[n:]), found, -1)
+
+
+def _ordered_dense(keys: Array) -> tuple[Array, int]:
+    """Keys as small integers in the same order, and how many."""
+    lo, hi = bounds(keys)
+    if hi - lo < 1 << 31:
+        return keys.astype(np.int64, copy=False) - lo, hi - lo + 1
+    order = grade_keys(keys)
+    tops = keys[order]
+    out = np.zeros(len(keys), np.int64)
+    out[order[1:]] = np.cumsum(tops[1:] != tops[:-1])
+    return out, int(out.max()) + 1
+
+

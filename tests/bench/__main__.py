@@ -1,0 +1,12 @@
+"""`python -m tests.bench [name...]`: the benchmarks, as ratios to a peer measured in the same run."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("startup", "parse", "language", "memory", "training")
+
+for name in sys.argv[1:] or NAMES:
+    print(f"-- {name}", flush=True)
+    print("\n".join(importlib.import_module(f"tests.bench.{name}").report()), flush=True)

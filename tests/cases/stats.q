@@ -1,0 +1,43 @@
+sum 7  / 7
+sum 2 3 0N 7  / 12
+sum 1 2i  / 3i
+sum 101b  / 2i
+sum 1.5 0n 2  / 3.5
+sum 1 2e  / 3e
+sum()  / 0
+sum 0#0  / 0
+sum 0#0n  / 0f
+sum "abc"  / 'type
+sum`a`b  / 'type
+sum(1 2 3 4;2 3 5 7)  / 3 5 8 11
+sum(1 2;0N 4)  / 0N 6
+sum(0n 8;8 0n)  / 0n 0n
+sum`a`b!1 2  / 3
+sum([]a:1 2;b:3 4)  / a| 3\nb| 7
+sum 00:30 01:00  / 01:30
+prd 2 3 0N 7  / 42
+prd 101b  / 0i
+prd(1 2 3 4;2 3 5 7)  / 2 6 15 28
+prd()  / 1
+max 2 5 0N 1  / 5
+max 0N 0N  / -0W
+max 0#0  / -0W
+max 0#0n  / -0w
+max "genie"  / "n"
+max 2000.01.01 2000.01.03  / 2000.01.03
+max(1 5;3 2)  / 3 5
+max`a`b  / 'type
+min 0N 5 0N 1 3  / 1
+min 0N 0N  / 0W
+min 0n 2 1.5  / 1.5
+min(1 2;0N 4)  / 0N 2
+min "genie"  / "e"
+all 1 2 0  / 0b
+all()  / 1b
+any()  / 0b
+any 0 0 2  / 1b
+all "YN"  / 1b
+all(10b;11b)  / 10b
+all([]a:1 2;b:0 1)  / a| 1\nb| 0
+any`a  / 'type
+max`a`b!(10 21 3;4 5 6)  / 10 21 6

@@ -1,0 +1,30 @@
+"""Every line of tests/cases and every session of tests/transcripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kshell.session import Session
+from tests.runner import HERE, cases, check_transcript, console, one_line
+
+CASES = sorted((HERE / "cases").glob("*.q"))
+TRANSCRIPTS = sorted((HERE / "transcripts").glob("*.q"))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+def test_cases(path: Path) -> None:
+    """Each line in one session a file; every failure of the file is reported."""
+    session = Session()
+    wrong = []
+    for case in cases(path):
+        got = one_line(console(session, case.text))
+        if got != case.expected:
+            wrong.append(f"{case}: {case.text}\n   expected {case.expected}\n   got      {got}")
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda p: p.stem)
+def test_transcript(path: Path) -> None:
+    check_transcript(path.read_text(), path.name)

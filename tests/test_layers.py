@@ -1,0 +1,83 @@
+"""The import table of the design, what may be imported where, and the sizes of files."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "kshell"
+
+# package: what of kshell it may import
+TABLE = {
+    "registry": set(),
+    "errors": set(),
+    "values": {"errors", "registry"},
+    "parse": {"errors"},
+    "store": {"values", "errors", "registry"},
+    "lang": {"parse", "values", "store", "registry", "errors"},
+    "nn": {"errors"},
+    "optim": {"errors"},
+    "parallel": {"errors"},
+    "kapi": {"values", "store", "registry", "errors", "nn", "optim", "parallel"},
+    "ipc": {"values", "store", "errors"},
+    "session": {"lang", "kapi", "store", "ipc", "registry", "errors", "values", "parse"},
+    "shell": {"session", "registry", "parse", "errors"},
+}
+# a foreign package and the only packages that may import it
+OWNERS = {"pyparsing": {"parse"}, "prompt_toolkit": {"shell"}, "torch": {"kapi", "nn", "optim", "parallel"}}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def package(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """Modules imported, and whether at the top of the file (not in a function or under TYPE_CHECKING)."""
+    tree = ast.parse(path.read_text())
+    top = {id(n) for n in tree.body}
+    out = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            out += [(a.name, id(node) in top) for a in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{a.name}" for a in node.names] if node.module == "kshell" else [node.module]
+            out += [(n, id(node) in top) for n in names]
+    return out
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_follow_the_table(path: Path) -> None:
+    own = package(path)
+    if own in ("__init__", "__main__"):
+        return
+    for name, top in imports(path):
+        parts = name.split(".")
+        if parts[0] == "kshell" and len(parts) > 1 and parts[1] not in ("__version__", own):
+            assert parts[1] in TABLE[own], f"{own} may not import {name}"
+        if parts[0] in OWNERS:
+            assert own in OWNERS[parts[0]], f"{own} may not import {name}"
+        assert not (parts[0] == "torch" and own == "kapi" and top), "kapi imports torch only when it is used"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_code_is_loaded_from_data(path: Path) -> None:
+    """No pickle; torch.load only with weights_only=True, numpy.load only with allow_pickle=False."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [a.name for a in node.names] + [getattr(node, "module", "") or ""]
+            assert not {"pickle", "shelve", "dill", "cloudpickle"} & set(names)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+            owner = node.func.value
+            given = {k.arg: getattr(k.value, "value", None) for k in node.keywords}
+            if isinstance(owner, ast.Name) and owner.id == "torch":
+                assert given.get("weights_only") is True
+            if isinstance(owner, ast.Name) and owner.id in ("np", "numpy"):
+                assert given.get("allow_pickle") is False
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_stay_rooms(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 600

@@ -1,0 +1,96 @@
+"""One entry is all that a new thing needs: it is callable, in help, in completion and in the reference."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kshell import registry
+from kshell.session import Session
+from tests.runner import console
+
+ROOT = Path(__file__).parent.parent
+PROBE = """
+import sys
+from kshell import registry
+from kshell.session import Session
+s = Session()
+s.run("abs 1")
+s.names.load_builtins()
+registry.load_file(sys.argv[1])
+"""
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    path = tmp_path / "planted.py"
+    path.write_text((Path(__file__).parent / "planted.txt").read_text())
+    return path
+
+
+def run(planted: Path, code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", PROBE + code, str(planted)], capture_output=True, text=True,
+                          cwd=ROOT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_callable(planted: Path) -> None:
+    out = run(planted, """
+for line in ("zigzag 1 2 3", "plantfn 2", "m:module enlist(`twice;3)", "tensor forward(m;1 2 3e)",
+             "o:opt(`signed;module enlist(`linear;2;1);.5)", "lr o", "first opt[o]`options",
+             "q:module enlist(`linear;2;1);o:opt(`signed;q;.5);w:dict parms q;backward mse(forward(q;1 2#1e);1 1#0e);"
+             "step o;all raze 0.5=raze raze abs each(value w)-value dict parms q"):
+    s.run(line, show=True)
+""")
+    assert out.split() == ["1", "-2", "3", "4", "3", "6", "9e", ",0.5", "lr|", "0.5", "1b"]
+
+
+def test_in_help_completion_and_reference(planted: Path) -> None:
+    out = run(planted, """
+for line in ("help`zigzag", "help`plantfn", "help`twice", "help`signed", "exec optimizer from help`optimizer",
+             "exec module from help`module"):
+    s.run(line, show=True)
+from kshell.shell.complete import candidates
+print("completion", [candidates(s, t) for t in ("zigz", "plantf", "opt(`sig", "module(`twi")])
+sys.path.insert(0, ".")
+from docs.build import pages
+text = "\\n".join(pages().values())
+print("reference", [name in text for name in ("zigzag", "plantfn", "`twice", "`signed")])
+""")
+    assert "every second one negated" in out and "Twice its argument" in out
+    assert "`signed" in out and "factor" in out
+    assert "completion [['zigzag'], ['plantfn'], ['signed'], ['twice']]" in out
+    assert "reference [True, True, True, True]" in out
+
+
+def test_every_entry_is_documented() -> None:
+    """A summary of one line, and for verbs and api functions an example."""
+    Session().names.load_builtins()
+    bare = [f"{e.kind} {e.name}" for e in registry.every() if not e.summary]
+    assert not bare
+    assert not [e.name for e in registry.entries("verb") if not e.examples]
+
+
+@pytest.mark.parametrize("kind", ["verb", "api", "name"])
+def test_examples_print_what_they_say(kind: str) -> None:
+    session = Session()
+    session.names.load_builtins()
+    wrong = []
+    for e in registry.entries(kind):
+        session = Session()
+        for inputs, output in e.examples:
+            got = [line.rstrip() for text in inputs for line in console(session, text).splitlines()]
+            if got != [line.rstrip() for line in output]:
+                wrong.append(f"{e.name}: {inputs}: {got} instead of {output}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_names_are_unique() -> None:
+    """A k-api name hides no verb of q, save those that q's own keyword gives way to by spelling."""
+    Session().names.load_builtins()
+    verbs = {e.name for e in registry.entries("verb")}
+    assert not verbs & {e.name for e in registry.entries("api")}
