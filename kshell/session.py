@@ -6,7 +6,7 @@ The prompt, a script, a Python caller and a test are all callers of `Session.run
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,7 +24,7 @@ from kshell.lang.show import error_text, show_text
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.values import context
-from kshell.values.core import NIL, Value
+from kshell.values.core import NIL, List, Value, text_of
 from kshell.values.names import Names
 
 # q code nests one Python frame a call, two to five through iterators and traps; far above this, Python 3.11 would die
@@ -64,6 +64,22 @@ class Session:
         stream = self.err or sys.stderr
         stream.write(text)
         stream.flush()
+
+    def send(self, handle: int, args: Sequence[Value]) -> Value:
+        """Write to a handle: text as it is, or strings a line each; with a negative handle lines are ended."""
+        if len(args) != 1:
+            raise QError("rank")
+        if abs(handle) not in (1, 2):
+            raise QError(f"{handle}: no such handle")
+        put = self.write if abs(handle) == 1 else self.warn
+        x = args[0]
+        end = "\n" if handle < 0 else ""
+        if x.__class__ is List:
+            for item in x.items:
+                put(text_of(item) + end)
+        else:
+            put(text_of(x) + end)
+        return handle
 
     def show(self, x: Value) -> str:
         """The console's text of a value."""

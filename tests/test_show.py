@@ -30,13 +30,17 @@ RAW = {
 
 
 def vectors() -> st.SearchStrategy[Vec]:
-    """Vectors of the types that q text can write, up to six items."""
-    simple = [st.lists(s, max_size=6).map(lambda v, t=t: vec(t, np.array(v, T.DTYPE[t]))) for t, s in RAW.items()]
-    return st.one_of(*simple, st.lists(NAME, max_size=6).map(sym_vec))
+    """Vectors of the types that q text can write, up to six items but not one: `,1` is no q."""
+    simple = [several(s).map(lambda v, t=t: vec(t, np.array(v, T.DTYPE[t]))) for t, s in RAW.items()]
+    return st.one_of(*simple, several(NAME).map(sym_vec))
+
+
+def several(items: st.SearchStrategy) -> st.SearchStrategy[list]:
+    return st.lists(items, max_size=6).filter(lambda v: len(v) != 1)
 
 
 def values() -> st.SearchStrategy[Value]:
-    return st.recursive(vectors(), lambda inner: st.lists(inner, max_size=4).map(List), max_leaves=8)
+    return st.recursive(vectors(), lambda inner: several(inner).map(List), max_leaves=8)
 
 
 @pytest.fixture(scope="module")

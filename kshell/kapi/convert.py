@@ -15,7 +15,7 @@ from kshell.kapi.call import torch
 from kshell.kapi.handles import KHandle, TensorHandle, table
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, regular
-from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom_t, is_atom, raw
+from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
 
 # torch's names of the data types: the symbol, torch's attribute, the q type that shows it
 _DTYPES = (
@@ -38,6 +38,7 @@ class _Tables(NamedTuple):
     name: dict[Any, str]  # torch.dtype -> symbol
     ktype: dict[Any, int]  # torch.dtype -> q type
     via: dict[Any, Any]  # torch.dtype -> the dtype that numpy can hold
+    complex: frozenset[Any]
 
 
 _TABLES: list[_Tables] = []
@@ -51,7 +52,8 @@ def tables() -> _Tables:
         via |= {named["ushort"]: torch.int32, named["uint"]: torch.int64, named["ulong"]: torch.int64,
                 named["chalf"]: torch.complex64}
         _TABLES.append(_Tables(named, {d: n for n, d in named.items()},
-                               {named[n]: t for n, _, t in _DTYPES}, via))
+                               {named[n]: t for n, _, t in _DTYPES}, via,
+                               frozenset(named[n] for n in ("chalf", "cfloat", "cdouble"))))
     return _TABLES[0]
 
 
@@ -236,6 +238,10 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
         t = t.detach()
     tab = tables()
     dtype = t.dtype
+    kt = tab.ktype.get(dtype, T.E)
+    if not t.dim() and dtype not in tab.complex:
+        v = t.item()
+        return atom(kt, v % 256 if kt == T.C else v)
     if dtype in tab.via:
         t, copy = t.to(tab.via[dtype]), False
     if t.layout is not torch.strided:
@@ -244,15 +250,12 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
         t, copy = t.cpu(), False
     if t.is_complex():
         t, copy = _split(t.resolve_conj(), complexfirst), False
-    a = t.resolve_neg().numpy()
-    kt = tab.ktype.get(dtype, T.E)
-    if a.dtype != T.DTYPE[kt]:
-        a = a.view(T.DTYPE[kt]) if kt in _VIEW else a.astype(T.DTYPE[kt])
-        copy = copy and kt in _VIEW
-    if a.ndim == 0:
-        return regular(kt, a)
-    if copy or not _plain(a) or (a.ndim == 1 and a.strides[0] != a.itemsize):
-        a = np.array(a, order="C")
+    if copy or t.is_neg() or not t.is_contiguous():
+        t = t.resolve_neg().clone(memory_format=torch.contiguous_format)  # a tensor that numpy has seen cannot grow
+    a = t.numpy()
+    want = T.DTYPE[kt]
+    if a.dtype != want:
+        a = a.view(want) if kt in _VIEW else a.astype(want)
     return List([]) if a.ndim > 1 and not len(a) else regular(kt, a)
 
 

@@ -87,7 +87,7 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     if n == 1:
         try:
             return m(tensors[0])
-        except TypeError:
+        except (TypeError, NotImplementedError):
             _check_count(m, n)
             raise
     _check_count(m, n)

@@ -82,21 +82,25 @@ def pytorch(entry: Entry) -> str:
 
 
 def _backward() -> Table:
-    rows = [("free", False, False, "free the graph, no derivatives of higher order"),
-            ("retain", True, False, "keep the graph, no derivatives of higher order"),
-            ("create", True, True, "keep the graph, make one for derivatives of higher order"),
-            ("createfree", False, True, "free the graph, make one for derivatives of higher order")]
+    rows = [("free", False, False, "free graph, no higher order derivatives"),
+            ("retain", True, False, "retain graph, no higher order derivatives"),
+            ("create", True, True, "retain graph, create graph for higher order derivatives"),
+            ("createfree", False, True, "free graph & create graph for higher order derivatives")]
     mode, retain, create, text = zip(*rows, strict=True)
     return Table(["mode", "retain", "create", "description"],
                  [sym_vec(mode), bools(retain), bools(create), List([string(s) for s in text])])
 
 
+_DTYPES = ("float", "double", "half", "bool", "byte", "char", "long", "int", "short", "chalf", "cfloat", "cdouble")
+
+
 def _dtype() -> Dict:
-    return Dict(sym_vec(KTORCH_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in KTORCH_DTYPES]))
+    names = (*_DTYPES, *(n for n in DTYPE_NAMES if n not in KTORCH_DTYPES))
+    return Dict(sym_vec(names), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in names]))
 
 
 def _ktype() -> Dict:
-    types = [t for t in (T.E, T.F, T.J, T.I, T.H, T.B, T.X, T.C) if dtype_of_q(t) is not None]
+    types = [t for t in (T.E, T.F, T.B, T.X, T.C, T.J, T.I, T.H) if dtype_of_q(t) is not None]
     return Dict(sym_vec([T.TYPE[t].char for t in types]), sym_vec([dtype_name(dtype_of_q(t)) for t in types]))
 
 

@@ -200,7 +200,16 @@ def _one_device(tensors: Sequence[Any]) -> list[Any]:
 
 
 def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
-    return torch.nn.functional.binary_cross_entropy(x, y, None if w is None else w.to(x.dtype), reduction=m.reduction)
+    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
+    w = None if w is None else w.to(x.dtype)
+    try:
+        return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
+    except RuntimeError as e:
+        if "target should be between 0 and 1" not in str(e):
+            raise
+    each = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
+    each = each if w is None else each * w
+    return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
 
 
 def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:

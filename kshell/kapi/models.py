@@ -25,6 +25,7 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.moduleapi import device_of_module, every_option, tensors_of_module
 from kshell.kapi.moduledef import definition
+from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.values.build import sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Value, sym
@@ -129,22 +130,8 @@ def describe(m: Model, every: bool, state: bool) -> Dict:
     """The definition or, with `state`, the state of a model: that of each part, and its options."""
     names = ["module", "loss", "optimizer", "train", "test"]
     return Dict(sym_vec(names), List([definition(m.module, every, state), losses.definition(m.loss, every),
-                                      _optimizer(m.optimizer, every, state), _options(m.train, TRAIN, every),
+                                      optimizer_definition(m.optimizer, every, state), _options(m.train, TRAIN, every),
                                       _options(m.test, TEST, every)]))
-
-
-def _optimizer(o: Any, every: bool, state: bool) -> Value:
-    """The definition of an optimizer, as its own file gives it."""
-    fn = behaves_of("state" if state else "definition")
-    return fn(_view(OptimizerHandle, o), every)
-
-
-def behaves_of(name: str) -> Any:
-    """How optimizer handles do `name`; an error if nothing is registered."""
-    fn = behaves(name, _view(OptimizerHandle, None))
-    if fn is None:
-        raise QError(f"{name}: not implemented for optimizers")
-    return fn
 
 
 def _view(cls: type[KHandle], obj: Any) -> Any:

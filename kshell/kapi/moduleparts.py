@@ -12,7 +12,6 @@ from kshell.kapi.convert import as_tensor, kname, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
     TensorHandle,
-    dict_handle,
     handle,
     module_handle,
     tensor_handle,
@@ -21,6 +20,18 @@ from kshell.kapi.moduleapi import device_of_module, module_behind
 from kshell.kapi.moduledef import type_name
 from kshell.values.build import collapse, sym_vec, symdict
 from kshell.values.core import NIL, Dict, Special, Sym, Value, sym
+
+
+class Parameters(dict[str, Any]):
+    """The parameters of a module by name."""
+
+    objtype = "parameter"
+
+
+class Buffers(dict[str, Any]):
+    """The buffers of a module by name."""
+
+    objtype = "buffer"
 
 
 def child_of(m: Any, x: Value, call: str) -> Any:
@@ -146,7 +157,7 @@ def parms(x: Value) -> Value:
     weight| 1 2
     bias  | ,1
     """
-    return dict_handle(dict(_module_and_child(x, "parms").named_parameters()))
+    return DictHandle(Parameters(_module_and_child(x, "parms").named_parameters()))
 
 
 @api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)")
@@ -158,7 +169,7 @@ def buffers(x: Value) -> Value:
     running_var        | 1 1e
     num_batches_tracked| 0
     """
-    return dict_handle(dict(_module_and_child(x, "buffers").named_buffers()))
+    return DictHandle(Buffers(_module_and_child(x, "buffers").named_buffers()))
 
 
 @api("parmtypes", "parmtypes m")

@@ -80,11 +80,18 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
             m[k] = torch.nn.Parameter(t, requires_grad=t.is_floating_point())
         return
     name = where or spec.kind
+    values = [t for x in (spec.parms, spec.buffers) if x is not None for t in _tensors(x).values()]
+    if any(map(_is_float, values)) and all(t.dtype == torch.float64 for t in values if _is_float(t)):
+        m.double()  # the state of a double module, not of a float one with doubles in it
     with torch.no_grad():
         for kind, given, own in (("parameter", spec.parms, m.named_parameters(recurse=False)),
                                  ("buffer", spec.buffers, m.named_buffers(recurse=False))):
             if given is not None:
                 _copy_in(spec.kind, name, kind, _tensors(given), dict(own))
+
+
+def _is_float(t: Any) -> bool:
+    return bool(t.is_floating_point())
 
 
 def _tensors(x: Value) -> dict[str, Any]:

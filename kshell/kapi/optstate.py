@@ -157,33 +157,38 @@ def buffer_q(key: str, value: Any) -> Value:
 # ------------------------------------------------------------------ counts
 
 
-def _held(o: Opt) -> Iterator[tuple[str, Any]]:
-    """Every tensor and number in an optimizer's state, with the name of its buffer."""
-    def walk(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
+    """Every tensor and number in an optimizer's state; is it a number? A count of steps is one, and so is what a buffer
+    has as a tensor without dimensions although its parameter has some."""
+
+    def walk(key: str, value: Any, dims: int) -> Iterator[tuple[bool, Any]]:
         if isinstance(value, list | tuple):
             for v in value:
-                yield from walk("", v)
+                yield from walk("", v, dims)
         elif isinstance(value, dict):
             for k, v in value.items():
-                yield from walk(str(k), v)
+                yield from walk(str(k), v, dims)
+        elif isinstance(value, torch.Tensor):
+            yield key == "step" or (value.dim() == 0 and dims > 0), value
         elif value is not None and not isinstance(value, str):
-            yield key, value
+            yield True, value
 
-    for state in list(o.torch.state.values()):
+    for p, state in list(o.torch.state.items()):
+        dims = p.dim() if isinstance(p, torch.Tensor) else 1
         for key, value in state.items():
             if key not in o.entry.extra.get("drop", ()):
-                yield from walk(key, value)
+                yield from walk(key, value, dims)
 
 
 def state_tensors(o: Opt) -> Iterator[Any]:
-    """The tensors of the state; a count of steps is none, wherever torch keeps it."""
-    return (v for key, v in _held(o) if isinstance(v, torch.Tensor) and key != "step")
+    """The tensors of the state, without those that are numbers."""
+    return (v for number, v in _held(o) if not number)
 
 
 def counts(o: Opt) -> tuple[int, int, int]:
     """How many tensors, elements and bytes the state has; a number counts as one element of 8 bytes."""
     tensors = list(state_tensors(o))
-    numbers = sum(1 for key, v in _held(o) if key == "step" or not isinstance(v, torch.Tensor))
+    numbers = sum(1 for number, _ in _held(o) if number)
     return len(tensors), sum(map(elements_of, tensors)) + numbers, sum(map(bytes_of, tensors)) + 8 * numbers
 
 

@@ -260,7 +260,7 @@ def objtype(x: Value) -> Value:
     """
     h = need_handle(x, "objtype")
     if isinstance(h, VectorHandle | DictHandle):
-        raise QError(f"objtype: not implemented for {h.plural}")
+        return sym(getattr(h.obj, "objtype", "tensor"))  # `parms m` and `buffers m` say which they are
     if h.__class__ is TensorHandle:
         if isinstance(h.obj, torch.nn.Parameter):
             return sym("parameter")

@@ -112,7 +112,7 @@ _SPREAD = "dim:dims unbiased:flag keepdim:flag"
 _M = "2 2#1 2 3 4e"
 
 ROWS = (
-    Row("All", _over("all"), "Are all elements true, overall or along a dimension?", "All(2 2#1101b;0)|11b",
+    Row("All", _over("all"), "Are all elements true, overall or along a dimension?", "All(2 2#1101b;0)|01b",
         options=_DIMS),
     Row("Any", _over("any"), "Is any element true, overall or along a dimension?", "Any 010b|1b", options=_DIMS),
     Row("amax", _over("amax"), "The maximum, overall or over dimensions.", "amax(2 3#til 6;1)|2 5", options=_DIMS),

@@ -24,9 +24,17 @@ from kshell.values.build import collapse, sym_vec
 from kshell.values.core import Dict, Value, long
 
 
+# addresses of this process are 14 digits long; they are shown as numbers of eight, one for each address
+_SHOWN: dict[int, int] = {}
+
+
 def address(found: Any) -> int:
-    """The address of a torch object: stable for its life, equal for two handles of one object."""
-    return found._cdata if isinstance(found, torch.Tensor) else id(found)  # type: ignore[no-any-return]
+    """The address-like number of a torch object: stable for its life, equal for two handles of one object."""
+    at = found._cdata if isinstance(found, torch.Tensor) else id(found)
+    shown = _SHOWN.get(at)
+    if shown is None:
+        shown = _SHOWN[at] = 80_000_000 + 16 * len(_SHOWN)
+    return shown
 
 
 def _each(h: KHandle, fn: Any) -> Value:

@@ -73,9 +73,9 @@ def vector(x: Value) -> Value:
     q)vector(v;1)
     3 4 5f
 
-    q)vector(v;0;010b)
+    q)vector(v;0;01b)
     q)vector v
-    010b
+    01b
     3 4 5f
     """
     if x.__class__ is VectorHandle:

@@ -56,14 +56,16 @@ class Consts:
 
     def swap(self, code: CodeType, info: CodeInfo) -> CodeType:
         """The code with the real constants in place of the placeholders, and its CodeInfo as the last constant."""
-        consts = []
-        for c in code.co_consts:
-            if c.__class__ is str and c[:1] == "\0":
-                c = self.values[int(c[1:-1])]
-            elif c.__class__ is CodeType:
-                c = self.swap(c, info)
-            consts.append(c)
-        return code.replace(co_consts=(*consts, info))
+        return code.replace(co_consts=(*(self._real(c, info) for c in code.co_consts), info))
+
+    def _real(self, c: Any, info: CodeInfo) -> Any:
+        if c.__class__ is str and c[:1] == "\0":
+            return self.values[int(c[1:-1])]
+        if c.__class__ is CodeType:
+            return self.swap(c, info)
+        if c.__class__ is tuple:  # Python folds a tuple of constants into one constant
+            return tuple(self._real(i, info) for i in c)
+        return c
 
 
 def build(name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]) -> FunctionType:

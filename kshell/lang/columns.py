@@ -170,7 +170,7 @@ class Groups:
 class GroupColumns(Columns):
     """The columns of one group after another: set `start` and `end`, a span of the rows in order of groups."""
 
-    __slots__ = ("base", "end", "order", "start")
+    __slots__ = ("base", "end", "groups", "start")
 
     def __init__(self, base: Columns, groups: Groups) -> None:
         super().__init__(base.cols, base.n)

@@ -220,6 +220,8 @@ class Compiler(ControlMixin, TemplateMixin):
         return E(f"_get({self.mark(node)}{name!r},{self.ctx!r})", None, glob=True)
 
     def _Verb(self, node: Any) -> E:
+        if node.glyph == "::":
+            return self.const(NIL)
         entry = registry.find("verb", node.glyph)
         if entry is None and node.glyph.endswith(":") and len(node.glyph) > 1:
             entry = registry.find("verb", ops.K_UNARY.get(node.glyph, "")) or registry.find("verb", node.glyph[:-1])

@@ -21,7 +21,7 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, enlist, sym_vec
 from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, sym, text_of
+from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, sym, text_of
 from kshell.values.functions import Derived, Function, Iter
 
 # ------------------------------------------------------------------ node to value
@@ -129,21 +129,39 @@ def _pairs(pairs: list[tuple[str | None, Any]]) -> Value:
     return Dict(sym_vec(names), collapse([tree_value(n) for _, n in pairs]))
 
 
+def _exec_value(pairs: list[tuple[str | None, Any]]) -> Value:
+    """The columns, or keys, of an exec: one without a name stands for itself."""
+    if len(pairs) == 1 and pairs[0][0] is None:
+        return enlist(tree_value(pairs[0][1]))
+    return _pairs(pairs) if pairs else List([])
+
+
+def _limit_values(options: Any) -> list[Value]:
+    """The fifth and sixth arguments of a select: how many rows, and their order."""
+    if not options or "distinct" in options:
+        return []
+    count, order, column = options
+    n = [INF_J if count is None else tree_value(count)]
+    return n if order is None else [*n, enlist(List([_known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
+
+
 def _select_value(node: Any) -> Value:
     """The functional form of a template."""
     where: Value = List([]) if not node.where else enlist(List([tree_value(w) for w in node.where]))
-    by: Value = _pairs(node.by) if node.by else (List([]) if node.verb == "exec" else False)
-    if node.options is not None and "distinct" in node.options:
-        by = True
     if node.verb == "delete":
         cols: Value = enlist(sym_vec([inferred_name(n) for _, n in node.cols])) if node.cols else \
             Vec(T.S, sym_vec([]).a)
         return List([_known("!"), tree_value(node.source), where, False, cols])
-    if node.verb == "exec" and len(node.cols) == 1 and node.cols[0][0] is None:
-        cols = tree_value(node.cols[0][1])
+    distinct = node.options is not None and "distinct" in node.options
+    if node.verb == "exec":
+        names = node.cols
+        if distinct and names:
+            names = [(names[0][0], N.Apply(N.Name("distinct", 0, 0), [names[0][1]], 0, 0)), *names[1:]]
+        by, cols = _exec_value(node.by or []), _exec_value(names)
     else:
-        cols = _pairs(node.cols) if node.cols else List([])
-    return List([_known("!" if node.verb == "update" else "?"), tree_value(node.source), where, by, cols])
+        by, cols = _pairs(node.by) if node.by else distinct, _pairs(node.cols) if node.cols else List([])
+    head = _known("!" if node.verb == "update" else "?")
+    return List([head, tree_value(node.source), where, by, cols, *_limit_values(node.options)])
 
 
 # ------------------------------------------------------------------ value to node

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.lang.aggregates import AGGREGATES
 from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
@@ -37,19 +38,38 @@ class Phrase:
 
     def __init__(self, fn: Callable[[Columns], Value], node: Any, name: str | None,
                  agg: tuple[Any, ...] | None = None) -> None:
-        self.fn, self.node, self.name, self.agg = fn, node, name, agg or _two_columns(node)
+        self.fn, self.node, self.name, self.agg = fn, node, name, agg
 
 
 Named = list[tuple[str | None, Phrase]]
 Limit = tuple[Value | None, str | None, Phrase | None] | None
 
+# verbs whose result has an item for each row, made of that row's items alone
+_ROWWISE = frozenset("+ - * % = <> < > <= >= & | ^ neg abs not null signum sqrt exp log floor ceiling reciprocal"
+                     " sin cos tan div mod xbar xexp xlog and or".split())
 
-def _two_columns(node: Any) -> tuple[str, ...] | None:
-    """(verb, column, column) of a phrase like `size wavg price`."""
-    if isinstance(node, N.Apply) and isinstance(node.f, N.Name) and len(node.args) == 2 \
-            and node.f.name in AGGREGATES and all(isinstance(a, N.Name) for a in node.args):
-        return (node.f.name, *(a.name for a in node.args))
+
+def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
+    """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
+    what verbs make of them row by row."""
+    if not isinstance(node, N.Apply) or not isinstance(node.f, N.Name) or node.f.name not in AGGREGATES:
+        return None
+    if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
+        return None
+    if all(_is_rowwise(a) and not isinstance(a, N.Lit) for a in node.args):
+        return node.f.name, node.args
     return None
+
+
+def _is_rowwise(node: Any) -> bool:
+    if isinstance(node, N.Name):
+        return registry.find("verb", node.name) is None
+    if isinstance(node, N.Lit):
+        return isinstance(node.data, (int, float, bool))
+    if not isinstance(node, N.Apply) or not isinstance(node.f, (N.Name, N.Verb)):
+        return False
+    verb = node.f.name if isinstance(node.f, N.Name) else node.f.glyph
+    return verb in _ROWWISE and all(map(_is_rowwise, node.args))
 
 
 class Source:
@@ -390,12 +410,3 @@ def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
     if a.__class__ is Sym:
         return qsql_update.delete(t, where, [a.s])
     return qsql_update.delete(t, where, [s.s for s in seq_items(a)])
-
-
-def simple_exec(t: Value, i: Value, p: Value) -> Value:
-    """`?[t;i;p]`: a parse tree on the columns of a table, at rows i."""
-    src = Source(fetch(t))
-    if not is_table(src.value) or i.__class__ is not Vec or i.t not in (T.B, T.X, T.H, T.I, T.J):
-        raise QError("type")
-    return tree(p).fn(Columns(src.cols, src.n, i.a.astype(np.int64)))
-

@@ -22,7 +22,7 @@ _K_NAME = {
     "group": "=:", "iasc": "<:", "idesc": ">:", "not": "~:", "count": "#:", "floor": "_:", "string": "$:",
     "distinct": "?:", "type": "@:", "value": ".:", "get": ".:", "key": "!:", "hopen": "<:", "hclose": ">:",
     "and": "&", "or": "|", "mmu": "$", "raze": ",/", "sums": "+\\", "prds": "*\\", "maxs": "|\\", "mins": "&\\",
-    "deltas": "-':", "ratios": "%':",
+    "deltas": "-':", "ratios": "%':", "<=": "~>", ">=": "~<", "<>": "~=",
 }  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def inferred_name(node: Any) -> str:
     while True:
         if isinstance(node, N.Name):
             word = registry.find("verb", node.name) is not None
-            return seen if word else node.name.rpartition(".")[2]
+            return seen if word or node.name == "i" else node.name.rpartition(".")[2]  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
             infix = len(node.args) == 2 and node.at >= node.args[0].end
             node = _last_name(node, infix)

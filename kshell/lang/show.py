@@ -100,9 +100,18 @@ class Layout:
         if not t.names:
             return []
         t = head(t, self.rows)
-        columns = [[name, *self.cells(c)] for name, c in zip(t.names[: self.most], t.cols, strict=False)]
+        columns = [[name, *self.column(c)] for name, c in zip(t.names[: self.most], t.cols, strict=False)]
         title, *rows = self.joined(columns)
         return [title, "-" * width_of(title), *rows]
+
+    def column(self, c: Value) -> list[str]:
+        """The texts of a table's column; vectors of one type and length are bare: no comma before a single item, no
+        type after the last."""
+        if isinstance(c, List) and len(c) and self.is_matrix(c):
+            rows = c.items
+            if all(r.__class__ is Vec and r.t == rows[0].t for r in rows):
+                return [" ".join(vec_texts(head(r, self.columns), self.digits)) for r in rows]
+        return self.cells(c)
 
     def mapping(self, d: Dict) -> list[str]:
         k, v = head(d.k, self.rows), head(d.v, self.rows)

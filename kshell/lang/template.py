@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.lang import scan
+from kshell.lang import qsql, scan
 from kshell.lang.code import Block
 from kshell.lang.expr import E
 from kshell.parse import tree as N
@@ -42,17 +42,16 @@ class TemplateMixin:
         used = sorted({n.name.split(".")[0] for n in scan.walk([node]) if isinstance(n, N.Name)} & self.locals)
         args = "".join(f",{self.local(v)}={self.local(v)}" for v in used)
         self.block += [f"def {t}(_c{args}):", body]
-        agg = self.aggregate(node)
-        return f"_Phrase({t},{self.consts.add(node)},{name!r},{agg!r})"
+        return f"_Phrase({t},{self.consts.add(node)},{name!r},{self.aggregate(node)})"
 
-    def aggregate(self, node: Any) -> tuple[str, str] | None:
-        """(verb, column) of a phrase `verb column`, which a group-by can compute for all groups at once."""
-        if isinstance(node, N.Apply) and len(node.args) == 1 and isinstance(node.f, N.Name) \
-                and self.is_word(node.f.name) and isinstance(node.args[0], N.Name):
-            col = node.args[0].name
-            if not self.is_word(col):
-                return node.f.name, col
-        return None
+    def aggregate(self, node: Any) -> str:
+        """The Python text of (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
+        once, else None."""
+        found = qsql.aggregate_of(node)
+        if found is None:
+            return "None"
+        args = [repr(a.name) if isinstance(a, N.Name) else self.phrase(a, None) for a in found[1]]
+        return f"({found[0]!r},{','.join(args)})"
 
     def named(self, pairs: list[tuple[str | None, Any]]) -> str:
         names = scan.column_names(pairs)
@@ -63,11 +62,9 @@ class TemplateMixin:
         table = E(self.temp(), None, atomic=True, stable=True)
         self.emit(f"{table.s}={source.s}")
         where = "[" + ",".join(self.phrase(w, None) for w in node.where) + "]"
-        by = "None" if node.by is None else self.named(node.by)
-        if node.verb == "exec":
-            cols = "[" + ",".join(f"({n!r},{self.phrase(p, n)})" for n, p in self.exec_names(node.cols)) + "]"
-        else:
-            cols = self.named(node.cols)
+        named = self.exec_named if node.verb == "exec" else self.named
+        by = "None" if node.by is None else named(node.by)
+        cols = named(node.cols)
         limit = "None"
         if node.options and "distinct" not in node.options:
             count, order, column = node.options
@@ -77,8 +74,9 @@ class TemplateMixin:
         return E(f"_select({self.mark(node)}{node.verb!r},{table.s},{where},{by},{cols},{distinct},{limit})", None,
                  impure=True)
 
-    def exec_names(self, pairs: list[tuple[str | None, Any]]) -> list[tuple[str | None, Any]]:
-        """`exec` of one unnamed column gives the list itself: its name stays None."""
-        if len(pairs) == 1:
-            return pairs
-        return list(zip(scan.column_names(pairs), [p for _, p in pairs], strict=True))
+    def exec_named(self, pairs: list[tuple[str | None, Any]]) -> str:
+        """As named; but `exec` of one unnamed column gives the list itself, and one unnamed key the list of keys:
+        their name stays None."""
+        if len(pairs) == 1 and pairs[0][0] is None:
+            return f"[(None,{self.phrase(pairs[0][1], None)})]"
+        return self.named(pairs)

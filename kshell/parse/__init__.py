@@ -39,7 +39,7 @@ def statement(text: str, start: int, end: int, is_infix: Callable[[str], bool], 
         start += 2
     tokens = lex(text, start, end, source)
     tokens.is_infix = is_infix
-    nodes = fast._line(tokens, 0)
+    nodes = fast._row(tokens, 0)
     if tokens.kinds[tokens.i] != ".":
         fast.fail(tokens, tokens.i, "")
     last = len(nodes) - 1

@@ -8,62 +8,56 @@ from typing import Any
 from kshell.parse import fold
 from kshell.parse.fold import fail
 
-MASTER = '(?>\\s++(?:(?<=\\n)/[ \\t\\r]*+(?=\\n)(?s:.)*?(?:\\n\\\\[ \\t\\r]*+(?=\\n|\\Z)|\\Z)|/[^\\n]*+)?)*+(?:("[^"\\\\]*+(?:\\\\(?s:.)[^"\\\\]*+)*+")|(")|((?:`(?:[A-Za-z0-9.][\\w.]*+)?+(?::[\\w.:/]*+)?+)++)|((?:(?<![\\w)\\]}"`])(?<!\\d\\.)-)?(?![0-2]:(?!\\d\\d))(?:0x[0-9A-Za-z]*+|\\.?\\d[0-9A-Za-z.]*+(?:(?<=[\\d.][eE])[-+]\\d++[a-z]?)?+(?::\\d[0-9A-Za-z.]*+)*+)(?:[ \\t]++-?(?![0-2]:(?!\\d\\d))(?:0x[0-9A-Za-z]*+|\\.?\\d[0-9A-Za-z.]*+(?:(?<=[\\d.][eE])[-+]\\d++[a-z]?)?+(?::\\d[0-9A-Za-z.]*+)*+))*+)|([0-2]:)|((?:select|exec|update|delete)(?![\\w.]))|(by(?![\\w.]))|(from(?![\\w.]))|(where(?![\\w.])(?![\'/\\\\]|[ \\t]*+\\[))|((?:if|do|while)(?=[ \\t]*+\\[))|(\\.?[A-Za-z]\\w*+(?:\\.[A-Za-z]\\w*+)*+)|(::)|(,(?![:\'/\\\\\\[]))|((?:<=|>=|<>|[-+*%&|^=<>~,#_!?@.$])::?)|(<=|>=|<>|[-+*%&|^=<>~,#_!?@.$])|(:)|((?<=\\S)[/\\\\\']:?)|([/\\\\\']:?)|([()\\[\\]{};])|((?s:.))|(\\Z))'
+MASTER = '(?>\\s++(?:(?<=\\n)/[ \\t\\r]*+(?=\\n)(?s:.)*?(?:\\n\\\\[ \\t\\r]*+(?=\\n|\\Z)|\\Z)|/[^\\n]*+)?)*+(?:("[^"\\\\]*+(?:\\\\(?s:.)[^"\\\\]*+)*+")|(")|((?:`(?:[A-Za-z0-9.][\\w.]*+)?+(?::[\\w.:/]*+(?:@[\\w.]++:[\\w.:/]++)?+)?+)++)|((?:(?<![\\w)\\]}"`])(?<!\\d\\.)-)?(?![0-2]:(?!\\d\\d(?!\\d)))(?:0x[0-9A-Za-z]*+|\\.?\\d[0-9A-Za-z.]*+(?:(?<=[\\d.][eE])[-+]\\d++[a-z]?)?+(?::\\d[0-9A-Za-z.]*+)*+)(?:[ \\t]++-?(?![0-2]:(?!\\d\\d(?!\\d)))(?:0x[0-9A-Za-z]*+|\\.?\\d[0-9A-Za-z.]*+(?:(?<=[\\d.][eE])[-+]\\d++[a-z]?)?+(?::\\d[0-9A-Za-z.]*+)*+))*+)|([0-2]:)|((?:select|exec|update|delete)(?![\\w.]))|(by(?![\\w.]))|(from(?![\\w.]))|(where(?![\\w.])(?![\'/\\\\]|[ \\t]*+\\[))|((?:if|do|while)(?=[ \\t]*+\\[))|(\\.?[A-Za-z]\\w*+(?:\\.[A-Za-z]\\w*+)*+)|(::)|(,(?![:\'/\\\\\\[]))|((?:<=|>=|<>|[-+*%&|^=<>~,#_!?@.$])::?)|(<=|>=|<>|[-+*%&|^=<>~,#_!?@.$])|(:)|((?<=\\S)[/\\\\\']:?)|([/\\\\\']:?)|([()\\[\\]{};])|((?s:.))|(\\Z))'
 KINDS = ' "?`0+qbfwiag,=+:\'~(!.'
 NAMES = ('', 'string', 'unclosed', 'symbol', 'number', 'fileop', 'template', 'by', 'from', 'where', 'control', 'name', 'global', 'comma', 'amend', 'verb', 'colon', 'iterator', 'apart', 'bracket', 'bad', 'end')
 
 
-def _line(p: Any, i: int) -> Any:
+def _row(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
-    s_t1, t1 = i, []
-    t1.append(_expr(p, i))
+    s_out = i
+    out: list[Any] = []
+    out.append(_expr(p, i))
     i = p.i
     while kinds[i] == ';':
-        if kinds[i] != ';':
-            fail(p, i, ';')
         i += 1
-        t1.append(_expr(p, i))
+        out.append(_expr(p, i))
         i = p.i
-    out.append(fold.row_(p, s_t1, i, t1))
     p.i = i
-    return fold.line_(p, s_out, i, out)
+    return fold.row_(p, s_out, i, out)
 
 
 def _expr(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
+    s_out = i
+    out: list[Any] = []
     while kinds[i] in '0`"a+=\'~({i[:g,wq':
-        if kinds[i] in ':g,w':
-            out.append(i)
-            i += 1
-        elif kinds[i] in '0`"a+=\'~({i[':
-            s_t1, t1 = i, []
+        if kinds[i] in '0`"a+=\'~({i[':
+            s_t1 = i
             if kinds[i] in '0`"a+=\'~':
-                t1.append(i)
+                v_t1 = i
                 i += 1
             elif kinds[i] == '(':
-                t1.append(_list(p, i))
+                v_t1 = _list(p, i)
                 i = p.i
             elif kinds[i] == '{':
-                t1.append(_lambda(p, i))
+                v_t1 = _lambda(p, i)
                 i = p.i
             elif kinds[i] == 'i':
-                s_t2, t2 = i, []
-                if kinds[i] != 'i':
-                    fail(p, i, 'i')
+                s_t2 = i
+                t2: list[Any] = []
                 t2.append(i)
                 i += 1
-                s_t3, t3 = i, []
+                s_t3 = i
+                t3: list[Any] = []
                 if kinds[i] != '[':
                     fail(p, i, '[')
                 i += 1
-                s_t4, t4 = i, []
+                s_t4 = i
+                t4: list[Any] = []
                 t4.append(_expr(p, i))
                 i = p.i
                 while kinds[i] == ';':
-                    if kinds[i] != ';':
-                        fail(p, i, ';')
                     i += 1
                     t4.append(_expr(p, i))
                     i = p.i
@@ -72,18 +66,16 @@ def _expr(p: Any, i: int) -> Any:
                     fail(p, i, ']')
                 i += 1
                 t2.append(fold.index_(p, s_t3, i, t3))
-                t1.append(fold.branch_(p, s_t2, i, t2))
+                v_t1 = fold.branch_(p, s_t2, i, t2)
             elif kinds[i] == '[':
-                s_t5, t5 = i, []
-                if kinds[i] != '[':
-                    fail(p, i, '[')
+                s_t5 = i
+                t5: list[Any] = []
                 i += 1
-                s_t6, t6 = i, []
+                s_t6 = i
+                t6: list[Any] = []
                 t6.append(_expr(p, i))
                 i = p.i
                 while kinds[i] == ';':
-                    if kinds[i] != ';':
-                        fail(p, i, ';')
                     i += 1
                     t6.append(_expr(p, i))
                     i = p.i
@@ -91,35 +83,39 @@ def _expr(p: Any, i: int) -> Any:
                 if kinds[i] != ']':
                     fail(p, i, ']')
                 i += 1
-                t1.append(fold.block_(p, s_t5, i, t5))
+                v_t1 = fold.block_(p, s_t5, i, t5)
             else:
                 fail(p, i, '')
-            while kinds[i] in "['":
-                if kinds[i] == "'":
-                    t1.append(i)
-                    i += 1
-                elif kinds[i] == '[':
-                    s_t7, t7 = i, []
-                    if kinds[i] != '[':
-                        fail(p, i, '[')
-                    i += 1
-                    s_t8, t8 = i, []
-                    t8.append(_expr(p, i))
-                    i = p.i
-                    while kinds[i] == ';':
-                        if kinds[i] != ';':
-                            fail(p, i, ';')
+            if kinds[i] in "['":
+                t1 = [v_t1]
+                while kinds[i] in "['":
+                    if kinds[i] == "'":
+                        t1.append(i)
                         i += 1
+                    elif kinds[i] == '[':
+                        s_t7 = i
+                        t7: list[Any] = []
+                        i += 1
+                        s_t8 = i
+                        t8: list[Any] = []
                         t8.append(_expr(p, i))
                         i = p.i
-                    t7.append(fold.row_(p, s_t8, i, t8))
-                    if kinds[i] != ']':
-                        fail(p, i, ']')
-                    i += 1
-                    t1.append(fold.index_(p, s_t7, i, t7))
-                else:
-                    fail(p, i, '')
-            out.append(fold.term_(p, s_t1, i, t1))
+                        while kinds[i] == ';':
+                            i += 1
+                            t8.append(_expr(p, i))
+                            i = p.i
+                        t7.append(fold.row_(p, s_t8, i, t8))
+                        if kinds[i] != ']':
+                            fail(p, i, ']')
+                        i += 1
+                        t1.append(fold.index_(p, s_t7, i, t7))
+                    else:
+                        fail(p, i, '')
+                v_t1 = fold.term_(p, s_t1, i, t1)
+            out.append(v_t1)
+        elif kinds[i] in ':g,w':
+            out.append(i)
+            i += 1
         elif kinds[i] == 'q':
             out.append(_query(p, i))
             i = p.i
@@ -131,38 +127,35 @@ def _expr(p: Any, i: int) -> Any:
 
 def _phrase(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
+    s_out = i
+    out: list[Any] = []
     while kinds[i] in '0`"a+=\'~({i[:gwq':
-        if kinds[i] in ':gw':
-            out.append(i)
-            i += 1
-        elif kinds[i] in '0`"a+=\'~({i[':
-            s_t1, t1 = i, []
+        if kinds[i] in '0`"a+=\'~({i[':
+            s_t1 = i
             if kinds[i] in '0`"a+=\'~':
-                t1.append(i)
+                v_t1 = i
                 i += 1
             elif kinds[i] == '(':
-                t1.append(_list(p, i))
+                v_t1 = _list(p, i)
                 i = p.i
             elif kinds[i] == '{':
-                t1.append(_lambda(p, i))
+                v_t1 = _lambda(p, i)
                 i = p.i
             elif kinds[i] == 'i':
-                s_t2, t2 = i, []
-                if kinds[i] != 'i':
-                    fail(p, i, 'i')
+                s_t2 = i
+                t2: list[Any] = []
                 t2.append(i)
                 i += 1
-                s_t3, t3 = i, []
+                s_t3 = i
+                t3: list[Any] = []
                 if kinds[i] != '[':
                     fail(p, i, '[')
                 i += 1
-                s_t4, t4 = i, []
+                s_t4 = i
+                t4: list[Any] = []
                 t4.append(_expr(p, i))
                 i = p.i
                 while kinds[i] == ';':
-                    if kinds[i] != ';':
-                        fail(p, i, ';')
                     i += 1
                     t4.append(_expr(p, i))
                     i = p.i
@@ -171,18 +164,16 @@ def _phrase(p: Any, i: int) -> Any:
                     fail(p, i, ']')
                 i += 1
                 t2.append(fold.index_(p, s_t3, i, t3))
-                t1.append(fold.branch_(p, s_t2, i, t2))
+                v_t1 = fold.branch_(p, s_t2, i, t2)
             elif kinds[i] == '[':
-                s_t5, t5 = i, []
-                if kinds[i] != '[':
-                    fail(p, i, '[')
+                s_t5 = i
+                t5: list[Any] = []
                 i += 1
-                s_t6, t6 = i, []
+                s_t6 = i
+                t6: list[Any] = []
                 t6.append(_expr(p, i))
                 i = p.i
                 while kinds[i] == ';':
-                    if kinds[i] != ';':
-                        fail(p, i, ';')
                     i += 1
                     t6.append(_expr(p, i))
                     i = p.i
@@ -190,35 +181,39 @@ def _phrase(p: Any, i: int) -> Any:
                 if kinds[i] != ']':
                     fail(p, i, ']')
                 i += 1
-                t1.append(fold.block_(p, s_t5, i, t5))
+                v_t1 = fold.block_(p, s_t5, i, t5)
             else:
                 fail(p, i, '')
-            while kinds[i] in "['":
-                if kinds[i] == "'":
-                    t1.append(i)
-                    i += 1
-                elif kinds[i] == '[':
-                    s_t7, t7 = i, []
-                    if kinds[i] != '[':
-                        fail(p, i, '[')
-                    i += 1
-                    s_t8, t8 = i, []
-                    t8.append(_expr(p, i))
-                    i = p.i
-                    while kinds[i] == ';':
-                        if kinds[i] != ';':
-                            fail(p, i, ';')
+            if kinds[i] in "['":
+                t1 = [v_t1]
+                while kinds[i] in "['":
+                    if kinds[i] == "'":
+                        t1.append(i)
                         i += 1
+                    elif kinds[i] == '[':
+                        s_t7 = i
+                        t7: list[Any] = []
+                        i += 1
+                        s_t8 = i
+                        t8: list[Any] = []
                         t8.append(_expr(p, i))
                         i = p.i
-                    t7.append(fold.row_(p, s_t8, i, t8))
-                    if kinds[i] != ']':
-                        fail(p, i, ']')
-                    i += 1
-                    t1.append(fold.index_(p, s_t7, i, t7))
-                else:
-                    fail(p, i, '')
-            out.append(fold.term_(p, s_t1, i, t1))
+                        while kinds[i] == ';':
+                            i += 1
+                            t8.append(_expr(p, i))
+                            i = p.i
+                        t7.append(fold.row_(p, s_t8, i, t8))
+                        if kinds[i] != ']':
+                            fail(p, i, ']')
+                        i += 1
+                        t1.append(fold.index_(p, s_t7, i, t7))
+                    else:
+                        fail(p, i, '')
+                v_t1 = fold.term_(p, s_t1, i, t1)
+            out.append(v_t1)
+        elif kinds[i] in ':gw':
+            out.append(i)
+            i += 1
         elif kinds[i] == 'q':
             out.append(_query(p, i))
             i = p.i
@@ -230,38 +225,35 @@ def _phrase(p: Any, i: int) -> Any:
 
 def _source(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
+    s_out = i
+    out: list[Any] = []
     while kinds[i] in '0`"a+=\'~({i[:g,q':
-        if kinds[i] in ':g,':
-            out.append(i)
-            i += 1
-        elif kinds[i] in '0`"a+=\'~({i[':
-            s_t1, t1 = i, []
+        if kinds[i] in '0`"a+=\'~({i[':
+            s_t1 = i
             if kinds[i] in '0`"a+=\'~':
-                t1.append(i)
+                v_t1 = i
                 i += 1
             elif kinds[i] == '(':
-                t1.append(_list(p, i))
+                v_t1 = _list(p, i)
                 i = p.i
             elif kinds[i] == '{':
-                t1.append(_lambda(p, i))
+                v_t1 = _lambda(p, i)
                 i = p.i
             elif kinds[i] == 'i':
-                s_t2, t2 = i, []
-                if kinds[i] != 'i':
-                    fail(p, i, 'i')
+                s_t2 = i
+                t2: list[Any] = []
                 t2.append(i)
                 i += 1
-                s_t3, t3 = i, []
+                s_t3 = i
+                t3: list[Any] = []
                 if kinds[i] != '[':
                     fail(p, i, '[')
                 i += 1
-                s_t4, t4 = i, []
+                s_t4 = i
+                t4: list[Any] = []
                 t4.append(_expr(p, i))
                 i = p.i
                 while kinds[i] == ';':
-                    if kinds[i] != ';':
-                        fail(p, i, ';')
                     i += 1
                     t4.append(_expr(p, i))
                     i = p.i
@@ -270,18 +262,16 @@ def _source(p: Any, i: int) -> Any:
                     fail(p, i, ']')
                 i += 1
                 t2.append(fold.index_(p, s_t3, i, t3))
-                t1.append(fold.branch_(p, s_t2, i, t2))
+                v_t1 = fold.branch_(p, s_t2, i, t2)
             elif kinds[i] == '[':
-                s_t5, t5 = i, []
-                if kinds[i] != '[':
-                    fail(p, i, '[')
+                s_t5 = i
+                t5: list[Any] = []
                 i += 1
-                s_t6, t6 = i, []
+                s_t6 = i
+                t6: list[Any] = []
                 t6.append(_expr(p, i))
                 i = p.i
                 while kinds[i] == ';':
-                    if kinds[i] != ';':
-                        fail(p, i, ';')
                     i += 1
                     t6.append(_expr(p, i))
                     i = p.i
@@ -289,35 +279,39 @@ def _source(p: Any, i: int) -> Any:
                 if kinds[i] != ']':
                     fail(p, i, ']')
                 i += 1
-                t1.append(fold.block_(p, s_t5, i, t5))
+                v_t1 = fold.block_(p, s_t5, i, t5)
             else:
                 fail(p, i, '')
-            while kinds[i] in "['":
-                if kinds[i] == "'":
-                    t1.append(i)
-                    i += 1
-                elif kinds[i] == '[':
-                    s_t7, t7 = i, []
-                    if kinds[i] != '[':
-                        fail(p, i, '[')
-                    i += 1
-                    s_t8, t8 = i, []
-                    t8.append(_expr(p, i))
-                    i = p.i
-                    while kinds[i] == ';':
-                        if kinds[i] != ';':
-                            fail(p, i, ';')
+            if kinds[i] in "['":
+                t1 = [v_t1]
+                while kinds[i] in "['":
+                    if kinds[i] == "'":
+                        t1.append(i)
                         i += 1
+                    elif kinds[i] == '[':
+                        s_t7 = i
+                        t7: list[Any] = []
+                        i += 1
+                        s_t8 = i
+                        t8: list[Any] = []
                         t8.append(_expr(p, i))
                         i = p.i
-                    t7.append(fold.row_(p, s_t8, i, t8))
-                    if kinds[i] != ']':
-                        fail(p, i, ']')
-                    i += 1
-                    t1.append(fold.index_(p, s_t7, i, t7))
-                else:
-                    fail(p, i, '')
-            out.append(fold.term_(p, s_t1, i, t1))
+                        while kinds[i] == ';':
+                            i += 1
+                            t8.append(_expr(p, i))
+                            i = p.i
+                        t7.append(fold.row_(p, s_t8, i, t8))
+                        if kinds[i] != ']':
+                            fail(p, i, ']')
+                        i += 1
+                        t1.append(fold.index_(p, s_t7, i, t7))
+                    else:
+                        fail(p, i, '')
+                v_t1 = fold.term_(p, s_t1, i, t1)
+            out.append(v_t1)
+        elif kinds[i] in ':g,':
+            out.append(i)
+            i += 1
         elif kinds[i] == 'q':
             out.append(_query(p, i))
             i = p.i
@@ -329,21 +323,20 @@ def _source(p: Any, i: int) -> Any:
 
 def _list(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
+    s_out = i
+    out: list[Any] = []
     if kinds[i] != '(':
         fail(p, i, '(')
     i += 1
     if kinds[i] == '[':
-        s_t1, t1 = i, []
-        if kinds[i] != '[':
-            fail(p, i, '[')
+        s_t1 = i
+        t1: list[Any] = []
         i += 1
-        s_t2, t2 = i, []
+        s_t2 = i
+        t2: list[Any] = []
         t2.append(_expr(p, i))
         i = p.i
         while kinds[i] == ';':
-            if kinds[i] != ';':
-                fail(p, i, ';')
             i += 1
             t2.append(_expr(p, i))
             i = p.i
@@ -352,12 +345,11 @@ def _list(p: Any, i: int) -> Any:
             fail(p, i, ']')
         i += 1
         out.append(fold.head_(p, s_t1, i, t1))
-    s_t3, t3 = i, []
+    s_t3 = i
+    t3: list[Any] = []
     t3.append(_expr(p, i))
     i = p.i
     while kinds[i] == ';':
-        if kinds[i] != ';':
-            fail(p, i, ';')
         i += 1
         t3.append(_expr(p, i))
         i = p.i
@@ -371,21 +363,20 @@ def _list(p: Any, i: int) -> Any:
 
 def _lambda(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
+    s_out = i
+    out: list[Any] = []
     if kinds[i] != '{':
         fail(p, i, '{')
     i += 1
     if kinds[i] == '[':
-        s_t1, t1 = i, []
-        if kinds[i] != '[':
-            fail(p, i, '[')
+        s_t1 = i
+        t1: list[Any] = []
         i += 1
-        s_t2, t2 = i, []
+        s_t2 = i
+        t2: list[Any] = []
         t2.append(_expr(p, i))
         i = p.i
         while kinds[i] == ';':
-            if kinds[i] != ';':
-                fail(p, i, ';')
             i += 1
             t2.append(_expr(p, i))
             i = p.i
@@ -394,12 +385,11 @@ def _lambda(p: Any, i: int) -> Any:
             fail(p, i, ']')
         i += 1
         out.append(fold.head_(p, s_t1, i, t1))
-    s_t3, t3 = i, []
+    s_t3 = i
+    t3: list[Any] = []
     t3.append(_expr(p, i))
     i = p.i
     while kinds[i] == ';':
-        if kinds[i] != ';':
-            fail(p, i, ';')
         i += 1
         t3.append(_expr(p, i))
         i = p.i
@@ -413,22 +403,21 @@ def _lambda(p: Any, i: int) -> Any:
 
 def _query(p: Any, i: int) -> Any:
     kinds = p.kinds
-    s_out, out = i, []
+    s_out = i
+    out: list[Any] = []
     if kinds[i] != 'q':
         fail(p, i, 'q')
     out.append(i)
     i += 1
     if kinds[i] == '[':
-        s_t1, t1 = i, []
-        if kinds[i] != '[':
-            fail(p, i, '[')
+        s_t1 = i
+        t1: list[Any] = []
         i += 1
-        s_t2, t2 = i, []
+        s_t2 = i
+        t2: list[Any] = []
         t2.append(_expr(p, i))
         i = p.i
         while kinds[i] == ';':
-            if kinds[i] != ';':
-                fail(p, i, ';')
             i += 1
             t2.append(_expr(p, i))
             i = p.i
@@ -437,29 +426,26 @@ def _query(p: Any, i: int) -> Any:
             fail(p, i, ']')
         i += 1
         out.append(fold.head_(p, s_t1, i, t1))
-    s_t3, t3 = i, []
+    s_t3 = i
+    t3: list[Any] = []
     t3.append(_phrase(p, i))
     i = p.i
     while kinds[i] == ',':
-        if kinds[i] != ',':
-            fail(p, i, ',')
         t3.append(i)
         i += 1
         t3.append(_phrase(p, i))
         i = p.i
     out.append(fold.phrases_(p, s_t3, i, t3))
     if kinds[i] == 'b':
-        s_t4, t4 = i, []
-        if kinds[i] != 'b':
-            fail(p, i, 'b')
+        s_t4 = i
+        t4: list[Any] = []
         t4.append(i)
         i += 1
-        s_t5, t5 = i, []
+        s_t5 = i
+        t5: list[Any] = []
         t5.append(_phrase(p, i))
         i = p.i
         while kinds[i] == ',':
-            if kinds[i] != ',':
-                fail(p, i, ',')
             t5.append(i)
             i += 1
             t5.append(_phrase(p, i))
@@ -473,17 +459,15 @@ def _query(p: Any, i: int) -> Any:
     out.append(_source(p, i))
     i = p.i
     if kinds[i] == 'w':
-        s_t6, t6 = i, []
-        if kinds[i] != 'w':
-            fail(p, i, 'w')
+        s_t6 = i
+        t6: list[Any] = []
         t6.append(i)
         i += 1
-        s_t7, t7 = i, []
+        s_t7 = i
+        t7: list[Any] = []
         t7.append(_phrase(p, i))
         i = p.i
         while kinds[i] == ',':
-            if kinds[i] != ',':
-                fail(p, i, ',')
             t7.append(i)
             i += 1
             t7.append(_phrase(p, i))

@@ -74,142 +74,108 @@ def literal(p: Any, i: int, kind: str, text: str) -> Any:
     return N.Lit(t, data, p.starts[i], p.ends[i])
 
 
-_CLASS = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND, "'": SIGNAL, "~": SIGNAL}
+_SORT = dict.fromkeys("+,", VERB) | {":": COLON, "g": GLOBAL, "=": AMEND}
 
 
-def classify(p: Any, item: Any) -> tuple[Any, int]:
-    """An item of a row: its node and its part of speech."""
-    if item.__class__ is int:
-        node = leaf(p, item)
-        kind = p.kinds[item]
-        if kind == "a":
-            return node, VERB if p.is_infix(node.name) else NOUN
-        if kind in "'~" and node.glyph != "'":
-            return node, NOUN
-        return node, _CLASS.get(kind, NOUN)
-    if item.__class__ is Group:
-        return item.node, NOUN
-    if item.__class__ is N.Iterator:
-        return item, VERB
-    if item.__class__ is N.Block:
-        return item, BLOCK
-    return item, NOUN
+def sort_of(p: Any, item: Any, node: Any) -> int:
+    """The part of speech of a row's item."""
+    kind = item.__class__
+    if kind is int:
+        if p.kinds[item] in "'~":
+            return SIGNAL if node.glyph == "'" else NOUN
+        return _SORT.get(p.kinds[item], NOUN)
+    return VERB if kind is N.Iterator else BLOCK if kind is N.Block else NOUN
 
 
 # ---------------------------------------------------------------------------------------------------- expressions
 def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     """The node of a row of terms, read from right to left."""
+    if len(items) == 1:
+        item = items[0]
+        return leaf(p, item) if item.__class__ is int else item.node if item.__class__ is Group else item
     if not items:
         at = p.starts[end]
         return N.Elided(at, at)
-    if len(items) == 1:
-        item = items[0]
+    nodes: list[Any] = []
+    sorts: list[int] = []
+    for item in items:
         if item.__class__ is int:
-            return leaf(p, item)
-        return item.node if item.__class__ is Group else item
-    return Fold(p, items).node()
+            node = leaf(p, item)
+            if node.__class__ is N.Name:
+                sorts.append(VERB if p.is_infix(node.name) else NOUN)
+            else:
+                sorts.append(sort_of(p, item, node))
+        else:
+            node = item.node if item.__class__ is Group else item
+            sorts.append(sort_of(p, item, node))
+        nodes.append(node)
+    return fold(nodes, sorts)
 
 
 phrase_ = source_ = expr_
 
 
-class Fold:
-    """One row being folded: `acc` is the node of what lies to the right, `verbal` whether that still wants an argument
-    (it ends in a verb), which makes what stands before it a composition."""
-
-    __slots__ = ("p", "nodes", "sorts", "acc", "verbal")
-
-    def __init__(self, p: Any, items: list[Any]) -> None:
-        self.p = p
-        pairs = [classify(p, item) for item in items]
-        self.nodes = [node for node, _ in pairs]
-        self.sorts = [sort for _, sort in pairs]
-        self.acc: Any = None
-        self.verbal = False
-
-    def node(self) -> Any:
-        nodes, sorts = self.nodes, self.sorts
-        i = self.tail(len(nodes) - 1)
-        while i >= 0:
-            node, sort = nodes[i], sorts[i]
-            left = nodes[i - 1] if i > 0 and sorts[i - 1] in (NOUN, BLOCK) else None
-            if sort == NOUN:
-                self.prefix(node)
-            elif sort == BLOCK:
-                i -= self.block(i)
-            elif left is not None and sort != SIGNAL:
-                self.infix(node, sort, left)
-                i -= 1
-            elif sort == COLON and i == 0:
-                self.acc, self.verbal = N.Return(self.acc, node.start, self.acc.end), False
-            elif sort == SIGNAL:
-                self.acc, self.verbal = N.Signal(self.acc, node.start, self.acc.end), False
-            else:
-                self.prefix(node)
+def fold(nodes: list[Any], sorts: list[int]) -> Any:
+    """A row's node. `acc` is what lies to the right so far; it is `verbal` if it still wants an argument (it ends in a
+    verb), which makes what stands before it a composition."""
+    acc, verbal, i = tail(nodes, sorts)
+    while i >= 0:
+        node, sort = nodes[i], sorts[i]
+        i -= 1
+        if sort == BLOCK and i >= 0 and sorts[i] == COLON and (i == 0 or sorts[i - 1] != NOUN):
+            node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`: a conditional on patterns
             i -= 1
-        return self.acc
-
-    def tail(self, i: int) -> int:
-        """Start with the last term. A verb there leaves its right argument out."""
-        node, sort = self.nodes[i], self.sorts[i]
-        if sort == BLOCK:
-            return i
-        self.acc = node
-        if sort in (NOUN, SIGNAL):
-            return i - 1
-        self.verbal = True
-        if i > 0 and self.sorts[i - 1] == NOUN:
-            left = self.nodes[i - 1]
-            if sort == GLOBAL:
-                self.acc = N.Compose([left, node], left.start, node.end)
-            else:
-                hole = N.Elided(node.end, node.end)
-                self.acc = N.Apply(node, [left, hole], left.start, node.end, node.start)
-            return i - 2
-        return i - 1
-
-    def block(self, i: int) -> int:
-        """Brackets at the start of a term: after a colon with nothing to assign to they are its arguments."""
-        node = self.nodes[i]
-        used = 0
-        if i > 0 and self.sorts[i - 1] == COLON and (i == 1 or self.sorts[i - 2] != NOUN):
-            colon = self.nodes[i - 1]
-            node = N.Apply(colon, node.items, colon.start, node.end)
-            used = 1
-        if self.acc is None:
-            self.acc = node
+        if acc is None:
+            acc = node
+        elif sort in (NOUN, BLOCK):
+            acc = compose(node, acc, node.start) if verbal else N.Apply(node, [acc], node.start, acc.end)
+        elif sort == SIGNAL:
+            acc, verbal = N.Signal(acc, node.start, acc.end), False
+        elif i >= 0 and sorts[i] in (NOUN, BLOCK):
+            acc, verbal = infix(nodes[i], node, sort, acc, verbal)
+            i -= 1
+        elif sort == COLON and i < 0:
+            acc, verbal = N.Return(acc, node.start, acc.end), False
         else:
-            self.prefix(node)
-        return used
+            acc = compose(node, acc, node.start) if verbal else N.Apply(node, [acc], node.start, acc.end)
+    return acc
 
-    def prefix(self, f: Any) -> None:
-        """f applied to what lies to the right."""
-        if self.verbal:
-            self.compose(f, f.start)
-        else:
-            self.acc = N.Apply(f, [self.acc], f.start, self.acc.end)
 
-    def compose(self, f: Any, start: int) -> None:
-        acc = self.acc
-        fs = acc.fs if acc.__class__ is N.Compose else [acc]
-        self.acc = N.Compose([f, *fs], start, acc.end)
+def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, bool, int]:
+    """What a row ends in: its node (None if that is left to `fold`), whether it is verbal, and where to go on."""
+    i = len(nodes) - 1
+    node, sort = nodes[i], sorts[i]
+    if sort == BLOCK:
+        return None, False, i
+    if sort in (NOUN, SIGNAL):
+        return node, False, i - 1
+    if sorts[i - 1] != NOUN:
+        return node, True, i - 1
+    left = nodes[i - 1]
+    if sort == GLOBAL:
+        return N.Compose([left, node], left.start, node.end), True, i - 2
+    return N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start), True, i - 2
 
-    def infix(self, verb: Any, sort: int, left: Any) -> None:
-        """left verb acc: application or assignment."""
-        acc = self.acc
-        if sort == VERB or sort == AMEND and left.__class__ is N.Lit:
-            if self.verbal:
-                hole = N.Elided(verb.end, verb.end)
-                self.compose(N.Apply(verb, [left, hole], left.start, verb.end, verb.start), left.start)
-            else:
-                self.acc = N.Apply(verb, [left, acc], left.start, acc.end, verb.start)
-            return
-        op: Any = None
-        if sort == GLOBAL:
-            op = "::"
-        elif sort == AMEND:
-            op = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
-        self.acc, self.verbal = N.Assign(left, op, acc, left.start, acc.end, verb.start), False
+
+def compose(f: Any, acc: Any, start: int) -> Any:
+    """f before a composition, or before what is now becoming one."""
+    fs = acc.fs if acc.__class__ is N.Compose else [acc]
+    return N.Compose([f, *fs], start, acc.end)
+
+
+def infix(left: Any, verb: Any, sort: int, acc: Any, verbal: bool) -> tuple[Any, bool]:
+    """`left verb acc`: application or assignment."""
+    if sort == VERB:
+        if verbal:
+            part = N.Apply(verb, [left, N.Elided(verb.end, verb.end)], left.start, verb.end, verb.start)
+            return compose(part, acc, left.start), True
+        return N.Apply(verb, [left, acc], left.start, acc.end, verb.start), False
+    op: Any = None
+    if sort == GLOBAL:
+        op = "::"
+    elif sort == AMEND:
+        op = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
+    return N.Assign(left, op, acc, left.start, acc.end, verb.start), False
 
 
 def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:
@@ -243,10 +209,6 @@ def bracketed(node: Any, index: Any) -> Any:
 def row_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
     """The expressions between semicolons."""
     return tuple(items)
-
-
-def line_(p: Any, start: int, end: int, items: list[Any]) -> tuple[Any, ...]:
-    return items[0]  # type: ignore[no-any-return]
 
 
 def index_(p: Any, start: int, end: int, items: list[Any]) -> Any:

@@ -16,7 +16,9 @@ import pyparsing as pp
 
 from kshell.parse.grammar import Grammar, read, text
 
-OWN = ("line", "expr", "phrase", "source", "list", "lambda", "query")  # rules that are functions of their own
+OWN = ("expr", "phrase", "source", "list", "lambda", "query")  # rules that are functions of their own
+START = "row"
+SOLE = ("term",)  # rules whose value is their first item if they have no more
 HEAD = '''"""The parser proper, generated from grammar/q.ebnf by parse/generate.py: do not edit."""
 # ruff: noqa
 
@@ -42,77 +44,96 @@ class Generator:
         self.temps = 0
 
     def source(self) -> str:
-        for name in OWN:
+        for name in (START, *OWN):
             self.function(name)
         return "\n".join(self.lines)
 
+    def emit(self, depth: int, *lines: str) -> None:
+        self.lines += ["    " * depth + line for line in lines]
+
     def function(self, name: str) -> None:
         self.temps = 0
-        self.lines += ["", "", f"def _{name}(p: Any, i: int) -> Any:", "    kinds = p.kinds"]
-        self.rule(name, "out", 1)
-        self.lines += ["    p.i = i", f"    return {self.built(name, 'out', 's_out')}"]
+        self.emit(0, "", "", f"def _{name}(p: Any, i: int) -> Any:")
+        self.emit(1, "kinds = p.kinds")
+        self.rule(name, "out", 1, False)
+        self.emit(1, "p.i = i", f"return {self.built(name, 'out')}")
 
-    def rule(self, name: str, out: str, depth: int) -> None:
+    def rule(self, name: str, out: str, depth: int, known: bool) -> None:
         """The code that collects a rule's items in the list `out`."""
-        pad = "    " * depth
-        self.lines.append(f"{pad}s_{out}, {out} = i, []")
-        self.element(self.rules[name].expr, out, depth)
+        self.emit(depth, f"s_{out} = i", f"{out}: list[Any] = []")
+        self.element(self.rules[name].expr, out, depth, known)
 
-    def built(self, name: str, out: str, start: str) -> str:
-        return f"fold.{name}_(p, {start}, i, {out})"
+    def built(self, name: str, out: str) -> str:
+        return f"fold.{name}_(p, s_{out}, i, {out})"
 
-    def element(self, e: Any, out: str, depth: int) -> None:
-        pad = "    " * depth
+    def store(self, out: str, value: str) -> str:
+        """`out` is a list that takes the value, or with an equals sign a variable that becomes it."""
+        return f"{out[1:]} = {value}" if out[0] == "=" else f"{out}.append({value})"
+
+    def element(self, e: Any, out: str, depth: int, known: bool) -> None:
+        """The code of an element; `known` if its first token was already tested."""
         if isinstance(e, pp.Forward):
-            self.reference(e.name, out, depth)
+            self.reference(e.name, out, depth, known)
         elif isinstance(e, pp.And):
-            for part in e.exprs:
-                self.element(part, out, depth)
+            for n, part in enumerate(e.exprs):
+                self.element(part, out, depth, known and n == 0)
         elif isinstance(e, pp.MatchFirst):
             self.choice(e, out, depth)
-        elif isinstance(e, pp.ZeroOrMore):
-            self.lines.append(f"{pad}while {self.test(e.expr)}:")
-            self.element(e.expr, out, depth + 1)
-        elif isinstance(e, pp.Opt):
-            self.lines.append(f"{pad}if {self.test(e.expr)}:")
-            self.element(e.expr, out, depth + 1)
+        elif isinstance(e, (pp.ZeroOrMore, pp.Opt)):
+            self.emit(depth, f"{'while' if isinstance(e, pp.ZeroOrMore) else 'if'} {self.test(e.expr)}:")
+            self.element(e.expr, out, depth + 1, True)
         else:
-            self.token(e, out, depth)
+            self.token(e, out, depth, known)
 
-    def token(self, e: Any, out: str, depth: int) -> None:
-        pad = "    " * depth
+    def token(self, e: Any, out: str, depth: int, known: bool) -> None:
         keep = not isinstance(e, pp.Suppress)
         kind = (e if keep else e.expr).match
-        self.lines += [f"{pad}if kinds[i] != {kind!r}:", f"{pad}    fail(p, i, {kind!r})"]
-        self.lines += [f"{pad}{out}.append(i)"] * keep + [f"{pad}i += 1"]
+        if not known:
+            self.emit(depth, f"if kinds[i] != {kind!r}:", f"    fail(p, i, {kind!r})")
+        if keep:
+            self.emit(depth, self.store(out, "i"))
+        self.emit(depth, "i += 1")
 
-    def reference(self, name: str, out: str, depth: int) -> None:
-        pad = "    " * depth
+    def reference(self, name: str, out: str, depth: int, known: bool) -> None:
         if name in OWN:
-            self.lines += [f"{pad}{out}.append(_{name}(p, i))", f"{pad}i = p.i"]
+            self.emit(depth, self.store(out, f"_{name}(p, i)"), "i = p.i")
             return
         body = self.rules[name].expr
         if isinstance(body, pp.MatchFirst):  # a choice adds nothing of its own
-            self.element(body, out, depth)
+            self.element(body, out, depth, known)
             return
         self.temps += 1
         inner = f"t{self.temps}"
-        self.rule(name, inner, depth)
-        self.lines.append(f"{pad}{out}.append({self.built(name, inner, 's_' + inner)})")
+        if name in SOLE:
+            self.sole(name, body, inner, depth, known)
+            self.emit(depth, self.store(out, f"v_{inner}"))
+            return
+        self.rule(name, inner, depth, known)
+        self.emit(depth, self.store(out, self.built(name, inner)))
+
+    def sole(self, name: str, body: Any, inner: str, depth: int, known: bool) -> None:
+        """A rule `first { more }` that is just its first item if there is no more: no list is made for that."""
+        first, more = body.exprs
+        self.emit(depth, f"s_{inner} = i")
+        self.element(first, f"=v_{inner}", depth, known)
+        self.emit(depth, f"if {self.test(more.expr)}:", f"    {inner} = [v_{inner}]")
+        self.element(more, inner, depth + 1, False)
+        self.emit(depth + 1, f"v_{inner} = {self.built(name, inner)}")
 
     def choice(self, e: Any, out: str, depth: int) -> None:
-        """A test an alternative; those that are one token each share a test."""
-        pad = "    " * depth
-        word = "if"
+        """A test an alternative, the longest first; those that are one token each share a test."""
         tokens, others = _sorted(self.flat(e))
-        if tokens:
-            self.lines += [f"{pad}if {_among(tokens)}:", f"{pad}    {out}.append(i)", f"{pad}    i += 1"]
+        tests = [(tokens, None)] if tokens else []
+        tests += [(self.first(part)[0], part) for part in others]
+        word = "if"
+        for kinds, part in sorted(tests, key=lambda t: -len(t[0])):
+            self.emit(depth, f"{word} {_among(kinds)}:")
+            if part is None:
+                self.emit(depth + 1, self.store(out, "i"), "i += 1")
+            else:
+                self.element(part, out, depth + 1, True)
             word = "elif"
-        for part in others:
-            self.lines.append(f"{pad}{word} {self.test(part)}:")
-            self.element(part, out, depth + 1)
-            word = "elif"
-        self.lines += [f"{pad}else:", f"{pad}    fail(p, i, '')"]
+        self.emit(depth, "else:", "    fail(p, i, '')")
 
     def flat(self, e: Any) -> list[Any]:
         """The alternatives, those of rules that are choices themselves included."""

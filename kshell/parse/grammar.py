@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import pyparsing as pp
 
-Action = Callable[[str, int, list[Any]], Any]
-
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.S)
 _TOKEN = re.compile(r"^(\w+)\s*(?:'(.)')? = /(.*)/ ;", re.M)
 _RULE = re.compile(r"^(\w+)\s*= (?!/)(.*?) ;$", re.M)
@@ -77,17 +75,24 @@ def _elements(bodies: dict[str, str], kinds: dict[str, str]) -> dict[str, pp.For
     return rules
 
 
-def oracle(grammar: Grammar, build: Callable[[str, int, int, list[Any]], Any], kinds: str) -> Any:
-    """The value of a string of kinds by pyparsing itself: every rule's value is `build(name, start, end, items)`, where
-    a token counts as its index. Raises pyparsing's ParseException."""
-    for element in _tokens(grammar):
-        element.set_parse_action(lambda s, at, t: at)
-    for name, rule in grammar.rules.items():
-        rule.set_parse_action(lambda s, at, t, name=name: build(name, at, -1, list(t)))
+def oracle(grammar: Grammar, build: Callable[[str, int, int, list[Any]], Any]) -> Callable[[str], Any]:
+    """A parser of strings of kinds by pyparsing itself. A rule's value is `build(name, start, end, items)`, where a
+    token counts as its index. It raises pyparsing's ParseException. The grammar's elements are changed by it."""
     for element in _all(grammar):
         element.leave_whitespace(recursive=False)
-    (value,) = (grammar.rules["line"] + pp.Suppress(pp.Literal("."))).parse_string(kinds, parse_all=True)
-    return value
+        if isinstance(element, pp.Literal):
+            element.set_parse_action(lambda s, at, t: at)
+    for name, rule in grammar.rules.items():
+        if not isinstance(rule.expr, pp.MatchFirst):  # a choice adds nothing of its own
+            rule <<= rule.expr + pp.Empty().leave_whitespace().set_parse_action(lambda s, at, t: at)
+            rule.set_parse_action(lambda s, at, t, name=name: build(name, at, t[-1], list(t)[:-1]))
+    whole = grammar.rules["row"] + pp.Suppress(pp.Literal("."))
+
+    def parse(kinds: str) -> Any:
+        (value,) = whole.parse_string(kinds, parse_all=True)
+        return value
+
+    return parse
 
 
 def _all(grammar: Grammar) -> list[Any]:
@@ -102,11 +107,7 @@ def _all(grammar: Grammar) -> list[Any]:
     return list(seen.values())
 
 
-def _tokens(grammar: Grammar) -> list[Any]:
-    return [e for e in _all(grammar) if isinstance(e, pp.Literal)]
-
-
 def diagram(path: str) -> None:
     """Write the railroad diagram of the rules as an HTML file (needs the extra `docs`)."""
     grammar = read(text())
-    grammar.rules["line"].create_diagram(path, vertical=4, show_results_names=False)
+    grammar.rules["row"].create_diagram(path, vertical=4, show_results_names=False)

@@ -19,7 +19,7 @@ DAY = 86_400_000_000_000  # nanoseconds
 EPOCH_DAYS = 730_119  # of 2000.01.01 in the proleptic Gregorian calendar, 0001.01.01 being 0
 
 _DATE = r"(\d{4})\.(\d\d)\.(\d\d)"
-_CLOCK = r"(\d+):(\d\d)(?::(\d\d)(?:\.(\d*))?)?"
+_CLOCK = r"(\d+):(\d\d)(?::(\d\d)(?:[.:](\d*))?)?"
 _FULL_DATE = re.compile(_DATE)
 _FULL_MONTH = re.compile(r"(\d{4})\.(\d\d)m?")
 _FULL_CLOCK = re.compile(_CLOCK)

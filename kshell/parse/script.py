@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, int]]:
-    """The offsets of each statement of a text. A line that begins with a blank or `}` continues the one before; a lone
+    """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one before; a lone
     `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole text."""
     if text.strip() == "\\":
         yield 0, len(text)
@@ -27,7 +27,7 @@ def logical_lines(text: str) -> Iterator[tuple[int, int]]:
             continue
         elif bare == "\\":
             break
-        elif start >= 0 and line[0] in " \t}" and text[start] != "\\":
+        elif start >= 0 and line[0] in " \t)]}" and text[start] != "\\":
             end = here + len(bare)
         else:
             if start >= 0:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kshell.errors import QError
-from kshell.values.core import HOLE, NIL, Dict, Sym, Value, Vec
+from kshell.values import types as T
+from kshell.values.context import running
+from kshell.values.core import HOLE, NIL, Atom, Dict, Sym, Value, Vec
 from kshell.values.functions import Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import index, index1
 
@@ -46,8 +48,6 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
             return f.call(args)
         raise QError("rank")
     if f.__class__ is Sym:
-        from kshell.values.context import running
-
         return apply(running().names.get(f.s), args)
     if f is NIL:
         if len(args) == 1:
@@ -55,6 +55,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         raise QError("rank")
     if isinstance(f, Handle):
         return f.index(args)
+    if f.__class__ is int or f.__class__ is Atom and f.t in (T.I, T.H):
+        return running().send(f if f.__class__ is int else f.v, args)
     return index(f, args)
 
 

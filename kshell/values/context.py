@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from kshell.values.names import Names
 
 
 class Running(Protocol):
     """What of a session the packages below it may use."""
 
-    names: Names  # every global variable, by namespace
+    names: Any  # every global variable, by namespace: values/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/settings.py
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
@@ -21,6 +20,9 @@ class Running(Protocol):
 
     def warn(self, text: str) -> None:
         """Text to standard error."""
+
+    def send(self, handle: int, args: Any) -> Any:
+        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 with an end of line."""
 
     def hold(self) -> Any:
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""

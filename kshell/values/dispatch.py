@@ -196,7 +196,8 @@ def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value]
             raise QError("type")
         cells = collapse([index1(d, s) for s in sym_vec(other.names).items])
         return _tables(run, cells, y) if d is x else _tables(run, x, cells)
-    return Dict(d.k, run(d.v, other) if d is x else run(other, d.v))
+    on = (lambda a, b: _tables(run, a, b)) if d.keyed else run  # even if tables are refused
+    return Dict(d.k, on(d.v, other) if d is x else on(other, d.v))
 
 
 def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Value] | None) -> Dict:

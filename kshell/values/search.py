@@ -216,6 +216,8 @@ def find(x: Value, y: Value) -> Any:
         return _find_items(x, y)
     if y.__class__ is Table and x.item(0).__class__ is not Table:
         return _find_items(x, y)
+    if not len(x) or depth(y) != depth(x.item(0)):
+        return len(x)
     key, many = key_of(y), isinstance(y, List)
     for i, item in enumerate(x.items):
         if (item.__class__ is y.__class__ or many) and key_of(item) == key:

@@ -11,7 +11,7 @@ maxs "genie"  / "ggnnn"
 mins 0N 5 0N 1 3  / 0W 5 5 1 1
 mins "genie"  / "geeee"
 avgs 1 2 3 0n 4 -0w 0w  / 1 1.5 2 2 2.5 -0w 0n
-avgs(10 21 3;4 5 6)  / 10 21 3\n7 13 4.5
+avgs(10 21 3;4 5 6)  / 10 21 3\n7  13 4.5
 deltas 1 4 9 16  / 1 3 5 7
 deltas(1 2;5 7)  / 1 2\n4 5
 deltas()  / ()

@@ -141,7 +141,7 @@ enlist"abc"  / "abc"
 ([]a:1 0N;f:0n 2.5)  / a f\n-----\n1\n  2.5
 ([k:`a`b]v:1 2)  / k| v\n-| -\na| 1\nb| 2
 ([]a:`long$();b:())  / a b\n---
-`a`b!([]x:1 2;y:3 4)  / | x y\n-| ---\na| 1 3\nb| 2 4
+`a`b!([]x:1 2;y:3 4)  /  | x y\n-| ---\na| 1 3\nb| 2 4
 / attributes
 `s#1 2 3  / `s#1 2 3
 `u#`a`b  / `u#`a`b

@@ -13,7 +13,7 @@ q)til 30
 q)til 13
 0 1 2 3 4 5 6 7 8 9 10 11 12
 q)([]a:1 2;b:2#enlist 60#"z")
-a b                                  
+a b                                  ..
 -------------------------------------..
 1 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz..
 2 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz..

@@ -208,7 +208,7 @@ def _strings() -> None:
         ("xs", lambda x: xml(text_of(x)), "Text with what XML reserves escaped.", '"a & b"', '"a &amp; b"'),
         ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
         ("nbr", lambda x: element("nobr", text_of(x)), "Text that is not to be broken.", '"a b"', '"<nobr>a b</nobr>"'),
-        ("code", lambda x: code_of(text_of(x)), "Text with each second part between tabs as code.", '"a"', '"a"'),
+        ("code", lambda x: code_of(text_of(x)), "Text with each second part between tabs as code.", '"ab"', '"ab"'),
         ("pre", lambda x: element("pre", rows_text(x)), "Lines as preformatted text.", '("a";"b")',
          '"<pre>a\\nb\\n</pre>"'),
         ("xmp", lambda x: element("xmp", rows_text(x)), "Lines as an example.", '("a";"b")', '"<xmp>a\\nb\\n</xmp>"'),

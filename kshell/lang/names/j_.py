@@ -39,8 +39,8 @@ def to_json_with(x: Value) -> Value:
 def from_json(x: Value) -> Value:
     """The value of JSON text: numbers as floats, objects as dictionaries with symbol keys.
 
-    q).j.k "{\\"a\\":[1,2],\\"b\\":\\"xy\\"}"
+    q).j.k "{\\"a\\":[1,2],\\"b\\":\\"xyz\\"}"
     a| 1 2
-    b| "xy"
+    b| "xyz"
     """
     return read(text_of(x))

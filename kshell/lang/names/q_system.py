@@ -23,8 +23,8 @@ CHUNK = 131_000  # bytes that .Q.fs reads at a time
 def opt(x: Value) -> Value:
     """Words of a command line as a dictionary: for each -name the words after it.
 
-    q).Q.opt ("-a";"1";"2";"-b")
-    a| (,"1";,"2")
+    q).Q.opt ("-a";"12";"34";"-b")
+    a| ("12";"34")
     b| ()
     """
     plain: list[Value] = []

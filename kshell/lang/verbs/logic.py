@@ -10,6 +10,7 @@ from kshell.values import types as T
 from kshell.values.cast import is_null
 from kshell.values.core import NIL, List, Value, Vec
 from kshell.values.dispatch import Plan, monad
+from kshell.values.functions import Function, Prim
 
 _not = monad("not", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.B, lambda a: np.asarray(a == 0)))
 _null = monad("null", lambda t: Plan(T.B, lambda a: is_null(a, t)))
@@ -32,7 +33,7 @@ def null(x: Value) -> Value:
     q)null 1 0N 3
     010b
     """
-    if x is NIL:
+    if x is NIL or (x.__class__ is Prim and x.name == "::"):
         return True
     if x.__class__ is List:
         from kshell.values.build import collapse
@@ -40,7 +41,7 @@ def null(x: Value) -> Value:
         return collapse([null(i) for i in x.items])
     if x.__class__ is Vec and x.t == T.ENUM:
         return Vec(T.B, is_null(x.a, T.ENUM))
-    return False if callable(getattr(x, "call", None)) else _null(x)
+    return False if isinstance(x, Function) else _null(x)
 
 
 @verb("and")

@@ -17,6 +17,7 @@ from kshell.values.dispatch import type_of
 from kshell.values.index import take_at
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
+_QUICK = 1 << 31  # below this a random float has bits enough to make a random integer
 _LETTERS = "abcdefghijklmnop"
 _DAY = {T.N: 86_400_000_000_000, T.U: 1440, T.V: 86_400, T.T: 86_400_000}
 _ERA = {T.P: 4 * 365 * 86_400_000_000_000, T.D: 4 * 365, T.M: 48}  # where a zero point in time ranges: 2000 to 2003
@@ -25,6 +26,8 @@ _ERA = {T.P: 4 * 365 * 86_400_000_000_000, T.D: 4 * 365, T.M: 48}  # where a zer
 def roll(x: Value, y: Value) -> Value:
     """`x?y` for an integer atom x: x items of a list, or x random values below an atom; a negative x deals (no item
     twice), a null one permutes."""
+    if x.__class__ is int and y.__class__ is int and x > 0 and 0 < y <= _QUICK:
+        return longs((running().rng.random(x) * y).astype(np.int64))
     n = _count(x)
     if n is None:
         return permute(y)
@@ -149,4 +152,6 @@ def rand(x: Value) -> Value:
     q)(rand 10)within 0 9
     1b
     """
+    if x.__class__ is int and 0 < x <= _QUICK:
+        return int(running().rng.random() * x)
     return roll(1, x).item(0)

@@ -1,0 +1,19 @@
+"""Match."""
+
+from __future__ import annotations
+
+from kshell.registry import verb
+from kshell.values import match as kernel
+from kshell.values.core import Value
+
+
+@verb("~", "x~y")
+def match(x: Value, y: Value) -> Value:
+    """Whether x and y are the same: in type, shape and content.
+
+    q)1 2 3~`s#1 2 3
+    1b
+    q)3~3f
+    0b
+    """
+    return kernel.match(x, y)

@@ -1,0 +1,32 @@
+distinct 2 3 7 3 5 3  / 2 3 7 5
+distinct `a`b`a  / `a`b
+distinct "mississippi"  / "misp"
+distinct 0n 1 0n  / 0n 1
+distinct 0101b  / 01b
+-3!distinct (1 2;3 4;1 2)  / "(1 2;3 4)"
+-3!distinct (1;1f;1;`a)  / "(1;1f;`a)"
+distinct ([]a:1 2 1;b:2 3 2)  / a b\n---\n1 2\n2 3
+distinct `a`b`c!1 2 1  / 1 2
+distinct 0#0  / `long$()
+distinct ()  / ()
+distinct 5  / ,5
+group "mississippi"  / m| ,0\ni| 1 4 7 10\ns| 2 3 5 6\np| 8 9
+group `b`a`b  / b| 0 2\na| ,1
+count each group 1 2 1 1  / 1| 3\n2| 1
+group `a`b`c!1 2 1  / 1| `a`c\n2| ,`b
+group 0#0  / 
+group ([]a:1 2 1)  / a|\n-| ---\n1| 0 2\n2| ,1
+group 5  / 'type
+1 2 3 4 except 2 4  / 1 3
+1 2 3 except 2  / 1 3
+"hello" except "l"  / "heo"
+(1 2;3 4) except enlist 1 2  / 3 4
+([]a:1 2 3) except ([]a:1 3)  / a\n-\n2
+1 3 4 2 inter 2 3 5 7 11  / 3 2
+1 2 3 1 4 inter 4 1 4  / 1 1 4
+`a`b inter `c  / `symbol$()
+(`a`b!(1 2 3;`x`y`z)) inter `a`b`c!(1 2 3;2 3 5;`x`y`z)  / 1 2 3\nx y z
+([]a:`x`y`z;b:10 20 30) inter ([]a:`y`x;b:50 10)  / a b\n----\nx 10
+1 2 3 3 6 union 2 4 6 8  / 1 2 3 6 4 8
+([]x:2 3;y:"ab") union ([]x:2 4;y:"ad")  / x y\n---\n2 a\n3 b\n4 d
+1 2 union `a  / 1\n2\n`a
