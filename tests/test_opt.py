@@ -104,8 +104,8 @@ def test_restored_goes_on(s: Session, name: str, dtype: Any) -> None:
 def test_state_through_a_file(s: Session, tmp_path: Any) -> None:
     m, o = make(s, "adamw")
     advance(m, o, 2)
-    s.run(f"`:{tmp_path}/m set state m; `:{tmp_path}/o set s:state o; free[]")
-    s.run(f"m:module get`:{tmp_path}/m; o:opt(get`:{tmp_path}/o;m)")
+    s.run(f'mf:hsym`$"{tmp_path}/m"; of:hsym`$"{tmp_path}/o"')
+    s.run("mf set state m; of set s:state o; free[]; m:module get mf; o:opt(get of;m)")
     assert s.run("s~'state o").v.items == [True, True, False]
     n = s.run("m").obj
     o2 = s.run("o").obj
@@ -162,7 +162,7 @@ def test_one_entry_is_enough(s: Session, planted: str) -> None:
     s.run("opt(o;1;(m;`b);.3)")
     o = s.run("o").obj
     assert s.run("lr o").a.tolist() == [.2, .3]
-    assert s.run(f"opt[o][`options;`{planted}]").a.tolist() == [.9, .5]
+    assert s.run(f"opt[o][`options;`{planted}]").a.tolist() == [.9, .9]
     assert s.run("`signed in exec optimizer from help`optimizer") is True
     assert s.run(f"(cols help o)~`lr`{planted}`odd") is True
     assert s.run("(help`signed)~options`signed") is True

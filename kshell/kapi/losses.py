@@ -219,6 +219,13 @@ def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
         pos_weight=None if class_weight is None else class_weight.to(x))
 
 
+def _kl(m: Any, x: Any, y: Any) -> Any:
+    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
+    if m.reduction != "mean":
+        return m(x, y)
+    return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()
+
+
 def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
     """torch reads outside its arrays if targets or lengths are out of range, so they are checked here."""
     classes, steps = x.shape[-1], x.shape[0]
@@ -233,7 +240,7 @@ def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
     return m(x, y, nx, ny)
 
 
-_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc}
+_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc, "kl": _kl}
 
 
 def _inputs(args: Sequence[Value]) -> list[Any]:

@@ -108,13 +108,29 @@ def match(name: str, options: Sequence[_Option], given: Sequence[Value]) -> dict
 
 
 def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
-    """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?"""
+    """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?
+
+    A plain number beside an array or tensor does not change its type more than torch's own numbers do: 2.5 makes
+    longs floating, but single precision stays single.
+    """
     like = None
     for x in given:
         if x.__class__ is TensorHandle:
             like = as_tensor(x)
             break
-    return [as_tensor(x, like) for x in given], like is not None
+    tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
+    base = next((t for t in tensors if t.__class__ not in _PLAIN), None)
+    for i, t in enumerate(tensors):
+        if t.__class__ in _PLAIN:
+            kind = _OWN[t.__class__]() if base is None else torch.result_type(base, t)
+            tensors[i] = torch.tensor(t, dtype=kind, device=None if like is None else like.device)
+    return tensors, like is not None
+
+
+# the classes of plain numbers, and the tensor types of their own
+_OWN: dict[type, Callable[[], Any]] = {int: lambda: torch.int64, float: lambda: torch.float64,
+                                       bool: lambda: torch.bool}
+_PLAIN = frozenset(_OWN)
 
 
 def arguments(name: str, n: int, x: Value) -> list[Value]:

@@ -296,7 +296,7 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
         if o.torch == "-":
             continue
         value = getattr(m, torch_name(o))
-        if o.type == "boolean" and value.__class__ is not bool:
+        if o.type == "boolean" and value.__class__ is not bool and (value is not None or o.default is not None):
             value = value is not None and value is not False  # bias: a parameter, or None where there is none
         out[o.name] = out[entry.extra["like"][o.name]] if value is None and o.name in entry.extra.get("like", ()) \
             else value

@@ -104,7 +104,7 @@ def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[s
     for key, p in own.items():
         t = given.get(key)
         if t is None:
-            raise QError(f"{kind}: unable to find {what}: {key}")
+            raise QError(f"{kind}: unable to find  {what}: {key}")
         if p.dtype != t.dtype and not (p.dtype.itemsize < 4 and p.is_floating_point() and t.is_floating_point()):
             raise QError(f"{name}: type mismatch, {key} is {dtype_name(p.dtype)}, input is {dtype_name(t.dtype)}")
         if p.shape != t.shape:

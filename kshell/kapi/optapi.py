@@ -60,7 +60,7 @@ def opt(x: Value) -> Value:
     lr   momentum dampening decay nesterov
     --------------------------------------
     0.1  0.9      0         0     0
-    0.01 0        0         0     0
+    0.01 0.9      0         0     0
 
     q)opt(o;0;();.2)
     q)lr o
@@ -129,6 +129,8 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
     elif given:
         given = group_values(o.entry, o.groups[n]) | given
     if given:
+        if "fill" in o.entry.extra:
+            o.entry.extra["fill"](given)
         build(o.entry, given)  # refuses what torch refuses when an optimizer is made
     _put(o, n, given, found[at - 1])
     return NIL

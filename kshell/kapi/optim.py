@@ -113,8 +113,10 @@ row("lbfgs", "torch.optim.LBFGS", """Limited-memory Broyden-Fletcher-Goldfarb-Sh
 
 It has a single parameter group, and is stepped by backstep or run with a model.
 
-q)exec first eval from opt[opt(`lbfgs;();1.;`iter,8)]`options
-10
+q)opt[(opt(`lbfgs;();1.;`iter`eval!8 9);0b)]`options
+lr iter eval
+------------
+1  8    9
 """, _d("lr", 1), Option("iter", "long", 20, "max_iter"), Option("eval", "long", None, "max_eval"),
     _d("gradtol", 1e-7, "tolerance_grad"), _d("changetol", 1e-9, "tolerance_change"),
     Option("history", "long", 100, "history_size"),

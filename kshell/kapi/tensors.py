@@ -218,7 +218,8 @@ def _sized(c: _Call) -> Any:
     """zeros, ones, empty, rand, randn."""
     c.only(0 if c.example is not None else 1)
     n = c.size() if c.example is not None else c.size(c.args[0] if c.args else None)
-    return getattr(torch, c.mode)(n, **c.keywords())
+    whole = c.mode in ("rand", "randn") and c.example is not None and not c.example.is_floating_point()
+    return getattr(torch, c.mode)(n, **c.keywords(default_dtype() if whole and not c.example.is_complex() else None))
 
 
 def _full(c: _Call) -> Any:

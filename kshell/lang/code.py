@@ -60,7 +60,8 @@ class Consts:
 
     def _real(self, c: Any, info: CodeInfo) -> Any:
         if c.__class__ is str and c[:1] == "\0":
-            return self.values[int(c[1:-1])]
+            number = c[1:-1]  # not a number if Python folded an operator on two of them, in a branch never taken
+            return self.values[int(number)] if number.isdigit() else c
         if c.__class__ is CodeType:
             return self.swap(c, info)
         if c.__class__ is tuple:  # Python folds a tuple of constants into one constant
@@ -89,7 +90,9 @@ def frames(tb: TracebackType | None) -> list[Frame]:
         if code.co_filename == FILE and code.co_consts and code.co_consts[-1].__class__ is CodeInfo:
             info: CodeInfo = code.co_consts[-1]
             frame = Frame(info.source, _position(info, tb.tb_lineno))
-            if info is last and code.co_name.startswith("_p"):
+            if not info.source.text:
+                pass  # compiled from a parse tree: there is no text to show
+            elif info is last and code.co_name.startswith("_p"):
                 out[-1] = frame  # a phrase of a qSQL template is part of the function it stands in
             else:
                 out.append(frame)

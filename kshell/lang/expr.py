@@ -22,6 +22,11 @@ class E:
         self.s, self.kind, self.atomic, self.stable = s, kind, atomic, stable
         self.impure, self.glob, self.deps, self.exact = impure, glob, deps, exact
 
+    @property
+    def held(self) -> bool:
+        """Is this a constant that Python cannot write: anything but a plain number?"""
+        return self.s[:1] == "'"
+
 
 # the unary form of each glyph in k, by the name of q's keyword for it
 K_UNARY = {

@@ -18,6 +18,8 @@ LESSER = {"&": "<", "|": ">", "and": "<", "or": ">"}
 
 def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
     """`x name y` as inline code, or None if this operator has none or the kinds known exclude it."""
+    if x.held or y.held:
+        return None  # a vector, a symbol, a null: never a plain number
     if name in ARITH:
         return arith(c, node, name, x, y)
     if name in COMPARE:
@@ -92,7 +94,7 @@ def condition(c: Compiler, node: Any) -> str:
 
     if isinstance(node, N.Apply) and len(node.args) == 2 and isinstance(node.f, N.Verb) and node.f.glyph in COMPARE:
         x, y = c.eval_many(node.args)
-        if x.kind in ("j", None) and y.kind in ("j", None):
+        if x.kind in ("j", None) and y.kind in ("j", None) and not x.held and not y.held:
             test, fallback, _ = compare(c, node, node.f.glyph, x, y)
             if fallback is None:
                 return test[1]

@@ -24,13 +24,8 @@ _LAST_DAY = date.max.toordinal()
 
 
 def float_text(v: float, digits: int) -> str:
-    """A finite float at `digits` significant digits, all 17 if that is 0."""
+    """A finite float or real at `digits` significant digits, all 17 if that is 0."""
     return f"{v:.{digits or 17}g}"
-
-
-def real_text(v: float, digits: int) -> str:
-    """A finite real; nine digits are all it has."""
-    return f"{v:.{min(digits or 9, 9)}g}"
 
 
 def date_text(days: int) -> str:
@@ -108,7 +103,7 @@ def raw_text(t: int, v: Any, digits: int, null: str = "") -> str:
             return null
         if v in (T.INF, -T.INF):
             return "0w" if v > 0 else "-0w"
-        return float_text(v, digits) if t == T.F else real_text(v, digits) if t == T.E else datetime_text(v)
+        return datetime_text(v) if t == T.Z else float_text(v, digits)
     row = T.TYPE[t]
     if v == row.null:
         return null
@@ -157,7 +152,7 @@ def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
     if _extreme(a, t):
         return [raw_text(t, v, digits, null) for v in raws]
     if t == T.F or t == T.E:
-        form = f"%.{digits or 17}g" if t == T.F else f"%.{min(digits or 9, 9)}g"
+        form = f"%.{digits or 17}g"
         return [form % v for v in raws]
     return list(map(_PLAIN[t], raws))
 

@@ -214,13 +214,18 @@ class _TreeCompiler(Compiler):
 
 def phrase(x: Value) -> qsql.Phrase:
     """The Phrase of a parse tree in functional qSQL: symbols are columns first."""
+    return _node_phrase(node_of(x))
+
+
+def _node_phrase(node: Any) -> qsql.Phrase:
     names = running().names
     c = _TreeCompiler(names, names.current, Source(""), None)
     c.columns = 1
-    node = node_of(x)
     c.tail(node)
     fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
-    return qsql.Phrase(fn, node, inferred_name(node), c.aggregate(node))
+    found = qsql.aggregate_of(node)
+    agg = found and (found[0], *(a.name if isinstance(a, N.Name) else _node_phrase(a) for a in found[1]))
+    return qsql.Phrase(fn, node, inferred_name(node), agg)
 
 
 # ------------------------------------------------------------------ the verbs

@@ -16,7 +16,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.lang.aggregates import AGGREGATES
 from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
-from kshell.lang.tables import fetch, flat, is_table, key_names, rekey, sorted_attr
+from kshell.lang.tables import fetch, flat, key_names, rekey, sorted_attr
 from kshell.parse import tree as N
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, mkdict, symdict
@@ -45,8 +45,11 @@ Named = list[tuple[str | None, Phrase]]
 Limit = tuple[Value | None, str | None, Phrase | None] | None
 
 # verbs whose result has an item for each row, made of that row's items alone
-_ROWWISE = frozenset("+ - * % = <> < > <= >= & | ^ neg abs not null signum sqrt exp log floor ceiling reciprocal"
-                     " sin cos tan div mod xbar xexp xlog and or".split())
+_ROWWISE = frozenset((
+    "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
+    "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
+    "or",
+))  # fmt: skip
 
 
 def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:

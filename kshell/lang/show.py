@@ -43,7 +43,10 @@ def pad(texts: Sequence[str]) -> list[str]:
 
 
 class Layout:
-    """The lines of values, at one precision, in a window of `rows` lines and `columns` characters."""
+    """The lines of values, at one precision, in a window of `rows` lines and `columns` characters.
+
+    At most two lines less than `rows` are shown, so one line less tells that there are too many.
+    """
 
     def __init__(self, digits: int, rows: int, columns: int) -> None:
         self.digits, self.rows, self.columns = digits, rows, columns
@@ -77,7 +80,7 @@ class Layout:
 
     # ---------------------------------------------------------------- lists
     def items(self, x: List) -> list[str]:
-        x = head(x, self.rows)
+        x = head(x, self.rows - 1)
         if self.is_matrix(x):
             rows = [self.cells(head(row, self.most)) for row in x.items]
             return self.joined(list(zip(*rows, strict=True)))
@@ -99,7 +102,7 @@ class Layout:
     def table(self, t: Table) -> list[str]:
         if not t.names:
             return []
-        t = head(t, self.rows)
+        t = head(t, self.rows - 3)
         columns = [[name, *self.column(c)] for name, c in zip(t.names[: self.most], t.cols, strict=False)]
         title, *rows = self.joined(columns)
         return [title, "-" * width_of(title), *rows]
@@ -114,7 +117,8 @@ class Layout:
         return self.cells(c)
 
     def mapping(self, d: Dict) -> list[str]:
-        k, v = head(d.k, self.rows), head(d.v, self.rows)
+        rows = self.rows - (3 if Table in (d.k.__class__, d.v.__class__) else 1)
+        k, v = head(d.k, rows), head(d.v, rows)
         keys, values = self.side(k), self.side(v)
         if k.__class__ is not v.__class__ and Table in (k.__class__, v.__class__):
             keys, values = self.titled(keys, k), self.titled(values, v)

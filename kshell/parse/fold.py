@@ -70,7 +70,7 @@ def literal(p: Any, i: int, kind: str, text: str) -> Any:
     except QError as e:
         problem = e
     if problem is not None:
-        raise error(problem.text, p, i)
+        raise error(problem.text[:99], p, i)
     return N.Lit(t, data, p.starts[i], p.ends[i])
 
 
@@ -116,66 +116,69 @@ phrase_ = source_ = expr_
 
 
 def fold(nodes: list[Any], sorts: list[int]) -> Any:
-    """A row's node. `acc` is what lies to the right so far; it is `verbal` if it still wants an argument (it ends in a
-    verb), which makes what stands before it a composition."""
-    acc, verbal, i = tail(nodes, sorts)
+    """A row's node. `acc` is what lies to the right so far. While that still wants an argument, because the row ends in
+    a verb, it is the list `train` instead, of functions from the innermost: what stands before makes a composition."""
+    acc, train, i = tail(nodes, sorts)
     while i >= 0:
         node, sort = nodes[i], sorts[i]
         i -= 1
         if sort == BLOCK and i >= 0 and sorts[i] == COLON and (i == 0 or sorts[i - 1] != NOUN):
             node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`: a conditional on patterns
+            sort = BLOCK
             i -= 1
-        if acc is None:
-            acc = node
-        elif sort in (NOUN, BLOCK):
-            acc = compose(node, acc, node.start) if verbal else N.Apply(node, [acc], node.start, acc.end)
-        elif sort == SIGNAL:
-            acc, verbal = N.Signal(acc, node.start, acc.end), False
-        elif i >= 0 and sorts[i] in (NOUN, BLOCK):
-            acc, verbal = infix(nodes[i], node, sort, acc, verbal)
+        infix = i >= 0 and sort not in (NOUN, BLOCK, SIGNAL) and sorts[i] in (NOUN, BLOCK)
+        if infix and sort == VERB:
+            left = nodes[i]
             i -= 1
-        elif sort == COLON and i < 0:
-            acc, verbal = N.Return(acc, node.start, acc.end), False
+            if train:
+                train.append(N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start))
+            else:
+                acc = N.Apply(node, [left, acc], left.start, acc.end, node.start)
+        elif infix or sort == SIGNAL or sort == COLON and i < 0:
+            acc, train = closed(acc, train), []
+            if infix:
+                acc = assign(nodes[i], node, sort, acc)
+                i -= 1
+            else:
+                acc = (N.Return if sort == COLON else N.Signal)(acc, node.start, acc.end)
+        elif train:
+            train.append(node)
         else:
-            acc = compose(node, acc, node.start) if verbal else N.Apply(node, [acc], node.start, acc.end)
-    return acc
+            acc = node if acc is None else N.Apply(node, [acc], node.start, acc.end)
+    return closed(acc, train)
 
 
-def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, bool, int]:
-    """What a row ends in: its node (None if that is left to `fold`), whether it is verbal, and where to go on."""
+def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
+    """What a row ends in: its node (None if that is left to `fold`), or a train, and where to go on."""
     i = len(nodes) - 1
     node, sort = nodes[i], sorts[i]
     if sort == BLOCK:
-        return None, False, i
+        return None, [], i
     if sort in (NOUN, SIGNAL):
-        return node, False, i - 1
+        return node, [], i - 1
     if sorts[i - 1] != NOUN:
-        return node, True, i - 1
+        return None, [node], i - 1
     left = nodes[i - 1]
     if sort == GLOBAL:
-        return N.Compose([left, node], left.start, node.end), True, i - 2
-    return N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start), True, i - 2
+        return None, [node, left], i - 2
+    return None, [N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start)], i - 2
 
 
-def compose(f: Any, acc: Any, start: int) -> Any:
-    """f before a composition, or before what is now becoming one."""
-    fs = acc.fs if acc.__class__ is N.Compose else [acc]
-    return N.Compose([f, *fs], start, acc.end)
+def closed(acc: Any, train: list[Any]) -> Any:
+    """The node of a train, if there is one."""
+    if not train:
+        return acc
+    return train[0] if len(train) == 1 else N.Compose(train[::-1], train[-1].start, train[0].end)
 
 
-def infix(left: Any, verb: Any, sort: int, acc: Any, verbal: bool) -> tuple[Any, bool]:
-    """`left verb acc`: application or assignment."""
-    if sort == VERB:
-        if verbal:
-            part = N.Apply(verb, [left, N.Elided(verb.end, verb.end)], left.start, verb.end, verb.start)
-            return compose(part, acc, left.start), True
-        return N.Apply(verb, [left, acc], left.start, acc.end, verb.start), False
+def assign(left: Any, verb: Any, sort: int, value: Any) -> Any:
+    """`x:v`, `x::v`, `x+:v`."""
     op: Any = None
     if sort == GLOBAL:
         op = "::"
     elif sort == AMEND:
         op = N.Verb(verb.glyph.rstrip(":"), verb.start, verb.end)
-    return N.Assign(left, op, acc, left.start, acc.end, verb.start), False
+    return N.Assign(left, op, value, left.start, value.end, verb.start)
 
 
 def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:

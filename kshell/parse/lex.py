@@ -12,6 +12,7 @@ MAX_NESTING = 200
 
 _MASTER = re.compile(MASTER, re.ASCII)
 _BRACKETS = re.compile(r"[()\[\]{}]")
+_NESTING = re.compile(r"[()\[\]{};q]")
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _FAULTS = re.compile(r"[!?]")
 _BRACKET = len(KINDS) - 3  # the group of brackets: their kind is their text
@@ -67,24 +68,35 @@ def scan(text: str, start: int = 0, end: int | None = None, source: Source | Non
 def lex(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:
     """The tokens of text[start:end]. A QError points at what is not q, or at a bracket without its partner."""
     tokens = scan(text, start, end, source)
-    bad = _FAULTS.search(tokens.kinds)
-    limit = bad.start() if bad else len(tokens.kinds)
-    open_: list[int] = []
     kinds = tokens.kinds
-    for m in _BRACKETS.finditer(kinds, 0, limit):
-        i = m.start()
-        kind = kinds[i]
-        if kind in _CLOSER:
-            open_.append(i)
-            if len(open_) > MAX_NESTING:
-                raise _error("limit", tokens, i)
-        elif not open_ or _CLOSER[kinds[open_.pop()]] != kind:
-            raise _error(kind, tokens, i)
+    bad = _FAULTS.search(kinds)
+    open_ = _open(tokens, bad.start() if bad else len(kinds))
     if bad:
-        raise _error('"' if kinds[limit] == "?" else "char", tokens, limit)
+        raise _error('"' if bad[0] == "?" else "char", tokens, bad.start())
     if open_:
         raise _error(kinds[open_[-1]], tokens, open_[-1])
     return tokens
+
+
+def _open(tokens: Tokens, limit: int) -> list[int]:
+    """The brackets that the tokens before `limit` leave open. A template nests too, up to the next `;` or closer."""
+    kinds = tokens.kinds
+    open_: list[int] = []
+    for m in (_NESTING if "q" in kinds else _BRACKETS).finditer(kinds, 0, limit):
+        i = m.start()
+        kind = kinds[i]
+        if kind in "([{q":
+            open_.append(i)
+            if len(open_) > MAX_NESTING:
+                raise _error("limit", tokens, i)
+            continue
+        while open_ and kinds[open_[-1]] == "q":
+            open_.pop()
+        if kind != ";" and (not open_ or _CLOSER[kinds[open_.pop()]] != kind):
+            raise _error(kind, tokens, i)
+    while open_ and kinds[open_[-1]] == "q":
+        open_.pop()
+    return open_
 
 
 def _error(text: str, tokens: Tokens, i: int) -> QError:

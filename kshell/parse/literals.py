@@ -30,7 +30,7 @@ _ESCAPE = re.compile(rb"\\([0-7]{3}|(?s:.))")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\"}
 _SUFFIXES = "hijefpmdznuvt"
 _WHOLE = "hijpmdnuvt"  # the types whose raw data are integers
-_RANK = "bxhijefmdpznuvt"  # of mixed items, the type furthest to the right is the vector's
+_RANK = "gcbxhijefmdpznuvt"  # of mixed items, the type furthest to the right is the vector's
 _NANOS = {"u": 60_000_000_000, "v": 1_000_000_000, "t": 1_000_000, "n": 1, "p": 1, "d": DAY}
 
 
@@ -131,6 +131,8 @@ def _vector(items: list[str]) -> tuple[str, Any]:
 def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
     """A vector of ordinary longs or floats, which needs no look at each item."""
     data: list[Any] = []
+    if max(map(len, items)) > 100:  # Python refuses integers of thousands of digits
+        return None
     try:
         data = list(map(int, items))
     except ValueError:
@@ -234,6 +236,8 @@ def cast(t: str, x: Any, to: str, text: str) -> Any:
     """A raw value of type t as an item of a vector of type `to`; `text` names the error."""
     if t == to:
         return x
+    if t in "gc" or to in "gc":
+        raise QError(text)
     if t in NULL and x in (NULL[t], LIMIT[t], -LIMIT[t]):
         special = NULL if x == NULL[t] else LIMIT
         known = special.get(to, NAN if x == NULL[t] else INF)

@@ -39,12 +39,12 @@ def logical_lines(text: str) -> Iterator[tuple[int, int]]:
 
 def split_script(text: str) -> list[tuple[int, str]]:
     """(line number from 1, text) of each statement of a script, for running one after the other."""
-    out = []
-    line, at = 1, 0
     if text.startswith("#!"):
-        first = text.find("\n")
-        text = "/" + text[1:] if first < 0 else "/" + text[1:]
-    for start, end in logical_lines(text.replace("\r\n", "\n")):
+        text = "/" + text[1:]  # the line that names the interpreter is a comment
+    out = []
+    line = 1
+    at = 0
+    for start, end in logical_lines(text):
         line += text.count("\n", at, start)
         at = start
         out.append((line, text[start:end]))

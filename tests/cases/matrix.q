@@ -7,4 +7,4 @@
 inv(2 0f;0 4f)  / 0.5 0\n0   0.25
 1=c mmu inv c:3 3#2 4 8 3 5 6 0 7 1f  / 100b\n010b\n001b
 inv(1 2f;2 4f)  / \n
-a~(a lsq b)mmu b:(2 7 -2 5f;5 3 6 1f;-2 5 2 7f;5 0 3 4f);a:1f+3 4#til 12  / 1b
+a:1f+3 4#til 12;b:(2 7 -2 5f;5 3 6 1f;-2 5 2 7f;5 0 3 4f);a~(a lsq b)mmu b  / 1b

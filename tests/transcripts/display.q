@@ -17,14 +17,14 @@ a b                                  ..
 -------------------------------------..
 1 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz..
 2 "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz..
-q)(til 20)!20#`a
-0 | a
-1 | a
-2 | a
-3 | a
-4 | a
-5 | a
-6 | a
+q)(9+til 20)!20#`a
+9 | a
+10| a
+11| a
+12| a
+13| a
+14| a
+15| a
 ..
 q)til 8
 0 1 2 3 4 5 6 7

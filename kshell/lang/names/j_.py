@@ -40,7 +40,7 @@ def from_json(x: Value) -> Value:
     """The value of JSON text: numbers as floats, objects as dictionaries with symbol keys.
 
     q).j.k "{\\"a\\":[1,2],\\"b\\":\\"xyz\\"}"
-    a| 1 2
+    a| 1 2f
     b| "xyz"
     """
     return read(text_of(x))

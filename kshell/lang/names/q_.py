@@ -10,6 +10,7 @@ import zlib
 
 import numpy as np
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.lang.format import raw_text
 from kshell.lang.names.define import constant, name
@@ -123,6 +124,18 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
     return q_string(s.rjust(n) if len(s) <= n else "*" * n)
 
 
+def precise(x: Value) -> Value:
+    """`-27!(places;x)`: numbers as text with so many decimals, as the machine rounds them."""
+    places, y = seq_items(x)
+    n = whole(places)
+    if not is_atom(y):
+        return List([precise(List([places, v])) for v in seq_items(y)])
+    return q_string(f"{number(y):.{n}f}")
+
+
+registry.add(registry.Entry("-27", "internal", {1: precise}, ("-27!(places;x)",), precise.__doc__ or "", topic=".Q"))
+
+
 def clean(text: str) -> str:
     """A text with only the characters of a name, beginning with a letter."""
     kept = "".join(c for c in text if c in NAME)
@@ -220,6 +233,9 @@ def atob(x: Value) -> Value:
 def sha1(x: Value) -> Value:
     """The SHA-1 hash of a string, as bytes."""
     return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
+
+
+registry.add(registry.Entry("-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q"))
 
 
 @name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")

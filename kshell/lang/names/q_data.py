@@ -11,7 +11,7 @@ from kshell.registry import entries
 from kshell.values.apply import apply1
 from kshell.values.build import sym_vec
 from kshell.values.context import running
-from kshell.values.core import Dict, Sym, Table, Value, is_list, sym
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, is_list, sym
 from kshell.values.index import index1, take_at
 
 
@@ -163,3 +163,12 @@ def sane(names: list[str]) -> list[str]:
         seen[base] = count + 1
         out.append(f"{base}{count}" if count else base)
     return out
+
+
+@name(".q")
+def keywords() -> Value:
+    """The keywords of the language with their functions."""
+    from kshell.lang.compile import prim
+
+    words = [e for e in entries("verb") if e.name[:1].isalpha() and e.name not in RESERVED]
+    return Dict(sym_vec(["", *(e.name for e in words)]), List([NIL, *map(prim, words)]))

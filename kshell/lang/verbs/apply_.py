@@ -14,7 +14,7 @@ from kshell.values.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, se
 from kshell.values.functions import Handle
 
 
-@verb(":")
+@verb(":", qtype=102)
 def right(x: Value, y: Value) -> Value:
     """The right argument: what `@[x;i;:;y]` puts in place.
 
@@ -27,9 +27,9 @@ def right(x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ apply
 
 
-@verb("@", "f@x", "@[x;i;f]", "@[x;i;f;y]", "@[f;x;e]")
+@verb("@", "f@x", "@[x;i;f]", "@[x;i;f;y]", "@[f;x;e]", qtype=102)
 def at(f: Value, x: Value) -> Value:
-    """f applied to x, or list f indexed by x; with more arguments, an amended list or a trapped call.
+    """f applied to x, or indexed by x; also amend at an index, and trap.
 
     q)neg@3
     -3
@@ -41,9 +41,9 @@ def at(f: Value, x: Value) -> Value:
     return apply1(f, x)
 
 
-@verb(".", "f . args", ".[x;path;f]", ".[x;path;f;y]", ".[f;args;e]")
+@verb(".", "f . args", ".[x;path;f]", ".[x;path;f;y]", ".[f;args;e]", qtype=102)
 def dot(f: Value, x: Value) -> Value:
-    """f applied to a list of arguments, or a list indexed at depth; with more arguments, as @ but with a path.
+    """f applied to a list of arguments or path; also amend at depth, trap.
 
     q)(+) . 2 3
     5

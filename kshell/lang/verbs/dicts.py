@@ -21,9 +21,9 @@ from kshell.values.index import positions
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 
 
-@verb("!", "keys!values", "n!table", "`enum!indexes", "-n!x", "![t;c;b;a]")
+@verb("!", "keys!values", "n!table", "`enum!indexes", "-n!x", "![t;c;b;a]", qtype=102)
 def bang(x: Value, y: Value) -> Value:
-    """The dictionary of keys x and values y; a table with its first x columns as the key (0 for none).
+    """The dictionary of keys x and values y; a table keyed on x columns.
 
     q)`a`b!1 2
     a| 1
@@ -114,7 +114,7 @@ def enum_of(name: str, y: Value) -> Value:
 
 @verb("key")
 def key(x: Value) -> Value:
-    """The keys of a dictionary or namespace; what a file, name, vector or enumeration stands for.
+    """The keys of a dictionary; what a name, file or vector stands for.
 
     q)key `a`b!1 2
     `a`b

@@ -7,9 +7,9 @@ from kshell.values import join as kernel
 from kshell.values.core import Value
 
 
-@verb(",", "x,y")
+@verb(",", "x,y", qtype=102)
 def join(x: Value, y: Value) -> Value:
-    """x and y in one list; dictionaries and keyed tables are merged, tables get more rows.
+    """x and y in one list; dictionaries are merged, tables get more rows.
 
     q)1 2,3
     1 2 3

@@ -76,7 +76,7 @@ def count(x: Value) -> Value:
 
 @verb("first", handle=True)
 def first(x: Value) -> Value:
-    """The first item; the null of its type for an empty list; an atom is itself.
+    """The first item; a null if there is none; an atom is itself.
 
     q)first 10 20 30
     10
@@ -88,7 +88,7 @@ def first(x: Value) -> Value:
 
 @verb("last", handle=True)
 def last(x: Value) -> Value:
-    """The last item; the null of its type for an empty list; an atom is itself.
+    """The last item; a null if there is none; an atom is itself.
 
     q)last `a`b`c
     `c
@@ -107,7 +107,7 @@ def _end(x: Value, at: int) -> Value:
 
 @verb("enlist", "enlist x", "enlist[x;y;..]")
 def enlist(x: Value) -> Value:
-    """The list of the arguments; of one dictionary with symbol keys, a table of one row.
+    """The list of its arguments; of a dictionary, a table of one row.
 
     q)enlist 5
     ,5
@@ -126,7 +126,7 @@ def enlist_many(*xs: Value) -> Value:
 
 @verb("reverse")
 def reverse(x: Value) -> Value:
-    """The items in the opposite order; also the entries of a dictionary, the rows of a table.
+    """The items (entries, rows) in the opposite order.
 
     q)reverse 1 2 3
     3 2 1
@@ -172,7 +172,7 @@ def rotate(x: Value, y: Value) -> Value:
 
 @verb("where")
 def where(x: Value) -> Value:
-    """Indexes of the 1s; each index (or key of a dictionary) as often as its item says.
+    """The indexes (or keys) of the 1s, each as often as its item says.
 
     q)where 01101b
     1 2 4
@@ -201,7 +201,7 @@ def where_at(x: Value) -> np.ndarray:
 
 @verb("flip")
 def flip(x: Value) -> Value:
-    """Rows for columns: a matrix transposed, a dictionary of columns as a table, a table as such a dictionary.
+    """Rows for columns: of a matrix, a table, a dictionary of columns.
 
     q)flip (1 2 3;4 5 6)
     1 4
@@ -258,7 +258,7 @@ def _flip_dict(d: Dict) -> Value:
 
 @verb("cross")
 def cross(x: Value, y: Value) -> Value:
-    """Every item of x joined with every item of y; also of tables and dictionaries.
+    """Every item of x joined with every item of y.
 
     q)1 2 cross `a`b
     1 `a

@@ -7,7 +7,7 @@ from kshell.values import match as kernel
 from kshell.values.core import Value
 
 
-@verb("~", "x~y")
+@verb("~", "x~y", qtype=102)
 def match(x: Value, y: Value) -> Value:
     """Whether x and y are the same: in type, shape and content.
 

@@ -36,9 +36,9 @@ from kshell.values.search import find, find_value, search_rows, search_sorted
 _INTS = (T.X, T.H, T.I, T.J)
 
 
-@verb("?", "x?y", "n?x", "?[c;a;b]", "?[t;c;b;a]")
+@verb("?", "x?y", "n?x", "?[c;a;b]", "?[t;c;b;a]", qtype=102)
 def query(x: Value, y: Value) -> Value:
-    """Where y (or each item of it) is in list x, count x if it is not; for a number x, x random picks from y.
+    """Where y is in list x, or count x; for a number x, random picks of y.
 
     q)10 20 30?20 40
     1 3
@@ -88,7 +88,7 @@ def extend_enum(x: Sym, y: Value) -> Value:
 
 @verb("?", arity=3)
 def conditional(x: Value, y: Value, z: Value) -> Value:
-    """Items of y where x is true, else of z: `?[c;a;b]`; of a table, `?[t;i;p]` is simple exec."""
+    """Items of y where x is true, else of z."""
     if x.__class__ is Table or (x.__class__ is Dict and x.keyed) or x.__class__ is Sym:
         from kshell.lang.qsql import functional_select
 
@@ -186,7 +186,7 @@ def _verb(name: str) -> Any:
 
 @verb("within")
 def within(x: Value, y: Value) -> Value:
-    """Whether each item of x is between two bounds, or their corresponding items; the bounds count.
+    """Whether each item of x is between two bounds, or on one.
 
     q)1 3 10 6 4 within 2 6
     01011b
@@ -209,7 +209,7 @@ def within(x: Value, y: Value) -> Value:
 
 @verb("bin")
 def bin_(x: Value, y: Value) -> Value:
-    """The index of the last item of sorted x that is not above y; -1 if there is none.
+    """The index of the last item of sorted x that is not above y, or -1.
 
     q)0 2 4 6 bin 5 -1
     2 -1

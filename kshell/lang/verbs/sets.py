@@ -35,7 +35,7 @@ def distinct(x: Value) -> Value:
 
 @verb("group")
 def group(x: Value) -> Value:
-    """A dictionary from each different item to the indexes (or, of a dictionary, keys) where it stands.
+    """A dictionary from each different item to the indexes of it.
 
     q)group "mississippi"
     m| ,0

@@ -20,7 +20,7 @@ def _sortable(x: Value) -> None:
 
 @verb("asc")
 def asc(x: Value) -> Value:
-    """x in ascending order, marked sorted; a dictionary by its values, a table by its columns.
+    """x in ascending order, marked sorted; a dictionary by its values.
 
     q)asc 2 1 3 1
     `s#1 1 2 3
@@ -46,7 +46,7 @@ def asc(x: Value) -> Value:
 
 @verb("desc")
 def desc(x: Value) -> Value:
-    """x in descending order; a dictionary by its values, a table by its columns.
+    """x in descending order; a dictionary by its values.
 
     q)desc 2 1 3 1
     3 2 1 1
@@ -73,7 +73,7 @@ def _mark(t: Table) -> Table:
 
 @verb("iasc")
 def iasc(x: Value) -> Value:
-    """The indexes that put x in ascending order; for a dictionary, its keys in the order of its values.
+    """The indexes (of a dictionary, keys) that put x in ascending order.
 
     q)iasc 30 10 20
     1 2 0
@@ -83,7 +83,7 @@ def iasc(x: Value) -> Value:
 
 @verb("idesc")
 def idesc(x: Value) -> Value:
-    """The indexes that put x in descending order; for a dictionary, its keys in that order of its values.
+    """The indexes (of a dictionary, keys) that put x in descending order.
 
     q)idesc 30 10 20
     0 2 1

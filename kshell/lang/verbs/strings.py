@@ -80,7 +80,7 @@ def chars(data: bytes) -> Vec:
 
 @verb("like")
 def like(x: Value, y: Value) -> Value:
-    """Whether text x (a string, a symbol, a list of them) matches pattern y: ? any character, * any text, [a-z].
+    """Whether text x matches pattern y, with ? * [a-z] [^a-z].
 
     q)`quick`brown like "*[ck]"
     10b
@@ -131,7 +131,7 @@ def _search(x: Value, y: Value) -> list[re.Match[bytes]]:
 
 @verb("ssr", "ssr[x;pattern;by]")
 def ssr(x: Value, y: Value, z: Value) -> Value:
-    """String x with every match of pattern y replaced by string z, or by z of the matched text.
+    """String x with each match of pattern y replaced by z, or z of it.
 
     q)ssr["toronto ontario";"ont";"x"]
     "torxo xario"

@@ -20,10 +20,12 @@ from kshell.values.search import depth, find
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 
 
-@verb("#", "n#y", "2 3#y", "`a`b#table", "`s#y")
+@verb("#", "n#y", "2 3#y", "`a`b#table", "`s#y", qtype=102)
 def take(x: Value, y: Value) -> Value:
-    """The first x items of y (the last, if negative), round and round; x of several numbers is a shape; keys of a
-    dictionary or columns of a table by name; an attribute.
+    """Take x items of y, round and round; reshape; keys or columns; `s#.
+
+    A negative x takes from the end. Several numbers are a shape, in which one null fits the length. Symbols select
+    entries of a dictionary and columns of a table; `s# `u# `p# `g# set an attribute, `# removes it.
 
     q)3#til 10
     0 1 2
@@ -169,10 +171,11 @@ def _ragged(shape: list[int], y: Value) -> Value:
 # ------------------------------------------------------------------ drop and cut
 
 
-@verb("_", "n _ y", "2 5 _ y", "y _ i", "`a`b _ table")
+@verb("_", "n _ y", "2 5 _ y", "y _ i", "`a`b _ table", qtype=102)
 def drop(x: Value, y: Value) -> Value:
-    """y without its first x items (last, if negative), cut at several positions, or without some keys or columns;
-    x without the item at index or key y.
+    """y without x items, keys or columns, or cut at positions x.
+
+    A negative x drops from the end. With a list or dictionary on the left, the item at index or key y is left out.
 
     q)2_til 5
     2 3 4
@@ -273,7 +276,7 @@ def cut(x: Value, y: Value) -> Value:
 
 @verb("sublist")
 def sublist(x: Value, y: Value) -> Value:
-    """At most x items of y from the front (or the end, if negative); x of two numbers: where to start, how many.
+    """At most x items of y; x of two numbers: from where, how many.
 
     q)3 sublist 1 2
     1 2

@@ -20,7 +20,7 @@ _OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "
 
 @verb("value")
 def value(x: Value) -> Value:
-    """What x stands for: the value of a name or text, the values of a dictionary, a function applied to arguments.
+    """What x stands for: of a name, text, parse tree; a dictionary's values.
 
     q)value "2+3"
     5
