@@ -39,6 +39,7 @@ class _Tables(NamedTuple):
     ktype: dict[Any, int]  # torch.dtype -> q type
     via: dict[Any, Any]  # torch.dtype -> the dtype that numpy can hold
     complex: frozenset[Any]
+    direct: dict[Any, int]  # torch.dtype -> q type, where numpy's array is the q vector's
 
 
 _TABLES: list[_Tables] = []
@@ -53,7 +54,8 @@ def tables() -> _Tables:
                 named["chalf"]: torch.complex64}
         _TABLES.append(_Tables(named, {d: n for n, d in named.items()},
                                {named[n]: t for n, _, t in _DTYPES}, via,
-                               frozenset(named[n] for n in ("chalf", "cfloat", "cdouble"))))
+                               frozenset(named[n] for n in ("chalf", "cfloat", "cdouble")),
+                               {named[n]: t for t, n in _FROM_Q.items() if t not in _VIEW}))
     return _TABLES[0]
 
 
@@ -185,15 +187,13 @@ def to_tensor(x: Value, own: bool = True) -> Any:
     c = x.__class__
     if c is Vec or c is Nd:
         _, a = array_of(x)
-        if not _plain(a):
+        if not a.flags.c_contiguous:
             a = np.ascontiguousarray(a)
         t = torch.from_numpy(a)
         # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
-        return t.clone(memory_format=torch.contiguous_format) if own else t
-    if c is float:
-        return torch.tensor(x, dtype=torch.float64)
-    if c is int or c is bool:
-        return torch.tensor(x)
+        return t.clone() if own else t
+    if c is float or c is int or c is bool:
+        return torch.scalar_tensor(x, dtype=torch.float64 if c is float else torch.int64 if c is int else torch.bool)
     if x is NIL:
         return None
     if c is List:
@@ -205,11 +205,7 @@ def to_tensor(x: Value, own: bool = True) -> Any:
     if not t or t not in _FROM_Q:
         raise _refuse(x)
     v = raw(x)
-    return torch.tensor(v - 256 if t == T.C and v > 127 else v, dtype=dtype_of_q(t))
-
-
-def _plain(a: np.ndarray) -> bool:
-    return all(s >= 0 for s in a.strides)  # torch has no negative strides
+    return torch.scalar_tensor(v - 256 if t == T.C and v > 127 else v, dtype=dtype_of_q(t))
 
 
 def as_tensor(x: Value, like: Any = None) -> Any:
@@ -236,8 +232,12 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
         return NIL
     if t.requires_grad:
         t = t.detach()
-    tab = tables()
+    tab = _TABLES[0] if _TABLES else tables()
     dtype = t.dtype
+    quick = tab.direct.get(dtype)
+    if quick is not None and t.is_cpu and t.dim() and t.layout is torch.strided and t.is_contiguous() \
+            and not t.is_neg():
+        return _dense(quick, (t.clone() if copy else t).numpy())
     kt = tab.ktype.get(dtype, T.E)
     if not t.dim() and dtype not in tab.complex:
         v = t.item()
@@ -256,7 +256,14 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
     want = T.DTYPE[kt]
     if a.dtype != want:
         a = a.view(want) if kt in _VIEW else a.astype(want)
-    return List([]) if a.ndim > 1 and not len(a) else regular(kt, a)
+    return _dense(kt, a)
+
+
+def _dense(kt: int, a: np.ndarray) -> Value:
+    """The value over an array: an atom, a vector or a nested list, `()` for no rows."""
+    if a.ndim == 1:
+        return Vec(kt, a)
+    return List([]) if a.ndim and not len(a) else regular(kt, a)
 
 
 def _split(t: Any, complexfirst: bool | None) -> Any:

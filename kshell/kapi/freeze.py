@@ -20,10 +20,11 @@ def freeze(x: Value) -> Value:
 
     q)m:module enlist(`linear;2;1)
     q)freeze(m;`bias;3.0)
-    q)tensor[parm(m;`bias)],(leaf;gradflag)@\\:parm(m;`bias)
-    3e
-    1b
-    0b
+    q)gradflag m
+    weight| 1
+    bias  | 0
+    q)tensor parm(m;`bias)
+    ,3e
     """
     return _freeze(x, False, "freeze")
 
@@ -35,8 +36,9 @@ def unfreeze(x: Value) -> Value:
     q)m:module enlist(`linear;2;1)
     q)freeze m
     q)unfreeze(m;`bias)
-    q)gradflag each parm[(m;`weight)],parm(m;`bias)
-    01b
+    q)gradflag m
+    weight| 0
+    bias  | 1
     """
     return _freeze(x, True, "unfreeze")
 

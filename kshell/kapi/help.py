@@ -13,7 +13,7 @@ from kshell.errors import QError
 from kshell.kapi import tensorinfo
 from kshell.kapi.args import is_empty
 from kshell.kapi.call import api
-from kshell.kapi.convert import DTYPE_NAMES, KTORCH_DTYPES, dtype_name, dtype_named, dtype_of_q, kname, ktype_of
+from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_of_q, kname, ktype_of
 from kshell.kapi.device import device_names, seeds
 from kshell.kapi.handles import (
     DictHandle,
@@ -95,8 +95,8 @@ _DTYPES = ("float", "double", "half", "bool", "byte", "char", "long", "int", "sh
 
 
 def _dtype() -> Dict:
-    names = (*_DTYPES, *(n for n in DTYPE_NAMES if n not in KTORCH_DTYPES))
-    return Dict(sym_vec(names), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in names]))
+    """ktorch's data types; the further ones are in help`tensor."""
+    return Dict(sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in _DTYPES]))
 
 
 def _ktype() -> Dict:

@@ -55,10 +55,10 @@ row("ce", "CrossEntropyLoss", "Cross entropy of logits and class numbers or prob
     _WEIGHT, L("ignore", "ignore_index", -100), D("smoothing", "label_smoothing", 0.0), _REDUCE,
     eg="((1 2 3f;3 2 1f);2 0)", out="0.407606")
 row("cosineloss", "CosineEmbeddingLoss", "Cosine distance of pairs, near (1) or apart (-1).",
-    D("margin", "", 0.0), _REDUCE, least=3, most=3, eg="((1 0f;0 1f);(1 0f;0 1f);1 1)", out="0f")
+    D("margin", "", 0.0), _REDUCE, least=3, most=3, eg="((1 0f;0 1f);(1 0f;0 1f);1 -1)", out="0.5")
 row("ctc", "CTCLoss", "Connectionist temporal classification.",
     L("blank", "", 0), B("zeroinf", "zero_infinity", False), _REDUCE, least=4, most=4,
-    eg="(3 1 2#0f;1 1#1;enlist 3;enlist 1)", out="0f")
+    eg="(log 3 1 2#.5;1 1#1;enlist 3;enlist 1)", out="0.2876821")
 row("hinge", "HingeEmbeddingLoss", "Hinge loss of distances, near (1) or apart (-1).", _MARGIN, _REDUCE,
     eg="(.5 .5;1 -1)", out="0.5")
 row("huber", "HuberLoss", "Squared error when small, absolute when large.", D("delta", "", 1.0), _REDUCE,

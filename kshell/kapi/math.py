@@ -17,7 +17,7 @@ from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, long
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, dtype_named, kname, list_q, to_q, to_tensor
 from kshell.kapi.handles import TensorHandle, VectorHandle, vector_handle
-from kshell.values.core import NIL, NULL_J, Value
+from kshell.values.core import NIL, NULL_J, List, Value
 
 
 class Row(NamedTuple):
@@ -123,7 +123,7 @@ def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
     for i, t in enumerate(tensors):
         if t.__class__ in _PLAIN:
             kind = _OWN[t.__class__]() if base is None else torch.result_type(base, t)
-            tensors[i] = torch.tensor(t, dtype=kind, device=None if like is None else like.device)
+            tensors[i] = torch.scalar_tensor(t, dtype=kind, device=None if like is None else like.device)
     return tensors, like is not None
 
 
@@ -153,6 +153,8 @@ def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
 
 def wrapped(r: Any, wrap: bool) -> Value:
     """What a call gives back: handles if any input was one, else q values; several results as a vector or a list."""
+    if r.__class__ is torch.Tensor:
+        return TensorHandle(r) if wrap else to_q(r, copy=False)
     if isinstance(r, bool):
         return r
     if isinstance(r, tuple | list):
@@ -199,17 +201,22 @@ def function(row: Row) -> Callable[[Value], Value]:
     """The k-api function of a row."""
     options = _options(row.options)
     name, n = row.name, row.inputs
+    required = any(o.required for o in options)
     cache: list[Callable[..., Any]] = []
 
     def run(x: Value) -> Value:
         fn = cache[0] if cache else _resolve(row, cache)
-        if n == 1 and x.__class__ is TensorHandle:
+        if n == 1 and x.__class__ is TensorHandle and not required:
             return wrapped(fn(as_tensor(x)), True)
+        if n == 2 and x.__class__ is List and len(x.items) == 2:
+            a, b = x.items
+            if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
+                return wrapped(fn(as_tensor(a), as_tensor(b)), True)
         given = arguments(name, n, x)
         tensors, wrap = inputs(given[:n])
         rest = list(given[n:])
         if not rest:
-            if options:
+            if required:
                 match(name, options, ())
             return wrapped(fn(*tensors), wrap)
         out = _output(row, rest)

@@ -104,7 +104,7 @@ def model(x: Value) -> Value:
     parts = _parts(given, 0)
     for _, name in _PARTS:
         if name not in parts:
-            raise QError(f"model: {name} not specified")
+            raise QError(f"{name} not specified")
     made = model_handle(Model(parts["module"], parts["loss"], parts["optimizer"]))
     _give_up(given)
     return made

@@ -228,7 +228,7 @@ row("upsample", "Upsample", "Resizes to a size or by a scale.",
     LS("size", "", None), DS("scale", "scale_factor", None),
     S("mode", "", "nearest", choices=("nearest", "linear", "bilinear", "bicubic", "trilinear", "nearestexact")),
     B("align", "align_corners", None), make=make.upsample, read={"mode": make.upsample_mode},
-    args="module enlist(`upsample;`scale;2.0)")
+    args="module enlist(`upsample;`scale,2.0)")
 
 # ------------------------------------------------------------------ recurrent, attention
 

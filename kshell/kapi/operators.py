@@ -181,7 +181,12 @@ def _operand(x: Value, like: Any) -> Any:
 @behaviour("dyad", TensorHandle)
 def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     """The q operator or verb `name` of two operands, one or both tensors: a new tensor."""
+    fn = DYADS.get(name)
+    if fn is not None and x.__class__ is TensorHandle and y.__class__ is TensorHandle:
+        return TensorHandle(invoke(name, fn, as_tensor(x), as_tensor(y)))
     like = as_tensor(h)
+    if name in _PLAIN and fn is not None:
+        return TensorHandle(invoke(name, fn, _operand(x, like), _operand(y, like)))
     if name == "$" and y.__class__ is TensorHandle and x.__class__ in (Sym, Atom):
         cast = invoke("$", _cast, x, as_tensor(y))
         if cast is not None:
@@ -190,12 +195,9 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
         return tensor_handle(invoke("#", _take, x, like))
     if name == "_" and x.__class__ is not TensorHandle:
         return tensor_handle(invoke("_", _drop, x, like))
-    fn = DYADS.get(name)
     if fn is None:
         raise QError("type")
-    a, b = _operand(x, like), _operand(y, like)
-    if name not in _PLAIN:
-        a, b = _tensors(a, like), _tensors(b, like)
+    a, b = _tensors(_operand(x, like), like), _tensors(_operand(y, like), like)
     return tensor_handle(invoke(name, fn, a, b))
 
 
@@ -204,15 +206,10 @@ _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
 
 
 def _tensors(a: Any, like: Any) -> Any:
-    return a if isinstance(a, torch.Tensor) else torch.as_tensor(a, device=like.device,
-                                                                 dtype=_scalar_type(a, like))
-
-
-def _scalar_type(a: Any, like: Any) -> Any:
-    """The type of a plain number beside a tensor: the tensor's if it can hold it."""
-    if isinstance(a, bool) or (isinstance(a, int) and like.dtype != torch.bool):
-        return torch.bool if isinstance(a, bool) else like.dtype
-    return like.dtype if like.is_floating_point() else None
+    """An operand as a tensor; a plain number changes the other's type as torch's own numbers do."""
+    if isinstance(a, torch.Tensor):
+        return a
+    return torch.scalar_tensor(a, dtype=torch.result_type(like, a), device=like.device)
 
 
 def _take(x: Value, t: Any) -> Any:

@@ -33,7 +33,7 @@ def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Ent
     the loss), groups (the most groups it can have), fill (completes option values when it is made), added (called with
     the torch optimizer when parameters were added to a group), pytorch (name in help).
     """
-    at = sys._getframe(1)
+    at = hooks.pop("at", None) or sys._getframe(1)
     if isinstance(target, type):
         hooks["class"] = target
         target = f"{target.__module__}.{target.__qualname__}"
@@ -46,7 +46,7 @@ def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], typ
     """Register a torch optimizer class, as its decorator; the class's docstring is the help text."""
 
     def register(cls: type) -> type:
-        row(name, cls, inspect.getdoc(cls) or name, *options, **{"since": "kshell", **hooks})
+        row(name, cls, inspect.getdoc(cls) or name, *options, **{"since": "kshell", "at": sys._getframe(1), **hooks})
         return cls
 
     return register

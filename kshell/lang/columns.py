@@ -44,7 +44,7 @@ class Columns:
         head, _, rest = name.partition(".")
         col = self.cols.get(head)
         if col.__class__ is Vec:
-            return col.t == T.ENUM or (col.t in T.TEMPORAL and is_part(rest))
+            return col.t == T.ENUM or (col.t in T.TEMPORAL and (is_part(rest) or rest in T.BY_NAME))
         return col.__class__ is Table
 
     def __getitem__(self, name: str) -> Value:

@@ -32,7 +32,8 @@ def prim(entry: registry.Entry) -> Prim:
     """The value of a registered verb, iterator keyword or api function: one Prim an entry."""
     found = _PRIMS.get(id(entry))
     if found is None or found.entry is not entry:
-        found = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, entry.qtype)
+        glyph = not entry.name[-1].isalnum()
+        found = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, 102 if glyph else entry.qtype)
     return found
 
 
@@ -343,12 +344,17 @@ class Compiler(ControlMixin, TemplateMixin):
             quick = fast.monad(self, node, name, values[0])
             if quick is not None:
                 return quick
-            if isinstance(node.f, N.Verb) and 1 not in entry.fns:
+            if isinstance(node.f, N.Verb) and 1 not in entry.fns and (after := self.text_after(node.f)) != "[":
                 known = registry.find("verb", ops.K_UNARY.get(name + ":", ""))
-                if known is not None and name == "-":
+                if known is not None and (name == "-" or after == ")"):  # `(#)x` is k's unary form, `#x` an error
                     return self.direct(node, known, values)
                 return E(f"_unary({self.mark(node)}{name!r},{values[0].s})", None, impure=True)
         return self.direct(node, entry, values)
+
+    def text_after(self, node: Any) -> str:
+        """The character of the source text after a node."""
+        at = node.end - self.base
+        return self.source.text[at : at + 1]
 
     def direct(self, node: Any, entry: registry.Entry, values: list[E]) -> E:
         n = len(values) or 1

@@ -91,6 +91,9 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return collapse([fn(x, i) for i in seq_items(y)])
     if len(x) != len(y):
         raise QError("length")
+    if x.__class__ is Table and y.__class__ is Table and name_of(f) == ",":
+        cols = {**dict(zip(x.names, x.cols, strict=True)), **dict(zip(y.names, y.cols, strict=True))}
+        return Table(list(cols), list(cols.values()))
     return collapse([fn(i, j) for i, j in zip(seq_items(x), seq_items(y), strict=True)])
 
 

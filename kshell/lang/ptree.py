@@ -182,8 +182,11 @@ def node_of(x: Value) -> Any:
     c = x.__class__
     if c is Sym:
         return N.Name(x.s, 0, 0) if x.s else Const(x)
-    if c is Vec and x.t == T.S and len(x) == 1:
-        return Const(x.item(0))
+    if c is Vec and x.t == T.S and len(x):
+        if len(x) == 1:
+            return Const(x.item(0))
+        x = List(x.items)  # a name applied to names
+        c = List
     if c is not List or not x.items:
         return Const(x)
     head, *args = x.items

@@ -28,9 +28,10 @@ def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Va
     if src.plain:
         return _updated_dict(src, where, by, cols)
     c = restricted(Columns(src.cols, src.n), where)
+    rows = np.arange(src.n) if where and c.rows is None else c.rows  # with a condition, columns keep their type
     out = dict(src.cols)
     for name, value in _values(c, by, cols):
-        out[name] = placed(src.cols.get(name), src.n, c.rows, value)
+        out[name] = placed(src.cols.get(name), src.n, rows, value)
     return rekey(Table(list(out), list(out.values())), src.keys)
 
 

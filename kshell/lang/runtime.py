@@ -9,17 +9,18 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.lang import iterators, qsql, tables
+from kshell.lang.verbs.cast import part
 from kshell.values import types as T
 from kshell.values.amend import amend, assign_at, assign_in_place
 from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, symdict
 from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, long
-from kshell.values.functions import Comp, Derived, Handle, Lambda1, Lambda2, Lambda3, ListProj
+from kshell.values.functions import Comp, Derived, Handle, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.index import index1
-from kshell.values.names import dotted
+from kshell.values.names import PART, dotted
 
-M = T.LONG_MAX
+PART[:] = [part]
 
 
 def truth(x: Value) -> bool:
@@ -44,7 +45,7 @@ def times(x: Value) -> int:
     if c is Atom and x.t in (T.H, T.I, T.X):
         return max(x.v, 0)
     if c is Special:
-        return M if x is not NULL_J else 0
+        return T.LONG_MAX if x is not NULL_J else 0
     raise QError("type")
 
 
@@ -139,6 +140,8 @@ def signal(x: Value) -> None:
         raise QError(x.a.tobytes().decode("utf-8", "replace"))
     if c is Atom and x.t == T.C:
         raise QError(chr(x.v))
+    if c is Prim:
+        raise QError(x.name)
     raise QError("stype")
 
 

@@ -90,14 +90,12 @@ class _Writer:
 
     # ---------------------------------------------------------------- dictionaries and tables
     def dict_(self, d: Dict, room: int) -> str:
-        key = self.value(d.k, room)
-        bare = d.k.__class__ is Vec and len(d.k) > 1 and not d.k.attr and d.k.t != T.ENUM
-        bare = bare or (d.k.__class__ is Vec and d.k.t == T.C and len(d.k) != 1)
-        bare = bare or (isinstance(d.k, List) and len(d.k) != 1)
+        k = Vec(d.k.t, d.k.a, "", d.k.dom) if d.attr and d.k.__class__ is Vec else d.k
+        key = self.value(k, room)
         mark = f"`{d.attr}#" if d.attr else ""
         if d.keyed:
             return f"({mark}{key})!{self.value(d.v, room - len(key))}"
-        return f"{mark}{key if bare else f'({key})'}!{self.value(d.v, room - len(key))}"
+        return f"{mark}{key if _bare(k) else f'({key})'}!{self.value(d.v, room - len(key))}"
 
     def table(self, t: Table, room: int) -> str:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
@@ -112,7 +110,11 @@ class _Writer:
         return ";".join("" if a is HOLE else self.value(a, room) for a in args)
 
     def proj(self, f: Proj, room: int) -> str:
-        return f"{self.value(f.f, room)}[{self.args(f.args, room)}]"
+        args = f.args
+        if f.f.__class__ is Prim:  # `2+`, and most projections of a primitive, were written without the last hole
+            while len(args) > 1 and args[-1] is HOLE:
+                args = args[:-1]
+        return f"{self.value(f.f, room)}[{self.args(args, room)}]"
 
     def list_proj(self, f: ListProj, room: int) -> str:
         return f"enlist[{self.args(f.args, room)}]"
@@ -127,6 +129,15 @@ class _Writer:
 
     def derived(self, f: Derived, room: int) -> str:
         return self.value(f.f, room) + f.glyph
+
+
+def _bare(k: Value) -> bool:
+    """Can keys stand before `!` without brackets: a list that is written without a mark, or in brackets of its own?"""
+    if isinstance(k, List):
+        return len(k) != 1
+    if k.__class__ is not Vec or k.attr or k.t == T.ENUM:
+        return False
+    return len(k) > 1 or (k.t == T.C and not len(k))
 
 
 def _enum_vec(x: Any) -> Vec:

@@ -109,22 +109,13 @@ def inferred_name(node: Any) -> str:
             return seen if word or node.name == "i" else node.name.rpartition(".")[2]  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
             infix = len(node.args) == 2 and node.at >= node.args[0].end
-            node = _last_name(node, infix)
+            if infix and isinstance(node.f, N.Name) and isinstance(node.args[0], N.Lit):
+                infix = False  # `5 xbar t` is named t, though `5*t` is not
+            node = node.args[0] if infix else node.args[-1]
         elif isinstance(node, N.Assign):
             node = node.target
         else:
             return seen
-        if node is None:
-            return seen
-
-
-def _last_name(node: Any, infix: bool) -> Any:
-    """Where to look for the name in an application: the first argument of an infix one, else the last argument; in
-    q the rightmost variable of a monadic row, the leftmost of an infix one."""
-    if infix:
-        left = node.args[0]
-        return left if not isinstance(left, N.Lit) else node.args[1]
-    return node.args[-1]
 
 
 def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:

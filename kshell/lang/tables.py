@@ -69,6 +69,11 @@ def fetch(t: Value) -> Value:
     return running().names.get(t.s)
 
 
+def exists(name: Sym) -> bool:
+    """Is there a variable, or a file, of this name?"""
+    return os.path.exists(name.s[1:]) if name.s[:1] == ":" else running().names.find(name.s) is not None
+
+
 def put(name: Sym, x: Value) -> Sym:
     """Assign a table to a name: a variable or a file. Gives the name."""
     if name.s[:1] == ":":

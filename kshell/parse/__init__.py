@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError, Source
+from kshell.errors import Source
 from kshell.parse import fast, tree
 from kshell.parse.lex import complete, lex
 from kshell.parse.script import logical_lines, split_script

@@ -134,7 +134,7 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
                 train.append(N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start))
             else:
                 acc = N.Apply(node, [left, acc], left.start, acc.end, node.start)
-        elif infix or sort == SIGNAL or sort == COLON and i < 0:
+        elif infix or sort == SIGNAL or (sort == COLON and i < 0):
             acc, train = closed(acc, train), []
             if infix:
                 acc = assign(nodes[i], node, sort, acc)
@@ -159,8 +159,8 @@ def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
     if sorts[i - 1] != NOUN:
         return None, [node], i - 1
     left = nodes[i - 1]
-    if sort == GLOBAL:
-        return None, [node, left], i - 2
+    if sort == GLOBAL:  # `f g::` composes f and g: the last term only says that g wants its arguments
+        return None, [left], i - 2
     return None, [N.Apply(node, [left, N.Elided(node.end, node.end)], left.start, node.end, node.start)], i - 2
 
 
@@ -199,12 +199,15 @@ def term_(p: Any, start: int, end: int, items: list[Any]) -> Any:
 
 
 def bracketed(node: Any, index: Any) -> Any:
-    """`f[a;b]`."""
+    """`f[a;b]`. One argument in brackets is the left one of an operator: `-[5]` is 5-."""
     args, end = index
     if len(args) == 1 and args[0].__class__ is N.Elided:
         args = ()
-    if len(args) > 2 and node.__class__ is N.Verb and node.glyph == "$":
-        return N.Cond(list(args), node.start, end)
+    if node.__class__ is N.Verb:
+        if len(args) > 2 and node.glyph == "$":
+            return N.Cond(list(args), node.start, end)
+        if len(args) == 1 and (len(node.glyph) == 1 or node.glyph[-1] != ":"):
+            args = (args[0], N.Elided(end - 1, end - 1))
     return N.Apply(node, list(args), node.start, end)
 
 
@@ -239,6 +242,8 @@ def list_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     a, b = p.starts[start], p.ends[end - 1]
     if len(items) == 2:
         head = columns(items[0])
+        if len(row) > 1 and row[0].__class__ is N.Elided:  # a semicolon may follow the brackets
+            row = row[1:]
         if _empty(row) and items[0]:
             return N.DictOf(head, a, b)
         return N.TableOf(head, [] if _empty(row) else columns(row), a, b)

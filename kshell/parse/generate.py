@@ -166,7 +166,8 @@ class Generator:
                 if not empty:
                     return kinds, False
             return kinds, True
-        return (e.expr if isinstance(e, pp.Suppress) else e).match, False
+        literal: Any = e.expr if isinstance(e, pp.Suppress) else e
+        return literal.match, False
 
 
 def _sorted(parts: list[Any]) -> tuple[str, list[Any]]:

@@ -58,7 +58,7 @@ def read(source: str) -> Grammar:
 
 def _elements(bodies: dict[str, str], kinds: dict[str, str]) -> dict[str, pp.Forward]:
     """One named element a rule, each body read by a small pyparsing grammar of EBNF itself."""
-    rules = {name: pp.Forward().set_name(name) for name in bodies}
+    rules: dict[str, Any] = {name: pp.Forward().set_name(name) for name in bodies}
     alternatives = pp.Forward()
     word = pp.Word(pp.alphas)
     quoted = pp.QuotedString('"')

@@ -31,7 +31,7 @@ class Token(NamedTuple):
 class Tokens:
     """The tokens of a text: a string of kinds, ended by '.', and the offsets of each. `i` is where the parser is."""
 
-    __slots__ = ("text", "kinds", "starts", "ends", "source", "is_infix", "i")
+    __slots__ = ("ends", "i", "is_infix", "kinds", "source", "starts", "text")
 
     def __init__(self, text: str, kinds: str, starts: list[int], ends: list[int], source: Source | None) -> None:
         self.text, self.kinds, self.starts, self.ends, self.source = text, kinds, starts, ends, source
@@ -127,7 +127,7 @@ def open_comment(text: str) -> bool:
     for line in text.split("\n"):
         bare = line.rstrip()
         inside = bare != "\\" if inside else bare == "/"
-    return inside and "\n" in text or text.rstrip() == "/"
+    return inside
 
 
 # what a prompt colours: token kinds to classes

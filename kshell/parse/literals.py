@@ -7,6 +7,7 @@ a number outside its type's range is 'limit.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -123,7 +124,7 @@ def _vector(items: list[str]) -> tuple[str, Any]:
         if _SPECIAL.fullmatch(last) is None:
             items = [*items[:-1], last[:-1] if suffix != "m" else last]
     pairs = [_month_item(w) if target == "m" else item(w) for w in items]
-    kinds = {t for (t, _), w in zip(pairs, items, strict=True) if not _SPECIAL.fullmatch(w)}
+    kinds = {t for (t, _), w in zip(pairs, items, strict=True) if t != "j" or not _SPECIAL.fullmatch(w)}
     target = target or max(kinds or {t for t, _ in pairs}, key=_RANK.index)
     return target, [cast(t, x, target, w) for (t, x), w in zip(pairs, items, strict=True)]
 
@@ -133,10 +134,8 @@ def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
     data: list[Any] = []
     if max(map(len, items)) > 100:  # Python refuses integers of thousands of digits
         return None
-    try:
+    with suppress(ValueError):
         data = list(map(int, items))
-    except ValueError:
-        data = []
     if data:
         if max(data) > LIMIT["j"] or min(data) < NULL["j"]:
             raise QError("limit")
@@ -199,10 +198,8 @@ def _numeric(text: str, suffix: str) -> tuple[str, Any]:
 
 def _float(text: str, whole: str) -> float:
     value = None
-    try:
+    with suppress(ValueError):
         value = float(text)
-    except ValueError:
-        pass
     if value is None:
         raise QError(whole)
     return value
@@ -223,7 +220,7 @@ def _special(text: str, m: re.Match[str]) -> tuple[str, Any]:
             return t, bytes(16)
         if t == "c":
             return t, " "
-        if t not in _SUFFIXES or sign and t == "g":
+        if t not in _SUFFIXES:
             raise QError(text)
         return t, NULL.get(t, NAN)
     if t not in _SUFFIXES:
@@ -242,7 +239,7 @@ def cast(t: str, x: Any, to: str, text: str) -> Any:
         special = NULL if x == NULL[t] else LIMIT
         known = special.get(to, NAN if x == NULL[t] else INF)
         return -known if x == -LIMIT[t] else known
-    if isinstance(x, float) and (x != x or x in (INF, -INF)) and to in NULL:
+    if isinstance(x, float) and (x != x or abs(x) == INF) and to in NULL:
         return NULL[to] if x != x else LIMIT[to] if x > 0 else -LIMIT[to]
     if to in "efz" and t in "hijef":
         return float(x)
@@ -258,7 +255,7 @@ def cast(t: str, x: Any, to: str, text: str) -> Any:
 # ---------------------------------------------------------------------------------------------------- temporals
 def days(year: int, month: int, day: int) -> int | None:
     """Days from 2000.01.01 to a date, None if there is no such date."""
-    if not (1 <= month <= 12 and 1 <= day <= 31 and 1 <= year):
+    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= 31:
         return None
     lengths = (31, 29 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30)
     if month < 12 and day > lengths[month - 1]:
@@ -271,7 +268,8 @@ def _nanos(h: str | None, m: str | None, s: str | None, fraction: str | None) ->
     """Nanoseconds of a clock's parts, None if minutes or seconds are 60 or more."""
     if int(m or 0) > 59 or int(s or 0) > 59 or len(h or "") > 9:
         return None
-    return ((int(h or 0) * 60 + int(m or 0)) * 60 + int(s or 0)) * 1_000_000_000 + int((fraction or "")[:9].ljust(9, "0"))
+    seconds = (int(h or 0) * 60 + int(m or 0)) * 60 + int(s or 0)
+    return seconds * 1_000_000_000 + int((fraction or "")[:9].ljust(9, "0"))
 
 
 def temporal(text: str) -> tuple[str, Any] | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, int]]:
-    """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one before; a lone
-    `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole text."""
+    """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one
+    before; a lone `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole
+    text."""
     if text.strip() == "\\":
         yield 0, len(text)
         return

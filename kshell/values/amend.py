@@ -280,6 +280,8 @@ class _Amend:
         old = null_of(d.v)
         if not rest and not self.plain and not self.alone and is_atom(old):
             old = atom(atom_t(old), 0) if self.name in ("+", "-") and atom_t(old) in _NUMBERS else MISSING
+        if rest and rest[0].__class__ is Sym and isinstance(old, List) and not len(old):
+            old = Dict(List([]), List([]))
         v = self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
         return Dict(append_item(d.k, key), append_item(d.v, v))
 

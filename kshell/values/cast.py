@@ -228,6 +228,8 @@ def is_part(name: str) -> bool:
 
 def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
     """Part `name` of temporals of type f: (type of the result, raw array). 'type if f has no such part."""
+    if name == "mm" and f in SPANS:
+        name = "uu"  # of a time of day, mm means minutes
     calendar = name in ("year", "mm", "dd", "week")
     if f not in T.TEMPORAL or (calendar and f in SPANS) or (f == T.M and name not in ("year", "mm")) \
             or (f == T.D and not calendar):

@@ -268,7 +268,10 @@ class Table:
 
     @property
     def items(self) -> list[Value]:
-        return [self.item(i) for i in range(len(self))]
+        from kshell.values.build import collapse, sym_vec
+
+        keys = sym_vec(self.names)
+        return [Dict(keys, collapse(list(row))) for row in zip(*map(seq_items, self.cols), strict=True)]
 
     def item(self, i: int) -> Dict:
         """Row i as a dictionary."""

@@ -262,7 +262,8 @@ def index(x: Value, args: Sequence[Value]) -> Value:
         if c is Table and (rest[0].__class__ is Sym or rest[0].__class__ is Vec):
             return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
         return collapse([deep(item, rest) for item in seq_items(x)])
-    if is_atom(i) or (c is Dict and x.keyed and not isinstance(i, List) and i.__class__ is not Table):
+    if is_atom(i) or (c is Dict and x.keyed and i.__class__ is not Table
+                      and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))):
         return deep(index1(x, i), rest)
     if i.__class__ is Dict:
         return Dict(i.k, index(x, (i.v, *rest)))

@@ -48,16 +48,37 @@ def distinct_keys(keys: Array) -> Array:
         return _distinct_small(_offset(keys, small[0]), small[1])
     lo, hi = bounds(keys)
     words, low, lost = pack(keys, lo, hi - lo)
-    if lost:
-        order = grade_keys(keys)
-        tops = keys[order]
+    words.sort()
+    order = (words & _U64((1 << low) - 1)).view(np.int64)
+    words >>= _U64(low)
+    new = _changes(words)
+    if lost and not new.all():
+        return _distinct_lost(keys, order, new)
+    first = order[new]
+    first.sort()
+    return first
+
+
+def _changes(a: Array) -> Array:
+    """Where the items of a sorted array differ from the one before; the first does."""
+    new = np.empty(len(a), np.bool_)
+    new[:1] = True
+    np.not_equal(a[1:], a[:-1], out=new[1:])
+    return new
+
+
+def _distinct_lost(keys: Array, order: Array, new: Array) -> Array:
+    """The same where the words lack the low bits of the keys: items with equal words are looked at again."""
+    again = ~new
+    again[:-1] |= again[1:]
+    some = np.sort(order[again])
+    part = keys[some]
+    if len(some) > 1000 and len(some) < len(keys):
+        late = some[distinct_keys(part)]
     else:
-        words.sort()
-        tops = words >> _U64(low)
-    new = np.empty(n, np.bool_)
-    new[0] = True
-    np.not_equal(tops[1:], tops[:-1], out=new[1:])
-    first = order[new] if lost else (words[new] & _U64((1 << low) - 1)).view(np.int64)
+        by = grade_keys(part)
+        late = some[by[_changes(part[by])]]
+    first = np.concatenate((order[~again], late))
     first.sort()
     return first
 
@@ -94,9 +115,7 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
         return first, table[at]
     order = grade_keys(keys)
     tops = keys[order]
-    new = np.empty(n, np.bool_)
-    new[0] = True
-    np.not_equal(tops[1:], tops[:-1], out=new[1:])
+    new = _changes(tops)
     numbers = np.searchsorted(first, order[new])
     ids = np.empty(n, np.int64)
     ids[order] = numbers[np.cumsum(new) - 1]
@@ -131,21 +150,41 @@ def find_keys(hay: Array, needles: Array) -> Array:
         out = np.full(m, n, np.int64)
         out[inside] = table[at[inside]]
         return out
-    order = grade_keys(hay)
-    tops = hay[order]
-    if m > 1000:  # sorted needles walk through memory in one direction
-        by = grade_keys(needles)
-        out = np.empty(m, np.int64)
-        out[by] = _search(tops, order, needles[by])
-        return out
-    return _search(tops, order, needles)
+    lo, hi = bounds(hay)
+    words, low, lost = pack(hay, lo, hi - lo)
+    if lost:
+        order = grade_keys(hay)
+        return _search(hay[order], order, needles)
+    words.sort()
+    return _search_words(words, low, needles, lo, hi)
 
 
 def _search(tops: Array, order: Array, needles: Array) -> Array:
-    at = np.searchsorted(tops, needles)
+    """Needles in sorted keys, of which `order` tells the positions."""
     n = len(tops)
+    by = grade_keys(needles)  # sorted needles walk through memory in one direction
+    some = needles[by]
+    at = np.searchsorted(tops, some)
     at[at == n] = 0
-    return np.where(tops[at] == needles, order[at], n)
+    out = np.empty(len(needles), np.int64)
+    out[by] = np.where(tops[at] == some, order[at], n)
+    return out
+
+
+def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> Array:
+    """Needles in sorted words of keys above positions: the first word not below (needle, 0) is the one."""
+    n = len(words)
+    inside = np.flatnonzero((needles >= lo) & (needles <= hi))
+    some = needles[inside].astype(np.int64, copy=False) - np.int64(lo)
+    by = grade_keys(some)
+    some = some[by].view(_U64) << _U64(low)
+    at = np.searchsorted(words, some)
+    at[at == n] = 0
+    found = words[at]
+    mask = _U64((1 << low) - 1)
+    out = np.full(len(needles), n, np.int64)
+    out[inside[by]] = np.where((found & ~mask) == some, (found & mask).view(np.int64), n)
+    return out
 
 
 def find_one(hay: Array, v: Any) -> int:

@@ -132,6 +132,21 @@ def _dense(a: Array) -> tuple[Array, int]:
     return ids, len(first)
 
 
+WHOLE = frozenset({T.H, T.I, T.J})  # integers of these types are found in each other
+
+
+def widened(a: Array, t: int) -> Array:
+    """Whole numbers of type t as longs, nulls and infinities as those of longs."""
+    if t == T.J:
+        return a
+    row, out = T.TYPE[t], a.astype(np.int64)
+    for small, large in ((row.null, -T.M63), (row.inf, T.LONG_MAX), (-row.inf, -T.LONG_MAX)):
+        hit = a == small
+        if hit.any():
+            out[hit] = large
+    return out
+
+
 def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
     """Codes of the items of two lists or tables, equal where an item of one matches an item of the other."""
     n = len(x)
@@ -139,6 +154,8 @@ def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
         if x.t != y.t or x.dom != y.dom:
             if T.ENUM in (x.t, y.t):
                 return joint_codes(unenum(x), unenum(y))
+            if x.t in WHOLE and y.t in WHOLE:
+                return widened(x.a, x.t), widened(y.a, y.t)
             raise QError("type")
         if x.t != T.G:
             return int_keys(x), int_keys(y)
@@ -244,6 +261,8 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
         if t != x.t or t == T.ENUM:
             if T.ENUM in (t, x.t):
                 return find(unenum(x), unenum(y))
+            if t in WHOLE and x.t in WHOLE:
+                return int(find_keys(widened(x.a, x.t), widened(np.array([raw(y)], T.DTYPE[t]), t))[0])
             raise QError("type")
         if t in T.FLOATS:
             v = raw(y)

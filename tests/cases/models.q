@@ -7,11 +7,11 @@ class q  / 'stale pointer
 key model m  / `module`loss`optimizer`train`test
 exec name from model[m]`module  / ``fc`1
 model[m]`loss  / module | `mse\noptions| (,`reduce)!,`mean
-model[m;`optimizer]`optimizer  / 'rank
-first exec lr from model[m;`optimizer]`options  / 'rank
-exec name from model[m;`optimizer]`parms  / 'rank
+model[m][`optimizer]`optimizer  / `sgd
+first exec lr from model[m][`optimizer]`options  / 0.1
+exec name from model[m][`optimizer]`parms  / `fc.weight`fc.bias
 key model[m]`train  / `batchsize`task`tasks`droplast`hidden`shuffle`shufflecuda`shuffleseed`sync`cl..
-model[m;`test]`batchsize  / 'rank
+model[m][`test]`batchsize  / 100
 model[(m;0b)]`train  /
 first exec options from model[(m;0b)][`module] where module=`linear  / in | 2\nout| 1
 key state m  / `module`loss`optimizer`train`test
@@ -31,7 +31,7 @@ q2:module m  /
 (state q)~state q2  / 1b
 / replacing parts
 model(m;loss`ce)  /
-model[m;`loss]`module  / 'rank
+model[m][`loss]`module  / `ce
 q:module enlist(`linear;2;1)  /
 parm(q;`weight;1 2e)  /
 parm(q;`bias;0e)  /
@@ -73,16 +73,16 @@ to(m;`double)  /
 dtype module m  / weight| double\nbias  | double
 evaluate(m;1 2#1 1f)  / -5
 / errors
-model()  / 'model: module not specified
+model()  / 'module not specified
 model 5  / 'model arg[0] unrecognized: long scalar
-model(module`relu;loss`ce)  / 'model: optimizer not specified
-model(module`relu;opt`sgd)  / 'model: loss not specified
-model(loss`ce;opt`sgd)  / 'model: module not specified
+model(module`relu;loss`ce)  / 'optimizer not specified
+model(module`relu;opt`sgd)  / 'loss not specified
+model(loss`ce;opt`sgd)  / 'module not specified
 model(module`relu;tensor 1;opt`sgd)  / 'model arg[1] unrecognized: tensor
 model(module`relu;loss`ce;5)  / 'model arg[2] unrecognized: long scalar
 model(m;5)  / 'model arg[1] unrecognized: long scalar
 q:module`relu  /
-model(q;loss`ce)  / 'model: optimizer not specified
+model(q;loss`ce)  / 'optimizer not specified
 class q  / `module
 backward m  / 'model: no training inputs defined
 forward m  / 'model: no training inputs defined
@@ -91,3 +91,4 @@ addref m  / 'addref not implemented for model
 free m  /
 class m  / 'stale pointer
 model m  / 'stale pointer
+

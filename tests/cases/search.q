@@ -86,3 +86,9 @@ foo:`a`b; `foo?`a`b`c`b  / `foo$`a`b`c`b
 foo  / `a`b`c
 `bar?`x`y`x  / `bar$`x`y`x
 bar  / `x`y
+/ integers of different size
+1 2 3i?2  / 1
+1 2 3?3 0Ni  / 2 3
+1 0N 3?0Ni  / 1
+3i in 1 3  / 1b
+1 2 3h?1 2f  / 'type

@@ -53,3 +53,4 @@ trim 0N 0N 1 2 0N  / 1 2
 trim "a"  / "a"
 md5 "this is a not so secret message"  / 0x6cf192c1938b79012c323fa30e62787e
 md5 ""  / 0xd41d8cd98f00b204e9800998ecf8427e
+(`quick;`quack`quark) like "qu?ck"  / 'type

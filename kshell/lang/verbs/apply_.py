@@ -139,4 +139,4 @@ def trap(call: Callable[[], Value], e: Value) -> Value:
         text = error.text
     except Exception as error:
         text = as_qerror(error).text
-    return apply1(e, string(text)) if is_function(e) else e
+    return string(text) if e is NIL else apply1(e, string(text)) if is_function(e) else e

@@ -234,10 +234,17 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     for code, col in zip(codes, cols, strict=True):
         if code == " ":
             continue
-        strings = List([string(s) for s in col])
-        x = strings if code == "*" else tok.tok(Atom(T.C, ord(code)), strings)
+        x = List([string(s) for s in col]) if code == "*" else tok.tok_strings(type_of_code(code), col)
         out.append(x.item(0) if one and len(x) else x)
     return collapse(out) if one else List(out)
+
+
+def type_of_code(code: str) -> int:
+    """The type number of a load type's character, as "J"."""
+    row = T.BY_CHAR.get(code.lower())
+    if row is None:
+        raise QError("type")
+    return row.num
 
 
 def key_value(form: str, y: Value) -> Value:
@@ -245,7 +252,7 @@ def key_value(form: str, y: Value) -> Value:
     if len(form) != 3:
         raise QError("length")
     pairs = [p.partition(form[1]) for p in text_of(y).split(form[2]) if p]
-    keys = tok.tok(Atom(T.C, ord(form[0])), List([string(k) for k, _, _ in pairs]))
+    keys = tok.tok_strings(type_of_code(form[0]), [k.encode("utf-8", "surrogateescape") for k, _, _ in pairs])
     return List([keys, List([string(v) for _, _, v in pairs])])
 
 

@@ -58,6 +58,9 @@ def _key_rows(t: Table, y: Dict) -> Array:
     keys = Table(y.k.names, [column(t, n) for n in y.k.names])
     if not len(t) or not len(y):
         return np.full(len(t), len(y))
+    if y.attr == "s":  # a step function
+        at = search_rows(y.k.cols, keys.cols, True)
+        return np.where(at < 0, len(y), at)
     return np.asarray(find(y.k, keys), np.int64)
 
 

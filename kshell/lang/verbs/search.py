@@ -31,7 +31,7 @@ from kshell.values.core import (
 from kshell.values.functions import Function
 from kshell.values.index import index1, null_of, take_at
 from kshell.values.order import sort_keys
-from kshell.values.search import find, find_value, search_rows, search_sorted
+from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
 
 _INTS = (T.X, T.H, T.I, T.J)
 
@@ -157,7 +157,7 @@ def in_(x: Value, y: Value) -> Value:
 
 def _types_differ(x: Value, y: Vec) -> bool:
     t = x.t if x.__class__ in (Vec, Nd) else atom_t(x)
-    return bool(t) and t != y.t and T.ENUM not in (t, y.t)
+    return bool(t) and t != y.t and T.ENUM not in (t, y.t) and not (t in WHOLE and y.t in WHOLE)
 
 
 def _flags(at: Any, n: int) -> Value:

@@ -11,7 +11,7 @@ from kshell.values import types as T
 from kshell.values.core import Dict, List, Table, Value, Vec, is_list
 from kshell.values.index import take_at
 from kshell.values.join import as_list
-from kshell.values.search import distinct_at, find, group_lists
+from kshell.values.search import codes, distinct_at, find, group_lists
 
 
 def _items(x: Value) -> Value:
@@ -56,10 +56,12 @@ def _there(x: Value, y: Value) -> np.ndarray:
     """Which items of x are items of y."""
     if not len(y):
         return np.zeros(len(x), np.bool_)
-    at = find(y, x)
-    if at.__class__ is np.ndarray and len(at) == len(x):
-        return np.asarray(at < len(y))
-    return np.array([np.all(np.asarray(find(y, i)) < len(y)) for i in x.items], np.bool_)
+    if x.__class__ is Vec or x.__class__ is Table:
+        at = find(y, x)
+        if at.__class__ is np.ndarray:
+            return np.asarray(at < len(y))
+    both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever their types
+    return np.isin(both[len(y):], both[:len(y)])
 
 
 @verb("except")

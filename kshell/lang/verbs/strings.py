@@ -104,6 +104,8 @@ def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
     if isinstance(x, List) and len(x):
         if isinstance(x, Nd) and x.t == T.C and x.a.ndim == 2:
             return Vec(T.B, np.array([test(r.tobytes()) is not None for r in x.a], np.bool_))
+        if any(i.__class__ is Sym or (i.__class__ is Vec and i.t != T.C) for i in x.items):
+            raise QError("type")  # only strings are looked at one by one
         return collapse([_like(i, test) for i in x.items])
     if isinstance(x, List):
         return Vec(T.B, np.zeros(0, np.bool_))

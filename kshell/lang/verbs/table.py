@@ -11,6 +11,7 @@ from kshell.lang.qsql_update import spread
 from kshell.lang.tables import (
     by_name,
     column,
+    exists,
     fetch,
     flat,
     given_rows,
@@ -375,7 +376,7 @@ def upsert(x: Value, y: Value) -> Value:
     a| 1
     b| 20
     """
-    if x.__class__ is Sym and x.s[:1] != ":" and running().names.find(x.s) is None:
+    if x.__class__ is Sym and not exists(x):
         if not is_table(y):
             raise QError(x.s)
         return put(x, y)

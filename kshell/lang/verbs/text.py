@@ -95,4 +95,5 @@ def write_line(x: Value) -> Value:
 
 
 registry.add(registry.Entry("-3", "internal", {1: one_line}, ("-3!x",), one_line.__doc__ or "", topic="text"))
-registry.add(registry.Entry(str(T.NULL[T.J]), "internal", {1: write_line}, ("0N!x",), write_line.__doc__ or "", topic="text"))
+registry.add(registry.Entry(str(T.NULL[T.J]), "internal", {1: write_line}, ("0N!x",), write_line.__doc__ or "",
+                            topic="text"))

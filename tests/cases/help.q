@@ -1,0 +1,33 @@
+/ help: topics, types, objects, functions
+key help()  / `backward`device`dtype`ktype`loss`module`optimizer`tensor
+count help`optimizer  / 7
+(asc exec optimizer from help`optimizer)~`adagrad`adam`adamw`lamb`lbfgs`rmsprop`sgd  / 1b
+help`sgd  / lr       | 0.01\nmomentum | 0f\ndampening| 0f\ndecay    | 0f\nnesterov | 0b
+help`dtype  / float  | e\ndouble | f\nhalf   | e\nbool   | b\nbyte   | x\nchar   | c\nlong   | j\nint    | i\nshort  | h\nchalf  | e\ncfloat | e\ncdouble| f
+help`ktype  / e| float\nf| double\nb| bool\nx| byte\nc| char\nj| long\ni| int\nh| short
+help`ce  / module | `ce\npytorch| "torch.nn.CrossEntropyLoss"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| `weight`ignore`smoothing`reduce!(::;-100;0f;`mean)
+key help`linear  / `module`pytorch`forward`result`n`args`options
+help[`linear]`options  / in  | 784\nout | 10\nbias| 1b
+(help`linear)~first select from help`module where module=`linear  / 1b
+exec first pytorch from help`optimizer where optimizer=`lamb  / ""
+cols help`backward  / `mode`retain`create`description
+exec mode from help`backward where retain  / `retain`create
+key help`tensor  / `device`dtype`layout`gradient`pin`memory
+(help`device)~seed()  / 1b
+options`adamw  / lr     | 0.001\nbeta1  | 0.9\nbeta2  | 0.999\neps    | 1e-08\ndecay  | 0.01\namsgrad| 0b
+options`linear  / in  | 784\nout | 10\nbias| 1b
+options`ce  / weight   | ::\nignore   | -100\nsmoothing| 0f\nreduce   | `mean
+help tensor 1 2  / device  | cpu\ndtype   | long\nlayout  | strided\ngradient| nograd\npin     | unpinned\nmemory  | contiguous
+help vector(1 2;3 4e)  / device dtype layout  gradient pin      memory\n-------------------------------------------------\ncpu    long  strided nograd   unpinned contiguous\ncpu    float strided nograd   unpinned contiguous
+help loss`mse  / module | `mse\npytorch| "torch.nn.MSELoss"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| (,`reduce)!,`mean
+help module enlist(`linear;2;3)  / module | `linear\npytorch| "torch.nn.Linear"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | ,`tensor\noptions| `in`out`bias!(2;3;1b)
+help opt`sgd  / lr   momentum dampening decay nesterov\n--------------------------------------\n0.01 0        0         0     0
+help`step  / step o\nstep model\nstep module\n\nOne update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module.\n\nq)t:tensor(1 2e;`grad)\nq)o:opt(`sgd;t;.5)\nq)backward Sum t\nq)step o\nq)tensor t\n0.5 1.5e
+help step  / step o\nstep model\nstep module\n\nOne update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module.\n\nq)t:tensor(1 2e;`grad)\nq)o:opt(`sgd;t;.5)\nq)backward Sum t\nq)step o\nq)tensor t\n0.5 1.5e
+help"zerograd"  / zerograd ptr\n\nSet the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.\n\nq)x:tensor(1 2e;`grad)\nq)backward Sum x\nq)zerograd x\nq)grad x\n0 0e
+help`foo  / 'help: unrecognized help topic, `foo
+help 1  / 'help: expecting a name, function or torch object, given long scalar
+help(1;2)  / 'help: expecting a name, function or torch object, given long list
+help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
+help`deltas  / deltas x\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
+type help`lr  / lr o\nlr(o;rates)\n\nThe learning rates of an optimizer or model, one a parameter group; given rates, set them.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h

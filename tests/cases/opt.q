@@ -1,0 +1,157 @@
+/ opt: what is refused, and how
+opt()  / 'opt: unrecognized arg(s)
+opt[]  / 'opt: unrecognized arg(s)
+opt`sgd`adam  / 'opt: unrecognized arg(s)
+opt 5  / 'opt: unrecognized arg(s)
+opt`foo  / 'unrecognized optimizer: foo
+opt(`sgd;();`x)  / 'sgd lr: expected long/double scalar, given symbol scalar
+opt(`sgd;();1e)  / 'sgd lr: expected long/double scalar, given real scalar
+opt(`sgd;();1;2;3;4;0b;7)  / 'sgd: expecting up to 7 positional args, 8 given
+opt(`sgd;();`lr`decay`x)  / 'uneven no. of symbols for name,value pairs: `lr`decay`x
+opt(`sgd;();((`lr;1.);(`decay;1;2)))  / 'name,value pair[1] has 3 elements (expected 2)
+opt(`sgd;();(`lr;1.;`decay))  / 'uneven no. of elements for name,value pairs in list: (`lr;double scalar;`decay)
+opt(`sgd;();1 2!3 4)  / 'unexpected name,value dictionary with long list as keys: 1 2
+opt(`sgd;();`foo,1.)  / 'unrecognized optimizer setting: foo
+opt(`sgd;();`beta1,.9)  / 'sgd option: beta1 not recognized
+opt(`sgd;();`nesterov,1)  / 'sgd nesterov: expected boolean scalar, given long scalar
+opt(`sgd;();.1;0;0;0;1)  / 'sgd nesterov: expected boolean, given long scalar
+opt(`adam;();.1;1.5)  / 'Invalid beta parameter at index 0: 1.5
+opt(`adam;();.1;.9;.9;-1.)  / 'Invalid epsilon value: -1
+opt(`sgd;1;())  / 'opt: cannot define group 1 until optimizer is created with initial parameter group
+opt(`sgd;0)  / 'invalid offset: 3, for general list of length 2
+o:opt`sgd  /
+opt(o;-1;())  / 'opt: group -1 invalid, cannot be negative
+opt(o;2;())  / 'opt: group 2 invalid, cannot be greater than number of groups(1)
+opt(o;0)  / 'invalid offset: 3, for general list of length 2
+opt(o;loss`ce)  / 'opt: cannot derive parameters from loss
+opt(o;o)  / 'opt: cannot derive parameters from optimizer
+opt(o;5)  / 'invalid offset: 3, for general list of length 2
+opt(o;5.)  / 'opt: expecting module, model or tensors after optimizer & optional group number, given double scalar
+m:module seq(`sequential;(`linear;`a;3;2);`relu;(`linear;`b;2;1))  /
+opt(o;(m;1;2))  / 'opt: expecting one arg to select parameters from module but given 2 args
+opt(o;(m;1.5))  / 'opt: sequential module supplied with unrecognized double scalar selector(s)
+opt(o;(m;9))  / 'opt: module[9] out of bounds, 3 submodule(s)
+opt(o;(m;`x))  / 'opt: no module or parameter named `x
+opt(o;(m;0 0))  / 'opt: duplicate parameter(s) with module[0]
+opt(o;(m;`a`a.weight))  / 'opt: duplicate parameter(s) with module[`a.weight]
+v:vector(1 2e;3 4e;5 6e)  /
+opt(o;(v;5))  / 'opt: vector[5] out of bounds, index must be less than 3
+opt(o;(v;-1))  / 'opt: vector[-1] invalid
+opt(o;(v;1 1))  / 'opt: duplicate parameter from vector[1]
+opt(o;(v;`a))  / 'opt: tensor vector supplied with unrecognized symbol scalar selector(s)
+d:dict`a`b!(1 2e;3e)  /
+opt(o;(d;`x))  / 'opt: no dictionary parameter named `x
+opt(o;(d;`a`a))  / 'opt: duplicate parameter dict[`a]
+opt(o;(d;0))  / 'opt: tensor dictionary supplied with unrecognized long scalar selector(s)
+t:tensor(1 2e;`grad)  /
+opt(o;mul(t;2e))  / 'opt: parameter[0] is a not a leaf tensor
+opt(o;(m;`a.bias))  /
+opt(o;(m;`a))  / 'opt: parameter[1] already in group 0 (linear module parameter `a.bias)
+opt(o;1;m)  / 'opt: parameter[1] already in group 0 (linear module parameter `a.bias)
+opt(o;v)  /
+opt(o;vector(addref t;t))  / 'opt: parameter[1] is duplicate of parameter[0]
+opt[o]`parms  / parmgroup pointer  module   name     size\n-----------------------------------------\n0         80000000 linear   0.a.bias 2\n0         80000016 parmdict parms.0  2\n0         80000032 parmdict parms.1  2\n0         80000048 parmdict parms.2  2
+lr o  / ,0.01
+lr(o;1)  / 'lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)
+lr(o;1.;2.)  / 'lr: expecting 1-2 args, given 3
+lr`x  / 'lr: not implemented for symbol scalar
+lr(o;.1 .2)  / 'length error: 2 learning rates given for 1 parameter group
+lr(o;-.1)  / 'Invalid learning rate: -0.1
+step 1  / 'step: expects model or optimizer, given long scalar
+step loss`ce  / 'step: expects model or optimizer, given loss
+step m  /
+zerograd loss`ce  / 'zerograd: not implemented for losses
+step opt`lbfgs  / 'LBFGS optimizer requires model, loss & inputs
+s:state o  /
+opt(s;tensor 1 2e)  / 'opt: unrecognized arg(s)
+opt(`optimizer`options!(`sgd;1);m)  / 'unable to find state attribute: parms
+opt((`optimizer`options`parms)!(`sgd;`a`b!1 2;());m)  / 'opt: unrecognized settings for sgd optimizer, expecting table, given dictionary
+opt((`optimizer`options`parms)!(`sgd;0#s`options;());m)  / 'opt: empty table of settings supplied for sgd optimizer
+opt((`optimizer`options`parms)!(`sgd;s`options;update parmgroup:2 from s`parms);m)  / 'opt: group[2] for linear parameter `0.a.bias is invalid, 1 group(s) defined
+opt((`optimizer`options`parms)!(`sgd;s`options;update name:`x from s`parms);m)  / 'opt: unable to find linear parameter `x
+opt(s;m)  / 'opt: unable to find linear parameter `0.a.bias
+dim o  / 'dim: not implemented for optimizers
+device o  / 'device: not implemented for optimizers
+options`foo  / 'options: unrecognized name `foo
+free o  /
+opt o  / 'stale pointer
+opt(o;m)  / 'stale pointer
+lr o  / 'stale pointer
+step o  / 'stale pointer
+opt(`lbfgs;();1.;`search,`foo)  / 'lbfgs search: unrecognized setting `foo, expecting one of `strong_wolfe
+o:opt(`lbfgs;();1.;`iter`eval!(10;0N))  /
+opt[o]`options  / lr iter eval gradtol changetol history search\n---------------------------------------------\n1  10   12   1e-07   1e-09     100
+opt[(o;0b)]`options  / lr iter\n-------\n1  10
+opt(o;1;();.1)  / 'opt: lbfgs optimizer has a single parameter group
+module opt`sgd  / 'module: no module registered with given optimizer
+options o  / lr iter eval gradtol changetol history search\n---------------------------------------------\n1  10   12   1e-07   1e-09     100
+/ options come positionally, by name, in dictionaries
+(first opt[opt(`adam;();.0002;.85;.99;1e-8;.02)]`options)~`lr`beta1`beta2`eps`decay`amsgrad!(.0002;.85;.99;1e-8;.02;0b)  / 1b
+opt[(opt(`adam;();.0002;`decay,.02);0b)]`options  / lr     decay\n------------\n0.0002 0.02
+opt[(opt(`adam;();`lr`decay!.01 .05);0b)]`options  / lr   decay\n----------\n0.01 0.05
+opt[(opt(`sgd;();((`lr;.01);(`momentum;.9)));0b)]`options  / lr   momentum\n-------------\n0.01 0.9
+opt[(opt(`sgd;();(`lr,.1),(`momentum,.9));0b)]`options  / lr  momentum\n------------\n0.1 0.9
+opt[(opt(`sgd;();.1;`lr,.2);0b)]`options  / lr\n---\n0.2
+opt[(opt(`sgd;();1;());0b)]`options  / lr\n--\n1
+opt[(opt(`sgd;();`decay`lr!1 2h);0b)]`options  / lr decay\n--------\n2  1
+opt[(opt(`rmsprop;();.1;.9;`centered,1b);0b)]`options  / lr  alpha centered\n------------------\n0.1 0.9   1
+first opt[opt(`adagrad;();.1;.2;.3;.4;.5)]`options  / lr     | 0.1\nlrdecay| 0.2\ndecay  | 0.3\ninit   | 0.4\neps    | 0.5
+exec first trustmax from opt[opt(`lamb;();`trustmax,.5)]`options  / 0.5
+/ groups
+o:opt(`sgd;();.1)  /
+opt(o;();.3)  /
+opt(o;1;();.01;.9)  /
+opt(o;2;();`momentum,.5)  /
+opt[o]`options  / lr   momentum dampening decay nesterov\n--------------------------------------\n0.3  0        0         0     0\n0.01 0.9      0         0     0\n0.1  0.5      0         0     0
+lr o  / 0.3 0.01 0.1
+lr(o;.5)  /
+lr o  / 0.5 0.5 0.5
+lr(o;.1 .2 .3)  /
+lr o  / 0.1 0.2 0.3
+opt(o;1;();`nesterov,1b)  /
+exec nesterov from opt[o]`options  / 010b
+opt(o;2;();`dampening`nesterov!(.1;1b))  / 'Nesterov momentum requires a momentum and zero dampening
+opt(o;0;();-1.)  / 'Invalid learning rate: -1
+(count opt[o]`options;exec lr from opt[o]`options)  / 3\n0.1 0.2 0.3
+count each opt[o]`options`parms  / 3 0
+/ selection and names
+m:module seq(`sequential;(`linear;`a;3;2);`relu;(`linear;`b;2;1))  /
+exec name from opt[opt(`sgd;(m;`b`a.bias))]`parms  / `b.weight`b.bias`a.bias
+exec name from opt[opt(`sgd;(m;2 0))]`parms  / `b.weight`b.bias`a.weight`a.bias
+exec size from opt[opt(`sgd;m)]`parms  / 2 3\n,2\n1 2\n,1
+exec name from opt[opt(`sgd;(vector(1 2e;3 4e;5 6e);2 0))]`parms  / `2`0
+exec name from opt[opt(`sgd;(dict`a`b!(1 2e;3e);`b))]`parms  / ,`b
+exec module,name from opt[opt(`sgd;tensor 1 2e)]`parms  / module| parmdict\nname  | 0
+o:opt(`sgd;tensor 1 2e)  /
+opt(o;vector(1e;2e))  /
+opt(o;m)  /
+exec name from opt[o]`parms  / `parms.0`parms1.0`2.a.weight`2.a.bias`2.b.weight`2.b.bias
+names module o  / `parms`parms1`2`2.a`2.1`2.b
+size o  / 6
+ref m  / 2
+opt(o;1;(m;()))  /
+size o  / 6
+o:opt(`adamw;m)  /
+opt(o;1;module seq(`sequential;(`linear;2;2)))  /
+exec name from opt[o]`parms  / `0.a.weight`0.a.bias`0.b.weight`0.b.bias`1.0.weight`1.0.bias
+o:opt(`adamw;module seq(`sequential`A;(`linear;2;2)))  /
+opt(o;module seq(`sequential`A;(`linear;3;3)))  / 'opt: a sequential module named `A already registered with the optimizer
+exec name from opt[o]`parms  / `0.weight`0.bias
+exec pointer~ptr each(parm(m;`a.weight);parm(m;`a.bias)) from opt[opt(`sgd;(m;`a))]`parms  / 1b
+/ state
+t:tensor(1 2e;`grad)  /
+o:opt(`adam;t;.1;`amsgrad,1b)  /
+exec buffers from state[o]`parms  / (`symbol$())!()
+backward Sum t  /
+step o  /
+first exec buffers from state[o]`parms  / step          | 1\nexp_avg       | 0.1 0.1e\nexp_avg_sq    | 0.001 0.001e\nmax_exp_avg_sq| 0.001 0.001e
+(tensorcount o;elements o;bytes o)  / 3 7 32
+o:opt(`sgd;t)  /
+step o  /
+exec buffers from state[o]`parms  / (`symbol$())!()
+(tensorcount o;elements o;bytes o)  / 0 0 0
+p:opt(state o;module o)  /
+(opt[p]~'opt o)`options  / 1b
+state[(opt(`adam;t);0b)]`options  / lr\n-----\n0.001
+nograd o  /
+(::)~grad t  / 1b
