@@ -214,7 +214,8 @@ def test_lamb_update(unbiased: bool, clip: bool) -> None:
         for p, g in zip(live, step, strict=True):
             p.grad = g.clone()
         o.step()
-        assert all(p.grad is not None and torch.equal(p.grad, g) for p, g in zip(live, step, strict=True))  # as they were
+        # the gradients are as they were
+        assert all(p.grad is not None and torch.equal(p.grad, g) for p, g in zip(live, step, strict=True))
     total = [torch.cat([g.flatten() for g in step]).norm() for step in grads]
     for k, norms in ((0, total), (1, [1.0] * 4)):
         want = lamb_by_hand(ps[k], [step[k] for step in grads], norms, lr=.05, decay=.1, unbiased=unbiased, clip=clip,

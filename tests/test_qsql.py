@@ -289,7 +289,8 @@ def test_insert_then_select_gives_all_rows(rows: list[Row], other: list[Row]) ->
 
 def test_a_failed_change_leaves_the_table() -> None:
     t = table_of([("a", 1, 2.0, 0)])
-    for text in ("update a:1.5 from `t where m=0", "`t insert (`a;1)", "`t upsert (`a;1;2;3)", "delete from `t where k"):
+    for text in ("update a:1.5 from `t where m=0", "`t insert (`a;1)", "`t upsert (`a;1;2;3)",
+                 "delete from `t where k"):
         with pytest.raises(QError):
             ask(text, t=t)
         assert SESSION["t"] is t

@@ -109,11 +109,12 @@ class Layout:
 
     def column(self, c: Value) -> list[str]:
         """The texts of a table's column; vectors of one type and length are bare: no comma before a single item, no
-        type after the last."""
-        if isinstance(c, List) and len(c) and self.is_matrix(c):
-            rows = c.items
-            if all(r.__class__ is Vec and r.t == rows[0].t for r in rows):
-                return [" ".join(vec_texts(head(r, self.columns), self.digits)) for r in rows]
+        type after the last, nothing for an empty one."""
+        rows = c.items if isinstance(c, List) and len(c) else []
+        first = rows[0] if rows else None
+        if first.__class__ is Vec and first.t not in _RUNS and first.t != T.S and all(
+                r.__class__ is Vec and r.t == first.t and len(r) == len(first) for r in rows):
+            return [" ".join(vec_texts(head(r, self.columns), self.digits)) for r in rows]
         return self.cells(c)
 
     def mapping(self, d: Dict) -> list[str]:

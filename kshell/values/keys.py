@@ -146,10 +146,9 @@ def find_keys(hay: Array, needles: Array) -> Array:
         at = _offset(needles, lo)
         if int(at.min()) >= 0 and int(at.max()) < size:
             return table[at]  # type: ignore[no-any-return]
-        inside = (at >= 0) & (at < size)
-        out = np.full(m, n, np.int64)
-        out[inside] = table[at[inside]]
-        return out
+        edged = np.full(size + 2, n, np.int64)  # one place on either side for the needles outside the range
+        edged[1:-1] = table
+        return edged[np.clip(at, -1, size) + 1]  # type: ignore[no-any-return]
     lo, hi = bounds(hay)
     words, low, lost = pack(hay, lo, hi - lo)
     if lost:

@@ -1,0 +1,85 @@
+"""The states of the random generators, as a value to save and give back: with it a resumed run repeats exactly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.kapi.call import api, torch
+from kshell.values import types as T
+from kshell.values.build import symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Value, Vec
+
+
+def _bytes(data: bytes | np.ndarray) -> Vec:
+    return Vec(T.X, np.frombuffer(bytes(data), np.uint8))
+
+
+def states() -> Value:
+    """A dictionary: the state of q's own generator under `q, of torch's under its devices, as bytes."""
+    found = {"q": _bytes(json.dumps(running().rng.bit_generator.state).encode()),
+             "cpu": _bytes(torch.get_rng_state().numpy())}
+    if torch.cuda.is_available():
+        for i in range(torch.cuda.device_count()):
+            found[f"cuda:{i}"] = _bytes(torch.cuda.get_rng_state(i).numpy())
+    return symdict(list(found), list(found.values()))
+
+
+def _generator(data: bytes) -> Any:
+    """A q generator in a saved state."""
+    fresh = np.random.default_rng()
+    try:
+        fresh.bit_generator.state = json.loads(data)
+        return fresh
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise QError("rng: `q is not the state of a generator")
+
+
+def restore(d: Dict) -> None:
+    """Set the generators to saved states; all are checked before any is set."""
+    if d.k.__class__ is not Vec or d.k.t != T.S:
+        raise QError("rng: expecting a dictionary made by rng[]")
+    todo = []
+    for name, x in zip([s.s for s in d.k.items], d.v.items, strict=True):
+        if x.__class__ is not Vec or x.t != T.X:
+            raise QError(f"rng: state of `{name} is not a list of bytes")
+        data = x.a.tobytes()
+        if name == "q":
+            todo.append((name, _generator(data)))
+        elif name == "cpu" and len(data) == len(torch.get_rng_state()):
+            todo.append((name, torch.frombuffer(bytearray(data), dtype=torch.uint8)))
+        elif name.startswith("cuda:"):
+            if torch.cuda.is_available() and int(name[5:]) < torch.cuda.device_count():
+                todo.append((name, torch.frombuffer(bytearray(data), dtype=torch.uint8)))
+        else:
+            raise QError(f"rng: unrecognized state: `{name}")
+    for name, made in todo:
+        if name == "q":
+            running().rng = made
+        elif name == "cpu":
+            torch.set_rng_state(made)
+        else:
+            torch.cuda.set_rng_state(made, int(name[5:]))
+
+
+@api("rng", "rng[]", "rng dictionary", since="kshell")
+def rng(x: Value) -> Value:
+    """The states of all random generators, q's and torch's; given back, they continue from there.
+
+    q)s:rng[]
+    q)a:rand 100f
+    q)rng s
+    q)a~rand 100f
+    1b
+    """
+    if x is NIL or (x.__class__ is List and not x.items):
+        return states()
+    if x.__class__ is not Dict or x.keyed:
+        raise QError("rng: expecting a dictionary made by rng[]")
+    restore(x)
+    return NIL
