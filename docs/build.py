@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -29,7 +28,7 @@ NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this
 def section(entry: registry.Entry) -> str:
     """The text of one entry: name, forms, summary, options, examples."""
     lines = [f"### `` {entry.name if entry.kind not in ('module', 'loss', 'optimizer') else '`' + entry.name} ``", ""]
-    doc = inspect.cleandoc(entry.doc)
+    doc = entry.text
     prose = [line for line in doc.split("\n\n") if line.strip() and not line.lstrip().startswith("q)")]
     lines += [p.strip() + "\n" for p in prose]
     if entry.target:

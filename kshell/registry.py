@@ -7,18 +7,15 @@ and the list of what is implemented. This module imports nothing of kshell.
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import inspect
-import pkgutil
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One named option, in positional order. `type` is a word of the error texts (`long`, `double`, `boolean`,
     `symbol`, `size`, `any`); `default` the value when it is not given, REQUIRED if it must be; `torch` the name of
     the argument of the torch class, if it differs; `doc` a few words."""
@@ -41,36 +38,40 @@ class _Required:
 REQUIRED = _Required()
 
 
-@dataclass(slots=True)
 class Entry:
     """What is known of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the ways
-    to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples."""
+    to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target` the
+    dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file it
+    stands in; `since` the program it is known from."""
 
-    name: str
-    kind: str
-    fns: dict[int, Callable[..., Any]] = field(default_factory=dict)
-    forms: tuple[str, ...] = ()
-    doc: str = ""
-    options: tuple[Option, ...] = ()
-    infix: bool = False
-    qtype: int = 100
-    target: str = ""  # dotted name of the torch function or class behind it, resolved at first use
-    topic: str = ""  # the family, from the file it stands in
-    since: str = "q"
-    file: str = ""
-    line: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
+    __slots__ = ("doc", "extra", "file", "fns", "forms", "infix", "kind", "line", "name", "options", "qtype", "since",
+                 "target", "topic")
+
+    def __init__(self, name: str, kind: str, fns: dict[int, Callable[..., Any]] | None = None,
+                 forms: tuple[str, ...] = (), doc: str = "", options: tuple[Option, ...] = (), infix: bool = False,
+                 qtype: int = 100, target: str = "", topic: str = "", since: str = "q", file: str = "", line: int = 0,
+                 extra: dict[str, Any] | None = None) -> None:
+        self.name, self.kind, self.fns, self.forms, self.doc = name, kind, fns or {}, forms, doc
+        self.options, self.infix, self.qtype, self.target = options, infix, qtype, target
+        self.topic, self.since, self.file, self.line, self.extra = topic, since, file, line, extra or {}
 
     @property
     def summary(self) -> str:
         return self.doc.strip().split("\n", 1)[0]
 
     @property
+    def text(self) -> str:
+        """The doc without the indentation of the source."""
+        first, *rest = self.doc.strip("\n").split("\n")
+        indent = min((len(s) - len(s.lstrip()) for s in rest if s.strip()), default=0)
+        return "\n".join([first.strip(), *(s[indent:].rstrip() for s in rest)]).strip()
+
+    @property
     def examples(self) -> list[tuple[list[str], list[str]]]:
         """The examples of the doc: (input lines, the output lines under the last of them), a group each."""
         out: list[tuple[list[str], list[str]]] = []
         fresh = True
-        for line in inspect.cleandoc(self.doc).split("\n"):
+        for line in self.text.split("\n"):
             if line.startswith("q)"):
                 if fresh or out[-1][1]:
                     out.append(([], []))
@@ -139,10 +140,13 @@ def _place(fn: Callable[..., Any]) -> tuple[str, int, str]:
     return code.co_filename, code.co_firstlineno, topic
 
 
+_VARARGS = 4  # the flag of a code object that takes *args: inspect.CO_VARARGS, without the cost of importing it
+
+
 def arity_of(fn: Callable[..., Any]) -> int:
     """How many positional parameters a function has; -1 if it takes any number."""
     code = fn.__code__
-    return -1 if code.co_flags & inspect.CO_VARARGS else code.co_argcount - len(fn.__defaults__ or ())
+    return -1 if code.co_flags & _VARARGS else code.co_argcount - len(fn.__defaults__ or ())
 
 
 def _register(kind: str, name: str, fn: Callable[..., Any], arities: Iterable[int], **fields: Any) -> Entry:
@@ -232,13 +236,19 @@ def command(name: str, *forms: str, **fields: Any) -> Callable[[F], F]:
 def load_package(name: str) -> None:
     """Import every module of a package, so that their entries are registered. Folders are walked, not listed."""
     package = importlib.import_module(name)
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        importlib.import_module(f"{name}.{info.name}")
+    for folder in package.__path__:
+        for file in sorted(os.listdir(folder)):
+            if file.endswith(".py") and file != "__init__.py":
+                importlib.import_module(f"{name}.{file[:-3]}")
 
 
 def load_file(path: str) -> None:
     """Register the entries of one Python file that is not part of kshell."""
-    spec = importlib.util.spec_from_file_location("kshell_plugin_" + str(abs(hash(path))), path)
+    from importlib import util
+
+    name = "kshell_plugin_" + "".join(c if c.isalnum() else "_" for c in path)
+    spec = util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(path)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    module = sys.modules[name] = util.module_from_spec(spec)
+    spec.loader.exec_module(module)

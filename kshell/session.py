@@ -45,6 +45,7 @@ class Session:
         self.args, self.script = args or [], script
         self.names = Names(self._add_api)
         self.names.builtins.update(HELPERS)
+        self.names.builtins.update((e.name, e.fns[0]()) for e in registry.entries("name") if e.name[0] != ".")
         self.settings = Settings()
         self.rng = np.random.default_rng(abs(self.settings.S))
         self.last_error: QError | None = None

@@ -40,13 +40,29 @@ def run(planted: Path, code: str) -> str:
 
 def test_callable(planted: Path) -> None:
     out = run(planted, """
-for line in ("zigzag 1 2 3", "plantfn 2", "m:module enlist(`twice;3)", "tensor forward(m;1 2 3e)",
-             "o:opt(`signed;module enlist(`linear;2;1);.5)", "lr o", "first opt[o]`options",
-             "q:module enlist(`linear;2;1);o:opt(`signed;q;.5);w:dict parms q;backward mse(forward(q;1 2#1e);1 1#0e);"
-             "step o;all raze 0.5=raze raze abs each(value w)-value dict parms q"):
+for line in ("zigzag 1 2 3", "plantfn 2", "m:module enlist(`twice;3f)", "evaluate(m;1 2 3e)",
+             "q:module enlist(`linear;2;1);o:opt(`signed;q;.5)", "lr o", "first opt[o]`options", "w:dict parms q",
+             "backward mse(forward(q;1 2#1e);1 1#100e);step o", "distinct raze over abs value[w]-value dict parms q",
+             "s:state o;o2:opt(s;q)", "exec buffers from state[o2]`parms", "lr(o2;.25);lr o2", "module m"):
     s.run(line, show=True)
 """)
-    assert out.split() == ["1", "-2", "3", "4", "3", "6", "9e", ",0.5", "lr|", "0.5", "1b"]
+    assert "\n".join(line.rstrip() for line in out.splitlines()) + "\n" == """1 -2 3
+4
+3 6 9e
+,0.5
+lr    | 0.5
+factor| 1
+,0.5e
+count
+-----
+1
+1
+,0.25
+depth  | 0
+module | `twice
+name   | `
+options| (,`factor)!,3f
+"""
 
 
 def test_in_help_completion_and_reference(planted: Path) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from kshell import registry
 from kshell.lang.columns import Array, Groups
 from kshell.lang.verbs.arith import mul
 from kshell.lang.verbs.stats import SMALL, TEXT, greatest_of, least_of, sum_type
+from kshell.parse import tree as N
 from kshell.values import types as T
 from kshell.values.build import floats, longs
 from kshell.values.cast import null_mask, to_float
@@ -269,3 +271,36 @@ def _cor(g: Groups, x: Value, y: Value) -> Value | None:
         return None
     xy, xx, yy = _comoments(g, *pair)
     return floats(xy / np.sqrt(xx * yy))
+
+
+# ------------------------------------------------------------------ which phrases can go at once
+
+# verbs whose result has an item for each row, made of that row's items alone
+_ROWWISE = frozenset((
+    "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
+    "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
+    "or",
+))  # fmt: skip
+
+
+def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
+    """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
+    what verbs make of them row by row."""
+    if not isinstance(node, N.Apply) or not isinstance(node.f, N.Name) or node.f.name not in AGGREGATES:
+        return None
+    if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
+        return None
+    if all(_is_rowwise(a) and not isinstance(a, N.Lit) for a in node.args):
+        return node.f.name, node.args
+    return None
+
+
+def _is_rowwise(node: Any) -> bool:
+    if isinstance(node, N.Name):
+        return registry.find("verb", node.name) is None
+    if isinstance(node, N.Lit):
+        return isinstance(node.data, (int, float, bool))
+    if not isinstance(node, N.Apply) or not isinstance(node.f, (N.Name, N.Verb)):
+        return False
+    verb = node.f.name if isinstance(node.f, N.Name) else node.f.glyph
+    return verb in _ROWWISE and all(map(_is_rowwise, node.args))

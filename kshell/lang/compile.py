@@ -327,6 +327,8 @@ class Compiler(ControlMixin, TemplateMixin):
     def verb_call(self, node: Any, name: str, entry: registry.Entry | None) -> E:
         """A built-in with arguments: its function is called by name, or inlined for atoms."""
         args = node.args
+        if name == "::" and len(args) == 1:
+            return self.expr(args[0])
         if entry is None:
             if len(args) == 1 and isinstance(node.f, N.Verb):
                 e = self.expr(args[0])
@@ -434,11 +436,13 @@ class Compiler(ControlMixin, TemplateMixin):
                 e = self.const(self.lambda_value(node.value, name))
             else:
                 e = self.expr(node.value)
+        elif not self.is_local(name):
+            return self.op_global(node, name)
+        elif isinstance(node.op, N.Verb) and node.op.glyph == ",":
+            old, v = self.eval_many([node.target, node.value])
+            e = E(f"_append({self.mark(node)}{old.s},{v.s})", None, impure=True)
         else:
-            e = self.expr(N.Apply(node.op, [node.target, node.value], node.start, node.end, node.at)) \
-                if self.is_local(name) else self.op_global(node, name)
-            if not self.is_local(name):
-                return e
+            e = self.expr(N.Apply(node.op, [node.target, node.value], node.start, node.end, node.at))
         return self.put(name, e, node)
 
     def op_global(self, node: Any, name: str) -> E:
@@ -447,7 +451,8 @@ class Compiler(ControlMixin, TemplateMixin):
         if entry is None or 2 not in entry.fns:
             raise self.error("assign", node)
         v = self.expr(node.value)
-        t = self.store(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{self.verb_name(entry, 2)},{v.s})")
+        fn = "_append" if entry.name == "," else self.verb_name(entry, 2)
+        t = self.store(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})")
         return E(t, None, atomic=True, stable=True)
 
     def put(self, name: str, e: E, node: Any) -> E:

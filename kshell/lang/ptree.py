@@ -10,6 +10,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError, Source
 from kshell.lang import qsql
+from kshell.lang.aggregates import aggregate_of
 from kshell.lang.code import build
 from kshell.lang.compile import Compiler, compile_lambda, is_infix, prim
 from kshell.lang.expr import E
@@ -226,7 +227,7 @@ def _node_phrase(node: Any) -> qsql.Phrase:
     c.columns = 1
     c.tail(node)
     fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
-    found = qsql.aggregate_of(node)
+    found = aggregate_of(node)
     agg = found and (found[0], *(a.name if isinstance(a, N.Name) else _node_phrase(a) for a in found[1]))
     return qsql.Phrase(fn, node, inferred_name(node), agg)
 

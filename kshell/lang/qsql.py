@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from kshell import registry
 from kshell.errors import QError
 from kshell.lang.aggregates import AGGREGATES
 from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
@@ -43,37 +42,6 @@ class Phrase:
 
 Named = list[tuple[str | None, Phrase]]
 Limit = tuple[Value | None, str | None, Phrase | None] | None
-
-# verbs whose result has an item for each row, made of that row's items alone
-_ROWWISE = frozenset((
-    "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
-    "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
-    "or",
-))  # fmt: skip
-
-
-def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
-    """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
-    what verbs make of them row by row."""
-    if not isinstance(node, N.Apply) or not isinstance(node.f, N.Name) or node.f.name not in AGGREGATES:
-        return None
-    if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
-        return None
-    if all(_is_rowwise(a) and not isinstance(a, N.Lit) for a in node.args):
-        return node.f.name, node.args
-    return None
-
-
-def _is_rowwise(node: Any) -> bool:
-    if isinstance(node, N.Name):
-        return registry.find("verb", node.name) is None
-    if isinstance(node, N.Lit):
-        return isinstance(node.data, (int, float, bool))
-    if not isinstance(node, N.Apply) or not isinstance(node.f, (N.Name, N.Verb)):
-        return False
-    verb = node.f.name if isinstance(node.f, N.Name) else node.f.glyph
-    return verb in _ROWWISE and all(map(_is_rowwise, node.args))
-
 
 class Source:
     """What a query is from: a table, a keyed table (`keys` names its keys) or a dictionary."""

@@ -18,6 +18,7 @@ from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, long
 from kshell.values.functions import Comp, Derived, Handle, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.index import index1
+from kshell.values.join import append
 from kshell.values.names import PART, dotted
 
 PART[:] = [part]
@@ -89,7 +90,7 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     names = running().names
     x = names.find(name, ctx)
     if x is None:
-        x = List([]) if fn.__name__ == "join" else 0
+        x = List([]) if fn is append else 0
     x = fn(x, y)
     names.set(name, x, ctx)
     return x
@@ -203,6 +204,7 @@ HELPERS: dict[str, Any] = {
     "_unary": k_unary,
     "_derive": Derived,
     "_index": index1,
+    "_append": append,
     "_safe": safe,
     "_dot": dot,
     "_table": table_literal,

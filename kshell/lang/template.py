@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.lang import qsql, scan
+from kshell.lang import scan
+from kshell.lang.aggregates import aggregate_of
 from kshell.lang.code import Block
 from kshell.lang.expr import E
 from kshell.parse import tree as N
@@ -47,7 +48,7 @@ class TemplateMixin:
     def aggregate(self, node: Any) -> str:
         """The Python text of (verb, column or Phrase, ...) for a phrase that a group-by can compute for all groups at
         once, else None."""
-        found = qsql.aggregate_of(node)
+        found = aggregate_of(node)
         if found is None:
             return "None"
         args = [repr(a.name) if isinstance(a, N.Name) else self.phrase(a, None) for a in found[1]]

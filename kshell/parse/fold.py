@@ -122,8 +122,8 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
     while i >= 0:
         node, sort = nodes[i], sorts[i]
         i -= 1
-        if sort == BLOCK and i >= 0 and sorts[i] == COLON and (i == 0 or sorts[i - 1] != NOUN):
-            node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`: a conditional on patterns
+        if sort == BLOCK and i >= 0 and sorts[i] in (COLON, GLOBAL) and (i == 0 or sorts[i - 1] != NOUN):
+            node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`, `::[x]`
             sort = BLOCK
             i -= 1
         infix = i >= 0 and sort not in (NOUN, BLOCK, SIGNAL) and sorts[i] in (NOUN, BLOCK)

@@ -111,7 +111,7 @@ def complete(text: str) -> bool:
     if text[:1] == "\\":
         return True
     depth: list[str] = []
-    for kind in scan(text).kinds:
+    for kind in scan("\n" + text).kinds:  # after a newline a slash begins a comment
         if kind == "?":
             return False
         if kind in _CLOSER:
@@ -144,15 +144,14 @@ def coloured(text: str) -> list[tuple[str, int, int]]:
     if text[:1] == "\\":
         return [("command", 0, len(text))]
     out: list[tuple[str, int, int]] = []
+    text = "\n" + text  # after a newline a slash begins a comment
     tokens = scan(text)
-    at = 0
+    at = 1
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
         gap = text[at:start]
         if "/" in gap or "\\" in gap:
-            out.append(("comment", at + len(gap) - len(gap.lstrip()), at + len(gap.rstrip())))
-        at = end if kind != "?" else len(text)
+            out.append(("comment", at + len(gap) - len(gap.lstrip()) - 1, at + len(gap.rstrip()) - 1))
+        at = end
         if kind != ".":
-            out.append((CLASSES.get(kind, "bracket"), start, at))
-        if kind == "?":
-            break
+            out.append((CLASSES.get(kind, "bracket"), start - 1, at - 1))
     return out

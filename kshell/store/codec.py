@@ -14,6 +14,7 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError
 from kshell.values import types as T
+from kshell.values.apply import project
 from kshell.values.build import collapse, sym_vec
 from kshell.values.core import (
     HOLE,
@@ -257,7 +258,7 @@ class Reader:
         if not 1 <= n <= len(self.data):
             raise QError("corrupt")
         f, *args = [self.value() for _ in range(n)]
-        return Proj(f, tuple(args)) if t == 104 else Comp((f, *args))
+        return project(f, args) if t == 104 else Comp((f, *args))
 
     def _derived(self, t: int) -> Value:
         return Derived(_GLYPH[t], self.value())

@@ -61,21 +61,26 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
 
 
 def project(f: Value, args: Sequence[Value]) -> Value:
-    """The projection of f on args, some of which are HOLE; missing trailing ones are holes too."""
+    """The projection of f on args, some of which are HOLE; those after them may be missing altogether."""
     args = tuple(args)
     if f.__class__ is Proj:
-        full = f.fill(args)
         if len(args) > f.rank:
             raise QError("rank")
-        return Proj(f.f, full)
-    rank = getattr(f, "rank", 0)
-    if isinstance(f, Prim):
-        known = [k for k in f.fns if k > 0]
-        rank = max([k for k in known if k >= len(args)] or [0]) if -1 not in f.fns else len(args)
-        rank = min([k for k in known if k >= len(args)] or [rank])
-    if rank and len(args) > rank:
+        full = f.fill(args)
+        holes = sum(a is HOLE for a in full)
+        return Proj(f.f, full, f.rank - len(args) + sum(a is HOLE for a in args) - holes)
+    rank = full_rank(f, len(args))
+    if len(args) > rank:
         raise QError("rank")
-    return Proj(f, args + (HOLE,) * (rank - len(args)))
+    return Proj(f, args, rank - len(args))
+
+
+def full_rank(f: Value, given: int) -> int:
+    """The number of arguments that a projection of f on `given` ones is to be completed to."""
+    if isinstance(f, Prim):
+        known = [k for k in f.fns if k >= given]
+        return min(known) if known else given if -1 in f.fns else max(f.fns)
+    return getattr(f, "rank", 0) or max(given, 2)
 
 
 def pyfn(f: Value, n: int) -> Callable[..., Value]:

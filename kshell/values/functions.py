@@ -83,19 +83,19 @@ class Prim(Function):
 
 
 class Proj(Function):
-    """A projection: a function with some arguments given; the others are HOLE."""
+    """A projection: a function with some arguments given; the others are HOLE, or missing at the end."""
 
-    __slots__ = ("f", "args", "rank")
+    __slots__ = ("args", "f", "rank")
     t = 104
 
-    def __init__(self, f: Value, args: tuple[Value, ...]) -> None:
+    def __init__(self, f: Value, args: tuple[Value, ...], missing: int = 0) -> None:
         self.f, self.args = f, args
-        self.rank = sum(a is HOLE for a in args)
+        self.rank = sum(a is HOLE for a in args) + missing
 
     def fill(self, args: Sequence[Value]) -> tuple[Value, ...]:
-        """The full argument list, `args` put into the holes from the left."""
+        """The argument list with `args` put into the holes from the left, then at the end."""
         it = iter(args)
-        return tuple(next(it, HOLE) if a is HOLE else a for a in self.args)
+        return (*(next(it, HOLE) if a is HOLE else a for a in self.args), *it)
 
     def call(self, args: Sequence[Value]) -> Value:
         from kshell.values.apply import apply

@@ -38,7 +38,8 @@ class Names:
         self.builtins: dict[str, Any] = {}
         self.spaces: dict[str, dict[str, Any]] = {}
         self.current = "."
-        self._resolve = resolve  # fills builtins with the k-api on the first name that is not known
+        self._resolve = resolve  # fills builtins with the k-api, on the first name that is not known
+        self._version = -1
         self.watch: Callable[[str], None] | None = None  # told of every assignment made here (views)
         self.space(".")
 
@@ -50,10 +51,10 @@ class Names:
         return found
 
     def load_builtins(self) -> dict[str, Any]:
-        """The names that every namespace sees; registers the k-api the first time."""
-        if self._resolve is not None:
-            resolve, self._resolve = self._resolve, None
-            resolve(self.builtins)
+        """The names that every namespace sees, the k-api's among them; what was registered since is added."""
+        if self._resolve is not None and self._version != registry.version():
+            self._resolve(self.builtins)
+            self._version = registry.version()
         return self.builtins
 
     def split(self, name: str, ctx: str | None = None) -> tuple[str, str]:

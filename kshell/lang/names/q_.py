@@ -36,6 +36,7 @@ _WORDS = (
 )
 RESERVED = _WORDS.split()
 
+constant("csv", Atom(T.C, ord(",")), "The comma, to separate the columns of text.")
 constant(".Q.A", q_string(UPPER), "The upper-case letters.")
 constant(".Q.a", q_string(LOWER), "The lower-case letters.")
 constant(".Q.an", q_string(NAME), "The characters of names: letters, underscore, digits.")

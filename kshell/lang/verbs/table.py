@@ -283,7 +283,7 @@ def split(x: Value, g: Groups) -> Value:
 def ungroup(x: Value) -> Value:
     """A table of lists with a row for each of their items.
 
-    q)ungroup([]a:`x`y;b:(1 2;,3))
+    q)ungroup([]a:`x`y;b:(1 2;enlist 3))
     a b
     ---
     x 1
