@@ -100,6 +100,7 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (ZeroDivisionError, "domain"),
     (IndexError, "index"),
     (FloatingPointError, "domain"),
+    (SyntaxError, "limit"),  # emitted Python nests deeper than Python's own compiler takes
 )
 
 
@@ -118,8 +119,8 @@ def as_qerror(exc: BaseException) -> QError:
     low = message.lower()
     if isinstance(exc, RuntimeError) and ("allocate memory" in low or "out of memory" in low):
         return QError("cuda: out of memory" if "cuda" in low else "wsfull")
-    if isinstance(exc, TypeError):
-        return QError("type")
+    if isinstance(exc, (TypeError, AttributeError, KeyError)):
+        return QError("type")  # a value of a kind that the verb has no rule for
     if isinstance(exc, ValueError):
         if "broadcast" in low or "shapes" in low or "same length" in low:
             return QError("length")

@@ -6,8 +6,7 @@ The prompt, a script, a Python caller and a test are all callers of `Session.run
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -95,17 +94,18 @@ class Session:
             self._handles = HandleTable()
         return self._handles
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """A held section: an interrupt waits until it ends."""
+    def hold(self) -> Session:
+        """A held section, `with session.hold():`: an interrupt waits until it ends."""
+        return self
+
+    def __enter__(self) -> None:
         self._held += 1
-        try:
-            yield
-        finally:
-            self._held -= 1
-            if self._stop and not self._held:
-                self._stop = False
-                raise QError("stop")
+
+    def __exit__(self, *_: Any) -> None:
+        self._held -= 1
+        if self._stop and not self._held:
+            self._stop = False
+            raise QError("stop")
 
     def interrupt(self, *_: Any) -> None:
         """What Ctrl-C does (a signal handler): 'stop at once, or after the held section."""
@@ -186,6 +186,19 @@ class Session:
     def evaluate(self, text: str, file: str = "", line: int = 0) -> Value:
         """The value of q text, for verbs that run text (`value`, `system`); errors keep their frames."""
         return self._run(text, file, line, False)
+
+    def repeat(self, text: str, n: int) -> None:
+        """Run q text n times, compiled once."""
+        source = Source(text)
+        nodes = parse(text, is_infix, source)
+        if all(isinstance(node, N.Statement) for node in nodes):
+            work = [compile_statement(node.expr, source, self.names) for node in nodes]
+            for _ in range(n):
+                for fn in work:
+                    fn()
+        else:
+            for _ in range(n):
+                self._run(text, "", 0, False)
 
     def load(self, path: str) -> None:
         """Run a script file. A relative path is taken from the present folder."""

@@ -345,10 +345,14 @@ def test_long_texts(part: str) -> None:
     complete(part * 20_000)
 
 
+def words(line: str) -> list[str]:
+    return line.split(" ")
+
+
 PIECES = [
-    *"( ) [ ] { } ; : :: + - +: <= ~ / \\ /: \\: ' ': ` `a `:a/b \"a\" \" 1 0x1 01b 2000.01.01 12:00 0N 0Ng 0n x y".split(),
-    *"in each select from where by exec update delete if[ do while $ $[ f[ 0: 1: .z.s . _ a_b 1.5e3 0D 1D1".split(),
-    *"é \0 \ufeff 😀 , # k) \\l 1h 1z 5u 0Nd 0wh 2p ([ ]) (1) {[ ,: @[ ![ 0Wd ' distinct ` .a".split(),
+    *words("( ) [ ] { } ; : :: + - +: <= ~ / \\ /: \\: ' ': ` `a `:a/b \"a\" \" 1 0x1 01b 2000.01.01 12:00 0N 0Ng 0n"),
+    *words("x y in each select from where by exec update delete if[ do while $ $[ f[ 0: 1: .z.s . _ a_b 1.5e3 0D 1D1"),
+    *words("é \0 \ufeff 😀 , # k) \\l 1h 1z 5u 0Nd 0wh 2p ([ ]) (1) {[ ,: @[ ![ 0Wd ' distinct ` .a"),
     " ", "\n", " / a", "\n/\n", "\n\\\n", "1 2", "5 6u", "9" * 30,
 ]  # fmt: skip
 
@@ -456,7 +460,7 @@ def test_oracle_agrees_on_mixtures(lines: list[str], glue: str) -> None:
     same_as_oracle("f[" + ";".join(lines) + "]")
 
 
-# ---------------------------------------------------------------------------------------------------- scripts and prompt
+# ---------------------------------------------------------------------------------------------------- scripts, prompt
 SCRIPT = """#!/usr/bin/env kshell
 / a comment
 a:1; b:2   / another

@@ -16,7 +16,7 @@ from kshell.session import Session
 
 # what each kind is, as q text
 KINDS = ["::", "()", "0N", "0W", "-1", "0n", '"abc"', "`a", "(1;`a;\"x\")", "{x}", "([]a:1 2)", "`a`b!1 2", "freed",
-         "module", "2 2#0n"]  # fmt: skip
+         "relu1", "2 2#0n"]  # fmt: skip
 # calls that end, wait for input, or reach outside the session
 OUTSIDE = {"exit", "hopen", "system", "read0", "setenv", "hdel", "save", "set", "load", ".Q.hg", ".Q.gc", "free",
            "rsave", "dsave", "rload"}
@@ -30,7 +30,7 @@ def names(kind: str) -> list[registry.Entry]:
 
 def fresh() -> Session:
     session = Session(out=io.StringIO(), err=io.StringIO())
-    session.run("freed:tensor 1 2 3f;free freed;module:module`relu;a:1 2 3;keep:tensor 1 2 3f")
+    session.run("freed:tensor 1 2 3f;free freed;relu1:module`relu;a:1 2 3;keep:tensor 1 2 3f")
     return session
 
 
@@ -67,7 +67,7 @@ def test_wrong_arguments(kind: str) -> None:
                     assert line.startswith("'") and len(line) <= 300, (e.name, x, line)
                     assert "Traceback" not in line
                     assert not error.text.startswith("nyi: "), (e.name, x, line)
-        if attempt(session, "keep;a;module") is not None:
+        if attempt(session, "keep;a;relu1") is not None:
             session = fresh()
     assert errors > 100
     assert session.run("1+1") == 2
@@ -77,7 +77,7 @@ def test_wrong_arguments(kind: str) -> None:
 def test_wrong_number_of_arguments(kind: str) -> None:
     session = fresh()
     for e in names(kind):
-        if -1 in e.fns:
+        if -1 in e.fns or e.name == "$":  # with three arguments, control flow
             continue
         n = max(e.fns) + 1
         error = attempt(session, f"{callee(e)}[{';'.join(['1'] * n)}]")

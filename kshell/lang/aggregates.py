@@ -299,7 +299,7 @@ def _is_rowwise(node: Any) -> bool:
     if isinstance(node, N.Name):
         return registry.find("verb", node.name) is None
     if isinstance(node, N.Lit):
-        return isinstance(node.data, (int, float, bool))
+        return isinstance(node.data, (int, float, str))  # an atom
     if not isinstance(node, N.Apply) or not isinstance(node.f, (N.Name, N.Verb)):
         return False
     verb = node.f.name if isinstance(node.f, N.Name) else node.f.glyph

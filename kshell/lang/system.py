@@ -88,7 +88,7 @@ def _numbers(arg: str, n: int) -> list[int]:
 # ------------------------------------------------------------------ timing
 
 
-def _timed(arg: str) -> tuple[float, Value]:
+def _timed(arg: str) -> float:
     """Milliseconds that `expr`, or `n:expr`, takes."""
     count, colon, text = arg.partition(":")
     n = int(count) if colon and count.isdigit() else 1
@@ -96,9 +96,8 @@ def _timed(arg: str) -> tuple[float, Value]:
         text = arg
     session = running()
     start = time.perf_counter()
-    for _ in range(n):
-        session.evaluate(text)
-    return (time.perf_counter() - start) * 1000, NIL
+    session.repeat(text, n)
+    return (time.perf_counter() - start) * 1000
 
 
 @command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr")
@@ -109,7 +108,7 @@ def t(arg: str) -> Value:
     if arg.isdigit():
         running().settings.t = int(arg)
         return NIL
-    return int(_timed(arg)[0])
+    return int(_timed(arg))
 
 
 def _resident(field: str) -> int:
@@ -136,7 +135,7 @@ def ts(arg: str) -> Value:
     """Milliseconds and bytes of memory that an expression takes."""
     _reset_peak()
     before = _resident("VmRSS")
-    ms, _ = _timed(arg)
+    ms = _timed(arg)
     return longs([int(ms), max(0, _resident("VmHWM") - before)])
 
 

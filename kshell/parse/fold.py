@@ -98,15 +98,17 @@ def expr_(p: Any, start: int, end: int, items: list[Any]) -> Any:
         return N.Elided(at, at)
     nodes: list[Any] = []
     sorts: list[int] = []
+    kinds, starts, ends = p.kinds, p.starts, p.ends
     for item in items:
-        if item.__class__ is int:
-            node = leaf(p, item)
-            if node.__class__ is N.Name:
-                sorts.append(VERB if p.is_infix(node.name) else NOUN)
-            else:
-                sorts.append(sort_of(p, item, node))
-        else:
+        if item.__class__ is not int:
             node = item.node if item.__class__ is Group else item
+            sorts.append(sort_of(p, item, node))
+        elif kinds[item] == "a":
+            name = p.text[starts[item] : ends[item]]
+            node = N.Name(name, starts[item], ends[item])
+            sorts.append(VERB if p.is_infix(name) else NOUN)
+        else:
+            node = leaf(p, item)
             sorts.append(sort_of(p, item, node))
         nodes.append(node)
     return fold(nodes, sorts)

@@ -12,7 +12,7 @@ class Node:
     """Base of the nodes. `start` and `end` are offsets in the source text; `at` is where a caret points: the verb of
     an infix application, the function name of a bracketed one."""
 
-    __slots__ = ("start", "end", "at")
+    __slots__ = ("at", "end", "start")
     fields: tuple[str, ...] = ()
 
     def __init__(self, start: int, end: int, at: int | None = None) -> None:
@@ -44,10 +44,13 @@ TableOf = _node("TableOf", "keys cols", """`([k:..]a:..;b:..)`: lists of (name o
 brackets and [] for `([]...)`'s empty ones.""")
 DictOf = _node("DictOf", "items", "`([a:1;b:2])`: a dictionary literal, a list of (name or None, Node).")
 Apply = _node("Apply", "f args", """Application: `f[a;b]`, `f x`, `x+y` (f is then the Verb or Name between them). args
-is a list, empty for `f[]`; Elided marks a hole. A trailing verb `x+` is Apply(+, [x, Elided]).""")
+is a list, empty for `f[]`; Elided marks a hole. A trailing verb `x+` is Apply(+, [x, Elided]), and so is `+[x]`.
+`:[v;p;r;d]` is an Apply of the Verb `:`.""")
 Compose = _node("Compose", "fs", "A composition, `(f g@)`: the functions from the outermost to the innermost.")
 Assign = _node("Assign", "target op value", """`x:v`, `x[i]:v`, `x+:v`, `x::v`, `(a;b):v`. target is a Name, an Apply
-of a Name on indexes, or a ListOf (pattern); op is None for plain assignment, '::' for global, else the Verb or Name.""")
+of a Name on indexes, or a pattern: ListOf, Lit, DictOf, TableOf, Apply of `!` or `flip`, and inside these Elided,
+Assign (`a:`j`, a check or filter) and Return (the same without a name). op is None for plain assignment, '::' for
+global, else the Verb.""")
 Lambda = _node("Lambda", "params body text", """`{[a;b]...}`: params a list of names, None if implicit; body a list of
 Nodes, the last Elided (or nothing) if it ends in a semicolon; text the whole definition as written.""")
 Cond = _node("Cond", "args", "`$[c;a;b]` with three or more arguments: control flow, not application.")
@@ -57,7 +60,8 @@ Return = _node("Return", "value", "`:x` at the start of an expression of a lambd
 Signal = _node("Signal", "value", "`'x` at the start of an expression.")
 Select = _node("Select", "verb options cols by source where", """A qSQL template. verb: select exec update delete;
 options: the Node list in `select[n;>c]` as (count Node or None, order glyph or None, column Node or None), and
-'distinct' in `distinct`; cols and by: lists of (name or None, Node), by None if there is no by; where: list of Node.""")
+'distinct' in `distinct`; cols and by: lists of (name or None, Node), by None if there is no by; where: a list of
+Node.""")
 Statement = _node("Statement", "expr show", "A top-level statement; `show` is false if it ends in a semicolon.")
 Command = _node("Command", "text", "A system command line, without the backslash.")
 Prefixed = _node("Prefixed", "letter text", "A line for another language: `k)...`, `p)...`.")

@@ -30,6 +30,9 @@ class Running(Protocol):
     def evaluate(self, text: str, file: str = "", line: int = 0) -> Any:
         """The value of q text, run in the session's present namespace."""
 
+    def repeat(self, text: str, n: int) -> None:
+        """Run q text n times."""
+
     def load(self, path: str) -> None:
         """Run a script file, as `\\l` does."""
 
