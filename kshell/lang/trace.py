@@ -8,6 +8,10 @@ from kshell.errors import Frame, QError
 from kshell.lang import code
 
 
+LONGEST = 400  # characters of a source line that a report shows
+DEEPEST, OUTER = 24, 4  # levels that a report shows, and how many of them are the outermost ones
+
+
 def frame_lines(frame: Frame, n: int) -> list[str]:
     """Two lines for level n: where and what ran, and the caret under the part that failed.
 
@@ -24,15 +28,33 @@ def frame_lines(frame: Frame, n: int) -> list[str]:
         place += f"{source.file}:{source.line + text.count(chr(10), 0, start)}: "
     if source.name and not start:
         place += f"{source.name}:"
-    gap = "".join("\t" if c == "\t" else " " for c in line[: pos - start])
-    return [place + line, " " * len(place) + gap + "^"]
+    line, pos = _window(line, pos - start)
+    return [place + _plain(line), " " * len(place) + _plain(line[:pos], blank=True) + "^"]
+
+
+def _window(line: str, pos: int) -> tuple[str, int]:
+    """A line and a place in it, cut to what stands around the place if it is very long."""
+    if len(line) <= LONGEST:
+        return line, pos
+    start = max(0, pos - LONGEST // 2)
+    head, tail = ".." * (start > 0), ".." * (start + LONGEST < len(line))
+    return head + line[start : start + LONGEST] + tail, pos - start + len(head)
+
+
+def _plain(line: str, blank: bool = False) -> str:
+    """A text that cannot drive the terminal, a column a character; with `blank`, as wide as it and empty."""
+    return "".join("\t" if c == "\t" else " " if blank else c if c.isprintable() else "\ufffd" for c in line)
 
 
 def error_text(error: QError) -> list[str]:
     """The lines the console prints for an error: the text after a quote, then the frames, innermost first."""
-    out = [f"'{error.text}"]
+    n = len(error.frames)
+    out = ["'" + _plain(error.text)]
     for i, frame in enumerate(error.frames):
-        out += frame_lines(frame, len(error.frames) - 1 - i)
+        if n <= DEEPEST or i < DEEPEST - OUTER or i >= n - OUTER:
+            out += frame_lines(frame, n - 1 - i)
+        elif i == n - OUTER - 1:
+            out.append("  ..")
     return out
 
 
