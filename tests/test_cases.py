@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ CASES = sorted((HERE / "cases").glob("*.q"))
 TRANSCRIPTS = sorted((HERE / "transcripts").glob("*.q"))
 
 
+def masked(text: str) -> str:
+    """A text without the numbers of handles and tensors, which count what was made before."""
+    return re.sub(r"\b[58]\d{7}\b", "########", text)
+
+
 @pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
 def test_cases(path: Path) -> None:
     """Each line in one session a file; every failure of the file is reported."""
@@ -20,7 +26,7 @@ def test_cases(path: Path) -> None:
     wrong = []
     for case in cases(path):
         got = one_line(console(session, case.text))
-        if got != case.expected:
+        if masked(got) != masked(case.expected):
             wrong.append(f"{case}: {case.text}\n   expected {case.expected}\n   got      {got}")
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong)
 
