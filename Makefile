@@ -14,6 +14,7 @@ $(MARK): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e . 'pytest>=8' 'hypothesis>=6.100' 'ruff>=0.6' 'mypy>=1.11'
+	$(BIN)/python -m compileall -q kshell
 	touch $(MARK)
 
 demo: setup
@@ -31,6 +32,7 @@ check: setup
 	$(BIN)/python -m pytest -m 'not slow'
 
 bench: setup
+	$(BIN)/python -m compileall -q kshell
 	$(BIN)/python -m tests.bench
 
 docs: setup

@@ -40,16 +40,16 @@ ERRORS: dict[str, tuple[str, str]] = {
 class Span:
     """Where a piece of q text stands: the source it is part of, and start and end offsets there."""
 
-    __slots__ = ("source", "start", "end")
+    __slots__ = ("end", "source", "start")
 
     def __init__(self, source: Source, start: int, end: int) -> None:
         self.source, self.start, self.end = source, start, end
 
 
 class Source:
-    """A text that was read as one: a line, a lambda's definition or a script; with its file and first line if it has."""
+    """A text that was read as one: a line, a lambda or a script; with its file and first line if it has them."""
 
-    __slots__ = ("text", "file", "line", "name")
+    __slots__ = ("file", "line", "name", "text")
 
     def __init__(self, text: str, file: str = "", line: int = 0, name: str = "") -> None:
         self.text, self.file, self.line, self.name = text, file, line, name
@@ -58,7 +58,7 @@ class Source:
 class Frame:
     """One level of the q call stack at an error: the text that was running, and the offset of the failing part."""
 
-    __slots__ = ("source", "pos")
+    __slots__ = ("pos", "source")
 
     def __init__(self, source: Source, pos: int) -> None:
         self.source, self.pos = source, pos

@@ -43,7 +43,8 @@ def test_an_error_in_an_expression() -> None:
 
 
 def test_script_with_arguments(tmp_path: Path) -> None:
-    (tmp_path / "s.q").write_text("/ a script\nf:{\n  x+1\n  }\n-1 string f 1;\n-1 \" \"sv .z.x;\n-1 string .z.f;\n1+1\n")
+    text = "/ a script\nf:{\n  x+1\n  }\n-1 string f 1;\n-1 \" \"sv .z.x;\n-1 string .z.f;\n1+1\n"
+    (tmp_path / "s.q").write_text(text)
     done = run("s.q", "a", "-b", "3", cwd=tmp_path)
     assert done.stdout == "2\na -b 3\ns.q\n"
     assert done.returncode == 0
@@ -107,8 +108,8 @@ def test_a_closed_pipe_is_silent() -> None:
     p.wait(30)
 
 
-@pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1", "{x}each 100000000#0",
-                                  "{x+1}/[0W;0]", "@[{while[1b;]};1;{2}]"])
+@pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1",
+                                  "{x}each 100000000#0", "{x+1}/[0W;0]", "@[{while[1b;]};1;{2}]"])
 def test_interrupt_stops_the_line_not_the_session(loop: str) -> None:
     p = subprocess.Popen([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True)

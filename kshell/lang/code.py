@@ -22,7 +22,7 @@ Block = list[Any]  # str lines and nested Blocks
 class CodeInfo:
     """What a compiled code object remembers of its q text: the source, and the q offset of each Python line."""
 
-    __slots__ = ("source", "offsets")
+    __slots__ = ("offsets", "source")
 
     def __init__(self, source: Source, offsets: list[int]) -> None:
         self.source, self.offsets = source, offsets

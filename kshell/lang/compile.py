@@ -119,7 +119,7 @@ class Compiler(ControlMixin, TemplateMixin):
                 p = out[j]
                 if p.stable:
                     continue
-                if effects and (p.impure or p.glob) or p.deps & changed or e.glob and p.impure:
+                if (effects and (p.impure or p.glob)) or p.deps & changed or (e.glob and p.impure):
                     t = self.temp()
                     late.append(f"{t}={p.s}")
                     out[j] = E(t, p.kind, atomic=True, stable=True)
@@ -234,7 +234,7 @@ class Compiler(ControlMixin, TemplateMixin):
         if node.f is None:
             return self.const(Iter(node.glyph))
         f = self.expr(node.f)
-        if isinstance(node.f, N.Verb) or isinstance(node.f, N.Name) and self.is_word(node.f.name):
+        if isinstance(node.f, N.Verb) or (isinstance(node.f, N.Name) and self.is_word(node.f.name)):
             return self.const(Derived(node.glyph, self.consts.values[-1]))
         return E(f"_derive({node.glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
 
@@ -315,9 +315,9 @@ class Compiler(ControlMixin, TemplateMixin):
 
     def projection(self, node: Any) -> E:
         """Application with arguments left out."""
-        f, *args = [node.f, *node.args]
+        args: list[Any] = node.args
         given = [a for a in args if not isinstance(a, N.Elided)]
-        values = iter(self.eval_many([f, *given]))
+        values = iter(self.eval_many([node.f, *given]))
         callee = next(values)
         text = ",".join("_hole" if isinstance(a, N.Elided) else next(values).s for a in args)
         if args and all(isinstance(a, N.Elided) for a in args) and len(args) == 1:
@@ -389,7 +389,7 @@ class Compiler(ControlMixin, TemplateMixin):
         if n == 0:
             values = [E("_nil", None, atomic=True, stable=True)]
             n = 1
-        if f.s == "_self" or f.glob and f.s == self.own and n == max(len(self.params or ()), 1):
+        if f.s == "_self" or (f.glob and f.s == self.own and n == max(len(self.params or ()), 1)):
             return self.call_self(node, f, values)
         if n > 3 or f.stable:
             helper = "_ap1" if n == 1 else "_ap"

@@ -15,7 +15,7 @@ class E:
     impure: has effects, or depends on those of others. glob: reads a global. deps: the locals that it reads.
     """
 
-    __slots__ = ("s", "kind", "atomic", "stable", "impure", "glob", "deps", "exact")
+    __slots__ = ("atomic", "deps", "exact", "glob", "impure", "kind", "s", "stable")
 
     def __init__(self, s: str, kind: str | None, atomic: bool = False, stable: bool = False, impure: bool = False,
                  glob: bool = False, deps: frozenset[str] = _NONE, exact: bool = False) -> None:

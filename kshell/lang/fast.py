@@ -42,9 +42,7 @@ def call(c: Compiler, node: Any, name: str, x: E, y: E) -> str:
 
 def int_test(x: E, y: E) -> str:
     """The test that two operands are Python ints, '' if that is known."""
-    tests = [f"_type({e.s}) is _int" for e in dict.fromkeys((x.s, y.s)) for e in ([x] if e == x.s else [y])
-             if not e.exact]
-    return " and ".join(tests)
+    return " and ".join(f"_type({s}) is _int" for s in dict.fromkeys(e.s for e in (x, y) if not e.exact))
 
 
 def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:

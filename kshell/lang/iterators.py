@@ -203,7 +203,7 @@ def over1(f: Value, x: Value) -> Value:
     if not is_collection(x):
         return x
     quick = _REDUCE.get(name_of(f))
-    if quick is not None and (x.__class__ is Vec and x.t in T.NUMERIC and len(x) or name_of(f) == ","):
+    if quick is not None and ((x.__class__ is Vec and x.t in T.NUMERIC and len(x)) or name_of(f) == ","):
         return quick(x)
     if x.__class__ is Dict:
         return over1(f, x.v)

@@ -51,7 +51,7 @@ class _Values:
     @staticmethod
     def Lit(node: Any) -> Value:
         x = value_of(node)
-        return enlist(x) if x.__class__ is Sym or x.__class__ is Vec and x.t == T.S else x
+        return enlist(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else x
 
     @staticmethod
     def Name(node: Any) -> Value:

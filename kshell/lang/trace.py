@@ -7,7 +7,6 @@ import sys
 from kshell.errors import Frame, QError
 from kshell.lang import code
 
-
 LONGEST = 400  # characters of a source line that a report shows
 DEEPEST, OUTER = 24, 4  # levels that a report shows, and how many of them are the outermost ones
 

@@ -17,7 +17,7 @@ def start(opts: Options) -> int:
     session = Session(args=opts.args, script=opts.script)
     signal.signal(signal.SIGINT, session.interrupt)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="surrogateescape")  # type: ignore[attr-defined]
+        stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     try:
         return _start(session, opts)
     except QExit as e:

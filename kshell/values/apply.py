@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Atom, Dict, Sym, Value, Vec
+from kshell.values.core import HOLE, NIL, Atom, Dict, Sym, Value, Vec, raw
 from kshell.values.functions import Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import index, index1
 
@@ -55,8 +55,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         raise QError("rank")
     if isinstance(f, Handle):
         return f.index(args)
-    if f.__class__ is int or f.__class__ is Atom and f.t in (T.I, T.H):
-        return running().send(f if f.__class__ is int else f.v, args)
+    if f.__class__ is int or (f.__class__ is Atom and f.t in (T.I, T.H)):
+        return running().send(raw(f), args)
     return index(f, args)
 
 

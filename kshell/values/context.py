@@ -6,7 +6,6 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 
-
 class Running(Protocol):
     """What of a session the packages below it may use."""
 

@@ -26,7 +26,7 @@ class Special:
     compiled for longs may use + - * and comparisons without looking first.
     """
 
-    __slots__ = ("v", "text")
+    __slots__ = ("text", "v")
     t = T.J
 
     def __init__(self, v: int, text: str) -> None:
@@ -162,7 +162,7 @@ class Vec:
     An enumeration (t 20) also has `dom`, the name of the list that it indexes.
     """
 
-    __slots__ = ("t", "a", "attr", "dom")
+    __slots__ = ("a", "attr", "dom", "t")
 
     def __init__(self, t: int, a: np.ndarray, attr: str = "", dom: str = "") -> None:
         self.t, self.a, self.attr, self.dom = t, a, attr, dom
@@ -206,7 +206,7 @@ class List:
 class Nd(List):
     """A regular nested list of one simple type, held as one array of two or more dimensions."""
 
-    __slots__ = ("t", "a")
+    __slots__ = ("a", "t")
 
     def __init__(self, t: int, a: np.ndarray) -> None:
         self.t, self.a = t, a
@@ -235,7 +235,7 @@ class Dict:
     A keyed table is the Dict of two Tables. `attr` is 's' on a step function.
     """
 
-    __slots__ = ("k", "v", "attr")
+    __slots__ = ("attr", "k", "v")
 
     def __init__(self, k: Value, v: Value, attr: str = "") -> None:
         self.k, self.v, self.attr = k, v, attr
@@ -255,7 +255,7 @@ class Dict:
 class Table:
     """A table: `names` column names (str), `cols` the columns, list values of equal length."""
 
-    __slots__ = ("names", "cols")
+    __slots__ = ("cols", "names")
 
     def __init__(self, names: list[str], cols: list[Value]) -> None:
         self.names, self.cols = names, cols

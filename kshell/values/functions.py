@@ -28,7 +28,7 @@ class Function:
 class Lambda(Function):
     """A lambda: `fn` is the Python function compiled from `text`; locals are its fast locals."""
 
-    __slots__ = ("fn", "text", "params", "locals", "globals", "consts", "ctx", "source", "rank", "tree")
+    __slots__ = ("consts", "ctx", "fn", "globals", "locals", "params", "rank", "source", "text", "tree")
     t = 100
     fn: Callable[..., Value]
 
@@ -68,7 +68,7 @@ class Prim(Function):
     """A built-in: an operator, keyword or k-api function. `fns` maps an argument count to its Python function;
     the key -1 is a function of any number of arguments. `entry` is its registration."""
 
-    __slots__ = ("name", "fns", "entry", "rank", "t")
+    __slots__ = ("entry", "fns", "name", "rank", "t")
 
     def __init__(self, name: str, fns: dict[int, Callable[..., Value]], entry: Any = None, t: int = 100) -> None:
         self.name, self.fns, self.entry, self.t = name, fns, entry, t
@@ -159,7 +159,7 @@ class Iter(Function):
 class Derived(Function):
     """A function, list or dictionary with an iterator: `f'`, `f/`, `f\\:`... `run` is set by lang/iterators.py."""
 
-    __slots__ = ("glyph", "f", "t", "rank")
+    __slots__ = ("f", "glyph", "rank", "t")
     run: Callable[[Derived, Sequence[Value]], Value]
 
     def __init__(self, glyph: str, f: Value) -> None:
@@ -179,7 +179,7 @@ class Handle:
     lang only asks; kapi overrides what its classes can answer. Every answer that is not given is 'type.
     """
 
-    __slots__ = ("number", "__weakref__")
+    __slots__ = ("__weakref__", "number")
     number: int  # address-like, stable for the life of the object
 
     def __len__(self) -> int:

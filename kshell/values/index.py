@@ -23,6 +23,7 @@ from kshell.values.core import (
     Value,
     Vec,
     atom,
+    atom_t,
     is_atom,
     raw,
     seq_items,
@@ -61,7 +62,7 @@ def nulls_like(x: Value) -> Value:
     if x.__class__ is Vec:
         return empty(x.t)
     if x.__class__ is Atom or is_atom(x):
-        t = x.__class__ is Atom and x.t or {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}.get(x.__class__, 0)
+        t = atom_t(x)
         return atom(t, T.NULL[t]) if t and t not in (T.G, T.ENUM) else x if t == T.G else sym_at(0)
     if isinstance(x, List):
         return List([])
@@ -252,7 +253,7 @@ def index(x: Value, args: Sequence[Value]) -> Value:
         found = _nd_at(x, args)
         if found is not None:
             return found
-    if c is Table and (i.__class__ is Sym or i.__class__ is Vec and i.t == T.S):
+    if c is Table and (i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)):
         return index(index1(x, i), rest)
     if c is Table and len(rest) == 1 and rest[0].__class__ is Sym:
         return index1(_table_at(x, rest[0]), i)

@@ -31,5 +31,5 @@ def report() -> list[str]:
     array = 60000 * 784 * 4
     ratio = peak / array
     mark = "ok  " if ratio <= 4 else "MISS"
-    return [f"{mark} load, scale, reshape 60,000 x 784      {peak / 1e6:10.1f} MB  the array of reals {array / 1e6:10.1f} MB"
-            f"  ratio {ratio:6.3f}  (<= 4)"]
+    return [f"{mark} load, scale, reshape 60,000 x 784      {peak / 1e6:10.1f} MB  the array of reals "
+            f"{array / 1e6:10.1f} MB  ratio {ratio:6.3f}  (<= 4)"]

@@ -30,4 +30,5 @@ def row(name: str, ours: float, peer: float, target: float, peer_name: str) -> s
     """One line of a report: times, ratio and the target."""
     ratio = ours / peer
     mark = "ok  " if ratio <= target else "MISS"
-    return f"{mark} {name:34} {ours * 1e3:10.3f} ms  {peer_name:22} {peer * 1e3:10.3f} ms  ratio {ratio:6.3f}  (<= {target:g})"
+    times = f"{ours * 1e3:10.3f} ms  {peer_name:22} {peer * 1e3:10.3f} ms"
+    return f"{mark} {name:40} {times}  ratio {ratio:6.3f}  (<= {target:g})"
