@@ -2,74 +2,142 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 from kshell import registry
+from kshell.kapi.help import forms_of
+from kshell.registry import REQUIRED, Entry
 from kshell.session import Session
 
 HERE = Path(__file__).parent / "reference"
-TITLES = {
-    "verb": ("verbs.md", "Operators and keywords"),
-    "api": ("kapi.md", "The k-api"),
-    "module": ("modules.md", "Module types"),
-    "loss": ("losses.md", "Losses"),
-    "optimizer": ("optimizers.md", "Optimizers"),
-    "command": ("commands.md", "System commands"),
-    "name": ("names.md", "Names of .z .Q .h .j"),
-    "internal": ("internal.md", "Internal functions"),
-    "topic": ("topics.md", "Help topics"),
-    "setting": ("settings.md", "Settings"),
+# kind: (file, title, what stands under the title)
+PAGES = {
+    "verb": ("verbs.md", "Operators and keywords", "``help`name`` prints an entry in a session, as in ``help`xbar``; "
+             "operators go in quotes: `help\"+\"`."),
+    "topic": ("syntax.md", "Queries, control and iterators", "What is part of q's syntax."),
+    "api": ("kapi.md", "The k-api", "Functions over PyTorch. Arguments stand in one list: `f(a;b)`, or `f a` if there "
+            "is one; `f()` passes none. Where a tensor is taken, an array of q's mostly is too; the result is then an "
+            "array. A form that ends in `output` writes its result into that tensor; `[]` in its place writes it into "
+            "the first argument."),
+    "module": ("modules.md", "Module types", "A type is used as `` (`type;option;..) `` or "
+               "`` (`type;`name;option;..) ``. Options are given in the order of the table; from any place on as "
+               "name-value pairs or a dictionary. ``help`type`` shows them in a session."),
+    "loss": ("losses.md", "Losses", "`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` calculates it. Options are "
+             "given in the order of the table, from any place on as name-value pairs or a dictionary."),
+    "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order of "
+                  "the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api page "
+                  "has all forms."),
+    "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
+    "name": ("names.md", "Names of .z .Q .h .j", ""),
+    "internal": ("internal.md", "Internal functions", "A negative number on the left of `!`."),
+    "setting": ("settings.md", "Settings", ""),
 }
-NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this page -->\n"
+NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this page -->"
+SYMBOLIC = ("module", "loss", "optimizer")
 
 
-def section(entry: registry.Entry) -> str:
+def code(text: str) -> str:
+    """Text as Markdown code, whatever backquotes are in it."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def spelled(entry: Entry) -> str:
+    """The name as it is written in q."""
+    marks = {"command": "\\" * (entry.name != "\\") + entry.name, "internal": entry.name + "!"}
+    return "`" + entry.name if entry.kind in SYMBOLIC else marks.get(entry.kind, entry.name)
+
+
+def default_text(x: object) -> str:
+    """The default of an option as q shows it."""
+    if x is None or x is REQUIRED:
+        return "" if x is None else "required"
+    if isinstance(x, bool):
+        return f"`{int(x)}b`"
+    if isinstance(x, str):
+        return code("`" + x)
+    return f"`{x:g}`" if isinstance(x, float) else f"`{x}`"
+
+
+def section(entry: Entry) -> str:
     """The text of one entry: name, forms, summary, options, examples."""
-    lines = [f"### `` {entry.name if entry.kind not in ('module', 'loss', 'optimizer') else '`' + entry.name} ``", ""]
-    doc = entry.text
-    prose = [line for line in doc.split("\n\n") if line.strip() and not line.lstrip().startswith("q)")]
+    lines = [f"### {code(spelled(entry))}", ""]
+    forms = () if entry.kind in (*SYMBOLIC, "name") and not entry.forms else forms_of(entry)
+    if forms:
+        lines += ["```", *forms, "```", ""]
+    prose = [p for p in entry.text.split("\n\n") if p.strip() and not p.lstrip().startswith("q)")]
     lines += [p.strip() + "\n" for p in prose]
-    if entry.target:
+    if entry.target.startswith("torch."):
         lines += [f"PyTorch: `{entry.target}`", ""]
-    if entry.forms:
-        lines += ["```q", *entry.forms, "```", ""]
     if entry.options:
         lines += ["| option | type | default |", "|---|---|---|"]
-        lines += [f"| {o.name} | {o.type} | {o.default} |" for o in entry.options] + [""]
-    for inputs, output in entry.examples:
-        lines += ["```q", *("q)" + i for i in inputs), *output, "```", ""]
+        lines += [f"| {o.name} | {o.type} | {default_text(o.default)} |" for o in entry.options] + [""]
+    if entry.examples:
+        groups = ["\n".join([*("q)" + i for i in inputs), *output]) for inputs, output in entry.examples]
+        lines += ["```q", "\n".join(groups), "```", ""]
     return "\n".join(lines)
 
 
-def page(kind: str, title: str) -> str:
+def family(entry: Entry) -> str:
+    """The heading an entry stands under: what its family's file says of itself, or the name of its namespace."""
+    if entry.kind in ("name", "internal"):
+        return "." + entry.name.split(".")[1] if entry.name[0] == "." else "Others"
+    path = Path(entry.file).with_name(entry.topic + ".py")
+    text = ast.get_docstring(ast.parse((path if path.exists() else Path(entry.file)).read_text())) or entry.topic
+    first = text.split("\n")[0].rstrip(".")
+    for mark in (": ", "; ", ". "):
+        first = first.split(mark)[0]
+    return first
+
+
+def page(kind: str) -> str:
     """The reference page of a kind, its entries by family and name."""
-    by_topic: dict[str, list[registry.Entry]] = defaultdict(list)
+    _, title, intro = PAGES[kind]
+    families: dict[str, list[Entry]] = defaultdict(list)
     for e in registry.entries(kind):
-        by_topic[e.topic.strip("_")].append(e)
-    out = [f"# {title}", "", NOTE]
-    for topic in sorted(by_topic):
-        if len(by_topic) > 1:
-            out += [f"## {topic}", ""]
-        out += [section(e) for e in sorted(by_topic[topic], key=lambda e: e.name)]
+        families[family(e)].append(e)
+    out = [f"# {title}", "", NOTE, ""]
+    out += [intro, ""] if intro else []
+    parts = [(name, sorted(families[name], key=lambda e: (e.name.lower(), e.name)))
+             for name in sorted(families, key=lambda f: (f == "Others", f.lower()))]
+    for name, found in parts:
+        if len(parts) > 1:
+            out += [f"- **{name}**: " + " ".join(code(spelled(e)) for e in found)]
+        else:
+            out += [" ".join(code(spelled(e)) for e in found)]
+    out += [""]
+    for name, found in parts:
+        out += [f"## {name}", ""] if len(parts) > 1 else []
+        out += [section(e) for e in found]
     return "\n".join(out).rstrip() + "\n"
 
 
 def pages() -> dict[str, str]:
     """File name and text of every reference page."""
     Session().names.load_builtins()
-    return {file: page(kind, title) for kind, (file, title) in TITLES.items() if list(registry.entries(kind))}
+    return {PAGES[kind][0]: page(kind) for kind in PAGES if list(registry.entries(kind))}
+
+
+def stale() -> list[str]:
+    """The pages that are not what the registry says, and those that should not be there."""
+    made = pages()
+    old = [f for f, text in made.items() if not (HERE / f).exists() or (HERE / f).read_text() != text]
+    return old + [p.name for p in sorted(HERE.glob("*")) if p.name not in made]
 
 
 def main() -> int:
-    made = pages()
+    """Write the pages, or with --check name those that are not current."""
     if "--check" in sys.argv:
-        stale = [f for f, text in made.items() if not (HERE / f).exists() or (HERE / f).read_text() != text]
-        print("\n".join(f"docs/reference/{f} is not current" for f in stale) or "reference pages are current")
-        return int(bool(stale))
+        old = stale()
+        print("\n".join(f"docs/reference/{f} is not current: run `make docs`" for f in old) or
+              "the reference pages are current")
+        return int(bool(old))
     HERE.mkdir(exist_ok=True)
-    for f, text in made.items():
+    for f in stale():
+        (HERE / f).unlink(missing_ok=True)
+    for f, text in pages().items():
         (HERE / f).write_text(text)
     return 0
 

@@ -147,7 +147,7 @@ class Session:
         finally:
             context.leave(token)
         with_frames(error, tb)
-        error.__traceback__ = error.__context__ = error.__cause__ = None
+        error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects
         self.last_error = error
         raise error
 

@@ -91,7 +91,7 @@ def test_every_entry_is_documented() -> None:
     assert not [e.name for e in registry.entries("verb") if not e.examples]
 
 
-@pytest.mark.parametrize("kind", ["verb", "api", "name"])
+@pytest.mark.parametrize("kind", ["verb", "api", "name", "topic", "command", "internal", "optimizer"])
 def test_examples_print_what_they_say(kind: str) -> None:
     session = Session()
     session.names.load_builtins()

@@ -168,8 +168,9 @@ def of_name(name: str) -> Value:
     entry = registry.find("optimizer", name)
     if entry is not None:
         return optimizer_options(entry)
-    for kind in ("api", "verb", "name", "command", "setting", "topic"):
-        entry = registry.find(kind, name)
+    spelled = {"command": name[1:] if name[:1] == "\\" else name, "internal": name.removesuffix("!")}
+    for kind in ("api", "verb", "name", "topic", "command", "internal", "setting"):
+        entry = registry.find(kind, spelled.get(kind, name))
         if entry is not None:
             return show_entry(entry)
     raise QError(f"help: unrecognized help topic, `{name}")
@@ -196,17 +197,24 @@ def show_entry(entry: Entry) -> Value:
 
 def entry_text(entry: Entry) -> str:
     """The help text of an entry: how it is called, then its doc."""
-    forms = entry.forms or tuple(_form(entry, n) for n in sorted(entry.fns))
+    forms = forms_of(entry)
     lines = [*forms, ""] if forms else []
     lines += inspect.cleandoc(entry.doc).split("\n")
     lines += [f"{o.name:12} {o.doc}" for o in entry.options if o.doc]
     return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
 
 
+def forms_of(entry: Entry) -> tuple[str, ...]:
+    """The ways to call an entry: those it gives, or what its numbers of arguments say."""
+    return entry.forms or tuple(_form(entry, n) for n in sorted(entry.fns))
+
+
 def _form(entry: Entry, n: int) -> str:
     """How a verb is applied to n arguments."""
     if n < 0:
         return f"{entry.name}[x;..]"
+    if n == 0 and entry.kind == "name":
+        return entry.name
     if n == 1 and entry.name[:1].isalpha():
         return f"{entry.name} x"
     if n == 2 and entry.infix:

@@ -107,7 +107,7 @@ def raw_text(t: int, v: Any, digits: int, null: str = "") -> str:
     row = T.TYPE[t]
     if v == row.null:
         return null
-    if v == row.inf or v == -row.inf:
+    if t != T.H and (v == row.inf or v == -row.inf):  # short infinity has no word
         return "0W" if v > 0 else "-0W"
     return _PLAIN[t](v)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from typing import TextIO
 
-from kshell.errors import QError, QExit
+from kshell.errors import QError, QExit, first_line
 from kshell.session import Session
 from kshell.shell.cli import Options
 
@@ -16,6 +17,7 @@ def start(opts: Options) -> int:
     """Do what the command line asks for; the exit code."""
     session = Session(args=opts.args, script=opts.script)
     signal.signal(signal.SIGINT, session.interrupt)
+    warnings.showwarning = lambda message, *_, **__: session.warn(f"warning: {first_line(str(message))}\n")
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     try:

@@ -135,8 +135,7 @@ def trap(call: Callable[[], Value], e: Value) -> Value:
     text = ""
     try:
         return call()
-    except QError as error:
-        text = error.text
     except Exception as error:
         text = as_qerror(error).text
+        error.__traceback__ = None  # its frames hold the arguments and, in places, the error itself
     return string(text) if e is NIL else apply1(e, string(text)) if is_function(e) else e

@@ -22,6 +22,7 @@ from kshell.values.core import Dict, List, Nd, Table, Value, Vec, is_list
 from kshell.values.dispatch import Array, type_of
 from kshell.values.functions import Handle
 from kshell.values.index import null_of, take_at
+from kshell.values.join import join
 from kshell.values.match import match
 
 
@@ -186,6 +187,28 @@ def ratios(x: Value) -> Value:
     2 2 1.5
     """
     return _steps(x, div_, lambda v, t: Vec(t, to_float(v.a, v.t)), ratios)
+
+
+def _steps_from(x: Value, y: Value, f: Callable[[Value, Value], Value], plain: Callable[[Value], Value]) -> Value:
+    """f between neighbours of y, with x before its first item."""
+    if is_list(y):
+        if not len(y):
+            return y
+        items = y.items
+        return collapse([f(items[0], x), *(f(b, a) for a, b in pairwise(items))]) if y.__class__ is not Vec else \
+            join(f(y.item(0), x), take_at(plain(y), np.arange(1, len(y))))
+    found = along(y, lambda v: _steps_from(x, v, f, plain))
+    return f(y, x) if found is None else found
+
+
+@verb("deltas", infix=False)
+def deltas_from(x: Value, y: Value) -> Value:
+    return _steps_from(x, y, sub, deltas)
+
+
+@verb("ratios", infix=False)
+def ratios_from(x: Value, y: Value) -> Value:
+    return _steps_from(x, y, div_, ratios)
 
 
 @verb("differ")

@@ -7,8 +7,9 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.verbs.attributes import set_attribute
 from kshell.registry import verb
+from kshell.values import types as T
 from kshell.values.build import longs
-from kshell.values.core import Dict, List, Table, Value, Vec, is_list
+from kshell.values.core import NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
 from kshell.values.index import take_at
 from kshell.values.order import grade, is_sorted, sort_vec
 
@@ -105,7 +106,33 @@ def rank(x: Value) -> Value:
     2 0 1
     """
     _sortable(x)
+    if x.__class__ is Dict:
+        return _grade(_grade(x, False), False)
+    return longs(_ranks(x))
+
+
+def _ranks(x: Value) -> np.ndarray:
     order = grade(x)
     out = np.empty(len(order), np.int64)
     out[order] = np.arange(len(order))
-    return longs(out)
+    return out
+
+
+@verb("xrank")
+def xrank(x: Value, y: Value) -> Value:
+    """In which of x equal parts of sorted y each item of y falls.
+
+    q)4 xrank 10 40 20 30 80 70 60 50
+    0 1 0 1 3 3 2 2
+    """
+    if atom_t(x) not in (T.B, T.X, T.H, T.I, T.J):
+        raise QError("type")
+    if y.__class__ is Dict:
+        return Dict(y.k, xrank(x, y.v))
+    _sortable(y)
+    order = _ranks(y)
+    if not len(order):
+        return longs(order)
+    if x is NULL_J:
+        return longs(np.full(len(order), T.NULL[T.J]))
+    return longs(order * int(raw(x)) // len(order))
