@@ -25,10 +25,10 @@ PAGES = {
     "module": ("modules.md", "Module types", "A type is used as `` (`type;option;..) `` or "
                "`` (`type;`name;option;..) ``. Options are given in the order of the table; from any place on as "
                "name-value pairs or a dictionary. ``help`type`` shows them in a session."),
-    "loss": ("losses.md", "Losses", "`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` calculates it. Options are "
-             "given in the order of the table, from any place on as name-value pairs or a dictionary."),
-    "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order of "
-                  "the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api page "
+    "loss": ("losses.md", "Losses", "`` loss(`type;option;..) `` makes a loss; `loss(l;x;y)` calculates it. Options "
+             "are given in the order of the table, from any place on as name-value pairs or a dictionary."),
+    "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order "
+                  "of the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api "
                   "has all forms."),
     "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
     "name": ("names.md", "Names of .z .Q .h .j", ""),
@@ -46,7 +46,8 @@ def code(text: str) -> str:
 
 def spelled(entry: Entry) -> str:
     """The name as it is written in q."""
-    marks = {"command": "\\" * (entry.name != "\\") + entry.name, "internal": entry.name + "!"}
+    number = entry.name.replace(str(-(1 << 63)), "0N")
+    marks = {"command": "\\" * (entry.name != "\\") + entry.name, "internal": number + "!"}
     return "`" + entry.name if entry.kind in SYMBOLIC else marks.get(entry.kind, entry.name)
 
 
@@ -64,8 +65,8 @@ def default_text(x: object) -> str:
 def section(entry: Entry) -> str:
     """The text of one entry: name, forms, summary, options, examples."""
     lines = [f"### {code(spelled(entry))}", ""]
-    forms = () if entry.kind in (*SYMBOLIC, "name") and not entry.forms else forms_of(entry)
-    if forms:
+    forms = forms_of(entry)
+    if forms and forms != (spelled(entry),) and not (entry.kind in SYMBOLIC and not entry.forms):
         lines += ["```", *forms, "```", ""]
     prose = [p for p in entry.text.split("\n\n") if p.strip() and not p.lstrip().startswith("q)")]
     lines += [p.strip() + "\n" for p in prose]
@@ -87,7 +88,7 @@ def family(entry: Entry) -> str:
     path = Path(entry.file).with_name(entry.topic + ".py")
     text = ast.get_docstring(ast.parse((path if path.exists() else Path(entry.file)).read_text())) or entry.topic
     first = text.split("\n")[0].rstrip(".")
-    for mark in (": ", "; ", ". "):
+    for mark in (" : ", ": ", "; ", " ("):
         first = first.split(mark)[0]
     return first
 

@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
+from kshell.lang.scan import atomic_expr
+from kshell.lang.truth import times, truth
 from kshell.lang.verbs import lists, running, stats
-from kshell.registry import verb
+from kshell.lang.verbs.arith import add, mul
+from kshell.registry import find, verb
 from kshell.values import types as T
 from kshell.values.apply import apply, apply1, pyfn
-from kshell.values.build import collapse, empty
-from kshell.values.core import HOLE, Dict, List, Special, Sym, Table, Value, Vec, seq_items
-from kshell.values.functions import Derived, Function, Lambda, Prim
+from kshell.values.build import collapse
+from kshell.values.context import running as session
+from kshell.values.core import HOLE, Dict, List, Nd, Special, Sym, Table, Value, Vec, atom_t, seq_items
+from kshell.values.dispatch import ATOMIC
+from kshell.values.functions import Derived, Function, Lambda, Prim, Proj
 from kshell.values.index import find_at, index1, null_of
 from kshell.values.match import match
 
@@ -42,35 +47,30 @@ def each1(f: Value, x: Value) -> Value:
         return apply1(f, x)
     if x.__class__ is Dict:
         return Dict(x.k, each1(f, x.v))
-    if f.__class__ is not Vec and x.__class__ is Vec and isinstance(f, Lambda) and f.tree is not None and len(x):
-        whole = atomic(f)
-        if whole:
-            return f.fn(x)
     if not len(x):
-        return each_empty(f, x)
+        return List([])
+    if (x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1):
+        return apply1(f, x)
     fn = pyfn(f, 1)
     return collapse([fn(i) for i in seq_items(x)])
 
 
-def each_empty(f: Value, x: Value) -> Value:
-    """f over no items at all: the empty list, of the type that an atomic f gives."""
-    if f.__class__ is Prim and f.entry is not None and f.entry.extra.get("atomic"):
-        return apply1(f, x)
-    return List([]) if x.__class__ is not Vec or isinstance(f, Function) else empty(x.t)
-
-
-def atomic(f: Lambda) -> bool:
-    """Is f a lambda of one parameter whose body is one expression of atomic verbs on it and numbers? Then it may be
-    applied to a whole vector of numbers at once."""
-    if f.rank != 1 or len(f.tree.body) != 1:
+def is_atomic(f: Value, n: int) -> bool:
+    """Does f work through lists of its n arguments item by item, so that it may be given whole vectors at once? An
+    atomic verb does, its projection on an atom, and a lambda of one expression of such verbs, numbers and parameters.
+    """
+    c = f.__class__
+    if c is Prim:
+        return (f.name, n) in ATOMIC
+    if c is Proj and f.f.__class__ is Prim:
+        return (f.f.name, len(f.args)) in ATOMIC and f.rank == n and all(a is HOLE or atom_t(a) for a in f.args)
+    if not isinstance(f, Lambda) or f.rank != n or f.tree is None or len(f.tree.body) != 1:
         return False
     found = _ATOMIC.get(id(f.tree))
     if found is None or found[0] is not f.tree:
-        from kshell.lang.scan import atomic_expr
-
-        found = _ATOMIC[id(f.tree)] = (f.tree, atomic_expr(f.tree.body[0], f.params or ("x",)))
         if len(_ATOMIC) > 4096:
             _ATOMIC.clear()
+        found = _ATOMIC[id(f.tree)] = (f.tree, atomic_expr(f.tree.body[0], f.params or ("x",)))
     return found[1]
 
 
@@ -82,15 +82,22 @@ def each2(f: Value, x: Value, y: Value) -> Value:
     cx, cy = is_collection(x), is_collection(y)
     if not cx and not cy:
         return apply(f, (x, y))
-    fn = pyfn(f, 2)
     if x.__class__ is Dict or y.__class__ is Dict:
         return _each_dicts(f, (x, y))
+    if is_case(f):
+        return case(f, (x, y))
+    n = len(x) if cx else len(y)
+    if cx and cy and n != len(y):
+        raise QError("length")
+    if not n:
+        return List([])
+    if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
+        return apply(f, (x, y))
+    fn = pyfn(f, 2)
     if not cy:
         return collapse([fn(i, y) for i in seq_items(x)])
     if not cx:
         return collapse([fn(x, i) for i in seq_items(y)])
-    if len(x) != len(y):
-        raise QError("length")
     if x.__class__ is Table and y.__class__ is Table and name_of(f) == ",":
         cols = {**dict(zip(x.names, x.cols, strict=True)), **dict(zip(y.names, y.cols, strict=True))}
         return Table(list(cols), list(cols.values()))
@@ -117,6 +124,8 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
         return each1(f, args[0])
     if len(args) == 2:
         return each2(f, args[0], args[1])
+    if is_case(f):
+        return case(f, args)
     if any(a.__class__ is Dict for a in args):
         return _each_dicts(f, args)
     sizes = {len(a) for a in args if is_collection(a)}
@@ -128,6 +137,24 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
     cols = [seq_items(a) if is_collection(a) else [a] * n for a in args]
     fn = pyfn(f, len(args))
     return collapse([fn(*row) for row in zip(*cols, strict=True)])
+
+
+def is_case(f: Value) -> bool:
+    """Is it a vector of integers, whose `'` picks each item from the argument of that number?"""
+    return f.__class__ is Vec and f.t in (T.H, T.I, T.J)
+
+
+def case(f: Vec, args: Sequence[Value]) -> Value:
+    """`i'[a;b;...]`: item n is that of the argument i[n]; an atom stands for as many items as are needed."""
+    if f.a.size and not 0 <= f.a.min() <= f.a.max() < len(args):
+        raise QError("index")
+    cols = [seq_items(a) if is_collection(a) else a for a in args]
+    n = len(f.a)
+    for k in set(f.a.tolist()):
+        if isinstance(cols[k], list) and len(cols[k]) != n:
+            raise QError("length")
+    picked = (cols[k] for k in f.a.tolist())
+    return collapse([c[i] if isinstance(c, list) else c for i, c in enumerate(picked)])
 
 
 def each_left(f: Value, x: Value, y: Value) -> Value:
@@ -153,23 +180,31 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ each-prior
 
 
+# what goes before the first item: the identity of the operator, where that makes a difference to the item itself
+_BEFORE: dict[str, Value] = {"-": 0, "+": 0, "*": 1, "%": 1}
+
+
 def prior1(f: Value, x: Value) -> Value:
-    """`f': x`: f between each item and the one before it; the first has the identity of f before it."""
-    if name_of(f) == "-" and x.__class__ is Vec:
-        return running.deltas(x)
-    if not is_collection(x):
+    """`f': x`: f between each item and the one before it; the first has the identity of f before it, else a null.
+
+    A function of one argument is applied to each item, by threads as they are free.
+    """
+    if rank_of(f) == 1 and not is_collection(f):
+        return each1(f, x)
+    if not is_collection(x) or not len(x):
         return x
-    if not len(x):
-        return x
-    items = seq_items(x)
+    if x.__class__ is Dict:
+        return Dict(x.k, prior1(f, x.v))
     name = name_of(f)
-    if name in ("-", "+", "*", "%", ","):
-        return collapse([items[0], *_pairs(f, items)])
-    first = items[0]
-    before = null_of(x)
-    if name in ("&", "|"):
-        return collapse([first, *_pairs(f, items)])
-    return collapse([apply(f, (first, before)), *_pairs(f, items)])
+    if name == "-" and x.__class__ is Vec:
+        return running.deltas(x)
+    items = seq_items(x)
+    if name in (",", "&", "|", "and", "or"):
+        first = items[0]
+    else:
+        before = _BEFORE.get(name)
+        first = apply(f, (items[0], null_of(x) if before is None else before))
+    return collapse([first, *_pairs(f, items)])
 
 
 def _pairs(f: Value, items: list[Value]) -> list[Value]:
@@ -178,11 +213,13 @@ def _pairs(f: Value, items: list[Value]) -> list[Value]:
 
 
 def prior2(f: Value, x: Value, y: Value) -> Value:
-    """`x f': y`: as `f': y`, with x before the first item. With a long x in place of f's left: `n peach`-like forms."""
+    """`x f': y`: as `f': y`, with x before the first item."""
     if not is_collection(y):
         return apply(f, (y, x))
     if not len(y):
         return y
+    if y.__class__ is Dict:
+        return Dict(y.k, prior2(f, x, y.v))
     items = seq_items(y)
     return collapse([apply(f, (items[0], x)), *_pairs(f, items)])
 
@@ -224,7 +261,7 @@ def _identity(f: Value, x: Value) -> Value:
     name = name_of(f)
     if name in _REDUCE and name != ",":
         return _REDUCE[name](x)
-    return List([]) if name == "," or isinstance(f, Lambda) else x
+    return List([])
 
 
 def scan1(f: Value, x: Value) -> Value:
@@ -243,9 +280,13 @@ def scan1(f: Value, x: Value) -> Value:
         return Dict(x.k, scan1(f, x.v))
     items = seq_items(x)
     if not items:
-        return x
+        return List([])
+    if rank > 2:
+        raise QError("rank")
     fn = pyfn(f, 2)
     acc = items[0]
+    if name_of(f) == "," and not is_collection(acc):
+        acc = collapse([acc])  # () goes before it
     steps = [acc]
     for i in items[1:]:
         acc = fn(acc, i)
@@ -254,18 +295,21 @@ def scan1(f: Value, x: Value) -> Value:
 
 
 def rank_of(f: Value) -> int:
-    """The number of arguments by which over and scan choose their form; a list or dictionary counts as one."""
+    """The number of arguments by which over and scan choose their form; of a list or dictionary, its depth."""
+    if f.__class__ is Prim:
+        return 2 if 2 in f.fns else 1 if -1 in f.fns else f.rank
     if isinstance(f, Function):
-        if f.__class__ is Prim:
-            return 2 if 2 in f.fns or -1 in f.fns else f.rank
-        if f.__class__ is Derived and f.rank == 0:
-            return 2 if rank_of(f.f) != 1 or f.glyph == "':" else 1
-        return f.rank or 2
+        return f.rank or 1  # of `f/`, which takes one argument or two, the form with one
     if f.__class__ is Sym:
-        from kshell.values.context import running as session
-
         return rank_of(session().names.get(f.s))
-    return 1
+    depth = 0
+    while is_collection(f):
+        depth += 1
+        f = f.v if f.__class__ is Dict else f
+        if f.__class__ is Vec or not len(f):
+            break
+        f = f.item(0)
+    return depth or 1
 
 
 def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
@@ -283,6 +327,8 @@ def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
 
 def over2(f: Value, x: Value, y: Value) -> Value:
     """`x f/ y`: x is how often, a condition, or the first left argument."""
+    if is_weight(f):
+        return weighed(f, x, y, None)
     if rank_of(f) == 1:
         return repeat(f, x, y, None)
     fn = pyfn(f, 2)
@@ -293,10 +339,32 @@ def over2(f: Value, x: Value, y: Value) -> Value:
     return x
 
 
+def is_weight(f: Value) -> bool:
+    """Is it a float, or a vector of floats: in place of a function, what the last result is multiplied by?"""
+    return f.__class__ is float or f.__class__ is Vec and f.t == T.F
+
+
+def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
+    """`x f/ y` for floats: y + x*f, each result the x of the next."""
+    if not is_collection(y):
+        return add(y, mul(x, f))
+    if is_collection(f) and len(f) != len(y):
+        raise QError("length")
+    items = seq_items(y)
+    for w, i in zip(seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True):
+        x = add(i, mul(x, w))
+        if steps is not None:
+            steps.append(x)
+    return x
+
+
 def scan2(f: Value, x: Value, y: Value) -> Value:
     """`x f\\ y`: the steps of `x f/ y`; for a fold, without x itself."""
+    steps: list[Value] = []
+    if is_weight(f):
+        last = weighed(f, x, y, steps)
+        return collapse(steps) if is_collection(y) else last
     if rank_of(f) == 1:
-        steps: list[Value] = []
         repeat(f, x, y, steps)
         return collapse(steps)
     fn = pyfn(f, 2)
@@ -315,8 +383,6 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
     """f on y x times, or as long as the condition x holds of it."""
     fn = pyfn(f, 1)
     if isinstance(x, Function) or is_collection(x) or x.__class__ is Sym:
-        from kshell.lang.runtime import truth
-
         test = pyfn(x, 1)
         if steps is not None:
             steps.append(y)
@@ -325,8 +391,6 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
             if steps is not None:
                 steps.append(y)
         return y
-    from kshell.lang.runtime import times
-
     n = times(x) if not isinstance(x, Special) else T.LONG_MAX
     if steps is not None:
         steps.append(y)
@@ -340,6 +404,7 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
 def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
     """`f/[x;y;z;...]`: the first argument is the start, the others go item by item."""
     x, *rest = args
+    rest = [a.v if a.__class__ is Dict else a for a in rest]
     sizes = {len(a) for a in rest if is_collection(a)}
     if len(sizes) > 1:
         raise QError("length")
@@ -364,6 +429,15 @@ _ONE: dict[str, Fn] = {"'": each1, "/": over1, "\\": scan1, "':": prior1, "/:": 
 _TWO: dict[str, Fn] = {"'": each2, "/": over2, "\\": scan2, "':": prior2, "/:": each_right, "\\:": each_left}
 
 
+def _text(d: Derived, x: Value) -> Value:
+    """`f/: x`, `f\\: x` of a list or atom f: joins strings, or takes a number apart, as sv and vs do."""
+    if isinstance(d.f, Function):
+        raise QError("rank")
+    entry = find("verb", "sv" if d.glyph == "/:" else "vs")
+    assert entry is not None
+    return entry.fns[2](d.f, x)  # type: ignore[no-any-return]
+
+
 def run(d: Derived, args: Sequence[Value]) -> Value:
     """Apply a derived function."""
     if HOLE in args:
@@ -371,7 +445,7 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
     n, g = len(args), d.glyph
     if n == 1:
         if g in ("/:", "\\:"):
-            raise QError("rank")
+            return _text(d, args[0])
         return _ONE[g](d.f, args[0])
     if n == 2:
         return _TWO[g](d.f, args[0], args[1])
@@ -382,7 +456,8 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
     if g == "\\":
         steps: list[Value] = []
         fold_n(d.f, args, steps)
-        return collapse(steps)
+        of = next((a for a in args[1:] if a.__class__ is Dict), None)
+        return collapse(steps) if of is None else Dict(of.k, collapse(steps))
     raise QError("rank")
 
 

@@ -9,45 +9,20 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.lang import iterators, qsql, tables
+from kshell.lang.truth import times, truth
 from kshell.lang.verbs.cast import part
 from kshell.values import types as T
 from kshell.values.amend import amend, assign_at, assign_in_place
 from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, symdict
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, long
-from kshell.values.functions import Comp, Derived, Handle, Lambda1, Lambda2, Lambda3, ListProj, Prim
+from kshell.values.core import HOLE, NIL, NULL_J, Atom, Dict, List, Nd, Sym, Value, Vec, long
+from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.index import index1
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
 
 PART[:] = [part]
-
-
-def truth(x: Value) -> bool:
-    """Is a condition met? Atoms of the number types count; anything else is 'type."""
-    c = x.__class__
-    if c is bool or c is int:
-        return bool(x)
-    if c is Special or c is float:
-        return bool(x.v if c is Special else x)
-    if c is Atom and x.t in T.INTEGRAL | T.FLOATS:
-        return bool(x.v)
-    if isinstance(x, Handle):
-        return truth(x.monad("item"))
-    raise QError("type")
-
-
-def times(x: Value) -> int:
-    """How often `do` runs: a count."""
-    c = x.__class__
-    if c is int or c is bool:
-        return max(int(x), 0)
-    if c is Atom and x.t in (T.H, T.I, T.X):
-        return max(x.v, 0)
-    if c is Special:
-        return T.LONG_MAX if x is not NULL_J else 0
-    raise QError("type")
 
 
 def wrap(n: Any) -> Value:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.parse import tree as N
+from kshell.values.dispatch import ATOMIC
 
 
 def children(node: Any) -> Iterator[Any]:
@@ -101,17 +102,16 @@ def loops(nodes: Any) -> bool:
 
 
 def inferred_name(node: Any) -> str:
-    """The column name that q infers from an expression: the last part of its leftmost variable; `x` if none."""
+    """The column name that q infers from an expression: the last part of the variable that is reached by the first
+    argument of operators and the last one of everything else; `x` if that is none."""
     seen = "x"
     while True:
         if isinstance(node, N.Name):
             word = registry.find("verb", node.name) is not None
             return seen if word or node.name == "i" else node.name.rpartition(".")[2]  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
-            infix = len(node.args) == 2 and node.at >= node.args[0].end
-            if infix and isinstance(node.f, N.Name) and isinstance(node.args[0], N.Lit):
-                infix = False  # `5 xbar t` is named t, though `5*t` is not
-            node = node.args[0] if infix else node.args[-1]
+            operator = isinstance(node.f, N.Verb) or (isinstance(node.f, N.Name) and node.f.name in ("and", "or"))
+            node = node.args[0] if operator else node.args[-1]
         elif isinstance(node, N.Assign):
             node = node.target
         else:
@@ -132,20 +132,21 @@ def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:
 
 
 def atomic_expr(node: Any, params: tuple[str, ...]) -> bool:
-    """Is the expression made of atomic verbs on the parameter and number atoms alone, the parameter in it?"""
-    if not isinstance(node, N.Apply):
+    """Is the expression made of atomic verbs on the parameters and number atoms alone, each parameter in it?"""
+    if not isinstance(node, N.Apply) or not _atomic(node, params):
         return False
-    return _atomic(node, params) and any(isinstance(n, N.Name) and n.name in params for n in walk([node]))
+    return {n.name for n in walk([node]) if isinstance(n, N.Name)} >= set(params)
 
 
 def _atomic(node: Any, params: tuple[str, ...]) -> bool:
     if isinstance(node, N.Lit):
-        return node.t in "hijef" and not isinstance(node.data, list)
+        return node.t in "bhijef" and not isinstance(node.data, list)
     if isinstance(node, N.Name):
         return node.name in params
     if not isinstance(node, N.Apply):
         return False
-    f = node.f
+    f, n = node.f, len(node.args)
     name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
-    entry = registry.find("verb", name)
-    return entry is not None and bool(entry.extra.get("atomic")) and all(_atomic(a, params) for a in node.args)
+    if f.__class__ is N.Verb and n == 1 or name in params:
+        return False
+    return (name, n) in ATOMIC and all(_atomic(a, params) for a in node.args)

@@ -82,9 +82,16 @@ class Layout:
     def items(self, x: List) -> list[str]:
         x = head(x, self.rows - 1)
         if self.is_matrix(x):
-            rows = [self.cells(head(row, self.most)) for row in x.items]
+            rows = [self.row(head(row, self.most)) for row in x.items]
             return self.joined(list(zip(*rows, strict=True)))
         return [line for item in x.items for line in self.one(item).split("\n")]
+
+    def row(self, x: Value) -> list[str]:
+        """The texts of a row of a matrix: vectors of numbers in it are bare."""
+        if x.__class__ is Vec:
+            return vec_texts(x, self.digits)
+        return [" ".join(vec_texts(head(i, self.columns), self.digits))
+                if i.__class__ is Vec and i.t not in _RUNS and i.t != T.S and len(i) else self.one(i) for i in x.items]
 
     def is_matrix(self, x: List) -> bool:
         """Does x print in aligned columns: lists of one length, not all of them strings, bits or bytes?"""

@@ -34,6 +34,7 @@ from kshell.values.core import (
     raw,
     seq_items,
 )
+from kshell.values.dispatch import ATOMIC
 from kshell.values.functions import Handle, Prim
 from kshell.values.index import null_of, positions, take_at
 from kshell.values.join import join_dicts
@@ -98,6 +99,7 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
             return x
         if c is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
             x.items[i] = y
+            x.attr = ""
             return x
     if c is Nd or c is Vec:
         at = place(x, path)
@@ -177,9 +179,7 @@ class _Amend:
 
     def whole(self, y: Value, x: Value) -> bool:
         """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
-        entry = self.f.entry if self.f.__class__ is Prim else None
-        atomic = entry is not None and (entry.extra.get("atomic") or self.name in _ACCUMULATE)
-        return bool(atomic) and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
+        return (self.name, 1 if self.alone else 2) in ATOMIC and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
 
     def accumulate(self, x: Vec, at: Any, y: Value) -> Value | None:
         """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""
@@ -220,11 +220,13 @@ class _Amend:
         """A vector, of which only the items at the index are looked at. All must be atoms of its type."""
         n = len(x.a)
         new: dict[int, Value] = {}
-        for k, v in self.pairs(_indexes(i, n), y, i):
-            if k.__class__ is not int:
-                for j in seq_items(k):
-                    x = self.vector(x, j, v)
-            elif not 0 <= k < n:
+        pairs = list(self.pairs(_indexes(i, n), y, i))
+        if any(k.__class__ is not int for k, _ in pairs):
+            for k, v in pairs:
+                x = self.vector(x, k, v)
+            return x
+        for k, v in pairs:
+            if not 0 <= k < n:
                 raise QError("length")
             else:
                 new[k] = self.new(new[k] if k in new else x.item(k), v)
@@ -257,7 +259,11 @@ class _Amend:
         if d.keyed:
             return self.keyed(d, i, rest, y)
         if d.attr == "s":
-            d = Dict(d.k, d.v)
+            at = find(d.k, i)
+            if at.__class__ not in (int, np.ndarray) or np.any(at >= len(d.k)):
+                raise QError("step")
+            out = self.dict(Dict(d.k, d.v), path, y)
+            return Dict(out.k, out.v, "s")
         if not is_list(i) or (isinstance(d.k, List) and len(d.k) and _is_key(d.k, i)):
             return self.dict_item(d, i, rest, y)
         if self.plain and not rest and len(i) > 1 and d.k.__class__ is Vec and i.__class__ is Vec and len(d.k):

@@ -185,13 +185,22 @@ class Vec:
 
 
 class List:
-    """A general list."""
+    """A general list. `attr` is its attribute: none, s or u."""
 
-    __slots__ = ("items",)
+    __slots__ = ("_attr", "items")
+    _attr: str
     items: list[Value]
 
     def __init__(self, items: list[Value]) -> None:
         self.items = items
+
+    @property
+    def attr(self) -> str:
+        return getattr(self, "_attr", "")  # set on the few lists that have one
+
+    @attr.setter
+    def attr(self, a: str) -> None:
+        self._attr = a
 
     def __len__(self) -> int:
         return len(self.items)

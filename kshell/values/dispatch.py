@@ -35,6 +35,8 @@ class Plan:
         self.t, self.fn, self.one = t, fn, one
 
 
+ATOMIC: set[tuple[str, int]] = set()  # the verbs made here, by name and number of arguments
+
 Verb2 = Callable[[Value, Value], Value]
 Verb1 = Callable[[Value], Value]
 
@@ -57,6 +59,7 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
     `alone` makes the result for a key that only one of two dictionaries has (it gets the value, and whether it stood
     on the left); without it the value itself.
     """
+    ATOMIC.add((name, 2))
     plans: dict[int, Plan] = {}
 
     def plan(tx: int, ty: int) -> Plan | None:
@@ -241,6 +244,7 @@ def append(parts: list[Value]) -> Value:
 
 def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
     """The atomic verb of one argument whose rule `planner` gives; None from the planner is 'type."""
+    ATOMIC.add((name, 1))
     plans: dict[int, Plan] = {}
 
     def plan(t: int) -> Plan | None:

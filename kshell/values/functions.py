@@ -145,14 +145,16 @@ ITERATORS = {"'": 106, "/": 107, "\\": 108, "':": 109, "/:": 110, "\\:": 111}
 class Iter(Function):
     """An iterator by itself, as in `(/)`; applied to a value it makes a derived function."""
 
-    __slots__ = ("glyph",)
+    __slots__ = ("glyph", "rank")
     t = 103
-    rank = 1
 
     def __init__(self, glyph: str) -> None:
         self.glyph = glyph
+        self.rank = 0 if glyph == "'" else 1
 
     def call(self, args: Sequence[Value]) -> Value:
+        if len(args) > 1:
+            return Comp(tuple(args))  # `'[f;g]`
         return Derived(self.glyph, args[0])
 
 

@@ -68,6 +68,8 @@ def nulls_like(x: Value) -> Value:
         return List([])
     if x.__class__ is Dict:
         return Dict(x.k, collapse([nulls_like(v) for v in seq_items(x.v)]))
+    if x.__class__ is Table:
+        return take_at(x, np.empty(0, np.int64))
     return NIL
 
 
@@ -152,6 +154,7 @@ def find_at(keys: Value, i: Value) -> Any:
 
 
 FIND: list[Any] = [None]
+BIN: list[Any] = [None, None]  # `keys bin i`: by one list, and by the columns of two tables
 
 
 def _dict_at(d: Dict, i: Value) -> Value:
@@ -171,21 +174,14 @@ def _dict_at(d: Dict, i: Value) -> Value:
         if d.attr == "s" and at >= len(k):
             return step_at(d, i)
         return d.v.item(at) if at < len(k) else null_of(d.v)
-    if d.attr == "s":
-        return collapse([step_at(d, j) for j in seq_items(i)])
+    if d.attr == "s" and (at >= len(k)).any():
+        at = BIN[0](k, i)
     return take_at(d.v, at)
 
 
 def step_at(d: Dict, i: Value) -> Value:
     """A step function's value at i: that of the last key not above it."""
-    keys = d.k
-    if keys.__class__ is not Vec:
-        raise QError("type")
-    if keys.t == T.S:
-        names = [s.s for s in keys.items]
-        at = int(np.searchsorted(np.array(names), i.s, "right")) - 1 if names else -1
-    else:
-        at = int(np.searchsorted(keys.a, raw(i), "right")) - 1
+    at = BIN[0](d.k, i)
     return d.v.item(at) if at >= 0 else null_of(d.v)
 
 
@@ -194,6 +190,8 @@ def _keyed_at(d: Dict, i: Value) -> Value:
     k: Table = d.k
     if i.__class__ is Table:
         at = find_at(k, i)
+        if d.attr == "s" and (at >= len(k)).any():
+            at = BIN[1](k.cols, [i.col(n) for n in k.names], True)
         return take_at(d.v, at)
     if i.__class__ is Dict:
         i = collapse([_dict_at(i, s) for s in Vec(T.S, np.array([_code(n) for n in k.names], np.int32)).items])
@@ -201,12 +199,17 @@ def _keyed_at(d: Dict, i: Value) -> Value:
         i = List([i])
     elif len(k.names) == 1 and i.__class__ is Vec and k.cols[0].__class__ is Vec:
         at = find_at(k.cols[0], i)
+        if d.attr == "s" and (at >= len(k)).any():
+            at = BIN[0](k.cols[0], i)
         return take_at(d.v, at)
     elif isinstance(i, List) and i.items and all(j.__class__ is Vec or isinstance(j, List) for j in i.items) \
             and not (len(k.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
         if len(k.names) > 1 or k.cols[0].__class__ is Vec:
             return collapse([_keyed_at(d, j) for j in i.items])
     at1 = find_at(k, Dict(Vec(T.S, np.array([_code(n) for n in k.names], np.int32)), i))
+    if d.attr == "s" and int(at1) >= len(k):
+        at1 = BIN[1](k.cols, [collapse([v]) for v in seq_items(i)], True)[0]
+        return d.v.item(int(at1)) if at1 >= 0 else null_of(d.v)
     return d.v.item(int(at1)) if int(at1) < len(k) else null_of(d.v)
 
 

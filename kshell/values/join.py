@@ -12,6 +12,7 @@ from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom
 from kshell.values.functions import Handle
 from kshell.values.index import take_at
 from kshell.values.keys import distinct_keys
+from kshell.values.order import is_sorted
 from kshell.values.search import codes, find
 
 
@@ -254,8 +255,8 @@ def append(x: Value, y: Value) -> Value:
         out = join(x, unenum(y) if x.t == T.S else y)
         if out.__class__ is not Vec or out.t != x.t:
             raise QError("type")
-        if x.attr == "g":
-            out.attr = "g"
+        if x.attr and out is not x:
+            out.attr = _kept(x, out)
         return out
     if c is Table:
         return _append_rows(x, y)
@@ -266,6 +267,19 @@ def append(x: Value, y: Value) -> Value:
         if first.__class__ is Vec and last.__class__ is Vec and first.t == last.t == y.t:
             return collapse([*x.items, y])
     return join(x, y)
+
+
+def _kept(x: Vec, out: Vec) -> str:
+    """The attribute that x keeps when it grows to `out`: g; s and u, if they still hold; never p."""
+    a, n = x.attr, len(x.a)
+    more = Vec(out.t, out.a[max(n - 1, 0):], "", out.dom)
+    if a == "g" or (a == "s" and is_sorted(more)):
+        return a
+    if a == "u":
+        new = Vec(out.t, out.a[n:], "", out.dom)
+        if len(distinct_keys(codes(new))) == len(new.a) and (np.asarray(find(x, new)) == n).all():
+            return a
+    return ""
 
 
 def _append_enum(x: Vec, y: Value) -> Vec:

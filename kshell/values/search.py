@@ -415,6 +415,9 @@ def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
     return np.where((at >= 0) & (at < n) & (ids[found] == ids[n:]), found, -1)
 
 
+indexing.BIN[:] = [lambda x, y: search_sorted(x, y, True), search_rows]
+
+
 def _ordered_dense(keys: Array) -> tuple[Array, int]:
     """Keys as small integers in the same order, and how many."""
     lo, hi = bounds(keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values.core import Dict, List, Table, Value, Vec, is_list, sym
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, is_list, sym
 from kshell.values.order import is_sorted
 from kshell.values.search import codes, distinct_at
 
@@ -25,7 +25,7 @@ def attr(x: Value) -> Value:
 
 def attribute_of(x: Value) -> str:
     """The attribute's letter, or an empty text."""
-    if x.__class__ is Vec or x.__class__ is Dict:
+    if x.__class__ is Vec or x.__class__ is Dict or isinstance(x, List):
         return str(x.attr)
     if x.__class__ is Table:
         return "s" if x.cols and attribute_of(x.cols[0]) == "s" else ""
@@ -38,14 +38,21 @@ def set_attribute(a: str, x: Value) -> Value:
         if x.attr == a:
             return x
         _check(a, x)
+        if a == "s" and not x.attr:  # as in q, no copy is made, so whoever shares the vector sees it
+            x.attr = a
+            return x
         return Vec(x.t, x.a, a, x.dom)
     if x.__class__ is Dict:
         return _on_dict(a, x)
     if x.__class__ is Table:
         return _on_table(a, x)
     if isinstance(x, List):
+        if x.attr == a:
+            return x
         _check(a, x)
-        return x
+        out = Nd(x.t, x.a) if x.__class__ is Nd else List(x.items)
+        out.attr = a
+        return out
     if is_list(x) or not a:
         return x
     raise QError("type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import reduce
 
@@ -52,7 +53,7 @@ def vs(x: Value, y: Value) -> Value:
     if x.__class__ is bool:
         return _bits(y)
     if _is_byte(x):
-        return _bytes(y)
+        return _bytes(y, x.v or 256)
     if x.__class__ is Sym:
         if x.s:
             raise QError("type")
@@ -99,10 +100,20 @@ def _width(y: Value) -> tuple[int, bytes]:
     return t, a.tobytes() if t == T.G else a.astype(a.dtype.newbyteorder(">")).tobytes()
 
 
-def _bytes(y: Value) -> Value:
+def _bytes(y: Value, base: int) -> Value:
+    """The bytes of a number; with another base than 256, as many digits as its width can hold whole."""
     if is_list(y):
-        return collapse([_bytes(i) for i in y.items])
-    return Vec(T.X, np.frombuffer(_width(y)[1], np.uint8))
+        return collapse([_bytes(i, base) for i in y.items])
+    t, data = _width(y)
+    if base == 256:
+        return Vec(T.X, np.frombuffer(data, np.uint8))
+    if base < 2:
+        raise QError("domain")
+    n, digits = int.from_bytes(data, "big"), []
+    for _ in range(int(8 * len(data) / math.log2(base))):
+        n, digit = divmod(n, base)
+        digits.append(digit)
+    return Vec(T.X, np.array(digits[::-1], np.uint8))
 
 
 def _bits(y: Value) -> Value:

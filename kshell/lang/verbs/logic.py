@@ -9,11 +9,13 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import is_null
 from kshell.values.core import NIL, List, Value, Vec
-from kshell.values.dispatch import Plan, monad
+from kshell.values.dispatch import ATOMIC, Plan, monad
 from kshell.values.functions import Function, Prim
 
 _not = monad("not", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.B, lambda a: np.asarray(a == 0)))
 _null = monad("null", lambda t: Plan(T.B, lambda a: is_null(a, t)))
+
+ATOMIC |= {("and", 2), ("or", 2)}  # other names for & and |
 
 
 @verb("not")

@@ -33,7 +33,7 @@ def asc(x: Value) -> Value:
     _sortable(x)
     if x.__class__ is Vec:
         if x.attr == "s" or is_sorted(x):
-            return Vec(x.t, x.a, "s", x.dom)
+            return set_attribute("s", x)
         out = sort_vec(x)
         out.attr = "s"
         return out
@@ -42,7 +42,10 @@ def asc(x: Value) -> Value:
     if x.__class__ is Dict and x.keyed:
         order = grade(x.v)
         return Dict(take_at(x.k, order), _mark(take_at(x.v, order)))
-    return _ordered(x, grade(x))
+    out = _ordered(x, grade(x))
+    if isinstance(out, List) and out is not x and x.__class__ is not Dict:
+        out.attr = "s"
+    return out
 
 
 @verb("desc")

@@ -9,7 +9,7 @@ from kshell.values.apply import apply
 from kshell.values.build import string, sym_vec, vec
 from kshell.values.cast import unenum
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Dict, EnumAtom, List, Sym, Value, Vec, is_list, seq_items, text_of
+from kshell.values.core import HOLE, NIL, Atom, Dict, EnumAtom, List, Sym, Value, Vec, atom_t, is_list, seq_items, text_of
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj
 
 # q's numbers of the operators, which `value` gives
@@ -32,6 +32,8 @@ def value(x: Value) -> Value:
     c = x.__class__
     if c is Dict:
         return x.v
+    if c is Atom and x.t == T.C:
+        return running().evaluate(text_of(x))
     if c is Sym:
         return read_file(x) if x.s.startswith(":") else running().names.get(x.s)
     if c is Vec:
@@ -64,7 +66,7 @@ def _call(items: list[Value]) -> Value:
     if not items:
         return List([])
     f = items[0]
-    if f.__class__ is Sym or (f.__class__ is Vec and f.t == T.C):
+    if f.__class__ is Sym or (f.__class__ is Vec and f.t == T.C) or atom_t(f) == T.C:
         f = value(f)
     return apply(f, items[1:]) if len(items) > 1 else f
 

@@ -1,0 +1,34 @@
+"""When a condition is met, and how often `do` runs."""
+
+from __future__ import annotations
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.core import NULL_J, Atom, Special, Value
+from kshell.values.functions import Handle
+
+
+def truth(x: Value) -> bool:
+    """Is a condition met? Atoms of the number types count; anything else is 'type."""
+    c = x.__class__
+    if c is bool or c is int:
+        return bool(x)
+    if c is Special or c is float:
+        return bool(x.v if c is Special else x)
+    if c is Atom and x.t in T.INTEGRAL | T.FLOATS:
+        return bool(x.v)
+    if isinstance(x, Handle):
+        return truth(x.monad("item"))
+    raise QError("type")
+
+
+def times(x: Value) -> int:
+    """How often `do` runs: a count."""
+    c = x.__class__
+    if c is int or c is bool:
+        return max(int(x), 0)
+    if c is Atom and x.t in (T.H, T.I, T.X):
+        return max(x.v, 0)
+    if c is Special:
+        return T.LONG_MAX if x is not NULL_J else 0
+    raise QError("type")

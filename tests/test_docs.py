@@ -1,0 +1,114 @@
+"""The documentation says what is so: its sessions run, its Python loads, its links lead somewhere, its pages are current.
+
+In README.md and docs/*.md every ```q block with `q)` lines is a session. The blocks of a file are one session, in
+order, in a folder of its own; `<!-- fresh -->` on the line before a block starts a new one. Numbers of handles and
+times in milliseconds are masked. A ```python block is a file: it is loaded before the q block under it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kshell import registry
+from kshell.session import Session
+from tests.runner import clean, console, transcript
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"(<!-- fresh -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
+TIMED = re.compile(r"\\ts?(:\d+)? ")
+
+
+@dataclass
+class Block:
+    """A fenced block: its language, text, first line, and whether a new session starts with it."""
+
+    language: str
+    text: str
+    line: int
+    fresh: bool
+
+
+def blocks(path: Path) -> list[Block]:
+    """The fenced blocks of a page."""
+    text = path.read_text()
+    return [Block(m[2], m[3], text.count("\n", 0, m.start(3)), bool(m[1])) for m in BLOCK.finditer(text)]
+
+
+def masked(lines: list[str]) -> list[str]:
+    """Lines without the numbers of handles and addresses, which count what was made before."""
+    return [re.sub(r"\b[58]\d{7}\b", "########", line) for line in clean(lines)]
+
+
+def ids(path: Path) -> str:
+    return path.name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line of a page's sessions prints what the page says."""
+    monkeypatch.chdir(tmp_path)
+    session, planted = Session(), set(registry.every())
+    wrong = []
+    try:
+        for block in blocks(path):
+            if block.language == "python" and "kshell" in block.text:
+                (tmp_path / f"block{block.line}.py").write_text(block.text)
+                session.names.load_builtins()
+                registry.load_file(str(tmp_path / f"block{block.line}.py"))
+                session = Session()
+            elif block.language == "q" and "q)" in block.text:
+                session = Session() if block.fresh else session
+                wrong += _differences(session, block, path)
+    finally:
+        for entry in set(registry.every()) - planted:
+            registry.remove(entry.kind, entry.name)
+    assert not wrong, "\n".join(wrong)
+
+
+def _differences(session: Session, block: Block, path: Path) -> list[str]:
+    wrong = []
+    for step in transcript(block.text):
+        got = console(session, step.text).splitlines()
+        if TIMED.match(step.text) and got and got[0][:1].isdigit():
+            continue
+        if masked(got) != masked(step.output):
+            wrong.append(f"{path.name}:{block.line + step.line}: q){step.text}\n" + "\n".join(got))
+    return wrong
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_links(path: Path) -> None:
+    """Links within the project lead to files that are there, and to headings that are there."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if "://" in target:
+            continue
+        name, _, heading = target.partition("#")
+        file = path.parent / name if name else path
+        assert file.exists(), f"{path.name}: {target}"
+        if heading:
+            titles = re.findall(r"^#+ (.*)$", file.read_text(), re.M)
+            slugs = {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}
+            assert heading in slugs, f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_files_named(path: Path) -> None:
+    """Files of the project that a page names in code are there."""
+    for name in re.findall(r"`((?:kshell|docs|tests|examples|grammar)/[\w/.]+\.\w+)`", path.read_text()):
+        assert (ROOT / name).exists(), f"{path.name}: {name}"
+
+
+def test_reference_is_current() -> None:
+    """docs/reference is what `make docs` writes now."""
+    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+    assert spec and spec.loader
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    stale = build.stale()
+    assert not stale, f"run `make docs` and commit: docs/reference/{', docs/reference/'.join(stale)}"
