@@ -35,7 +35,7 @@ epoch:{[w]
 fit:{[n]do[n;e+:1;r:epoch 32;-1"epoch ",(-2$string e),"  loss ",.Q.fmt[6;4;r],"  accuracy ",.Q.fmt[5;1;accuracy[]],"%"];}
 
 e:0
-fit 5
+fit 4
 -1"learning rates ",.Q.s1 lr o;
 opt(o;1;();.001)                           / edit the linear layer's group alone
 -1"learning rates ",.Q.s1 lr o;
@@ -52,5 +52,5 @@ same:{(delete pointer from x`parms)~delete pointer from y`parms}
 -1"state restored: ",$[(qs~state q)&same[os;state o];"the same";"different"];
 
 lr(o;.3*lr o)
-fit 4
+fit 3
 -1"accuracy ",.Q.fmt[4;1;accuracy[]],"%";

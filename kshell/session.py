@@ -151,7 +151,8 @@ class Session:
         self.last_error = error
         raise error
 
-    def _run(self, text: str, file: str, line: int, show: bool) -> Value:
+    def _run(self, text: str, file: str, line: int, show: bool, scripted: bool = False) -> Value:
+        """Parse, compile and run. In a script only what system commands give is shown."""
         source = Source(text, file, line)
         value: Value = NIL
         for node in parse(text, is_infix, source):
@@ -159,7 +160,7 @@ class Session:
             shown = not isinstance(node, N.Statement) or node.show
             if not shown:
                 value = NIL
-            elif show and value is not NIL:
+            elif (show or scripted and isinstance(node, N.Command)) and value is not NIL:
                 self.write(self.show(value) + "\n")
         return value
 
@@ -211,7 +212,7 @@ class Session:
             raise QError(f"{path}. OS reports: {problem}")
         before = self.names.current
         for line, text in split_script(data.decode("utf-8", "surrogateescape")):
-            self._run(text, path, line, False)
+            self._run(text, path, line, False, True)
         self.names.current = before
 
     # ------------------------------------------------------------ for callers in Python

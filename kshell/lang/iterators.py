@@ -341,7 +341,7 @@ def over2(f: Value, x: Value, y: Value) -> Value:
 
 def is_weight(f: Value) -> bool:
     """Is it a float, or a vector of floats: in place of a function, what the last result is multiplied by?"""
-    return f.__class__ is float or f.__class__ is Vec and f.t == T.F
+    return f.__class__ is float or (f.__class__ is Vec and f.t == T.F)
 
 
 def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:

@@ -147,6 +147,6 @@ def _atomic(node: Any, params: tuple[str, ...]) -> bool:
         return False
     f, n = node.f, len(node.args)
     name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
-    if f.__class__ is N.Verb and n == 1 or name in params:
+    if (f.__class__ is N.Verb and n == 1) or name in params:
         return False
     return (name, n) in ATOMIC and all(_atomic(a, params) for a in node.args)

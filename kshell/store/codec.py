@@ -16,11 +16,13 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.apply import project
 from kshell.values.build import collapse, sym_vec
+from kshell.values.cast import unenum
 from kshell.values.core import (
     HOLE,
     NIL,
     Atom,
     Dict,
+    EnumAtom,
     List,
     Nd,
     Table,
@@ -30,6 +32,7 @@ from kshell.values.core import (
     atom_t,
     raw,
     sym,
+    sym_at,
 )
 from kshell.values.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
 
@@ -44,19 +47,34 @@ _UNARY = ("::", "flip", "neg", "first", "reciprocal", "where", "reverse", "null"
           "tan", "atan", "enlist", "var", "dev", "hopen")  # fmt: skip
 _ITER = ("'", "/", "\\", "':", "/:", "\\:")
 MAX_DEPTH = 200
+LOCKED = "locked"  # the text of a function whose source is not to be seen
 
 
-def encode(x: Value) -> bytes:
-    """The bytes of a value; one that has no such form (a handle) is 'type."""
-    out: list[bytes] = []
+class Out(list[bytes]):
+    """The parts of an encoding. `file`: it goes into a file, where enumerations stay what they are."""
+
+    file = False
+
+
+def encode(x: Value, file: bool = False) -> bytes:
+    """The bytes of a value; one that has no such form (a handle) is 'type. Enumerations are sent as their values, but
+    kept in a file."""
+    out = Out()
+    out.file = file
     _put(x, out)
     return b"".join(out)
 
 
-def _put(x: Value, out: list[bytes]) -> None:
+def _put(x: Value, out: Out) -> None:
     t = atom_t(x)
+    if t == T.ENUM:
+        if out.file:
+            out.append(struct.pack("b", -t) + _text(x.dom) + struct.pack("<q", x.v))
+            return
+        x = unenum(x)
+        t = atom_t(x)
     if t:
-        out.append(struct.pack("b", -t if t != T.ENUM else -T.S) + _atom_bytes(t, x))
+        out.append(struct.pack("b", -t) + _atom_bytes(t, x))
         return
     maker = _PUT.get(x.__class__)
     if maker is None:
@@ -75,76 +93,105 @@ def _atom_bytes(t: int, x: Value) -> bytes:
         return _text(x.s)
     if t == T.G:
         return bytes(x.v)
-    if t == T.ENUM:
-        return _text(str(x.v))
     return np.array(raw(x), T.DTYPE[t]).tobytes()
 
 
-def _put_vec(x: Vec, out: list[bytes]) -> None:
+def _put_vec(x: Vec, out: Out) -> None:
     t = x.t
+    attr = ATTRS.index(x.attr)
+    if t == T.ENUM and not out.file:
+        plain = unenum(x)
+        _put(Vec(plain.t, plain.a, x.attr) if plain.__class__ is Vec else plain, out)
+        return
     if t == T.ENUM:
-        raise QError("type")
-    out.append(struct.pack("<bBi", t, ATTRS.index(x.attr), len(x.a)))
+        out.append(struct.pack("bB", t, attr) + _text(x.dom) + struct.pack("<i", len(x.a)))
+    else:
+        out.append(struct.pack("<bBi", t, attr, len(x.a)))
     if t == T.S:
-        out.extend(_text(s.s) for s in x.items)
+        out.append(symbols(x.a))
     else:
         out.append(np.ascontiguousarray(x.a).tobytes())
 
 
-def _put_list(x: List, out: list[bytes]) -> None:
+def symbols(codes: np.ndarray) -> bytes:
+    """Symbols one after the other, each with a zero byte at its end."""
+    return "".join([sym_at(c).s + "\0" for c in codes.tolist()]).encode("utf-8", "surrogateescape")
+
+
+def _put_nd(x: Nd, out: Out) -> None:
+    """A regular nested list of fixed-width items: every row of the last dimension is a head and its items."""
+    if x.t == T.S:
+        _put_list(x, out)
+        return
+    *outer, n = x.a.shape
+    rows = np.ascontiguousarray(x.a).reshape(-1, n).view(np.uint8).reshape(-1, n * x.a.itemsize)
+    head = np.frombuffer(struct.pack("<bBi", x.t, 0, n), np.uint8)
+    block = np.concatenate([np.broadcast_to(head, (len(rows), 6)), rows], axis=1)
+    for k in reversed(outer):  # lists of k: a head before every k rows
+        head = np.frombuffer(struct.pack("<bBi", 0, 0, k), np.uint8)
+        wide = block.reshape(-1, k * block.shape[1]) if k else np.empty((max(len(block), 1), 0), np.uint8)
+        block = np.concatenate([np.broadcast_to(head, (len(wide), 6)), wide], axis=1)
+    out.append(block.tobytes())
+
+
+def _put_list(x: List, out: Out) -> None:
     items = x.items
     out.append(struct.pack("<bBi", 0, 0, len(items)))
     for i in items:
         _put(i, out)
 
 
-def _put_dict(x: Dict, out: list[bytes]) -> None:
+def _put_dict(x: Dict, out: Out) -> None:
     out.append(b"\x7f" if x.attr == "s" else b"\x63")
     _put(x.k, out)
     _put(x.v, out)
 
 
-def _put_table(x: Table, out: list[bytes]) -> None:
+def _put_table(x: Table, out: Out) -> None:
     out.append(b"\x62\0\x63")
     _put(sym_vec(x.names), out)
     _put_list(List(list(x.cols)), out)
 
 
-def _put_lambda(x: Lambda, out: list[bytes]) -> None:
+def _put_lambda(x: Lambda, out: Out) -> None:
+    if x.text == LOCKED:
+        raise QError("type")
     out.append(b"\x64" + _text("" if x.ctx == "." else x.ctx[1:]))
     text = x.text.encode("utf-8", "surrogateescape")
     out.append(struct.pack("<bBi", T.C, 0, len(text)) + text)
 
 
-def _put_prim(x: Prim, out: list[bytes]) -> None:
+def _put_prim(x: Prim, out: Out) -> None:
     if x.name in OPERATORS:
         out.append(bytes((102, OPERATORS.index(x.name))))
     elif x.name in _UNARY:
         out.append(bytes((101, _UNARY.index(x.name))))
-    else:
-        raise QError("type")
+    else:  # what kdb+ defines in q itself goes as a function that calls it
+        args = ";".join("xyz"[: max(x.rank, 1)])
+        out.append(b"\x64\0")
+        _put(Vec(T.C, np.frombuffer(f"{{{x.name}[{args}]}}".encode(), np.uint8)), out)
 
 
-def _put_proj(x: Proj, out: list[bytes]) -> None:
+def _put_proj(x: Proj, out: Out) -> None:
     out.append(struct.pack("<bi", 104, len(x.args) + 1))
     _put(x.f, out)
     for a in x.args:
         out.append(b"\x65\xff") if a is HOLE else _put(a, out)
 
 
-def _put_comp(x: Comp, out: list[bytes]) -> None:
+def _put_comp(x: Comp, out: Out) -> None:
     out.append(struct.pack("<bi", 105, len(x.fs)))
     for f in x.fs:
         _put(f, out)
 
 
-def _put_derived(x: Derived, out: list[bytes]) -> None:
+def _put_derived(x: Derived, out: Out) -> None:
     out.append(bytes((x.t,)))
     _put(x.f, out)
 
 
 _PUT: dict[type, Any] = {
-    Vec: _put_vec, Nd: _put_list, List: _put_list, Dict: _put_dict, Table: _put_table, Lambda: _put_lambda,
+    Vec: _put_vec, Nd: _put_nd, List: _put_list, Dict: _put_dict, Table: _put_table, Lambda: _put_lambda,
     Prim: _put_prim, Proj: _put_proj, Comp: _put_comp, Derived: _put_derived,
     type(NIL): lambda x, out: out.append(b"\x65\0"),
     Iter: lambda x, out: out.append(bytes((103, _ITER.index(x.glyph)))),
@@ -156,6 +203,7 @@ class Reader:
 
     def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
         self.data, self.at, self.depth = memoryview(data), at, 0
+        self.raw = data if isinstance(data, bytes) else bytes(data)
 
     def take(self, n: int) -> memoryview:
         if n < 0 or self.at + n > len(self.data):
@@ -167,11 +215,11 @@ class Reader:
         return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
 
     def text(self) -> str:
-        end = bytes(self.data[self.at : self.at + 65536]).find(b"\0")
+        end = self.raw.find(b"\0", self.at)
         if end < 0:
             raise QError("corrupt")
-        s = bytes(self.take(end)).decode("utf-8", "surrogateescape")
-        self.at += 1
+        s = self.raw[self.at : end].decode("utf-8", "surrogateescape")
+        self.at = end + 1
         return s
 
     def value(self) -> Value:
@@ -183,7 +231,7 @@ class Reader:
         try:
             if t < 0:
                 return self._atom(-t)
-            if t < 20:
+            if t <= 20:
                 return self._vector(t)
             made = _GET.get(t)
             if made is None:
@@ -195,27 +243,44 @@ class Reader:
     def _atom(self, t: int) -> Value:
         if t == T.S:
             return sym(self.text())
-        if t not in T.DTYPE or t == T.ENUM:
+        if t == T.ENUM:
+            dom = self.text()
+            return EnumAtom(self.number("<q"), dom)
+        if t not in T.DTYPE:
             raise QError("corrupt")
         if t == T.G:
             return Atom(t, bytes(self.take(16)))
         return atom(t, np.frombuffer(self.take(T.TYPE[t].size), T.DTYPE[t])[0])
 
     def _vector(self, t: int) -> Value:
-        attr, n = self.number("B"), self.number("<i")
-        if n < 0 or attr >= len(ATTRS):
+        attr = self.number("B")
+        dom = self.text() if t == T.ENUM else ""
+        n = self.number("<i")
+        if not 0 <= n <= len(self.data) or attr >= len(ATTRS):
             raise QError("corrupt")
         if t == 0:
-            return collapse_list([self.value() for _ in range(n)]) if n <= len(self.data) else self._bad()
+            return self._regular(n) or collapse_list([self.value() for _ in range(n)])
         if t == T.S:
             return Vec(t, np.array([sym(self.text()).v for _ in range(n)], np.int32), ATTRS[attr])
         if t not in T.DTYPE:
             raise QError("corrupt")
         size = T.TYPE[t].size
-        return Vec(t, np.frombuffer(bytes(self.take(n * size)), T.DTYPE[t]), ATTRS[attr])
+        return Vec(t, np.frombuffer(bytes(self.take(n * size)), T.DTYPE[t]), ATTRS[attr], dom)
 
-    def _bad(self) -> Value:
-        raise QError("corrupt")
+    def _regular(self, n: int) -> Value | None:
+        """n vectors of one fixed-width type and one length, all at once; None if what follows is not that."""
+        head = bytes(self.data[self.at : self.at + 6])
+        if n < 2 or len(head) < 6 or head[0] not in T.DTYPE or head[0] in (T.S, T.ENUM) or head[1]:
+            return None
+        t = T.TYPE[head[0]]
+        step = 6 + t.size * struct.unpack("<i", head[2:])[0]
+        if step <= 6 or self.at + n * step > len(self.data):
+            return None
+        rows = np.frombuffer(self.data, np.uint8, n * step, self.at).reshape(n, step)
+        if not (rows[:, :6] == rows[0, :6]).all():
+            return None
+        self.at += n * step
+        return Nd(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype))
 
     def _dict(self, t: int) -> Value:
         k, v = self.value(), self.value()

@@ -179,7 +179,8 @@ class _Amend:
 
     def whole(self, y: Value, x: Value) -> bool:
         """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
-        return (self.name, 1 if self.alone else 2) in ATOMIC and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
+        atomic = (self.name, 1 if self.alone else 2) in ATOMIC
+        return atomic and (self.alone or is_atom(y) or y.__class__ is Vec or y.__class__ is Nd)
 
     def accumulate(self, x: Vec, at: Any, y: Value) -> Value | None:
         """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""

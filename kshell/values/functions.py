@@ -169,7 +169,7 @@ class Derived(Function):
         self.t = ITERATORS[glyph]
         rank = getattr(f, "rank", 1)
         # each keeps the rank of f; each-left, each-right take two; the others take one or two
-        self.rank = rank if glyph == "'" else 2 if glyph in ("/:", "\\:") else 0
+        self.rank = rank if glyph == "'" else 2 if glyph in ("/:", "\\:") and isinstance(f, Function) else 0
 
     def call(self, args: Sequence[Value]) -> Value:
         return Derived.run(self, args)

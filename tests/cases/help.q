@@ -29,5 +29,5 @@ help`foo  / 'help: unrecognized help topic, `foo
 help 1  / 'help: expecting a name, function or torch object, given long scalar
 help(1;2)  / 'help: expecting a name, function or torch object, given long list
 help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
-help`deltas  / deltas x\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
+help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
 type help`lr  / lr o\nlr(o;rates)\n\nThe learning rates of an optimizer or model, one a parameter group; given rates, set them.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h

@@ -1,0 +1,99 @@
+"""What matching a value to a pattern calls: the parts of a value, or an error that says that they are not there."""
+
+from __future__ import annotations
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.build import collapse, sdict
+from kshell.values.core import Dict, List, Table, Value, Vec, atom_t, seq_items, sym
+from kshell.values.index import find_at, index1
+from kshell.values.join import join_dicts
+from kshell.values.match import match
+
+
+class NoMatch(QError):
+    """A value is not what a pattern asks for: 'match, 'type or 'length."""
+
+
+def same(x: Value, y: Value) -> None:
+    """x is to be just y."""
+    if not match(x, y):
+        raise NoMatch("match")
+
+
+def items(x: Value, n: int) -> list[Value]:
+    """The n items of a list or table; an atom or function goes to every name."""
+    if x.__class__ is Dict:
+        raise NoMatch("type")
+    if x.__class__ is not Vec and x.__class__ is not Table and not isinstance(x, List):
+        return [x] * n
+    if len(x) != n:
+        raise NoMatch("length")
+    return seq_items(x)
+
+
+def at_key(x: Value, key: Value) -> Value:
+    """The item of a dictionary under a key that it must have."""
+    if x.__class__ is not Dict:
+        raise NoMatch("type")
+    if find_at(x.k, key) >= len(x.k):
+        raise NoMatch("match")
+    return index1(x, key)
+
+
+def at_keys(x: Value, keys: Value) -> Value:
+    """The items of a dictionary under several keys."""
+    return collapse([at_key(x, k) for k in seq_items(keys)])
+
+
+def parts(x: Value) -> tuple[Value, Value]:
+    """Keys and values of a dictionary."""
+    if x.__class__ is not Dict:
+        raise NoMatch("type")
+    return x.k, x.v
+
+
+def tables(x: Value) -> tuple[Table, Table]:
+    """The key columns and the other columns of a keyed table."""
+    if x.__class__ is not Dict or not x.keyed:
+        raise NoMatch("type")
+    return x.k, x.v
+
+
+def column(x: Value, name: str) -> Value:
+    """A column that a table must have."""
+    if x.__class__ is not Table:
+        raise NoMatch("type")
+    if name not in x.names:
+        raise NoMatch("match")
+    return x.col(name)
+
+
+def columns(x: Value) -> Value:
+    """The dictionary of the columns of a table."""
+    if x.__class__ is not Table:
+        raise NoMatch("type")
+    return sdict(x.names, list(x.cols))
+
+
+def of_type(x: Value, char: str) -> None:
+    """x is to be an atom of the type of a lower-case letter, or a vector of that of an upper-case one."""
+    t = T.CHARS.find(char.lower())
+    found = x.t if x.__class__ is Vec else 0 if char.isupper() else atom_t(x)
+    if t <= 0 or found != t or (x.__class__ is Vec) != char.isupper():
+        raise NoMatch("type")
+
+
+def with_items(x: Value, keys: list[Value], values: list[Value]) -> Value:
+    """A dictionary or table with items, or columns, put in the place of those that a pattern changed."""
+    if x.__class__ is Table:
+        new = {k.s: v for k, v in zip(keys, values, strict=True)}
+        return Table(x.names, [new.get(n, c) for n, c in zip(x.names, x.cols, strict=True)])
+    return join_dicts(x, Dict(collapse(keys), collapse(values)))
+
+
+CALLS = {
+    "_same": same, "_items": items, "_at_key": at_key, "_at_keys": at_keys, "_parts": parts, "_tables": tables,
+    "_column": column, "_columns": columns, "_of_type": of_type, "_with": with_items, "_dict": Dict, "_sym": sym,
+    "_NoMatch": NoMatch,
+}  # fmt: skip
