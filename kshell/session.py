@@ -6,15 +6,17 @@ The prompt, a script, a Python caller and a test are all callers of `Session.run
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, TextIO
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import ptree, system
+from kshell.lang import ptree, system, views
 from kshell.lang.code import with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.runtime import HELPERS
@@ -22,7 +24,7 @@ from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
-from kshell.values import context
+from kshell.values import context, interrupts
 from kshell.values.core import NIL, List, Value, text_of
 from kshell.values.names import Names
 
@@ -49,8 +51,12 @@ class Session:
         self.rng = np.random.default_rng(abs(self.settings.S))
         self.last_error: QError | None = None
         self._handles: Any = None
-        self._held = 0
-        self._stop = False
+        self._runs = 0  # calls of `run` that have not returned
+        self._stopped = -9.0  # when the last interrupt came
+
+    def limit_memory(self, megabytes: int = 0) -> None:
+        """Let requests past this much memory, or past what the machine has, be 'wsfull."""
+        system.limit_memory(self.settings, megabytes)
 
     # ------------------------------------------------------------ what the packages below use
     def write(self, text: str) -> None:
@@ -94,31 +100,26 @@ class Session:
             self._handles = HandleTable()
         return self._handles
 
-    def hold(self) -> Session:
+    def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: an interrupt waits until it ends."""
-        return self
+        return interrupts.HOLD
 
-    def __enter__(self) -> None:
-        self._held += 1
-
-    def __exit__(self, *_: Any) -> None:
-        self._held -= 1
-        if self._stop and not self._held:
-            self._stop = False
-            raise QError("stop")
-
-    def interrupt(self, *_: Any) -> None:
-        """What Ctrl-C does (a signal handler): 'stop at once, or after the held section."""
-        if self._held:
-            self._stop = True
-        else:
-            raise QError("stop")
+    def interrupt(self, signum: int = 0, frame: FrameType | None = None) -> None:
+        """What Ctrl-C does (a signal handler): 'stop at once, or after what has to be finished first. Between two lines
+        there is nothing to stop. A second one within two seconds is one that no trap catches."""
+        if not self._runs:
+            return
+        now = time.monotonic()
+        again, self._stopped = now - self._stopped < 2, now
+        if not interrupts.must_wait(frame):
+            raise KeyboardInterrupt(*["again"] * again)
 
     def _add_api(self, builtins: dict[str, Any]) -> None:
         """Make the k-api's functions known by name; importing them does not import torch."""
-        registry.load_package("kshell.kapi")
-        for entry in registry.entries("api"):
-            builtins.setdefault(entry.name, prim(entry))
+        with interrupts.HOLD:
+            registry.load_package("kshell.kapi")
+            for entry in registry.entries("api"):
+                builtins.setdefault(entry.name, prim(entry))
 
     # ------------------------------------------------------------ running
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
@@ -138,15 +139,20 @@ class Session:
         token = context.enter(self)
         error: QError | None = None
         tb: Any = None
+        missing = ""
         try:
+            self._runs += 1
+            interrupts.PENDING.clear()
             return work(*args)
         except QExit:
             raise
         except BaseException as e:
             error, tb = as_qerror(e), e.__traceback__
+            missing = error.text if isinstance(e, NameError) else ""
         finally:
+            self._runs -= 1
             context.leave(token)
-        with_frames(error, tb)
+        with_frames(error, tb, missing)
         error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects
         self.last_error = error
         raise error
@@ -169,7 +175,11 @@ class Session:
             return system.run(node.text)
         if isinstance(node, N.Prefixed):
             return self._foreign(node)
-        return compile_statement(node.expr, source, self.names)()
+        return self._compile(node.expr, source)()
+
+    def _compile(self, expr: Any, source: Source) -> Any:
+        compile_ = views.statement if expr.__class__ is N.View else compile_statement
+        return compile_(expr, source, self.names)
 
     def _foreign(self, node: Any) -> Value:
         """A line for another language, `k)...`: registered handlers take it, else it is refused."""
@@ -193,7 +203,7 @@ class Session:
         source = Source(text)
         nodes = parse(text, is_infix, source)
         if all(isinstance(node, N.Statement) for node in nodes):
-            work = [compile_statement(node.expr, source, self.names) for node in nodes]
+            work = [self._compile(node.expr, source) for node in nodes]
             for _ in range(n):
                 for fn in work:
                     fn()

@@ -16,6 +16,7 @@ from kshell import registry
 from kshell.errors import QError, as_qerror, first_line
 from kshell.values.context import running
 from kshell.values.core import Value
+from kshell.values.interrupts import HOLD, PENDING, held_section, wake, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,13 +40,18 @@ _QUIET = ("The given NumPy array is not writable", "An output with one or more e
 def load() -> Any:
     """The torch module; its first import sets what must be set once."""
     if not _MODULE:
-        for text in _QUIET:
-            warnings.filterwarnings("ignore", message=text)
-        module = importlib.import_module("torch")
-        module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
-        if not _MODULE:
-            _MODULE.append(module)
+        with HOLD:  # half of torch cannot be imported again
+            _import()
     return _MODULE[0]
+
+
+def _import() -> None:
+    for text in _QUIET:
+        warnings.filterwarnings("ignore", message=text)
+    module = importlib.import_module("torch")
+    module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
+    if not _MODULE:
+        _MODULE.append(module)
 
 
 def loaded() -> bool:
@@ -58,7 +64,7 @@ def loaded() -> bool:
 # parts of torch's messages that mean something q has a name for
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed")
 # what the call's own name adds nothing to
-_PLAIN = (RecursionError, KeyboardInterrupt, MemoryError)
+_PLAIN = (RecursionError, MemoryError)
 
 
 def mapped(name: str, exc: BaseException) -> QError:
@@ -84,28 +90,48 @@ PROBE: list[Callable[[str], None] | None] = [None]
 
 
 def invoke(name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """fn(*args) through the door: a foreign exception becomes a q error that starts with `name`."""
-    if PROBE[0] is not None:
-        PROBE[0](name)
+    """fn(*args) through the door: a foreign exception becomes a q error that starts with `name`.
+
+    An interrupt waits until the call is over, so torch is never left with half of something done (a mode not set back).
+    """
     try:
-        return fn(*args, **options)
+        if PROBE[0] is not None:
+            PROBE[0](name)
+        out = fn(*args, **options)
+        if PENDING:
+            wake()
+        return out
     except QError:
+        if PENDING:
+            wake()
         raise
-    except (Exception, KeyboardInterrupt) as exc:
+    except Exception as exc:
         error = mapped(name, exc)
+    if PENDING:
+        wake()
     raise error
 
 
+whole(invoke.__code__)
+
+
 def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Value) -> Value:
-        if PROBE[0] is not None:
-            PROBE[0](name)
+    def run(x: Value) -> Value:  # `invoke`, once more: it is the path of every small call
         try:
-            return fn(x)
+            if PROBE[0] is not None:
+                PROBE[0](name)
+            out = fn(x)
+            if PENDING:
+                wake()
+            return out
         except QError:
+            if PENDING:
+                wake()
             raise
-        except (Exception, KeyboardInterrupt) as exc:
+        except Exception as exc:
             error = mapped(name, exc)
+        if PENDING:
+            wake()
         raise error
 
     return run
@@ -118,28 +144,22 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _held(fn: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Value) -> Value:
-        with running().hold():
-            return fn(*args)
-
-    return run
-
-
 def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = False,
         **fields: Any) -> Callable[[F], F]:
     """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
 
-    With `held`, an interrupt waits until the call ends (steps, edits of what others share). The docstring is the help.
+    An interrupt waits until the call ends. `held` says that it must: a step, an edit of what others share; for such a
+    call the whole of it is a held section, whoever calls it. The docstring is the help.
     The decorated function itself stays as it is, for use from Python.
     """
 
     def register(fn: F) -> F:
-        inner = _held(fn) if held else fn
+        inner = held_section(fn) if held else fn
         run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
         run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
                                             co_firstlineno=fn.__code__.co_firstlineno, co_name=fn.__name__)
         run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn
+        whole(run.__code__)
         registry.api(name, *forms, arity=arity, **fields)(run)
         return fn
 

@@ -108,7 +108,13 @@ def _position(info: CodeInfo, line: int) -> int:
     return info.offsets[line] if line > 0 else 0
 
 
-def with_frames(error: QError, tb: TracebackType | None) -> QError:
-    """The error with the q frames of the traceback added outside those it has."""
-    error.frames += frames(tb)
+def with_frames(error: QError, tb: TracebackType | None, name: str = "") -> QError:
+    """The error with the q frames of the traceback added outside those it has; of a missing name the caret is on it."""
+    found = frames(tb)
+    if name and found and not error.frames:
+        text, pos = found[0].source.text, found[0].pos
+        places = [m.start() for m in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
+        if places:  # an operand of what stands at pos
+            found[0] = Frame(found[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos)))
+    error.frames += found
     return error

@@ -17,6 +17,7 @@ from kshell.lang.code import Block, Consts, build
 from kshell.lang.control import ControlMixin
 from kshell.lang.expr import E, ops
 from kshell.lang.literal import value_of
+from kshell.lang.pattern import PatternMixin, Ready
 from kshell.lang.template import TemplateMixin
 from kshell.parse import tree as N
 from kshell.values.core import NIL, Value
@@ -43,17 +44,7 @@ def is_infix(name: str) -> bool:
     return entry is not None and entry.infix
 
 
-class Ready(N.Node):
-    """In place of a node: its expression, already emitted."""
-
-    __slots__ = ("e",)
-
-    def __init__(self, e: E, node: Any) -> None:
-        super().__init__(node.start, node.end, node.at)
-        self.e = e
-
-
-class Compiler(ControlMixin, TemplateMixin):
+class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     """Compiles one function. `params` None means a top-level statement, whose assignments are global."""
 
     def __init__(self, names: Names, ctx: str, source: Source, params: tuple[str, ...] | None, base: int = 0,
@@ -147,9 +138,14 @@ class Compiler(ControlMixin, TemplateMixin):
     def long_row(self, spine: list[Any]) -> E:
         """A long row without recursion: from its right end, each result given to the next application."""
         e = self.expr(spine[-1].args[-1])
+        last = ""
         for n in reversed(spine):
             done = Ready(e, n.args[-1])
             e = self.expr(N.Apply(n.f, [*n.args[:-1], done], n.start, n.end, n.at))
+            if e.s.startswith("_t") and e.atomic and e.s != last:
+                if last:  # what the row has used up is not kept until its end
+                    self.emit(f"{last}=None")
+                last = e.s
         return e
 
     def _Ready(self, node: Any) -> E:
@@ -195,10 +191,14 @@ class Compiler(ControlMixin, TemplateMixin):
         if "." in name:
             return self.dotted(node)
         self.read_globals[name] = None
+        if name in self.names.views and self.ctx == "." and self.names.view(name) is not None:
+            return E(f"_view({self.mark(node)}{name!r})", None, glob=True, impure=True)
         if name in _RESERVED:
             return E(f"_get({name!r},{self.ctx!r})", None, glob=True, impure=True)
         if name != self.own and name not in self.space and name not in self.names.builtins:
-            self.names.load_builtins()
+            known = name in self.names.load_builtins()
+            # of two names that are not there, q reports the right one
+            return E(name, None, atomic=True, glob=True, impure=not known)
         return E(name, None, atomic=True, glob=True)
 
     def dotted(self, node: Any) -> E:
@@ -329,6 +329,8 @@ class Compiler(ControlMixin, TemplateMixin):
         args = node.args
         if name == "::" and len(args) == 1:
             return self.expr(args[0])
+        if name == ":" and len(args) > 2:
+            return self.pattern_cond(node)
         if entry is None:
             if len(args) == 1 and isinstance(node.f, N.Verb):
                 e = self.expr(args[0])
@@ -416,11 +418,11 @@ class Compiler(ControlMixin, TemplateMixin):
         t = node.target
         if isinstance(t, N.Name):
             return self.assign_name(node, t.name)
-        if isinstance(t, N.ListOf):
-            return self.assign_pattern(node, t, self.simple(self.expr(node.value)))
-        if isinstance(t, N.Apply) and isinstance(t.f, N.Name):
+        if isinstance(t, N.Apply) and isinstance(t.f, N.Name) and not (t.f.name == "flip" and self.is_word("flip")):
             return self.assign_indexed(node)
-        raise self.error("assign", node)
+        if isinstance(t, N.Elided) or not (node.op is None or node.op == "::"):
+            raise self.error("assign", node)
+        return self.assign_pattern(node, t, self.simple(self.expr(node.value)))
 
     def check_target(self, node: Any, name: str) -> None:
         if registry.find("verb", name) is not None and name not in self.locals:
@@ -452,8 +454,8 @@ class Compiler(ControlMixin, TemplateMixin):
             raise self.error("assign", node)
         v = self.expr(node.value)
         fn = "_append" if entry.name == "," else self.verb_name(entry, 2)
-        t = self.store(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})")
-        return E(t, None, atomic=True, stable=True)
+        # not kept in a temporary: that would be a second owner, and the next append could not be made in place
+        return E(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})", None, impure=True)
 
     def put(self, name: str, e: E, node: Any) -> E:
         """Assign to a variable; the expression is then the variable (a local) or the value (a global)."""
@@ -463,29 +465,11 @@ class Compiler(ControlMixin, TemplateMixin):
             self.assigned.append(name)
             return E(self.local(name), e.kind, atomic=True, deps=frozenset((name,)))
         if "." in name or name in _RESERVED:
-            return E(self.store(f"_set({self.mark(node)}{name!r},{self.ctx!r},{e.s})"), e.kind, atomic=True,
-                     stable=True)
-        e = self.simple(e)
+            return E(f"_set({self.mark(node)}{name!r},{self.ctx!r},{e.s})", e.kind, impure=True)
         self.global_stores.add(name)
         self.emit(f"{name}={e.s}")
         self.assigned.append(name)
-        return e
-
-    def assign_pattern(self, node: Any, target: Any, value: E) -> E:
-        """`(a;b):v`: the items to the names; a left-out name takes nothing."""
-        n = len(target.items)
-        for i, t in enumerate(target.items):
-            if isinstance(t, N.Elided):
-                continue
-            part = E(f"_item({self.mark(node)}{value.s},{i},{n})", None, impure=True)
-            if isinstance(t, N.Name):
-                self.check_target(node, t.name)
-                self.put(t.name, part, node)
-            elif isinstance(t, N.ListOf):
-                self.assign_pattern(node, t, self.simple(part))
-            else:
-                raise self.error("assign", node)
-        return value
+        return e if e.stable else E(name, e.kind, atomic=True, glob=True)
 
     def assign_indexed(self, node: Any) -> E:
         """`x[i;j]:v`, `x[i]+:v`."""
@@ -521,6 +505,9 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     local = scan.locals_of(node.body, params)
     c = Compiler(names, ctx, source, params, node.start, name)
     c.locals |= local
+    scope = scan.late_local(node.body, local)
+    if scope is not None:
+        raise c.error(scope.name, scope)
     body = c.function_body(node, name)
     given = params or ("_x",)
     text = ",".join(c.local(p) for p in given)
@@ -536,6 +523,7 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     made.globals = tuple(c.read_globals)
     made.consts = tuple(c.const_values)
     made.tree = node
+    names.lambdas.add(made)
     if c.recursive:
         fn.__defaults__ = (made, fn)
     return made

@@ -32,6 +32,7 @@ class ControlMixin:
         temps: int
         params: tuple[str, ...] | None
         locals: set[str]
+        columns: int
         assigned: list[str]
 
         def emit(self, line: str) -> None: ...
@@ -63,6 +64,8 @@ class ControlMixin:
 
     # ------------------------------------------------------------ $[...]
     def _Cond(self, node: Any) -> E:
+        if self.columns:  # a template has no control flow
+            return E(f"_fail({self.mark(node)}'rank')", None, impure=True)
         t = self.temp()
         self.branches(node.args, t)
         return E(t, None, atomic=True, stable=True)

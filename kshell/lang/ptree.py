@@ -13,17 +13,17 @@ from kshell.lang import qsql
 from kshell.lang.aggregates import aggregate_of
 from kshell.lang.code import build
 from kshell.lang.compile import Compiler, compile_lambda, is_infix, prim
-from kshell.lang.expr import E
+from kshell.lang.expr import E, ops
 from kshell.lang.literal import value_of
-from kshell.lang.scan import column_names, inferred_name
+from kshell.lang.scan import column_names, group_clash, inferred_name
 from kshell.parse import parse as parse_text
 from kshell.parse import tree as N
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, enlist, sym_vec
 from kshell.values.context import running
-from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, sym, text_of
-from kshell.values.functions import Derived, Function, Iter
+from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, text_of
+from kshell.values.functions import Function, Iter, Prim
 
 # ------------------------------------------------------------------ node to value
 
@@ -39,6 +39,18 @@ def tree_value(node: Any) -> Value:
 def _known(name: str) -> Value:
     entry = registry.find("verb", name)
     return prim(entry) if entry is not None else sym(name)
+
+
+_AMENDS: dict[str, Prim] = {}
+
+
+def amend_prim(op: Any) -> Value:
+    """The value of `+:` in `x+:y`."""
+    name = op.glyph if isinstance(op, N.Verb) else op.name
+    entry = registry.find("verb", name)
+    if name not in _AMENDS and entry is not None:
+        _AMENDS[name] = Prim(name + ":", entry.fns, entry, 101)
+    return _AMENDS.get(name) or sym(name + ":")
 
 
 def _row(head: Value, nodes: list[Any]) -> Value:
@@ -65,8 +77,7 @@ class _Values:
     def Iterator(node: Any) -> Value:
         if node.f is None:
             return Iter(node.glyph)
-        f = tree_value(node.f)
-        return Derived(node.glyph, f) if isinstance(f, Function) else List([Iter(node.glyph), f])
+        return List([Iter(node.glyph), tree_value(node.f)])
 
     @staticmethod
     def Elided(node: Any) -> Value:
@@ -84,7 +95,10 @@ class _Values:
 
     @staticmethod
     def Apply(node: Any) -> Value:
-        return List([tree_value(node.f), *(map(tree_value, node.args) if node.args else [NIL])])
+        f = node.f
+        if isinstance(f, N.Verb) and len(node.args) == 1 and f.glyph + ":" in ops.K_UNARY:
+            return List([_known(ops.K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
+        return List([tree_value(f), *(map(tree_value, node.args) if node.args else [NIL])])
 
     @staticmethod
     def Compose(node: Any) -> Value:
@@ -92,8 +106,13 @@ class _Values:
 
     @staticmethod
     def Assign(node: Any) -> Value:
-        op = node.op if isinstance(node.op, str) else ":" if node.op is None else node.op.glyph + ":"
-        return List([_known(op), tree_value(node.target), tree_value(node.value)])
+        op = NIL if node.op == "::" else _known(":") if node.op is None else amend_prim(node.op)
+        return List([op, tree_value(node.target), tree_value(node.value)])
+
+    @staticmethod
+    def View(node: Any) -> Value:
+        body = node.body[0] if len(node.body) == 1 else N.Block(node.body, node.start, node.end)
+        return List([NIL, sym(node.name), tree_value(body)])
 
     @staticmethod
     def Lambda(node: Any) -> Value:
@@ -160,6 +179,9 @@ def _select_value(node: Any) -> Value:
             names = [(names[0][0], N.Apply(N.Name("distinct", 0, 0), [names[0][1]], 0, 0)), *names[1:]]
         by, cols = _exec_value(node.by or []), _exec_value(names)
     else:
+        clash = group_clash(node)
+        if clash:
+            raise QError(clash)
         by, cols = _pairs(node.by) if node.by else distinct, _pairs(node.cols) if node.cols else List([])
     head = _known("!" if node.verb == "update" else "?")
     return List([head, tree_value(node.source), where, by, cols, *_limit_values(node.options)])
@@ -193,7 +215,44 @@ def node_of(x: Value) -> Any:
     head, *args = x.items
     if not args:
         return Const(head)
+    special = _special(head, args)
+    if special is not None:
+        return special
     return N.Apply(_head(head), [_argument(a) for a in args], 0, 0)
+
+
+def _special(head: Value, args: list[Value]) -> Any:
+    """The node of an assignment, a derived function, a signal or a block; None for a plain application."""
+    c = head.__class__
+    if c is Iter and len(args) == 1:
+        if head.glyph == "'" and (args[0].__class__ is not Sym and not isinstance(args[0], (Function, List))):
+            return N.Signal(node_of(args[0]), 0, 0)
+        return N.Iterator(head.glyph, _head(args[0]), 0, 0)
+    if c is Prim and head.name == "$" and len(args) > 2:
+        return N.Cond([_argument(a) for a in args], 0, 0)
+    if c is Sym and head.s in ("if", "while", "do"):
+        return N.Control(head.s, [_argument(a) for a in args], 0, 0)
+    if c is Atom and head.t == T.C and head.v == 59:
+        return N.Block([_argument(a) for a in args], 0, 0)
+    if len(args) != 2 or not (c is Prim or head is NIL):
+        return None
+    op: Any = None
+    if head is NIL:
+        op = "::"
+    elif _AMENDS.get(head.name[:-1]) is head:
+        op = N.Verb(head.name[:-1], 0, 0)
+    elif head.name != ":":
+        return None
+    if args[0].__class__ is not Sym and not (is_list(args[0]) and len(args[0]) > 1):
+        return None
+    return N.Assign(_target(node_of(args[0])), op, _argument(args[1]), 0, 0)
+
+
+def _target(node: Any) -> Any:
+    """A node as what is assigned: `(enlist;a;b)` is a pattern."""
+    if isinstance(node, N.Apply) and isinstance(node.f, N.Name) and node.f.name == "enlist":
+        return N.ListOf([_target(a) for a in node.args], 0, 0)
+    return node
 
 
 def _head(x: Value) -> Any:

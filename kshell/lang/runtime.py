@@ -8,7 +8,7 @@ from sys import getrefcount
 from typing import Any
 
 from kshell.errors import QError
-from kshell.lang import iterators, qsql, tables
+from kshell.lang import iterators, qsql, tables, unpack
 from kshell.lang.truth import times, truth
 from kshell.lang.verbs.cast import part
 from kshell.values import types as T
@@ -16,8 +16,9 @@ from kshell.values.amend import amend, assign_at, assign_in_place
 from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, symdict
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, NULL_J, Atom, Dict, List, Nd, Sym, Value, Vec, long
+from kshell.values.core import HOLE, NIL, NULL_J, Atom, List, Nd, Sym, Value, Vec, atom_t, long
 from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
+from kshell.values.grow import append_owned, lone_array, lone_items
 from kshell.values.index import index1
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
@@ -49,6 +50,10 @@ def get_global(name: str, ctx: str) -> Value:
     return running().names.get(name, ctx)
 
 
+def view_value(name: str) -> Value:
+    return running().names.read(name)
+
+
 def set_global(name: str, ctx: str, x: Value) -> Value:
     running().names.set(name, x, ctx)
     return x
@@ -65,46 +70,45 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     names = running().names
     x = names.find(name, ctx)
     if x is None:
-        x = List([]) if fn is append else 0
-    x = fn(x, y)
+        x = List([]) if fn is append_local else 0
+    if fn is not append_local:
+        x = fn(x, y)
+    elif getrefcount(x) <= _ALONE:
+        x = append_owned(x, y)
+    else:
+        x = append(x, y)
     names.set(name, x, ctx)
     return x
 
 
-# what getrefcount says of a vector that only the assigned variable holds: the variable, the argument of
-# assign_local, and getrefcount's own
+# what getrefcount says of a value that only one variable holds: the variable, the argument (or local name) here, and
+# getrefcount's own
 _ALONE = 3
-_ARRAY_ALONE = 2
+
+
+def append_local(x: Value, y: Value) -> Value:
+    """`x,:y`: x afterwards. A vector, general list or table grows in place when nothing else can see it."""
+    return append_owned(x, y) if getrefcount(x) <= _ALONE else append(x, y)
 
 
 def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
-    if x.__class__ in (Vec, Nd) and getrefcount(x) <= _ALONE:
-        a = x.a
-        if getrefcount(a) <= _ARRAY_ALONE + 1 and a.base is None and a.flags.writeable:
-            del a
-            return assign_in_place(x, path, y)
-    elif x.__class__ is List and len(path) == 1 and getrefcount(x) <= _ALONE:
-        items = x.items
-        if getrefcount(items) <= _ARRAY_ALONE + 1:
+    if getrefcount(x) <= _ALONE:
+        c = x.__class__
+        if lone_array(x) if c is Vec or c is Nd else c is List and len(path) == 1 and lone_items(x):
             return assign_in_place(x, path, y)
     return assign_at(x, path, y)
 
 
 def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
-    """`x[path]f:y`: x afterwards."""
+    """`x[path]f:y`: x afterwards, written in place if it is one item of a vector that nothing else can see."""
+    if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):
+        i = path[0]
+        if i.__class__ is int and 0 <= i < len(x.a) and f.__class__ is Prim and 2 in f.fns and f.name != ":":
+            new = f.fns[2](x.item(i), y)
+            if atom_t(new) == x.t:
+                return assign_in_place(x, path, new)
     return amend(x, path, f, y)
-
-
-def item(x: Value, n: int, of: int) -> Value:
-    """Item n of a value taken apart by a pattern of `of` items; one that is no list goes to every name."""
-    if x.__class__ is Vec or isinstance(x, List):
-        if len(x) != of:
-            raise QError("length")
-        return x.item(n)
-    if x.__class__ is Dict:
-        raise QError("type")
-    return x
 
 
 def signal(x: Value) -> None:
@@ -119,6 +123,10 @@ def signal(x: Value) -> None:
     if c is Prim:
         raise QError(x.name)
     raise QError("stype")
+
+
+def fail(text: str) -> None:
+    raise QError(text)
 
 
 def k_unary(glyph: str, x: Value) -> Value:
@@ -170,16 +178,17 @@ HELPERS: dict[str, Any] = {
     "_compose": compose,
     "_get": get_global,
     "_set": set_global,
+    "_view": view_value,
     "_ns": ns_get,
     "_opg": op_global,
     "_asg": assign_local,
     "_amd": amend_local,
-    "_item": item,
     "_signal": signal,
+    "_fail": fail,
     "_unary": k_unary,
     "_derive": Derived,
     "_index": index1,
-    "_append": append,
+    "_append": append_local,
     "_safe": safe,
     "_dot": dot,
     "_table": table_literal,
@@ -187,6 +196,8 @@ HELPERS: dict[str, Any] = {
     "_empty": List([]),
     "_Phrase": qsql.Phrase,
     "_select": qsql.select,
+    "_len": len,
     **iterators.CALLS,
+    **unpack.CALLS,
 }
 

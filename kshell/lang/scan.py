@@ -26,43 +26,69 @@ def _nodes(x: Any) -> Iterator[Any]:
             yield from _nodes(item)
 
 
-def walk(nodes: Any) -> Iterator[Any]:
-    """Every node under these, themselves included, lambdas entered no further."""
+def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
+    """Every node under these, themselves included, lambdas entered no further; of templates, if they are not to be
+    entered either, only the source and the number of rows."""
     stack = list(_nodes(nodes))
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(children(node))
+        if node.__class__ is N.Select and not templates:
+            stack.extend(_nodes((node.source, node.options[0] if isinstance(node.options, tuple) else None)))
+        else:
+            stack.extend(children(node))
 
 
 def params_of(node: Any) -> tuple[str, ...]:
     """The parameters of a lambda; implicit ones are x, y, z up to the last that its body names."""
     if node.params is not None:
         return tuple(node.params)
-    used = {n.name.split(".")[0] for n in walk(node.body) if isinstance(n, N.Name)}
+    used = {n.name.split(".")[0] for n in walk(node.body, templates=False) if isinstance(n, N.Name)}
     return ("x", "y", "z")[: 3 if "z" in used else 2 if "y" in used else 1]
 
 
-def _pattern_names(target: Any) -> Iterator[str]:
-    for t in target.items:
-        if isinstance(t, N.Name):
-            yield t.name
-        elif isinstance(t, N.ListOf):
-            yield from _pattern_names(t)
+def pattern_names(target: Any) -> Iterator[str]:
+    """The names that a pattern assigns."""
+    if isinstance(target, N.Name):
+        yield target.name
+    elif isinstance(target, N.ListOf):
+        for t in target.items:
+            yield from pattern_names(t)
+    elif isinstance(target, N.Assign):
+        yield from pattern_names(target.target)
+    elif isinstance(target, (N.DictOf, N.TableOf)):
+        for _, t in [*(getattr(target, "keys", None) or ()), *(getattr(target, "cols", None) or target.items)]:
+            yield from pattern_names(t)
+    elif isinstance(target, N.Apply) and (isinstance(target.f, N.Verb) or target.f.name == "flip"):
+        for t in target.args:
+            yield from pattern_names(t)
 
 
 def locals_of(body: list[Any], params: tuple[str, ...]) -> set[str]:
     """The names that a lambda's body assigns with `:` (or indexed, or compound), other than its parameters."""
     found: set[str] = set()
     for node in walk(body):
-        if not isinstance(node, N.Assign):
-            continue
-        t = node.target
-        if isinstance(t, N.ListOf):
-            found.update(_pattern_names(t))
-        elif isinstance(t, N.Name) and node.op is None and "." not in t.name:
-            found.add(t.name)
-    return found - set(params)
+        if isinstance(node, N.Assign) and node.op is None:
+            found.update(pattern_names(node.target))
+        elif isinstance(node, N.Apply) and isinstance(node.f, N.Verb) and node.f.glyph == ":" and len(node.args) > 2:
+            for p in node.args[1:-1:2]:
+                found.update(pattern_names(p))
+    return {n for n in found if "." not in n} - set(params)
+
+
+def late_local(body: list[Any], local: set[str]) -> Any:
+    """The Name of a local that is set as a global, `a::1`, before `a:1` makes it a local; None if there is none."""
+    early: set[str] = set()
+    done: set[str] = set()
+    targets = [(n.target, n.op) for n in walk(body) if isinstance(n, N.Assign) and isinstance(n.target, N.Name)]
+    for t, op in sorted(targets, key=lambda pair: pair[0].start):
+        if op == "::" and t.name not in done:
+            early.add(t.name)
+        elif op is None and t.name in early & local:
+            return t
+        elif op is None:
+            done.add(t.name)
+    return None
 
 
 def set_first(body: list[Any], name: str) -> bool:
@@ -87,11 +113,8 @@ def assigns(nodes: Any) -> set[str]:
     for node in walk(nodes):
         if isinstance(node, N.Assign):
             t = node.target
-            if isinstance(t, N.ListOf):
-                found.update(_pattern_names(t))
-            elif isinstance(t, N.Name):
-                found.add(t.name)
-            elif isinstance(t, N.Apply) and isinstance(t.f, N.Name):
+            found.update(pattern_names(t))
+            if isinstance(t, N.Apply) and isinstance(t.f, N.Name):
                 found.add(t.f.name)
     return found
 
@@ -101,17 +124,21 @@ def loops(nodes: Any) -> bool:
     return any(isinstance(n, N.Control) and n.word in ("while", "do") for n in walk(nodes))
 
 
+# the operators after whose first argument a column is named: `a+b` is a, but `` `g#a `` and `5 xbar a` are a too
+_FIRST = frozenset(("+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<>", "<=", ">=", "and", "or"))
+
+
 def inferred_name(node: Any) -> str:
     """The column name that q infers from an expression: the last part of the variable that is reached by the first
-    argument of operators and the last one of everything else; `x` if that is none."""
+    argument of arithmetic operators and the last one of everything else; `x` if that is none."""
     seen = "x"
     while True:
         if isinstance(node, N.Name):
             word = registry.find("verb", node.name) is not None
             return seen if word or node.name == "i" else node.name.rpartition(".")[2]  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
-            operator = isinstance(node.f, N.Verb) or (isinstance(node.f, N.Name) and node.f.name in ("and", "or"))
-            node = node.args[0] if operator else node.args[-1]
+            verb = node.f.glyph if isinstance(node.f, N.Verb) else node.f.name if isinstance(node.f, N.Name) else ""
+            node = node.args[0 if verb in _FIRST else -1]
         elif isinstance(node, N.Assign):
             node = node.target
         else:
@@ -129,6 +156,16 @@ def column_names(pairs: list[tuple[str | None, Any]]) -> list[str]:
             name = f"{base}{n}"
         out.append(name)
     return out
+
+
+def group_clash(node: Any) -> str:
+    """The error of a select that gives a column the name of a group, '' if it does not."""
+    if node.verb == "select" and node.by and node.cols:
+        groups = set(column_names(node.by))
+        for name in column_names(node.cols):
+            if name in groups:
+                return f"dup names for cols/groups {name}"
+    return ""
 
 
 def atomic_expr(node: Any, params: tuple[str, ...]) -> bool:

@@ -128,6 +128,8 @@ class Layout:
         rows = self.rows - (3 if Table in (d.k.__class__, d.v.__class__) else 1)
         k, v = head(d.k, rows), head(d.v, rows)
         keys, values = self.side(k), self.side(v)
+        if v.__class__ is Table and not v.names:
+            values = [""] * len(keys)  # all columns are keys
         if k.__class__ is not v.__class__ and Table in (k.__class__, v.__class__):
             keys, values = self.titled(keys, k), self.titled(values, v)
         if not keys:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from typing import Any
 
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError, QExit
+from kshell.errors import QError, QExit, first_line
+from kshell.lang import memory
 from kshell.registry import command, verb
+from kshell.values import core
 from kshell.values import types as T
 from kshell.values.build import longs, string, sym_vec
 from kshell.values.context import running
@@ -111,17 +114,6 @@ def t(arg: str) -> Value:
     return int(_timed(arg))
 
 
-def _resident(field: str) -> int:
-    try:
-        with open("/proc/self/status") as f:
-            for line in f:
-                if line.startswith(field):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
-
-
 def _reset_peak() -> None:
     try:
         with open("/proc/self/clear_refs", "w") as f:  # makes the peak of memory start afresh
@@ -134,9 +126,9 @@ def _reset_peak() -> None:
 def ts(arg: str) -> Value:
     """Milliseconds and bytes of memory that an expression takes."""
     _reset_peak()
-    before = _resident("VmRSS")
+    before = memory.status("VmRSS")
     ms = _timed(arg)
-    return longs([int(ms), max(0, _resident("VmHWM") - before)])
+    return longs([int(ms), max(0, memory.status("VmHWM") - before)])
 
 
 # ------------------------------------------------------------------ settings
@@ -244,12 +236,26 @@ def threads(arg: str) -> Value:
     return _flag("s", arg, -1024, 1024)
 
 
-@command("w", "\\w")
-def memory(arg: str) -> Value:
-    """Memory in bytes: used, heap, peak, limit, mapped, physical."""
-    page = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    used = _resident("VmRSS")
-    return longs([used, used, _resident("VmHWM"), 0, 0, page])
+@command("w", "\\w", "\\w 0|1", "\\w megabytes")
+def workspace(arg: str) -> Value:
+    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else raises what -w set."""
+    settings = running().settings
+    if not arg:
+        used = memory.status("VmRSS")
+        return longs([used, used, memory.status("VmHWM"), settings.w << 20, 0, memory.physical()])
+    (n,) = _numbers(arg, 1)
+    if n in (0, 1):
+        return longs([len(core._SYMS), sum(len(s.s) for s in core._SYMS)])
+    if not settings.w:
+        raise QError("-w init via cmd line")
+    limit_memory(settings, max(n, settings.w))
+    return settings.w << 20
+
+
+def limit_memory(settings: Any, megabytes: int) -> None:
+    """Set the most memory to use; 0 is what the machine has."""
+    memory.limit(megabytes)
+    settings.w = megabytes
 
 
 # ------------------------------------------------------------------ names
@@ -287,12 +293,6 @@ def tables(arg: str) -> Value:
     return _members(arg, ("table",))
 
 
-@command("b", "\\b", "\\b .ns")
-def views(arg: str) -> Value:
-    """Names of the views of a namespace."""
-    return sym_vec([])
-
-
 @command("d", "\\d", "\\d .ns")
 def directory(arg: str) -> Value:
     """The present namespace; with a name, go there."""
@@ -308,10 +308,25 @@ def directory(arg: str) -> Value:
 
 @command("l", "\\l file")
 def load(arg: str) -> None:
-    """Run a script file."""
+    """Run a script file; of a Python file (.py), register the entries."""
     if not arg:
         raise QError("type")
-    running().load(arg)
+    if arg.endswith(".py") and os.path.isfile(arg):
+        _entries(arg)
+    else:
+        running().load(arg)
+
+
+def _entries(path: str) -> None:
+    """Register the entries of a Python file; what goes wrong in it is a q error with its path."""
+    try:
+        registry.load_file(path)
+        return
+    except QError:
+        raise
+    except Exception as e:
+        text = first_line(f"{path}: {e or type(e).__name__}")
+    raise QError(text)
 
 
 @command("cd", "\\cd", "\\cd folder")

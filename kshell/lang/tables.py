@@ -207,8 +207,11 @@ def given_rows(t: Value, y: Value) -> Table:
 
 def is_record(t: Table, items: list[Value]) -> bool:
     """Are these the items of one row (and not columns)? So it is if an atom is among them and every list stands in a
-    column of lists."""
-    if not any(atom_t(i) or not is_column(i) for i in items):
+    column of lists. (Lists of one list each are columns beside atoms: the row is enlisted.)"""
+    lists = [i for i in items if is_column(i)]
+    if len(lists) == len(items):
+        return False
+    if lists and all(is_list(i) and len(i) == 1 and is_list(i.item(0)) for i in lists):
         return False
     return all(not is_column(i) or holds_lists(col) for i, col in zip(items, t.cols, strict=True))
 

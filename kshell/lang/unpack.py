@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell.errors import QError
 from kshell.values import types as T
-from kshell.values.build import collapse, sdict
+from kshell.values.build import collapse, symdict
 from kshell.values.core import Dict, List, Table, Value, Vec, atom_t, seq_items, sym
 from kshell.values.index import find_at, index1
 from kshell.values.join import join_dicts
@@ -73,14 +73,14 @@ def columns(x: Value) -> Value:
     """The dictionary of the columns of a table."""
     if x.__class__ is not Table:
         raise NoMatch("type")
-    return sdict(x.names, list(x.cols))
+    return symdict(x.names, list(x.cols))
 
 
 def of_type(x: Value, char: str) -> None:
     """x is to be an atom of the type of a lower-case letter, or a vector of that of an upper-case one."""
-    t = T.CHARS.find(char.lower())
-    found = x.t if x.__class__ is Vec else 0 if char.isupper() else atom_t(x)
-    if t <= 0 or found != t or (x.__class__ is Vec) != char.isupper():
+    t = T.BY_CHAR.get(char.lower())
+    found = (x.t if x.__class__ is Vec else 0) if char.isupper() else atom_t(x)
+    if t is None or found != t.num:
         raise NoMatch("type")
 
 

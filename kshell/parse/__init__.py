@@ -42,9 +42,22 @@ def statement(text: str, start: int, end: int, is_infix: Callable[[str], bool], 
     nodes = fast._row(tokens, 0)
     if tokens.kinds[tokens.i] != ".":
         fast.fail(tokens, tokens.i, "")
+    if nodes[0].__class__ is tree.Assign and nodes[0].op == "::":
+        found = view(nodes, text, tokens.ends[tokens.i - 1])
+        if found is not None:
+            return [tree.Statement(found, False, found.start, found.end)]
     last = len(nodes) - 1
     return [
         tree.Statement(node, i == last, node.start, node.end)
         for i, node in enumerate(nodes)
         if node.__class__ is not tree.Elided
     ]
+
+
+def view(nodes: Any, text: str, end: int) -> Any:
+    """The View of a line that starts with `name::`, or None if what is assigned there is no plain name."""
+    first, *rest = nodes
+    if first.target.__class__ is not tree.Name or "." in first.target.name:
+        return None
+    return tree.View(first.target.name, [first.value, *rest], text[first.at + 2 : end].strip(), first.start, end,
+                     first.at)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kshell.errors import QError
 
-NAN, INF = float("nan"), float("inf")
+NAN, INF = float("-nan"), float("inf")  # with the sign of q's null
 NULL = {"h": -(1 << 15), "j": -(1 << 63)} | dict.fromkeys("imduvt", -(1 << 31)) | dict.fromkeys("pn", -(1 << 63))
 LIMIT = {t: -n - 1 for t, n in NULL.items()}  # the raw infinity; minus it is the negative one
 DAY = 86_400_000_000_000  # nanoseconds

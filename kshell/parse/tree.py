@@ -51,6 +51,8 @@ Assign = _node("Assign", "target op value", """`x:v`, `x[i]:v`, `x+:v`, `x::v`, 
 of a Name on indexes, or a pattern: ListOf, Lit, DictOf, TableOf, Apply of `!` or `flip`, and inside these Elided,
 Assign (`a:`j`, a check or filter) and Return (the same without a name). op is None for plain assignment, '::' for
 global, else the Verb.""")
+View = _node("View", "name body text", """`name::...` at the start of a top-level line, all of which is the view's: body
+the expressions between its semicolons, the last Elided if the line ends in one; text as written.""")
 Lambda = _node("Lambda", "params body text", """`{[a;b]...}`: params a list of names, None if implicit; body a list of
 Nodes, the last Elided (or nothing) if it ends in a semicolon; text the whole definition as written.""")
 Cond = _node("Cond", "args", "`$[c;a;b]` with three or more arguments: control flow, not application.")

@@ -19,6 +19,7 @@ usage: kshell [options] [file.q [args]]
   -i         go on at the prompt after a script or -e
   -P N       digits shown of a float
   -S N       seed of random numbers
+  -w MB      the most memory to use; without it, what the machine has
   -c R C     console rows and columns
   -z 0|1     form of dates read by "D"$
   --version  print the version
@@ -35,6 +36,7 @@ class Options:
     script: str = ""
     args: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    memory: int = 0  # megabytes
     quiet: bool = False
     stay: bool = False
 
@@ -68,6 +70,12 @@ def parse_args(argv: list[str]) -> Options:
             opts.commands.append(" ".join([w[1:], *words[:n]]))
             opts.args += [w, *words[:n]] if opts.script else []
             del words[:n]
+        elif w == "-w":
+            if not words or not words[0].isdecimal() or not 1 < int(words[0]) < 1 << 40:
+                raise UsageError("-w needs a number of megabytes")
+            opts.memory = int(words[0])
+            opts.args += [w, words[0]] if opts.script else []
+            del words[0]
         elif w in ("-h", "--help") and not opts.script:
             raise SystemExit(print(USAGE))
         elif w == "--version" and not opts.script:

@@ -18,6 +18,7 @@ def start(opts: Options) -> int:
     session = Session(args=opts.args, script=opts.script)
     signal.signal(signal.SIGINT, session.interrupt)
     warnings.showwarning = lambda message, *_, **__: session.warn(f"warning: {first_line(str(message))}\n")
+    session.limit_memory(opts.memory)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     try:

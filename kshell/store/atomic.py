@@ -1,13 +1,14 @@
-"""The one door to files that are written: beside, synced, renamed; an interrupted save leaves the old file whole."""
+"""The one door to files that are written: beside, synced, renamed; a save that fails leaves the old file whole."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from kshell.errors import QError, os_text
+from kshell.values.interrupts import held_section
 
 # a test's probe: called with the name of each step, may raise or kill
 PROBE: list[Callable[[str], None] | None] = [None]
@@ -18,6 +19,7 @@ def _step(name: str) -> None:
         PROBE[0](name)
 
 
+@held_section
 def write(path: str, fill: Callable[[BinaryIO], None]) -> None:
     """Make `path` hold what fill(stream) writes, all of it or (on any failure) what it held before.
 
@@ -36,17 +38,42 @@ def write(path: str, fill: Callable[[BinaryIO], None]) -> None:
     raise QError(os_text(problem))
 
 
+@held_section
+def write_all(files: Sequence[tuple[str, Callable[[BinaryIO], None]]]) -> None:
+    """Make several files hold what their fill(stream) writes. All are written and synced beside before the first takes
+    its place, in the order given: what fails while writing changes none of them."""
+    problem: OSError | None = None
+    ready: list[tuple[str, str]] = []
+    try:
+        try:
+            for path, fill in files:
+                target = os.path.realpath(path)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                sweep(target)
+                beside = f"{target}.{os.getpid()}.tmp"
+                ready.append((beside, target))
+                _fill(beside, target, fill)
+            _step("synced")
+            while ready:
+                os.replace(*ready[0])
+                ready.pop(0)
+        finally:
+            for beside, _ in ready:
+                if os.path.exists(beside):
+                    os.unlink(beside)
+        _step("renamed")
+        for folder in {os.path.dirname(os.path.realpath(path)) for path, _ in files}:
+            _sync(folder)
+        return
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem))
+
+
 def _replace(target: str, folder: str, fill: Callable[[BinaryIO], None]) -> None:
     beside = f"{target}.{os.getpid()}.tmp"
-    mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
     try:
-        with open(beside, "wb") as f:
-            fill(f)
-            _step("written")
-            f.flush()
-            os.fsync(f.fileno())
-        if mode is not None:
-            os.chmod(beside, mode)
+        _fill(beside, target, fill)
         _step("synced")
         os.replace(beside, target)
     except BaseException:
@@ -54,6 +81,22 @@ def _replace(target: str, folder: str, fill: Callable[[BinaryIO], None]) -> None
             os.unlink(beside)
         raise
     _step("renamed")
+    _sync(folder)
+
+
+def _fill(beside: str, target: str, fill: Callable[[BinaryIO], None]) -> None:
+    """Write and sync the file beside; it has the mode of the one it is to replace."""
+    mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
+    with open(beside, "wb") as f:
+        fill(f)
+        _step("written")
+        f.flush()
+        os.fsync(f.fileno())
+    if mode is not None:
+        os.chmod(beside, mode)
+
+
+def _sync(folder: str) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -81,9 +124,14 @@ def _alive(pid: int) -> bool:
 
 def write_bytes(path: str, *parts: bytes | memoryview) -> None:
     """Make `path` hold these bytes, one after the other."""
+    write(path, filling(parts))
+
+
+def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
+    """What writes these bytes, one after the other."""
 
     def fill(f: BinaryIO) -> None:
         for p in parts:
             f.write(p)
 
-    write(path, fill)
+    return fill

@@ -313,7 +313,7 @@ class Reader:
         entry = registry.find("verb", names[code])
         if entry is None:
             raise QError("nyi")
-        return Prim(entry.name, entry.fns, entry, entry.qtype)
+        return Prim(entry.name, entry.fns, entry, entry.qtype if entry.name[-1].isalnum() else 102)
 
     def _iter(self, t: int) -> Value:
         return Iter(_ITER[min(self.number("B"), 5)])

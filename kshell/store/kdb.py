@@ -1,61 +1,332 @@
 """Files in kdb+'s own binary form: what `set` writes and `get` reads.
 
-A vector of fixed-width items is a 16-byte head (fe20, type, attribute, count) and its items as they lie in memory; any
+A vector of fixed-width items is a 16-byte head (fe20, type, attribute, count) and its items as they lie in memory. An
+enumeration, and a list of vectors, begin with a page of 4096 bytes (fd20; the name of the domain at 16; a head like the
+other at 4080); the items of a list stand in a second file, named with # at the end, and the first holds where. Any
 other value is ff01 and its serialized form.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.store import atomic
-from kshell.store.codec import ATTRS, decode, encode
+from kshell.store import atomic, compress
+from kshell.store.codec import ATTRS, Reader, encode
 from kshell.values import types as T
-from kshell.values.core import Value, Vec
+from kshell.values.build import as_nd
+from kshell.values.core import List, Nd, Value, Vec, atom, char
+
+Array = np.ndarray
+Part = bytes | memoryview
 
 GENERAL = b"\xff\x01"
 VECTOR = b"\xfe\x20"
+PAGED = b"\xfd\x20"
+OLD = b"\xff\x20"
+PAGE = 4096
+ANYMAP = 77  # the type of a list whose items stand in a second file
+_HEAD = struct.Struct("<2sbB4xq")
+_MAPPED = 1 << 16  # files of this size are mapped, not read
+_SHORT = 127  # an item with a head of one byte, 127 + type, and one for its length
 
 
-def write(path: str, x: Value) -> None:
+class Packing(NamedTuple):
+    """How a file is to be compressed: blocks of 2^logical bytes, algorithm, level. Whatever the algorithm, but for
+    none, it is done with zlib."""
+
+    logical: int
+    algorithm: int
+    level: int
+
+
+# ------------------------------------------------------------------ writing
+
+
+def write(path: str, x: Value, packing: Packing | None = None) -> None:
     """Save a value to a file, whole or not at all."""
-    if x.__class__ is Vec and x.t not in (T.S, T.ENUM):
-        head = VECTOR + struct.pack("<bB4xq", x.t, ATTRS.index(x.attr), len(x.a))
-        atomic.write_bytes(path, head, np.ascontiguousarray(x.a).tobytes())
+    atomic.write_all([(name, atomic.filling(parts)) for name, parts in files_of(path, x, packing)])
+    if os.path.exists(path + "#") and not _is_nested(x):
+        os.unlink(path + "#")
+
+
+def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[str, list[Part]]]:
+    """The files, by name, that hold a value, and what is in them."""
+    if x.__class__ is Vec and x.t == T.ENUM:
+        page = PAGED + bytes(14) + x.dom.encode("utf-8", "surrogateescape")
+        files = [(path, [page.ljust(PAGE - 16, b"\0"), *_vector_parts(x)])]
+    elif x.__class__ is Vec and x.t != T.S:
+        files = [(path, _vector_parts(x))]
+    elif _is_nested(x):
+        entries, items = _nested(x)
+        page = PAGED.ljust(PAGE - 16, b"\0")
+        first: list[Part] = [page, _HEAD.pack(b"\0\0", ANYMAP, 0, len(entries)), _view(entries)]
+        files = [(path + "#", [page.ljust(PAGE, b"\0"), _view(items)]), (path, first)]
     else:
-        atomic.write_bytes(path, GENERAL, encode(x))
+        files = [(path, [GENERAL, encode(x, file=True)])]
+    if packing is not None and packing.algorithm:
+        return [(name, [compress.pack(b"".join(parts), packing.logical, packing.level)]) for name, parts in files]
+    return files
 
 
-def read(path: str) -> Value:
-    """The value saved in a file; one that holds none is 'corrupt (or of another kind: 'type)."""
+def _view(a: Array) -> memoryview:
+    return memoryview(np.ascontiguousarray(a).reshape(-1).view(np.uint8))
+
+
+def _vector_parts(x: Vec) -> list[Part]:
+    magic = VECTOR if x.t != T.ENUM else b"\0\0"
+    return [_HEAD.pack(magic, x.t, ATTRS.index(x.attr), len(x.a)), _view(x.a)]
+
+
+def _is_nested(x: Value) -> bool:
+    """Is it a list whose items are all vectors of fixed-width items?"""
+    if x.__class__ is Nd:
+        return bool(x.a.ndim == 2 and x.t != T.S)
+    return x.__class__ is List and bool(x.items) and all(
+        v.__class__ is Vec and v.t not in (T.S, T.ENUM) and not v.attr for v in x.items)
+
+
+def _nested(x: Value) -> tuple[Array, Array]:
+    """Where each item begins, with a flag in the top byte for those with a short head; and the bytes of the items."""
+    regular = as_nd(x)
+    if regular is not None:
+        return _rows(regular)
+    entries = np.empty(len(x.items), np.uint64)
+    parts: list[bytes] = []
+    at = 0
+    for k, v in enumerate(x.items):
+        n = len(v.a)
+        if n < 256:
+            part, flag = bytes((_SHORT + v.t, n)) + v.a.tobytes(), 1
+        else:
+            gap = -at % 16
+            part, flag = bytes(gap) + _HEAD.pack(b"\0\0", v.t, 0, n) + v.a.tobytes(), 0
+            at += gap
+        entries[k] = at | flag << 56
+        parts.append(part)
+        at += len(part) if flag else len(part) - gap
+    return entries, np.frombuffer(b"".join(parts), np.uint8)
+
+
+def _rows(x: Nd) -> tuple[Array, Array]:
+    rows, n = x.a.shape
+    data = np.ascontiguousarray(x.a).view(np.uint8).reshape(rows, n * x.a.itemsize)
+    short = n < 256
+    head = bytes((_SHORT + x.t, n)) if short else _HEAD.pack(b"\0\0", x.t, 0, n)
+    step = len(head) + data.shape[1]
+    step += 0 if short else -step % 16
+    out = np.zeros((rows, step), np.uint8)
+    out[:, : len(head)] = np.frombuffer(head, np.uint8)
+    out[:, len(head) : len(head) + data.shape[1]] = data
+    entries = np.arange(rows, dtype=np.uint64) * np.uint64(step)
+    return entries | np.uint64(1 << 56) if short else entries, out
+
+
+# ------------------------------------------------------------------ reading
+
+
+def contents(path: str) -> Any:
+    """The bytes of a file: mapped if it is big, decompressed if it is compressed."""
     problem: OSError | None = None
     try:
         with open(path, "rb") as f:
-            data = f.read()
+            size = os.fstat(f.fileno()).st_size
+            data: Any = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if size >= _MAPPED else f.read()
     except OSError as e:
         problem = e
     if problem is not None:
         raise QError(os_text(problem))
-    if data[:2] == GENERAL:
-        return decode(data, 2)
-    if data[:2] == VECTOR:
-        return _vector(data)
-    raise QError(os.path.basename(path) if not data else "type")
+    return compress.unpack(data[:]) if data[:8] == compress.MAGIC else data
 
 
-def _vector(data: bytes) -> Value:
-    if len(data) < 16:
+def read(path: str) -> Value:
+    """The value saved in a file; one that holds none is 'type, a damaged one 'corrupt or 'badtail."""
+    data = contents(path)
+    kind = bytes(data[:2])
+    if kind == GENERAL:
+        return _general(data)
+    if kind == VECTOR:
+        return _vector(data, 0)
+    if kind == PAGED and len(data) >= PAGE:
+        return _paged(path, data)
+    if kind == OLD and len(data) >= 16:
+        return _old(data)
+    raise QError(os.path.basename(path) if not len(data) else "type")
+
+
+def _general(data: Any) -> Value:
+    if data[2:4] == b"\0\0" and len(data) >= 8:
+        return List(list(records(data)))  # a log: what was appended to it is not counted in its head
+    reader = Reader(bytes(data), 2)
+    x = reader.value()
+    if reader.at != len(reader.data):
         raise QError("corrupt")
-    t, attr, n = struct.unpack("<bB4xq", data[2:16])
-    if t not in T.DTYPE or t in (T.S, T.ENUM) or attr >= len(ATTRS):
+    return x
+
+
+def records(data: Any) -> Any:
+    """The values, one after the other, of a file that holds a general list; 'badtail at what is no whole value."""
+    reader = Reader(bytes(data), 8)
+    bad = False
+    while reader.at < len(reader.data):
+        try:
+            x = reader.value()
+        except (QError, struct.error):
+            bad = True
+        if bad:
+            raise QError("badtail")
+        yield x
+
+
+def valid_part(data: Any) -> tuple[int, int, bool]:
+    """How many values a general list's file holds, where the last whole one ends, and whether nothing follows it."""
+    reader = Reader(bytes(data), 8)
+    n, end = 0, 8
+    while reader.at < len(reader.data):
+        try:
+            reader.value()
+        except (QError, struct.error):
+            return n, end, False
+        n, end = n + 1, reader.at
+    return n, end, True
+
+
+def _head_at(data: Any, at: int) -> tuple[int, str, int]:
+    """Type, attribute and count of the head at a place."""
+    if len(data) < at + 16:
+        raise QError("corrupt")
+    _, t, attr, n = _HEAD.unpack(bytes(data[at : at + 16]))
+    if attr >= len(ATTRS):
+        raise QError("corrupt")
+    return t, ATTRS[attr], n
+
+
+def _vector(data: Any, at: int, dom: str = "") -> Value:
+    t, attr, n = _head_at(data, at)
+    if t not in T.DTYPE or t == T.S:
         raise QError("corrupt")
     size = T.TYPE[t].size
     if n == 0:
-        n = (len(data) - 16) // size  # files made by appending may not have their count written back
-    if n < 0 or 16 + n * size > len(data):
+        n = (len(data) - at - 16) // size  # files made by appending may not have their count written back
+    if n < 0 or at + 16 + n * size > len(data):
         raise QError("corrupt")
+    return Vec(t, np.frombuffer(data, T.DTYPE[t], n, at + 16), attr, dom)
+
+
+def _paged(path: str, data: Any) -> Value:
+    t, _, _ = _head_at(data, PAGE - 16)
+    dom = bytes(data[16 : PAGE - 16]).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+    if T.ENUM <= t < ANYMAP:
+        data = data if t == T.ENUM else data[: PAGE - 14] + bytes((T.ENUM,)) + data[PAGE - 13 :]
+        return _vector(data, PAGE - 16, dom)
+    if t != ANYMAP:
+        return _vector(data, PAGE - 16)
+    n = _head_at(data, PAGE - 16)[2] or (len(data) - PAGE) // 8
+    if PAGE + 8 * n > len(data):
+        raise QError("corrupt")
+    return _items(np.frombuffer(data, np.uint64, n, PAGE), contents(path + "#"))
+
+
+def _items(entries: Array, data: Any) -> Value:
+    """The list whose items begin at these places of the second file."""
+    at = (entries & np.uint64((1 << 56) - 1)).astype(np.int64) + PAGE
+    short = entries >> np.uint64(56) == 1
+    if not len(at):
+        return List([])
+    if int(at.max()) >= len(data):
+        raise QError("corrupt")
+    return _same(at, short, data) or List([_item(data, int(k), bool(s)) for k, s in zip(at, short, strict=True)])
+
+
+def _same(at: Array, short: Array, data: Any) -> Value | None:
+    """The items as one array, if they have one type and length and lie evenly; else None."""
+    n = len(at)
+    step = int(at[1] - at[0]) if n > 1 else 0
+    head = 2 if short[0] else 16
+    if n < 2 or step <= head or (short != short[0]).any() or (np.diff(at) != step).any():
+        return None
+    first = _item(data, int(at[0]), bool(short[0]))
+    if first.__class__ is not Vec:
+        return None
+    size = len(first.a) * first.a.itemsize
+    if int(at[-1]) + head + size > len(data):
+        raise QError("corrupt")
+    a = np.frombuffer(data, np.uint8, int(at[-1] - at[0]) + head + size, int(at[0]))
+    rows = np.lib.stride_tricks.as_strided(a, (n, head + size), (step, 1), writeable=False)
+    if (rows[:, 2 if not short[0] else 0 : head] != rows[0, 2 if not short[0] else 0 : head]).any():
+        return None
+    return Nd(first.t, np.ascontiguousarray(rows[:, head:]).view(first.a.dtype))
+
+
+def _item(data: Any, at: int, short: bool) -> Value:
+    """The item of a list that begins at a place of its second file."""
+    if short:
+        t, n = data[at] - _SHORT, 1
+        start = at + 1
+        if t > 0:
+            n, start = data[at + 1], at + 2
+    else:
+        t, _, n = _head_at(data, at)
+        start = at + 16
+    row = T.TYPE.get(abs(t))
+    if row is None or row.num in (T.S, T.ENUM):
+        raise QError("nyi")
+    if start + n * row.size > len(data):
+        raise QError("corrupt")
+    a = np.frombuffer(data, row.dtype, n, start)
+    return Vec(t, a) if t > 0 else char(chr(a[0])) if row.num == T.C else atom(row.num, a[0])
+
+
+def _old(data: Any) -> Value:
+    """A vector as kdb+ wrote it before its counts had 64 bits."""
+    t, attr, n = struct.unpack("<bxBxi", bytes(data[8:16]))
+    if t not in T.DTYPE or t in (T.S, T.ENUM) or attr >= len(ATTRS) or not 0 <= n * T.TYPE[t].size <= len(data) - 16:
+        raise QError("type")
     return Vec(t, np.frombuffer(data, T.DTYPE[t], n, 16), ATTRS[attr])
+
+
+# ------------------------------------------------------------------ appending
+
+
+def append(path: str, x: Vec) -> bool:
+    """Append to the vector in a file, in place; the new count is written last. False if that cannot be done."""
+    problem: OSError | None = None
+    try:
+        with open(path, "r+b") as f:
+            first = f.read(PAGE)
+            kind = first[:2]
+            at = 0 if kind == VECTOR else PAGE - 16 if kind == PAGED and len(first) == PAGE else -1
+            if at < 0:
+                return False
+            t, attr, n = _head_at(first, at)
+            if t != x.t or (t == T.ENUM and first[16 : PAGE - 16].split(b"\0", 1)[0] != x.dom.encode()):
+                return False
+            size = T.TYPE[t].size
+            n = n or (os.fstat(f.fileno()).st_size - at - 16) // size
+            keep = ATTRS.index(attr if attr == "s" and _still_sorted(f, at, n, x) else "")
+            f.seek(at + 16 + n * size)
+            f.write(_view(x.a))
+            f.flush()
+            os.fsync(f.fileno())
+            f.seek(at)
+            f.write(_HEAD.pack(first[at : at + 2], t, keep, n + len(x.a)))
+            os.fsync(f.fileno())
+            return True
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem))
+
+
+def _still_sorted(f: Any, at: int, n: int, x: Vec) -> bool:
+    """Does a sorted vector stay sorted with x after it?"""
+    f.seek(at + 16 + max(n - 1, 0) * x.a.itemsize)
+    last = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)
+    if x.t in (T.G, T.ENUM):
+        return False
+    a = np.concatenate([last, x.a])
+    return bool((a[1:] >= a[:-1]).all())

@@ -93,13 +93,14 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
                 x.a[i] = y
             elif atom_t(y) == t and t not in (T.G, T.ENUM):
                 x.a[i] = y.v
+                x.whole = False
             else:
                 return assign_at(x, path, y)
-            x.attr = ""
+            x.attr = "g" if x.attr == "g" else ""
             return x
         if c is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
             x.items[i] = y
-            x.attr = ""
+            x.attr = "g" if x.attr == "g" else ""
             return x
     if c is Nd or c is Vec:
         at = place(x, path)
@@ -107,7 +108,8 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
         if data is not None:
             x.a[at] = data
             if c is Vec:
-                x.attr = ""
+                x.attr = "g" if x.attr == "g" else ""
+                x.whole = False
             return x
     return assign_at(x, path, y)
 

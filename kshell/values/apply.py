@@ -56,7 +56,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
     if isinstance(f, Handle):
         return f.index(args)
     if f.__class__ is int or (f.__class__ is Atom and f.t in (T.I, T.H)):
-        return running().send(raw(f), args)
+        got = running().send(raw(f), args)
+        return f if got is None else got
     return index(f, args)
 
 

@@ -33,6 +33,15 @@ def has_null(a: Array, t: int) -> bool:
     return t in (T.C, T.S, T.G, T.ENUM) and bool(is_null(a, t).any())
 
 
+def whole(x: Vec) -> bool:
+    """Is a vector of integers known to hold no null? The first answer is kept with the vector."""
+    try:
+        return x.whole
+    except AttributeError:
+        x.whole = found = not has_null(x.a, x.t)
+        return found
+
+
 def is_null(a: Array, t: int) -> Array:
     """Where a raw array of type t is null."""
     if t in T.FLOATS:

@@ -13,6 +13,8 @@ class Running(Protocol):
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/settings.py
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
+    files: Any  # open files by number: lang/verbs/handles.py
+    database: Any  # the partitioned database that is loaded, or None: store/parted.py
 
     def write(self, text: str) -> None:
         """Text to the console (standard output)."""
@@ -21,7 +23,11 @@ class Running(Protocol):
         """Text to standard error."""
 
     def send(self, handle: int, args: Any) -> Any:
-        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 with an end of line."""
+        """Apply a file handle: 1 and 2 write to the console's streams, -1 and -2 with an end of line; None if the
+        handle is the result."""
+
+    def receive(self, handle: int, n: int) -> bytes:
+        """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
 
     def hold(self) -> Any:
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""

@@ -159,10 +159,12 @@ EMPTY_SYM = sym("")
 class Vec:
     """A vector of one q type. `t` type number, `a` numpy array (T.DTYPE[t], 1-d), `attr` one of '' s u p g.
 
-    An enumeration (t 20) also has `dom`, the name of the list that it indexes.
+    An enumeration (t 20) also has `dom`, the name of the list that it indexes. `whole` is set once it is known whether
+    the array is free of nulls (see cast.whole); whoever writes into the array unsets it.
     """
 
-    __slots__ = ("a", "attr", "dom", "t")
+    __slots__ = ("a", "attr", "dom", "t", "whole")
+    whole: bool
 
     def __init__(self, t: int, a: np.ndarray, attr: str = "", dom: str = "") -> None:
         self.t, self.a, self.attr, self.dom = t, a, attr, dom

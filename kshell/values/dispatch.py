@@ -14,7 +14,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, sym_vec
-from kshell.values.cast import array1, unenum
+from kshell.values.cast import array1, unenum, whole
 from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec, atom, is_list
 from kshell.values.functions import Handle
 from kshell.values.index import find_at, index1, take_at
@@ -23,16 +23,19 @@ np.seterr(all="ignore")  # q's arithmetic gives infinities and nulls, never a wa
 
 Array = np.ndarray
 _ATOM_T = {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}
+_LONG = 4096  # vectors above this length remember whether they hold nulls
 _SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs over them
 
 
 class Plan:
-    """How a verb treats two types (or one): result type `t`, `fn` on raw arrays, `one` on raw atoms or None."""
+    """How a verb treats two types (or one): result type `t`, `fn` on raw arrays, `one` on raw atoms or None; `bare`,
+    if there is a quicker way for long arrays of one integer type that are known to hold no null."""
 
-    __slots__ = ("fn", "one", "t")
+    __slots__ = ("bare", "fn", "one", "t")
 
-    def __init__(self, t: int, fn: Callable[..., Array], one: Callable[..., Any] | None = None) -> None:
-        self.t, self.fn, self.one = t, fn, one
+    def __init__(self, t: int, fn: Callable[..., Array], one: Callable[..., Any] | None = None,
+                 bare: Callable[..., Array] | None = None) -> None:
+        self.t, self.fn, self.one, self.bare = t, fn, one, bare
 
 
 ATOMIC: set[tuple[str, int]] = set()  # the verbs made here, by name and number of arguments
@@ -77,20 +80,28 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
                 if p is not None:
                     if len(x.a) != len(y.a):
                         raise QError("length")
+                    if p.bare is not None and len(x.a) > _LONG and whole(x) and whole(y):
+                        return Vec(p.t, p.bare(x.a, y.a))
                     return Vec(p.t, p.fn(x.a, y.a))
             else:
                 ty = type_of(y)
                 if ty:
                     p = plans.get(tx << 5 | ty) or plan(tx, ty)
                     if p is not None:
-                        return Vec(p.t, p.fn(x.a, array1(y, ty)))
+                        b = array1(y, ty)
+                        if p.bare is not None and len(x.a) > _LONG and whole(x) and b[0] != T.NULL[ty]:
+                            return Vec(p.t, p.bare(x.a, b))
+                        return Vec(p.t, p.fn(x.a, b))
         else:
             tx = type_of(x)
             if tx:
                 if cy is Vec:
                     p = plans.get(tx << 5 | y.t) or plan(tx, y.t)
                     if p is not None:
-                        return Vec(p.t, p.fn(array1(x, tx), y.a))
+                        a = array1(x, tx)
+                        if p.bare is not None and len(y.a) > _LONG and whole(y) and a[0] != T.NULL[tx]:
+                            return Vec(p.t, p.bare(a, y.a))
+                        return Vec(p.t, p.fn(a, y.a))
                 else:
                     ty = type_of(y)
                     if ty:

@@ -28,7 +28,7 @@ class Function:
 class Lambda(Function):
     """A lambda: `fn` is the Python function compiled from `text`; locals are its fast locals."""
 
-    __slots__ = ("consts", "ctx", "fn", "globals", "locals", "params", "rank", "source", "text", "tree")
+    __slots__ = ("__weakref__", "consts", "ctx", "fn", "globals", "locals", "params", "rank", "source", "text", "tree")
     t = 100
     fn: Callable[..., Value]
 
@@ -173,6 +173,40 @@ class Derived(Function):
 
     def call(self, args: Sequence[Value]) -> Value:
         return Derived.run(self, args)
+
+
+class View(Function):
+    """`name::expression`: computed when it is read, and again when a variable that it names is another since.
+
+    `compute` makes a function of the present meaning of its names; `tree` is its parse tree.
+    """
+
+    __slots__ = ("busy", "compute", "name", "needs", "saved", "text", "tree", "value")
+    t = 100
+    rank = 1
+
+    def __init__(self, name: str, text: str, needs: tuple[str, ...], tree: Callable[[], Value],
+                 compute: Callable[[], Value]) -> None:
+        self.name, self.text, self.needs, self.tree, self.compute = name, text, needs, tree, compute
+        self.value: Value = None
+        self.saved: list[Value] = []  # what the names in `needs` stood for when value was computed
+        self.busy = False
+
+    def get(self, find: Callable[[str], Value]) -> Value:
+        """The value; one that needs itself sees what it was before."""
+        if self.busy:
+            if self.value is None:
+                raise QError("loop")
+            return self.value
+        now = [find(n) for n in self.needs if n != self.name]
+        if self.value is None or any(a is not b for a, b in zip(now, self.saved, strict=True)):
+            self.busy = True
+            try:
+                self.value = self.compute()
+            finally:
+                self.busy = False
+            self.saved = now
+        return self.value
 
 
 class Handle:

@@ -275,7 +275,9 @@ def index(x: Value, args: Sequence[Value]) -> Value:
 
 
 def deep(x: Value, rest: Sequence[Value]) -> Value:
-    """Index or apply what a first index gave."""
+    """Index or apply what a first index gave; there is nothing in an atom: 'rank."""
+    if is_atom(x):
+        raise QError("rank")
     from kshell.values.apply import apply
 
     return apply(x, rest)

@@ -122,6 +122,26 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
     return first, ids
 
 
+def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
+    """Integer keys as (first positions of each in order of appearance, the positions of each)."""
+    n = len(keys)
+    small = _small(keys, n) if n else None
+    if small is None or small[1] > 65536:
+        first, ids = group_keys(keys)
+        return first, split_groups(ids, len(first))
+    at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
+    order = np.argsort(at, kind="stable")
+    counts = np.bincount(at, minlength=small[1])
+    ends = np.cumsum(counts)
+    there = np.flatnonzero(counts)
+    first = order[ends[there] - counts[there]]
+    place = np.argsort(first)
+    there, first = there[place], first[place]
+    stops = ends[there].tolist()
+    starts = (ends[there] - counts[there]).tolist()
+    return first, [order[a:b] for a, b in zip(starts, stops, strict=True)]
+
+
 def split_groups(ids: Array, count: int) -> list[Array]:
     """The positions of each group, ascending, from the group number of each item."""
     if count <= 65536:

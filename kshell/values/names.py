@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakSet
 
 from kshell import registry
 from kshell.errors import QError
 from kshell.values.build import sym_vec
 from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
-from kshell.values.functions import Prim
+from kshell.values.functions import Prim, View
 from kshell.values.index import index1
 
 _HIDDEN = "__builtins__"
@@ -40,7 +41,9 @@ class Names:
         self.current = "."
         self._resolve = resolve  # fills builtins with the k-api, on the first name that is not known
         self._version = -1
-        self.watch: Callable[[str], None] | None = None  # told of every assignment made here (views)
+        self.watch: Callable[[str], None] | None = None  # told of every assignment made here
+        self.views: dict[str, View] = {}  # of the root; one that is hidden by a variable assigned since is dead
+        self.lambdas: WeakSet[Any] = WeakSet()  # all that were compiled for these namespaces
         self.space(".")
 
     def space(self, name: str) -> dict[str, Any]:
@@ -49,6 +52,38 @@ class Names:
         if found is None:
             found = self.spaces[name] = {_HIDDEN: self.builtins}
         return found
+
+    def view(self, name: str) -> View | None:
+        """The view of that name, if it is one still."""
+        found = self.views.get(name)
+        if found is not None and name in self.spaces["."]:
+            del self.views[name]
+            return None
+        return found
+
+    def read(self, name: str) -> Value:
+        """The value of a global of the root that is, or once was, a view."""
+        x = self.spaces["."].get(name)
+        if x is not None:
+            return x
+        found = self.views.get(name)
+        return found.get(self.find) if found is not None else self.get(name, ".")
+
+    def pending(self, name: str) -> bool:
+        """Is a view to be computed when it is read next?"""
+        v = self.view(name)
+        if v is None:
+            return False
+        if v.value is None:
+            return True
+        others = [n for n in v.needs if n != name]
+        return any(self.pending(n) or (self.view(n) is None and self.find(n) is not old)
+                   for n, old in zip(others, v.saved, strict=True))
+
+    def define_view(self, v: View) -> None:
+        """Make a name of the root a view."""
+        self.spaces["."].pop(v.name, None)
+        self.views[v.name] = v
 
     def load_builtins(self) -> dict[str, Any]:
         """The names that every namespace sees, the k-api's among them; what was registered since is added."""
@@ -74,6 +109,8 @@ class Names:
             x = d.get(last)
             if x is not None and last != _HIDDEN:
                 return x
+        if space == "." and last in self.views:
+            return self.read(last)
         if name in self.spaces:
             return self.as_dict(name)
         if not name.startswith("."):
@@ -95,6 +132,8 @@ class Names:
 
     def _dotted(self, name: str, ctx: str) -> Value | None:
         first, *rest = name.split(".")
+        if ctx == "." and self.view(first) is not None:
+            raise QError("nyi")
         x = self.find(first, ctx)
         for part in rest:
             if x is None:
@@ -145,6 +184,9 @@ class Names:
     def delete(self, name: str, ctx: str | None = None) -> None:
         """Forget a global; an unknown one is an error that names it."""
         space, last = self.split(name, ctx)
+        if space == "." and self.view(last) is not None:
+            del self.views[last]
+            return
         if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
             raise QError(name)
 
@@ -159,6 +201,8 @@ class Names:
     def as_dict(self, space: str) -> Dict:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root."""
         found = [(k, self.spaces[space][k]) for k in self.members(space)]
+        if space == ".":
+            found = sorted([*found, *((k, v) for k in list(self.views) if (v := self.view(k)))], key=lambda kv: kv[0])
         prefix = space + "."
         if space != ".":
             subs = sorted({s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix)})

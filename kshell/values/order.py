@@ -265,6 +265,8 @@ def is_sorted(x: Value) -> bool:
     if x.__class__ is Vec:
         if x.attr == "s":
             return True
+        if len(x.a) > 1000 and not is_sorted(Vec(x.t, x.a[:100], "", x.dom)):
+            return False  # most that are not sorted show it soon
         keys = sort_keys(x)
         return bool((keys[1:] >= keys[:-1]).all())
     if x.__class__ is Table:

@@ -31,7 +31,7 @@ from kshell.values.core import (
     seq_items,
 )
 from kshell.values.functions import Comp, Derived, Iter, Lambda, Prim, Proj
-from kshell.values.keys import distinct_keys, find_keys, find_one, group_keys, split_groups
+from kshell.values.keys import distinct_keys, find_keys, find_one, group_keys, group_lists_of
 from kshell.values.order import bounds, compare, grade_keys, grade_ranks, int_keys, sort_keys
 
 Array = np.ndarray
@@ -199,8 +199,7 @@ def group_ids(x: Value) -> tuple[Array, Array]:
 
 def group_lists(x: Value) -> tuple[Array, list[Array]]:
     """(first positions of each distinct item, the positions of each)."""
-    first, ids = group_ids(x)
-    return first, split_groups(ids, len(first))
+    return group_lists_of(codes(x)) if len(x) else (np.arange(0), [])
 
 
 # ------------------------------------------------------------------ find

@@ -8,7 +8,7 @@ import numpy as np
 
 M63 = 1 << 63
 LONG_MAX = M63 - 1  # 0W; the largest ordinary long is one less
-NAN = float("nan")
+NAN = float("-nan")  # with the sign that q's null has
 INF = float("inf")
 
 

@@ -119,7 +119,7 @@ def trapped(f: Value, args: list[Value], handler: Value) -> Value:
     frames: list[Frame] = []
     try:
         return apply(f, args)
-    except Exception as e:
+    except (Exception, KeyboardInterrupt) as e:
         error = as_qerror(e)
         frames = error.frames + code.frames(e.__traceback__)
     error.__traceback__ = error.__context__ = None

@@ -105,7 +105,9 @@ def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
     if x.__class__ is not Sym:
         return amend(x, path, f, y)
     if x.s.startswith(":"):
-        _amend_file(x, path, f, y)
+        from kshell.lang.verbs import disk
+
+        disk.amend_path(x, path, f, y, amend)
         return x
     names = running().names
     old = names.find(x.s)
@@ -119,14 +121,6 @@ def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
     return x
 
 
-def _amend_file(x: Sym, path: Sequence[Value], f: Value, y: Value) -> None:
-    """Amend the value in a data file."""
-    from kshell.store import kdb
-
-    old = kdb.read(x.s[1:]) if path else NIL
-    kdb.write(x.s[1:], amend(old, path, f, y))
-
-
 # ------------------------------------------------------------------ trap
 
 
@@ -135,7 +129,9 @@ def trap(call: Callable[[], Value], e: Value) -> Value:
     text = ""
     try:
         return call()
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
+        if error.args == ("again",) and isinstance(error, KeyboardInterrupt):
+            raise  # who presses Ctrl-C twice wants out
         text = as_qerror(error).text
         error.__traceback__ = None  # its frames hold the arguments and, in places, the error itself
     return string(text) if e is NIL else apply1(e, string(text)) if is_function(e) else e

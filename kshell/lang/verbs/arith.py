@@ -37,7 +37,7 @@ def scaled_type(tx: int, ty: int) -> int:
             if other == T.F:
                 return T.Z if temporal in (T.D, T.Z) else T.F
             return temporal if other in NUMBERS or other == T.C else 0
-    return T.F if (tx, ty) == (T.C, T.F) else 0
+    return T.F if (tx, ty) in ((T.C, T.F), (T.F, T.C)) else 0
 
 
 def _span_type(tx: int, ty: int) -> int:
@@ -76,7 +76,7 @@ def _int_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, 
     """Integers that wrap, with null for null. ox and oy are the types that the operands are converted to first."""
     dtype, null = T.DTYPE[tr], T.NULL[tr]
     if tx == ty == tr == ox == oy:
-        return Plan(tr, _native(ufunc, null), int_one(op, tx, ty, tr, ox, oy))
+        return Plan(tr, _native(ufunc, null), int_one(op, tx, ty, tr, ox, oy), ufunc)
 
     def fn(a: Array, b: Array) -> Array:
         m, n = null_mask(a, tx), null_mask(b, ty)

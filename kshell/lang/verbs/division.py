@@ -61,13 +61,15 @@ def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int
 
 
 def _mod_type(tx: int, ty: int) -> int:
+    if ty in (T.S, T.G, T.ENUM):
+        return 0
     if ty in T.TEMPORAL and tx in T.TEMPORAL:
         return 0
     if tx in T.TEMPORAL:
         if ty == T.F:
             return 0 if tx == T.D else T.F
         return {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}.get(tx, tx)
-    return T.F if tx == T.E and ty != T.F and ty not in T.TEMPORAL else scaled_type(tx, ty)
+    return scaled_type(T.F if tx == T.E else tx, ty)
 
 
 def _mod_planner(tx: int, ty: int) -> Plan | None:

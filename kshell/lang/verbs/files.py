@@ -8,23 +8,26 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.lang.verbs import tok
-from kshell.lang.verbs.text import string as to_string
+from kshell.lang.format import raw_texts
+from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
-from kshell.store import atomic, kdb, text
+from kshell.store import atomic, compress, kdb, text
 from kshell.values import types as T
 from kshell.values.build import collapse, string, sym_vec, table
+from kshell.values.cast import unenum
 from kshell.values.context import running
 from kshell.values.core import (
     NIL,
     Atom,
     Dict,
     List,
+    Nd,
     Sym,
     Table,
     Value,
     Vec,
     atom_t,
+    is_list,
     raw,
     seq_items,
     sym,
@@ -33,9 +36,10 @@ from kshell.values.core import (
 
 
 def path_of(x: Value) -> str:
-    """The path of a file symbol `` `:path ``; anything else is 'type."""
-    if x.__class__ is Sym and x.s[:1] == ":":
-        return x.s[1:]  # type: ignore[no-any-return]
+    """The path of a file symbol `` `:path ``, or of such a string; anything else is 'type."""
+    text_ = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
+    if text_[:1] == ":":
+        return os.path.expanduser(text_[1:])
     raise QError("type")
 
 
@@ -73,10 +77,8 @@ def read0(x: Value) -> Value:
     "cd"
     q)hdel`:/tmp/kshell_doc.txt;
     """
-    if x.__class__ is int and x == 0:
-        import sys
-
-        return string(sys.stdin.readline().rstrip("\n"))
+    if _is_handle(x):
+        return from_handle(x, True)
     lines = text.lines_of(text.read_bytes(*_range(x)))
     return List([string(s) for s in lines])
 
@@ -90,7 +92,26 @@ def read1(x: Value) -> Value:
     0x61620a
     q)hdel`:/tmp/kshell_doc.txt;
     """
+    if _is_handle(x):
+        return from_handle(x, False)
     return Vec(T.X, np.frombuffer(text.read_bytes(*_range(x)), np.uint8))
+
+
+def _is_handle(x: Value) -> bool:
+    """Is it the handle of an open file or pipe, alone or with a number of bytes?"""
+    first = x.item(0) if is_list(x) and len(x) == 2 else x
+    return atom_t(first) in (T.I, T.J)
+
+
+def from_handle(x: Value, lines: bool) -> Value:
+    """A line, or so many bytes, from the console (handle 0) or an open pipe."""
+    n = -1
+    if is_list(x):
+        x, n = x.item(0), int(raw(x.item(1)))
+    data = running().receive(int(raw(x)), n)
+    if not lines:
+        return Vec(T.X, np.frombuffer(data, np.uint8))
+    return string(data.rstrip(b"\n")) if n < 0 else List([string(s) for s in text.lines_of(data)])
 
 
 @verb("hcount")
@@ -114,8 +135,13 @@ def hdel(x: Value) -> Value:
     `:/tmp/kshell_doc.txt
     """
     path = path_of(x)
-    _os(lambda: os.rmdir(path) if os.path.isdir(path) else os.unlink(path))
-    return x
+    problem: OSError | None = None
+    try:
+        os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+        return x
+    except OSError as e:
+        problem = e
+    raise QError(f"{path}: {problem.strerror}")
 
 
 def _os(work: Any) -> Any:
@@ -153,8 +179,9 @@ def text_file(x: Value, y: Value) -> Value:
         return List([string(s) for s in prepare(y, bytes((x.v,)))])
     if x.__class__ is Vec and x.t == T.C:
         return key_value(text_of(x), y)
-    if x.__class__ is List and len(x) == 2:
-        return load_text(x.items[0], x.items[1], y)
+    if x.__class__ is List and len(x) in (2, 3):
+        flag = len(x) == 3 and raw(x.items[2]) != 0
+        return load_text(x.items[0], x.items[1], y, flag)
     raise QError("type")
 
 
@@ -178,22 +205,45 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
         x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
     head: list[bytes] = []
     if x.__class__ is Table:
-        head = [sep.join(text.csv_field(n.encode(), sep) for n in x.names)]
+        head = [sep.join(text.csv_field(n.encode("utf-8", "surrogateescape"), sep) for n in x.names)]
         cols = x.cols
     else:
         cols = seq_items(x)
         if cols and not hasattr(cols[0], "__len__"):
             raise QError("type")
-    done = [[text.csv_field(text_bytes(s), sep) for s in _strings(c)] for c in cols]
+    done = [_fields(c, sep) for c in cols]
     if len({len(c) for c in done}) > 1:
         raise QError("length")
-    return head + [sep.join(row) for row in zip(*done, strict=True)]
+    return head + list(map(sep.join, zip(*done, strict=True)))
 
 
-def _strings(col: Value) -> list[Value]:
-    if col.__class__ is List and all(s.__class__ is Vec and s.t == T.C for s in col.items):
-        return col.items  # type: ignore[no-any-return]
-    return seq_items(to_string(col))
+_ISO = {T.D: 10, T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have - for .
+
+
+def _fields(col: Value, sep: bytes) -> list[bytes]:
+    """The fields of a column, a vector or list of strings; dates as ISO 8601 has them."""
+    if isinstance(col, List):
+        if any(s.__class__ is not Vec or s.t != T.C for s in col.items):
+            raise QError("type")
+        return [text.csv_field(s.a.tobytes(), sep) for s in col.items]
+    if col.__class__ is not Vec:
+        raise QError("type")
+    if col.t == T.C:
+        return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
+    texts = [s.encode("utf-8", "surrogateescape") for s in texts_of(col)]
+    n = _ISO.get(col.t)
+    if n is not None:
+        texts = [s[:n].replace(b".", b"-") + s[n:].replace(b"D", b"T") for s in texts]
+    if col.t in (T.S, T.ENUM) or sep in b".:-0123456789DTabcdefwnN+":
+        return [text.csv_field(s, sep) for s in texts]
+    return texts
+
+
+def texts_of(col: Vec) -> list[str]:
+    """The texts of a vector, as `string` gives them."""
+    if col.t == T.ENUM:
+        col = unenum(col)
+    return raw_texts(col.t, col.a, running().settings.P, "")
 
 
 def _source(y: Value) -> bytes:
@@ -205,8 +255,9 @@ def _source(y: Value) -> bytes:
     return b"\n".join(text_bytes(s) for s in seq_items(y))
 
 
-def load_text(types: Value, form: Value, y: Value) -> Value:
-    """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`."""
+def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Value:
+    """`(types;sep)0:y`, `(types;enlist sep)0:y`, `(types;widths)0:y`; with `breaks`, quoted fields may hold lines'
+    ends."""
     codes = text_of(types)
     one = y.__class__ is Vec and y.t == T.C
     data = _source(y)
@@ -215,12 +266,12 @@ def load_text(types: Value, form: Value, y: Value) -> Value:
             raise QError("length")
         return _typed(codes, text.fixed(data, [int(w) for w in form.a]), one)
     if form.__class__ is Atom and form.t == T.C:
-        return _typed(codes, text.columns(data, bytes((form.v,)), len(codes)), one)
+        return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
     if form.__class__ is List and len(form) == 1:
         form = form.items[0]
     if form.__class__ is Vec and form.t == T.C and len(form) == 1:
         sep = bytes((int(form.a[0]),))
-        cols = text.columns(data, sep, len(codes))
+        cols = text.columns(data, sep, len(codes), breaks)
         names = [c[0].decode("utf-8", "surrogateescape").strip() if c else "" for c in cols]
         used = [n for n, c in zip(names, codes, strict=True) if c != " "]
         values = _typed(codes, [c[1:] for c in cols], False)
@@ -248,12 +299,18 @@ def type_of_code(code: str) -> int:
 
 
 def key_value(form: str, y: Value) -> Value:
-    """`"S=;"0:text`: keys of the type of the first character, split from values by the second, pairs by the third."""
-    if len(form) != 3:
-        raise QError("length")
-    pairs = [p.partition(form[1]) for p in text_of(y).split(form[2]) if p]
-    keys = tok.tok_strings(type_of_code(form[0]), [k.encode("utf-8", "surrogateescape") for k, _, _ in pairs])
-    return List([keys, List([string(v) for _, _, v in pairs])])
+    """`"S=;"0:text`: keys of the type of the first character, split from values by the second, pairs by the last; with
+    an asterisk before that, values in quotes may hold it."""
+    if len(form) not in (3, 4) or (len(form) == 4 and form[2] != "*"):
+        raise QError("length" if len(form) not in (3, 4) else "type")
+    if form[0] not in "SIJ":
+        raise QError("type")
+    data, sep = text_bytes(y), form[-1].encode("latin-1")
+    parts = text.split_pairs(data, sep) if len(form) == 4 else data.split(sep)
+    pairs = [p.partition(form[1].encode("latin-1")) for p in parts if p]
+    keys = tok.tok_strings(type_of_code(form[0]), [k for k, _, _ in pairs])
+    values = [v.strip(b'"') if len(form) == 4 else v for _, _, v in pairs]
+    return List([keys, List([string(v) for v in values])])
 
 
 # ------------------------------------------------------------------ 1: binary
@@ -273,87 +330,66 @@ def binary_file(x: Value, y: Value) -> Value:
     q)hdel`:/tmp/kshell_doc.bin;
     """
     if x.__class__ is Sym:
-        if y.__class__ is not Vec or y.t not in (T.X, T.C):
-            raise QError("type")
-        atomic.write_bytes(path_of(x), y.a.tobytes())
-        return x
+        return save_binary(x, y, None)
+    if x.__class__ is List and len(x) == 4 and x.items[0].__class__ is Sym:
+        return save_binary(x.items[0], y, internal.packing(*x.items[1:]))
     if x.__class__ is not List or len(x) != 2:
         raise QError("type")
-    codes, widths = text_of(x.items[0]), [int(w) for w in x.items[1].a]
+    types, widths = x.items
+    big = not (types.__class__ is Vec and types.t == T.C)  # widths first: most significant byte first
+    if big:
+        types, widths = widths, types
+    if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):
+        raise QError("type")
     data = y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*_range(y))
-    return List(_records(codes, widths, data))
+    return List(_records(text_of(types), [int(w) for w in widths.a], data, ">" if big else "<"))
 
 
-def _records(codes: str, widths: list[int], data: bytes) -> list[Value]:
+def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
+    """Write an atom's or vector's bytes as they are; a list is written as a data file."""
+    path = path_of(file)
+    if isinstance(y, List):
+        kdb.write(path, y, packing)
+        return file
+    t = y.t if y.__class__ is Vec else atom_t(y)
+    if not t or t in (T.S, T.ENUM):
+        raise QError("type")
+    data = y.a.tobytes() if y.__class__ is Vec else np.array(raw(y), T.DTYPE[t]).tobytes()
+    if packing is not None and packing.algorithm:
+        data = compress.pack(data, packing.logical, packing.level)
+    atomic.write_bytes(path, data)
+    return file
+
+
+def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Value]:
     if len(codes) != len(widths):
         raise QError("length")
     size = sum(widths)
+    if size <= 0 or min(widths) < 0:
+        raise QError("length")
     rows = np.frombuffer(data, np.uint8, len(data) // size * size).reshape(-1, size)
     out: list[Value] = []
     at = 0
     for code, w in zip(codes, widths, strict=True):
         part = np.ascontiguousarray(rows[:, at : at + w])
         at += w
-        if code == " ":
-            continue
-        if code.lower() == "s":
-            out.append(sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part]))
-        elif _WIDTHS.get(code.lower()) == w:
-            t = T.BY_CHAR[code.lower()]
-            order = t.dtype.newbyteorder("<" if code.islower() else ">")
-            out.append(Vec(t.num, part.view(order).reshape(-1).astype(t.dtype)))
-        else:
-            raise QError("type")
+        if code != " ":
+            out.append(_field(code.lower(), w, part, order))
     return out
 
 
-# ------------------------------------------------------------------ save and load
-
-
-@verb("save")
-def save(x: Value) -> Value:
-    """Save a global under its own name: binary, or as text by the file's extension (csv, txt).
-
-    q)kshelldoc:1 2 3
-    q)save`:/tmp/kshelldoc
-    `:/tmp/kshelldoc
-    q)hdel`:/tmp/kshelldoc;
-    """
-    if x.__class__ is Vec and x.t == T.S:
-        return collapse([save(s) for s in x.items])
-    if x.__class__ is not Sym:
+def _field(code: str, w: int, part: np.ndarray, order: str) -> Value:
+    """The values of one field of all records."""
+    if code == "*" or (code == "c" and w > 1):
+        return Nd(T.C, part) if len(part) else List([])
+    if code == "s":
+        return sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part])
+    if _WIDTHS.get(code) != w:
         raise QError("type")
-    path = x.s.removeprefix(":")
-    name, ext = os.path.splitext(os.path.basename(path))
-    value = running().names.get(name)
-    if ext in (".csv", ".txt"):
-        sep = b"," if ext == ".csv" else b"\t"
-        atomic.write_bytes(path, b"".join(s + b"\n" for s in prepare(value, sep)))
-    elif ext:
-        raise QError("type")
-    else:
-        kdb.write(path, value)
-    return sym(":" + path)
-
-
-@verb("load")
-def load(x: Value) -> Value:
-    """Load a file saved by `save` into the global of its name.
-
-    q)kshelldoc:1 2 3
-    q)save`:/tmp/kshelldoc;
-    q)load`:/tmp/kshelldoc
-    `kshelldoc
-    q)hdel`:/tmp/kshelldoc;
-    """
-    if x.__class__ is Vec and x.t == T.S:
-        return collapse([load(s) for s in x.items])
-    if x.__class__ is not Sym:
-        raise QError("type")
-    path = x.s.removeprefix(":")
-    name = os.path.basename(path)
-    running().names.set(name, kdb.read(path))
-    return sym(name)
+    t = T.BY_CHAR[code]
+    if code == "g":
+        return Vec(t.num, part.view(t.dtype).reshape(-1))
+    return Vec(t.num, part.view(t.dtype.newbyteorder(order)).reshape(-1).astype(t.dtype))
 
 
 # ------------------------------------------------------------------ environment

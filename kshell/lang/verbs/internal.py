@@ -1,32 +1,98 @@
-"""Internal functions on the binary form of values: `-8!`, `-9!`, `-22!`."""
+"""Internal functions, `-n!x`: binary forms of values, files of logs, and other names of functions that have one."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell import registry
+from kshell.errors import QError, Source, os_text
+from kshell.parse import parse
+from kshell.parse import tree as N
+from kshell.parse.lex import scan
 from kshell.registry import Entry, add
-from kshell.store.codec import decode, encode
+from kshell.store import codec, compress, kdb
 from kshell.values import types as T
-from kshell.values.core import Value, Vec
+from kshell.values.apply import apply1
+from kshell.values.build import collapse, string, sym_vec
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, text_of
 
 _HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
 
+def internal(number: int, form: str = "") -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Register an internal function under its number."""
+
+    def register(fn: Callable[..., Value]) -> Callable[..., Value]:
+        add(Entry(str(number), "internal", {1: fn}, (form or f"{number}!x",), fn.__doc__ or "", file=__file__,
+                  line=fn.__code__.co_firstlineno, topic="internal"))
+        return fn
+
+    return register
+
+
+def whole(x: Value) -> int:
+    """An integer atom as a Python int."""
+    if atom_t(x) not in (T.B, T.X, T.H, T.I, T.J):
+        raise QError("type")
+    return int(raw(x))
+
+
+# ------------------------------------------------------------------ bytes of values
+
+
+def message(x: Value) -> bytes:
+    """The bytes of a value with the head of a message."""
+    body = codec.encode(x)
+    return _HEAD.pack(1, 0, 0, len(body) + _HEAD.size) + body
+
+
+def byte_vec(data: bytes) -> Vec:
+    return Vec(T.X, np.frombuffer(data, np.uint8))
+
+
+def read_lambda(text: str, ctx: str) -> Value:
+    """The function of a definition that was read as data: the text must be that of one function, and nothing else."""
+    from kshell.lang.compile import compile_statement
+
+    if text.startswith("k)"):
+        raise QError("k) code is not supported")
+    source = Source(text, "", 0)
+    nodes = parse(text, lambda _: False, source)
+    if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.Lambda):
+        raise QError("corrupt")
+    names = running().names
+    before = names.current
+    names.current = ctx
+    try:
+        return compile_statement(nodes[0].expr, source, names)()
+    finally:
+        names.current = before
+
+
+codec.LAMBDA[0] = read_lambda
+
+
+@internal(-8)
 def to_bytes(x: Value) -> Value:
     """The bytes of a value, as a message between processes holds it.
 
     q)-8!1 2
     0x010000001e00000007000200000001000000000000000200000000000000
     """
-    body = encode(x)
-    return Vec(T.X, np.frombuffer(_HEAD.pack(1, 0, 0, len(body) + _HEAD.size) + body, np.uint8))
+    return byte_vec(message(x))
 
 
+@internal(-9)
 def from_bytes(x: Value) -> Value:
-    """The value of such bytes.
+    """The value of such bytes, compressed or not.
 
     q)-9!-8!`a`b!1 2
     a| 1
@@ -37,17 +103,282 @@ def from_bytes(x: Value) -> Value:
     data = x.a.tobytes()
     if len(data) < _HEAD.size or data[0] != 1 or _HEAD.unpack_from(data)[3] != len(data):
         raise QError("badmsg")
-    return decode(data, _HEAD.size)
+    if data[2] == 1:
+        data = compress.decompress(data)
+    return codec.decode(data, _HEAD.size)
 
 
+@internal(-18)
+def to_compressed(x: Value) -> Value:
+    """The bytes of a value, compressed if that makes them half as many.
+
+    q)count -18!til 1000
+    3276
+    """
+    return byte_vec(compress.compress(message(x)))
+
+
+@internal(-22)
 def size(x: Value) -> Value:
     """The number of bytes that -8! gives.
 
     q)-22!1 2
     30
     """
-    return len(encode(x)) + _HEAD.size
+    if x.__class__ is Vec and x.t not in (T.S, T.ENUM):
+        return int(len(x.a) * x.a.itemsize + 6 + _HEAD.size)
+    return len(codec.encode(x)) + _HEAD.size
 
 
-for _name, _fn in (("-8", to_bytes), ("-9", from_bytes), ("-22", size)):
-    add(Entry(_name, "internal", {1: _fn}, (f"{_name}!x",), _fn.__doc__ or "", file=__file__, topic="internal"))
+# ------------------------------------------------------------------ q text
+
+
+@internal(-4)
+def tokens(x: Value) -> Value:
+    """The tokens of q text, blanks among them.
+
+    q)-4!"a+b 1 2"
+    ,"a"
+    ,"+"
+    ,"b"
+    ," "
+    "1 2"
+    """
+    text = text_of(x)
+    out: list[str] = []
+    at = 0
+    for token in scan(text):
+        if token.start > at:
+            out.append(text[at : token.start])
+        if token.end > token.start:
+            out.append(token.text)
+        at = max(at, token.end)
+    if at < len(text):
+        out.append(text[at:])
+    return List([string(s) for s in out])
+
+
+@internal(-14)
+def quote_escape(x: Value) -> Value:
+    """A string with its quotes doubled and put in quotes, if it holds any.
+
+    q)-14!"a\\"b"
+    "\\"a\\"\\"b\\""
+    """
+    text = text_of(x)
+    return string('"' + text.replace('"', '""') + '"') if '"' in text else x
+
+
+@internal(-10)
+def type_free(x: Value) -> Value:
+    """Whether no variable holds an enumeration of this type number.
+
+    q)-10!21h
+    1b
+    """
+    n = whole(x)
+    if not T.ENUM <= n < kdb.ANYMAP:
+        raise QError("type")
+    names = running().names
+    found = (v for space in names.spaces for v in map(names.spaces[space].get, names.members(space)))
+    return n != T.ENUM or not any(v.__class__ is Vec and v.t == T.ENUM for v in found)
+
+
+@internal(-16)
+def references(x: Value) -> Value:
+    """How many references there are to a value."""
+    return Atom(T.I, max(sys.getrefcount(x) - 3, 1))
+
+
+@internal(-23)
+def mapped(x: Value) -> Value:
+    """The value itself; columns of a table on disk are read.
+
+    q)-23!1 2
+    1 2
+    """
+    from kshell.values.core import Table
+
+    return Table(x.names, list(x.cols)) if x.__class__ is Table else x
+
+
+@internal(-120)
+def domain_of(x: Value) -> Value:
+    """The memory domain of a value: always 0, there is but one.
+
+    q)-120!1 2 3
+    0
+    """
+    return 0
+
+
+# ------------------------------------------------------------------ files
+
+
+def path_of(x: Value) -> str:
+    if x.__class__ is Sym and x.s[:1] == ":":
+        return x.s[1:]  # type: ignore[no-any-return]
+    raise QError("type")
+
+
+@internal(-11, "-11!file; -11!(n;file)")
+def replay(x: Value) -> Value:
+    """Evaluate the values in a log file, all or the first n; how many. With -2 only count those that are whole."""
+    n, file = -1, x
+    if x.__class__ is List and len(x) == 2:
+        n, file = whole(x.items[0]), x.items[1]
+    data = kdb.contents(path_of(file))
+    if bytes(data[:4]) != kdb.GENERAL + b"\0\0":
+        raise QError("type")
+    if n == -2:
+        count, end, good = kdb.valid_part(data)
+        return count if good else collapse([count, end])
+    done = 0
+    for item in kdb.records(data):
+        if n >= 0 and done >= n:
+            break
+        handler = running().names.find(".z.ps")
+        apply1(handler, item) if handler is not None else registry.find("verb", "value").fns[1](item)  # type: ignore[union-attr]
+        done += 1
+    return done
+
+
+@internal(-19, "-19!(source;target;block;algorithm;level)")
+def compress_file(x: Value) -> Value:
+    """Copy a data file to a compressed one; the name of that. Whatever the algorithm, zlib does it."""
+    items = seq_items(x)
+    if len(items) != 5:
+        raise QError("length")
+    source, target = path_of(items[0]), path_of(items[1])
+    how = packing(*items[2:])
+    from kshell.store import atomic
+
+    data = bytes(kdb.contents(source))
+    if how is not None and how.algorithm:
+        data = compress.pack(data, how.logical, how.level)
+    atomic.write_bytes(target, data)
+    if os.path.exists(source + "#"):
+        shutil.copyfile(source + "#", target + "#")
+    return items[1]
+
+
+def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
+    """How to compress a file, of three numbers; 'domain for those that no file can have."""
+    found = kdb.Packing(whole(logical), whole(algorithm), whole(level))
+    if not 12 <= found.logical <= 20 or not 0 <= found.algorithm <= 16 + 5:
+        raise QError("domain")
+    level_of = found.level if 1 <= found.level <= 9 else 6
+    return found._replace(level=level_of)
+
+
+@internal(-21)
+def compression(x: Value) -> Value:
+    """How a file is compressed, as a dictionary; an empty one if it is not."""
+    problem: OSError | None = None
+    try:
+        with open(path_of(x), "rb") as f:
+            data = f.read()
+    except OSError as e:
+        problem = e
+    if problem is not None:
+        raise QError(os_text(problem))
+    if data[:8] != compress.MAGIC:
+        return Dict(sym_vec([]), List([]))
+    tail = compress.tail_of(data)
+    values = [len(data), tail.size, *(Atom(T.I, n) for n in (
+        tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level))]
+    return Dict(sym_vec(["compressedLength", "uncompressedLength", "algorithm", "logicalBlockSize", "zipLevel"]),
+                List(values))
+
+
+@internal(-17)
+def flip_endian(x: Value) -> Value:
+    """Change the byte order of a data file: only for files of machines that no longer exist."""
+    path_of(x)
+    raise QError("nyi")
+
+
+# ------------------------------------------------------------------ connections
+
+
+@internal(-25, "-25!(handles;message)")
+def broadcast(x: Value) -> Value:
+    """Send a message to several connections at once."""
+    items = seq_items(x)
+    if len(items) != 2:
+        raise QError("length")
+    handles = items[0].items if items[0].__class__ is Vec else [items[0]]
+    for h in handles:
+        raise QError(f"{whole(h)} is not an ipc handle")
+    return NIL
+
+
+@internal(-26)
+def encryption(x: Value) -> Value:
+    """The settings of encrypted connections, from the environment."""
+    import ssl
+
+    env = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
+    values = {"SSLEAY_VERSION": ssl.OPENSSL_VERSION, **{n: os.environ.get(n, "") for n in env},
+              "SSL_CIPHER_LIST": os.environ.get("SSL_CIPHER_LIST", "ALL"),
+              "SSL_VERIFY_CLIENT": os.environ.get("SSL_VERIFY_CLIENT", "NO"),
+              "SSL_VERIFY_SERVER": os.environ.get("SSL_VERIFY_SERVER", "YES")}
+    return Dict(sym_vec(values), sym_vec(values.values()))
+
+
+@internal(-30, "-30!(handle;isError;message)")
+def respond(x: Value) -> Value:
+    """Answer a call whose answer was put off; there is none to answer here."""
+    if x is NIL or (x.__class__ is List and len(x) == 0):
+        return NIL
+    items = seq_items(x)
+    raise QError(f"Handle {whole(items[0])} was not expecting a response msg")
+
+
+@internal(-36)
+def master_key(x: Value) -> Value:
+    """Whether a key to encrypted files is loaded; files cannot be encrypted here."""
+    if x is NIL or (x.__class__ is List and not len(x)):
+        return False
+    raise QError("nyi: encryption of files is not supported")
+
+
+@internal(-38)
+def socket_table(x: Value) -> Value:
+    """What kind of connection a handle is."""
+    for h in x.items if x.__class__ is Vec else [x]:
+        raise QError(f"{whole(h)} is not an ipc handle")
+    return List([])
+
+
+# ------------------------------------------------------------------ those that have a name
+
+
+def _named(number: int, kind: str, name: str) -> None:
+    def run(x: Any) -> Value:
+        entry = registry.find(kind, name)
+        if entry is None:
+            raise QError("nyi")
+        return entry.fns[1](x)
+
+    add(Entry(str(number), "internal", {1: run}, (f"{number}!x",), f"The same as `{name}`.", file=__file__,
+              topic="internal"))
+
+
+for _number, _kind, _name in (
+    (-1, "verb", "hsym"), (-2, "verb", "attr"), (-5, "verb", "parse"), (-6, "verb", "eval"), (-7, "verb", "hcount"),
+    (-12, "name", ".Q.host"), (-13, "name", ".Q.addr"), (-15, "verb", "md5"), (-20, "name", ".Q.gc"),
+    (-24, "verb", "reval"), (-29, "name", ".j.k"), (-31, "name", ".j.jd"), (-32, "name", ".Q.btoa"),
+    (-35, "name", ".Q.gz"),
+):  # fmt: skip
+    _named(_number, _kind, _name)
+
+
+@internal(-34, "-34!(f;args)")
+def timed(x: Value) -> Value:
+    """The same as `.Q.ts`."""
+    entry = registry.find("name", ".Q.ts")
+    items = seq_items(x)
+    if entry is None or len(items) != 2:
+        raise QError("length")
+    return entry.fns[2](*items)

@@ -72,6 +72,10 @@ def _filled_with(t: int, a: Array, value: object) -> Array:
 
 def _sums_vec(t: int, a: Array) -> Vec:
     tr = sum_type(t)
+    if t == T.F:
+        r = np.add.accumulate(a)
+        if not len(r) or r[-1] == r[-1]:  # a null would have spread to the end
+            return Vec(t, r)
     return Vec(tr, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[tr]))
 
 

@@ -69,20 +69,18 @@ def extend_enum(x: Sym, y: Value) -> Value:
     """`` `name?symbols ``: enumerate, adding what the named list (or the file of a path) lacks."""
     if not x.s.startswith(":"):
         return enumerate_value(x.s, y, True)
+    from kshell.lang.verbs import disk
     from kshell.store import kdb
 
     path = x.s[1:]
     name = path.rsplit("/", 1)[-1]
-    import os
-
-    if os.path.exists(path):
-        running().names.set(name, kdb.read(path))
-    else:
-        running().names.set(name, Vec(T.S, np.zeros(0, np.int32)))
-    before = len(running().names.get(name))
-    out = enumerate_value(name, y, True)
-    if len(running().names.get(name)) > before or not os.path.exists(path):
-        kdb.write(path, running().names.get(name))
+    with disk.locked(path):
+        there = disk.os.path.exists(path)
+        running().names.set(name, kdb.read(path) if there else Vec(T.S, np.zeros(0, np.int32)))
+        before = len(running().names.get(name))
+        out = enumerate_value(name, y, True)
+        if len(running().names.get(name)) > before or not there:
+            kdb.write(path, running().names.get(name))
     return out
 
 

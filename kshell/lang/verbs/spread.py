@@ -11,7 +11,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs.arith import div_, mul
-from kshell.lang.verbs.stats import SMALL, TEXT, mixed, ordered_type, over_items, present, sum_
+from kshell.lang.verbs.stats import SMALL, TEXT, float_sum, mixed, ordered_type, over_items, present, sum_
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, floats
@@ -98,9 +98,13 @@ def avg(x: Value) -> Value:
         if not len(x):
             return T.NAN
         return div_(sum_(x), len(x))
+    if x.__class__ is Vec and x.t == T.F and len(x.a):
+        total = float_sum(x.a)
+        if total == total:
+            return total / len(x.a)
     a = _float_items(x)
     if a is not None:
-        return float(np.add.reduce(a) / a.size) if a.size else T.NAN
+        return float(float_sum(a) / a.size) if a.size else T.NAN
     found = over_items(x, avg)
     if found is None:
         raise QError("type")

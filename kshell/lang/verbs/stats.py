@@ -18,7 +18,7 @@ from kshell.lang.verbs.compare import min_ as lesser
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, sym_vec
-from kshell.values.cast import array1, convert, null_mask
+from kshell.values.cast import array1, convert, null_mask, whole
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, long
 from kshell.values.dispatch import Array, type_of
 
@@ -67,11 +67,21 @@ def _wrapped(t: int, n: int) -> Value:
 # ------------------------------------------------------------------ sum, product
 
 
+_IN_ORDER = 2048  # floats up to so many are added from first to last, as q does; more by numpy's tree, which is quick
+
+
+def float_sum(a: Array) -> float:
+    """The sum of floats."""
+    if 8 <= len(a) <= _IN_ORDER:
+        return float(np.add.accumulate(a)[-1])
+    return float(np.add.reduce(a))
+
+
 def _sum_vec(t: int, a: Array) -> Value:
     tr = sum_type(t)
     if tr in T.FLOATS:
-        s = float(np.add.reduce(a))
-        return atom(tr, float(np.add.reduce(present(a, t))) if s != s else s)
+        s = float_sum(a)
+        return atom(tr, float_sum(present(a, t)) if s != s else s)
     a = present(a, t)
     return _wrapped(tr, int(np.add.reduce(a, dtype=np.int64)))
 
@@ -110,6 +120,8 @@ def sum_(x: Value) -> Value:
     """
     c = x.__class__
     if c is Vec:
+        if x.t == T.J and len(x.a) > 4096 and whole(x):
+            return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
     if c is Nd:
         return _columns_reduce(x, np.add)

@@ -376,6 +376,11 @@ def upsert(x: Value, y: Value) -> Value:
     a| 1
     b| 20
     """
+    if x.__class__ is Sym and x.s[:1] == ":":
+        from kshell.lang.verbs import disk
+
+        if disk.upsert_splayed(x, y):
+            return x
     if x.__class__ is Sym and not exists(x):
         if not is_table(y):
             raise QError(x.s)

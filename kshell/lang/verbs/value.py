@@ -10,7 +10,7 @@ from kshell.values.build import string, sym_vec, vec
 from kshell.values.cast import unenum
 from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Atom, Dict, EnumAtom, List, Sym, Value, Vec, atom_t, is_list, seq_items, text_of
-from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
 
 # q's numbers of the operators, which `value` gives
 _OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",
@@ -73,9 +73,9 @@ def _call(items: list[Value]) -> Value:
 
 def read_file(x: Sym) -> Value:
     """The value in a data file."""
-    from kshell.store import kdb
+    from kshell.lang.verbs import disk
 
-    return kdb.read(x.s[1:])
+    return disk.read_path(x)
 
 
 def _structure(x: Value) -> Value:
@@ -97,6 +97,10 @@ def _structure(x: Value) -> Value:
         return x.f
     if isinstance(x, Prim):
         return _OPERATORS.index(x.name) if x.name in _OPERATORS else len(_OPERATORS)
+    if isinstance(x, View):
+        from kshell.lang.views import parts
+
+        return parts(x)
     if isinstance(x, Iter):
         return ("'", "/", "\\", "':", "/:", "\\:").index(x.glyph)
     if x is NIL:
@@ -113,16 +117,13 @@ def set_(x: Value, y: Value) -> Value:
     q)a
     1 2 3
     """
-    if is_list(x) and len(x):  # (file;block size;algorithm;level): written uncompressed, which reads the same
-        x = x.item(0)
+    if is_list(x) or (x.__class__ is Sym and x.s.startswith(":")):
+        from kshell.lang.verbs import disk
+
+        return disk.write_path(x, y)
     if x.__class__ is not Sym or not x.s:
         raise QError("type")
-    if x.s.startswith(":"):
-        from kshell.store import kdb
-
-        kdb.write(x.s[1:], y)
-    else:
-        running().names.set(x.s, y)
+    running().names.set(x.s, y)
     return x
 
 

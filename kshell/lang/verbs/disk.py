@@ -1,0 +1,326 @@
+"""Values on disk: set and get of files and folders, save and load of globals, splayed tables changed in place."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang import tables
+from kshell.lang.verbs.files import path_of, save_lines
+from kshell.lang.verbs.internal import packing
+from kshell.registry import verb
+from kshell.store import kdb, splay
+from kshell.values import types as T
+from kshell.values.build import collapse, sym_vec
+from kshell.values.cast import unenum
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
+from kshell.values.functions import Prim
+
+# ------------------------------------------------------------------ set and get
+
+
+def read_path(x: Sym) -> Value:
+    """The value in a data file, or the splayed table in a folder."""
+    path = path_of(x)
+    if os.path.isdir(path) or path.endswith("/"):
+        return splay.read(path)
+    return kdb.read(path)
+
+
+def write_path(x: Value, y: Value) -> Value:
+    """`file set y`, `folder/ set table`, `(file;block;algorithm;level) set y`, `(folder;how) set table`."""
+    how: Any = default_packing()
+    if is_list(x):
+        items = seq_items(x)
+        if len(items) == 4:
+            x, how = items[0], packing(*items[1:])
+        elif len(items) == 2 and items[1].__class__ is Dict:
+            x, how = items[0], by_column(items[1], how)
+        else:
+            raise QError("type")
+    path = path_of(x)
+    if path.endswith("/"):
+        splay.write(path, y, how)
+    else:
+        kdb.write(path, y, how.get("") if isinstance(how, dict) else how)
+    return x
+
+
+def default_packing() -> Any:
+    """How `.z.zd` has files compressed."""
+    found = running().names.find(".z.zd")
+    if found.__class__ is Dict:
+        return by_column(found, None)
+    return packing(*found.items) if found.__class__ is Vec and len(found) == 3 else None
+
+
+def by_column(d: Dict, default: Any) -> dict[str, Any]:
+    """How columns are to be compressed: by name, that of the empty name for all others."""
+    out = {"": default}
+    for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True):
+        numbers = seq_items(v)
+        if k.__class__ is not Sym or len(numbers) != 3:
+            raise QError("type")
+        out[k.s] = packing(*numbers)
+    return out
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """While inside, no other process that asks for it changes this file: its folder is locked."""
+    folder = os.path.dirname(os.path.abspath(path))
+    os.makedirs(folder, exist_ok=True)
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+# ------------------------------------------------------------------ amended in place
+
+
+def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
+    """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either."""
+    where = path_of(x)
+    folder = where.endswith("/") or os.path.isdir(where)
+    appends = not path and f.__class__ is Prim and f.name == ","
+    if appends and folder and y.__class__ is Table and _appended(where, y):
+        return
+    if folder and path and _is_names(path[0]):
+        for name in tables.names_of(path[0]):
+            _amend_column(f"{where.rstrip('/')}/{name}", path[1:], f, y, amend)
+        return
+    if appends and not folder and y.__class__ is Vec and y.t != T.S and os.path.exists(where) and kdb.append(where, y):
+        return
+    old = read_path(x) if path or _needs_old(f, where) else List([])
+    new = amend(old, path, f, y) if path or not (appends and not os.path.exists(where)) else y
+    write_path(x if not folder or where.endswith("/") else sym(x.s + "/"), new)
+
+
+def _is_names(i: Value) -> bool:
+    return i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)
+
+
+def _needs_old(f: Value, where: str) -> bool:
+    """Does the function look at what is in the file?"""
+    return os.path.exists(where.rstrip("/")) and not (f.__class__ is Prim and f.name == ":")
+
+
+def _amend_column(file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
+    old = kdb.read(file) if path or _needs_old(f, file) else List([])
+    new = amend(old, path, f, y)
+    if not splay.storable(new):
+        raise QError("type")
+    kdb.write(file, new, default_packing() if not isinstance(default_packing(), dict) else None)
+
+
+def _appended(where: str, y: Table) -> bool:
+    """Append rows to a splayed table; made if it is not there yet."""
+    if not splay.is_splayed(where):
+        splay.write(where, y, default_packing())
+        return True
+    names = splay.names_in(where)
+    if sorted(names) != sorted(y.names):
+        raise QError("mismatch")
+    rows = Table(names, [y.col(n) for n in names])
+    if splay.append(where, rows):
+        return True
+    from kshell.values.join import append
+
+    old = splay.read(where)
+    splay.write(where, append(Table(names, list(old.cols)), rows), default_packing())
+    return True
+
+
+def upsert_splayed(x: Sym, y: Value) -> bool:
+    """`folder upsert rows` of a splayed table, in place; false if there is none."""
+    where = path_of(x)
+    if not splay.is_splayed(where):
+        return False
+    return _appended(where, tables.given_rows(splay.read(where), y))
+
+
+# ------------------------------------------------------------------ save and load
+
+
+def _path(x: Sym) -> str:
+    return x.s.removeprefix(":")  # type: ignore[no-any-return]
+
+
+@verb("save")
+def save(x: Value) -> Value:
+    """Save a global under its own name: binary, or as text by the file's extension (csv, txt, xml, xls).
+
+    q)kshelldoc:1 2 3
+    q)save`:/tmp/kshelldoc
+    `:/tmp/kshelldoc
+    q)hdel`:/tmp/kshelldoc;
+    """
+    if x.__class__ is Vec and x.t == T.S:
+        return collapse([save(s) for s in x.items])
+    if x.__class__ is not Sym:
+        raise QError("type")
+    path = _path(x)
+    name, ext = os.path.splitext(os.path.basename(path.rstrip("/")))
+    value = running().names.get(name)
+    if not ext:
+        return write_path(sym(":" + path), value)
+    make = registry.find("name", ".h.tx")
+    found = make.fns[0]().v.items if make else []
+    kinds = dict(zip((k.s for k in make.fns[0]().k.items), found, strict=True)) if make else {}
+    if ext[1:] not in kinds:
+        raise QError("type")
+    out = kinds[ext[1:]].call([value])
+    return save_lines(sym(":" + path), out)
+
+
+@verb("load")
+def load(x: Value) -> Value:
+    """Load a file or folder saved before into the global of its name.
+
+    q)kshelldoc:1 2 3
+    q)save`:/tmp/kshelldoc;
+    q)load`:/tmp/kshelldoc
+    `kshelldoc
+    q)hdel`:/tmp/kshelldoc;
+    """
+    if x.__class__ is Vec and x.t == T.S:
+        return collapse([load(s) for s in x.items])
+    if x.__class__ is not Sym:
+        raise QError("type")
+    path = _path(x).rstrip("/")
+    name = os.path.basename(path)
+    running().names.set(name, load_any(path))
+    return sym(name)
+
+
+def load_any(path: str) -> Value:
+    """A data file's value, a splayed table, or a dictionary of what a folder holds."""
+    if not os.path.isdir(path):
+        return kdb.read(path)
+    if splay.is_splayed(path):
+        return splay.read(path)
+    files = [n for n in sorted(os.listdir(path)) if not n.endswith(("#", "$"))]
+    return Dict(sym_vec(files), List([load_any(os.path.join(path, n)) for n in files]))
+
+
+@verb("rsave")
+def rsave(x: Value) -> Value:
+    """Save a table splayed, to a folder of its name.
+
+    q)kshelldoc:([]a:1 2)
+    q)`:/tmp/kshelldoc/ set kshelldoc
+    `:/tmp/kshelldoc/
+    """
+    if x.__class__ is not Sym:
+        raise QError("type")
+    path = _path(x).rstrip("/")
+    write_path(sym(f":{path}/"), running().names.get(os.path.basename(path)))
+    return sym(f":{path}/")
+
+
+@verb("rload")
+def rload(x: Value) -> Value:
+    """Load the splayed table in a folder into the global of its name.
+
+    q)`:/tmp/kshelldoc/ set ([]a:1 2);
+    q)rload`:/tmp/kshelldoc
+    `kshelldoc
+    q)kshelldoc
+    a
+    -
+    1
+    2
+    """
+    if x.__class__ is not Sym:
+        raise QError("type")
+    path = _path(x).rstrip("/")
+    name = os.path.basename(path)
+    running().names.set(name, splay.read(path))
+    return sym(name)
+
+
+@verb("dsave")
+def dsave(x: Value, y: Value) -> Value:
+    """Save global tables splayed and enumerated in folder x, the first column of each parted.
+
+    q)kshelldoc:([]s:`a`b;v:1 2)
+    q)`:/tmp/kshelldb dsave`kshelldoc
+    `kshelldoc
+    q)get`:/tmp/kshelldb/kshelldoc/v
+    1 2
+    """
+    parts = tables.names_of(x)
+    names = tables.names_of(y)
+    if not parts or not parts[0].startswith(":"):
+        raise QError("type")
+    root = parts[0]
+    folder = "/".join([root.rstrip("/"), *parts[1:]])
+    for name in names:
+        t = enumerated(root[1:], tables.flat(sym(name)), "sym")
+        cols = list(t.cols)
+        cols[0] = registry.find("verb", "#").fns[2](sym("p"), cols[0])  # type: ignore[union-attr]
+        write_path(sym(f"{folder}/{name}/"), Table(t.names, cols))
+    return y
+
+
+# ------------------------------------------------------------------ enumerations
+
+
+def enumerated(root: str | None, t: Table, name: str) -> Table:
+    """A table with its symbol columns enumerated against the list `name`, which is extended and, with a folder, read
+    from and saved to its file there."""
+    if root is None:
+        return _enumerate(t, name)
+    path = os.path.join(root, name)
+    with locked(path):
+        names = running().names
+        if os.path.exists(path):
+            names.set(name, kdb.read(path), ".")
+        elif not any(_symbols(c) for c in t.cols):
+            return t
+        else:
+            names.set(name, sym_vec([]), ".")
+        before = len(names.get(name, "."))
+        out = _enumerate(t, name)
+        if len(names.get(name, ".")) > before or not os.path.exists(path):
+            kdb.write(path, names.get(name, "."))
+    return out
+
+
+def _symbols(c: Value) -> bool:
+    """Does a column hold symbols that are not enumerated?"""
+    if isinstance(c, List):
+        return any(_symbols(v) for v in (c.items if not isinstance(c, Nd) or c.t == T.S else ()))
+    return c.__class__ is Vec and c.t == T.S
+
+
+def _enumerate(t: Table, name: str) -> Table:
+    return Table(t.names, [_enumerate_column(c, name) for c in t.cols])
+
+
+def _enumerate_column(c: Value, name: str) -> Value:
+    from kshell.lang.verbs.dicts import enumerate_value
+
+    if c.__class__ is Vec and c.t == T.ENUM and c.dom != name and unenum(c).t == T.S:
+        c = unenum(c)
+    if c.__class__ is Vec and c.t == T.S:
+        names = running().names
+        before, names.current = names.current, "."
+        try:
+            return enumerate_value(name, c, True)
+        finally:
+            names.current = before
+    if _symbols(c):
+        return List([_enumerate_column(v, name) for v in c.items])
+    return c
+
+

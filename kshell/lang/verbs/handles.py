@@ -1,0 +1,175 @@
+"""Open files and pipes: hopen, hclose, and what applying their handles does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError, os_text
+from kshell.registry import verb
+from kshell.store import codec, kdb
+from kshell.values import types as T
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, List, Sym, Value, Vec, atom_t, raw, text_of
+
+
+class OpenFile:
+    """A file that is appended to, or a named pipe that is read; `fd` is q's handle."""
+
+    __slots__ = ("fd", "path", "pipe")
+
+    def __init__(self, fd: int, path: str, pipe: bool) -> None:
+        self.fd, self.path, self.pipe = fd, path, pipe
+
+
+def opened() -> dict[int, OpenFile]:
+    """The open files of the session."""
+    return running().files  # type: ignore[no-any-return]
+
+
+@verb("hopen")
+def hopen(x: Value) -> Value:
+    """Open a file to append to; gives its handle. The file and its folders are made if they are not there.
+
+    q)h:hopen`:/tmp/kshell_doc.txt
+    q)neg[h]"ab";
+    q)hclose h
+    q)read0`:/tmp/kshell_doc.txt
+    ,"ab"
+    q)hdel`:/tmp/kshell_doc.txt;
+    """
+    if x.__class__ is List and len(x) == 2:
+        x = x.item(0)  # (handle;timeout)
+    if atom_t(x) in (T.I, T.J, T.H) or not (x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C)):
+        return _connect(x)
+    name = text_of(x)
+    if not name.startswith(":"):
+        raise QError("type")
+    path = os.path.expanduser(name[1:])
+    if path.startswith("fifo://"):
+        return _open(path[7:], os.O_RDONLY, True)
+    if path.count(":") and not os.path.exists(path):
+        return _connect(x)
+    return _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, False)
+
+
+def _connect(x: Value) -> Value:
+    """Open a connection to a process, if there is what can do that."""
+    entry = registry.find("handler", "hopen")
+    if entry is not None:
+        return entry.fns[1](x)
+    if atom_t(x) not in (T.I, T.J, T.H, T.S) and not (x.__class__ is Vec and x.t == T.C):
+        raise QError("type")
+    raise QError("nyi: connections to other processes are not supported")
+
+
+def _open(path: str, flags: int, pipe: bool) -> Value:
+    problem: OSError | None = None
+    try:
+        if not pipe:
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        fd = os.open(path, flags, 0o666)
+        opened()[fd] = OpenFile(fd, path, pipe)
+        return Atom(T.I, fd)
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem))
+
+
+@verb("hclose")
+def hclose(x: Value) -> Value:
+    """Close an open file.
+
+    q)h:hopen`:/tmp/kshell_doc.txt
+    q)hclose h
+    q)hdel`:/tmp/kshell_doc.txt;
+    """
+    if atom_t(x) not in (T.I, T.J, T.H):
+        raise QError("type")
+    n = int(raw(x))
+    found = opened().pop(abs(n), None)
+    if found is None:
+        entry = registry.find("handler", "hclose")
+        if entry is not None:
+            return entry.fns[1](x)
+        raise QError(f"{n}: Bad file descriptor")
+    os.close(found.fd)
+    return NIL
+
+
+def send(handle: int, args: Sequence[Value]) -> Value | None:
+    """Apply a handle to a value: append it to a file; with a negative handle text, a line's end after it. None: the
+    handle itself is the result."""
+    if len(args) != 1:
+        raise QError("rank")
+    found = opened().get(abs(handle))
+    if found is None:
+        entry = registry.find("handler", "send")
+        if entry is not None:
+            return entry.fns[2](handle, args[0])
+        raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
+    if found.pipe:
+        raise QError(f"Cannot write to handle {handle}. OS reports: Bad file descriptor")
+    x = args[0]
+    if handle < 0:
+        _put(found, lines(x))
+    elif not (_is_counted(x, found.path) and kdb.append(found.path, x)):
+        _put(found, data_of(x))
+    return None
+
+
+def lines(x: Value) -> bytes:
+    """A string, or several, each with a line's end."""
+    items = x.items if x.__class__ is List else [x]
+    return b"".join(text_of(s).encode("utf-8", "surrogateescape") + b"\n" for s in items)
+
+
+def data_of(x: Value) -> bytes:
+    """What a handle appends to a file: the items of a list as they are serialized, the bytes of a vector or atom."""
+    if isinstance(x, List):
+        return b"".join(codec.encode(v, file=True) for v in x.items)
+    t = x.t if x.__class__ is Vec else atom_t(x)
+    if not t:
+        return codec.encode(x, file=True)
+    a = x.a if x.__class__ is Vec else np.array([raw(x)], T.DTYPE[t])
+    return codec.symbols(a) if t == T.S else bytes(a.tobytes())
+
+
+def _is_counted(x: Value, path: str) -> bool:
+    """Is x a vector, and the file one that counts its items?"""
+    if x.__class__ is not Vec or x.t in (T.S, T.C, T.X):
+        return False
+    with open(path, "rb") as f:
+        return f.read(2) in (kdb.VECTOR, kdb.PAGED)
+
+
+def _put(found: OpenFile, data: bytes) -> None:
+    problem: OSError | None = None
+    try:
+        view: Any = memoryview(data)
+        while view:
+            view = view[os.write(found.fd, view) :]
+        return
+    except OSError as e:
+        problem = e
+    raise QError(f"Cannot write to handle {found.fd}. OS reports: {problem.strerror}")
+
+
+def receive(handle: int, n: int) -> bytes:
+    """A line (n < 0), or up to n bytes, from the console or an open pipe."""
+    if handle == 0:
+        return sys.stdin.buffer.readline() if n < 0 else sys.stdin.buffer.read(n)
+    found = opened().get(handle)
+    if found is None:
+        raise QError(f"Cannot read from handle {handle}. OS reports: Bad file descriptor")
+    if n >= 0:
+        return os.read(found.fd, n)
+    out = b""
+    while (c := os.read(found.fd, 1)) and c != b"\n":
+        out += c
+    return out

@@ -1,0 +1,127 @@
+"""Splayed tables: a folder with a file for each column and `.d`, which lists them. Columns are read when first used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, SupportsIndex
+
+from kshell.errors import QError
+from kshell.store import atomic, kdb
+from kshell.values import types as T
+from kshell.values.build import sym_vec
+from kshell.values.core import Dict, List, Table, Value, Vec
+
+
+class LazyCols(list[Any]):
+    """The columns of a table on disk: a list whose items are made when they are looked at.
+
+    `origin` is what q shows instead of the columns: a file symbol's text, or the name of a partitioned table.
+    """
+
+    def __init__(self, names: list[str], origin: str) -> None:
+        super().__init__([None] * len(names))
+        self.names, self.origin = names, origin
+
+    def make(self, i: int) -> Value:
+        """Column i."""
+        raise NotImplementedError
+
+    def _at(self, i: int) -> Value:
+        x = list.__getitem__(self, i)
+        if x is None:
+            x = self.make(i if i >= 0 else i + len(self))
+            list.__setitem__(self, i, x)
+        return x
+
+    def __getitem__(self, i: SupportsIndex | slice) -> Any:
+        if isinstance(i, slice):
+            return [self._at(k) for k in range(*i.indices(len(self)))]
+        return self._at(i.__index__())
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._at, range(len(self)))
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other]
+
+    def __radd__(self, other: Iterable[Any]) -> Any:
+        return [*other, *self]
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self[:])
+
+    def copy(self) -> list[Any]:
+        return self[:]
+
+
+class SplayedCols(LazyCols):
+    """The columns of a splayed table; `path` is its folder, without a / at its end."""
+
+    def __init__(self, names: list[str], path: str) -> None:
+        super().__init__(names, f":{path}/")
+        self.path = path
+
+    def make(self, i: int) -> Value:
+        return kdb.read(f"{self.path}/{self.names[i]}")
+
+
+def is_splayed(path: str) -> bool:
+    """Is this the folder of a splayed table?"""
+    return os.path.isfile(os.path.join(path, ".d"))
+
+
+def names_in(path: str) -> list[str]:
+    """The names of the columns of a splayed table."""
+    x = kdb.read(os.path.join(path, ".d"))
+    if x.__class__ is List and not x.items:
+        return []
+    if x.__class__ is not Vec or x.t != T.S:
+        raise QError("type")
+    return [s.s for s in x.items]
+
+
+def read(path: str) -> Table:
+    """The splayed table in a folder."""
+    path = path.rstrip("/") or "/"
+    names = names_in(path)
+    return Table(names, SplayedCols(names, path))
+
+
+def write(path: str, x: Value, packing: Any = None) -> None:
+    """Save a table splayed: 'type if it is keyed or has symbols that are not enumerated. `packing` is how its files
+    are compressed: one Packing for all, or a dictionary of them by column ('' for the others)."""
+    if x.__class__ is Dict or x.__class__ is not Table:
+        raise QError("type")
+    path = path.rstrip("/")
+    files: list[Any] = []
+    for name, col in zip(x.names, x.cols, strict=True):
+        if not storable(col):
+            raise QError("type")
+        how = packing.get(name, packing.get("")) if isinstance(packing, dict) else packing
+        files += kdb.files_of(f"{path}/{name}", col, how)
+    files += kdb.files_of(f"{path}/.d", sym_vec(x.names))
+    atomic.write_all([(name, atomic.filling(parts)) for name, parts in files])
+    for name, _ in files:  # what a nested column of this name left
+        if not name.endswith("#") and os.path.exists(name + "#") and all(f != name + "#" for f, _ in files):
+            os.unlink(name + "#")
+
+
+def storable(col: Value) -> bool:
+    """Can a column be a file of a splayed table: no symbols but enumerated ones in it?"""
+    if col.__class__ is Vec:
+        return bool(col.t != T.S)
+    if not isinstance(col, List):
+        return False
+    return getattr(col, "t", 0) != T.S and all(
+        v.__class__ is not Vec or v.t != T.S for v in (col.items if col.__class__ is List else ()))
+
+
+def append(path: str, rows: Table) -> bool:
+    """Append rows to a splayed table, column by column and in place; false if that cannot be done."""
+    path = path.rstrip("/")
+    if rows.names != names_in(path):
+        return False
+    if any(c.__class__ is not Vec or c.t == T.S for c in rows.cols):
+        return False
+    return all(kdb.append(f"{path}/{n}", c) for n, c in zip(rows.names, rows.cols, strict=True))
