@@ -47,7 +47,7 @@ def code(text: str) -> str:
 def spelled(entry: Entry) -> str:
     """The name as it is written in q."""
     number = entry.name.replace(str(-(1 << 63)), "0N")
-    marks = {"command": "\\" * (entry.name != "\\") + entry.name, "internal": number + "!"}
+    marks = {"command": "\\" + entry.name, "internal": number + "!"}
     return "`" + entry.name if entry.kind in SYMBOLIC else marks.get(entry.kind, entry.name)
 
 
@@ -115,10 +115,52 @@ def page(kind: str) -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
+def documented() -> tuple[dict[str, list[str]], dict[str, tuple[str, str]]]:
+    """The names that Kx documents, by kind, and what is to be said of some: docs/documented.txt."""
+    kinds: dict[str, list[str]] = {}
+    notes: dict[str, tuple[str, str]] = {}
+    kind = ""
+    for line in (Path(__file__).parent / "documented.txt").read_text().splitlines():
+        if line.startswith("["):
+            kind = line[1:-1] if line.endswith("]") else kind
+        elif kind == "notes" and line.strip():
+            name, word, reason = line.split(" | ")
+            notes[name] = word, reason
+        elif kind:
+            kinds.setdefault(kind, []).extend(line.split())
+    return kinds, notes
+
+
+def coverage() -> str:
+    """The page that says of every documented name whether it is there."""
+    kinds, notes = documented()
+    there = {spelled(e) for e in registry.every() if e.kind not in SYMBOLIC}
+    note = NOTE.replace("registry", "registry and docs/documented.txt").replace("entry", "source")
+    out = ["# Coverage of q", "", note,
+           "", "The names that Kx documents for kdb+ 4.1; one that is done has an entry here. "
+           "[What differs](../deviations.md) has more on those that work in another way.", "",
+           "| kind | documented | done | different | not yet | impossible |", "|---|---|---|---|---|---|"]
+    rest: list[str] = []
+    for kind, names in kinds.items():
+        state = {n: notes.get(n, ("done" if n in there else "not yet", "")) for n in names}
+        words = [w for w, _ in state.values()]
+        out += [f"| {kind} | {len(names)} | " +
+                " | ".join(str(words.count(w)) for w in ("done", "different", "not yet", "impossible")) + " |"]
+        rest += ["", f"## {kind}", ""]
+        for word in ("done", "not yet"):
+            found = [code(n) for n in names if state[n] == (word, "")]
+            rest += [f"{word.capitalize()}: " + " ".join(found), ""] if found else []
+        noted = [n for n in names if state[n][1]]
+        if noted:
+            rest += ["| name | | |", "|---|---|---|", *(f"| {code(n)} | {' | '.join(state[n])} |" for n in noted), ""]
+    return "\n".join(out + rest).replace("`|`", "`\\|`").rstrip().replace("\n\n\n", "\n\n") + "\n"
+
+
 def pages() -> dict[str, str]:
     """File name and text of every reference page."""
     Session().names.load_builtins()
-    return {PAGES[kind][0]: page(kind) for kind in PAGES if list(registry.entries(kind))}
+    made = {PAGES[kind][0]: page(kind) for kind in PAGES if list(registry.entries(kind))}
+    return made | {"coverage.md": coverage()}
 
 
 def stale() -> list[str]:

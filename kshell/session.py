@@ -16,12 +16,13 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import ptree, system, views
+from kshell.lang import loading, locked, ptree, system, views
 from kshell.lang.code import with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.runtime import HELPERS
 from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
+from kshell.lang.verbs import handles
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.values import context, interrupts
@@ -50,6 +51,9 @@ class Session:
         self.settings = Settings()
         self.rng = np.random.default_rng(abs(self.settings.S))
         self.last_error: QError | None = None
+        self.files: dict[int, Any] = {}
+        self.database: Any = None
+        self.scripts: list[str] = []  # those that are being loaded
         self._handles: Any = None
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
@@ -75,8 +79,10 @@ class Session:
         """Write to a handle: text as it is, or strings a line each; with a negative handle lines are ended."""
         if len(args) != 1:
             raise QError("rank")
+        if handle == 0:
+            return registry.find("verb", "value").fns[1](args[0])  # type: ignore[union-attr]
         if abs(handle) not in (1, 2):
-            raise QError(f"{handle}: no such handle")
+            return handles.send(handle, args)
         put = self.write if abs(handle) == 1 else self.warn
         x = args[0]
         end = "\n" if handle < 0 else ""
@@ -86,6 +92,10 @@ class Session:
         else:
             put(text_of(x) + end)
         return handle
+
+    def receive(self, handle: int, n: int) -> bytes:
+        """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
+        return handles.receive(handle, n)
 
     def show(self, x: Value) -> str:
         """The console's text of a value."""
@@ -133,7 +143,12 @@ class Session:
 
     def run_script(self, path: str) -> None:
         """Run a script file from outside q; its errors are those of `run`."""
-        self._guarded(self.load, path)
+        self._guarded(loading.load, path)
+
+    def at_exit(self, code: int) -> None:
+        """Call `.z.exit` with the exit code; its errors are those of `run`."""
+        if self.names.find(".z.exit") is not None:
+            self._guarded(system.call_exit, code)
 
     def _guarded(self, work: Callable[..., Value], *args: Any) -> Value:
         token = context.enter(self)
@@ -166,7 +181,7 @@ class Session:
             shown = not isinstance(node, N.Statement) or node.show
             if not shown:
                 value = NIL
-            elif (show or scripted and isinstance(node, N.Command)) and value is not NIL:
+            elif (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
                 self.write(self.show(value) + "\n")
         return value
 
@@ -220,10 +235,18 @@ class Session:
             data, problem = b"", e.strerror or "cannot be read"
         if problem:
             raise QError(f"{path}. OS reports: {problem}")
+        letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
         before = self.names.current
-        for line, text in split_script(data.decode("utf-8", "surrogateescape")):
-            self._run(text, path, line, False, True)
-        self.names.current = before
+        self.scripts.append(path)
+        try:
+            for line, text in split_script(locked.read(data).decode("utf-8", "surrogateescape")):
+                if letter:
+                    self._foreign(N.Prefixed(letter, text, 0, len(text)))
+                else:
+                    self._run(text, path, line, False, True)
+        finally:
+            self.names.current = before
+            self.scripts.pop()
 
     # ------------------------------------------------------------ for callers in Python
     def __setitem__(self, name: str, x: Value) -> None:

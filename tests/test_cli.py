@@ -190,3 +190,26 @@ def test_prompt_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     t.send("\x04")
     assert t.close() == 0
     assert "3+4" in (tmp_path / "kshell" / "history").read_text()
+
+
+def test_a_warning_is_one_line() -> None:
+    done = run("-e", "tensor mse(tensor 3 2#1e;tensor 3 1#1e)")
+    assert (done.stdout, done.returncode) == ("0e\n", 0)
+    assert done.stderr.startswith("warning: Using a target size") and done.stderr.count("\n") == 1
+
+
+def test_a_python_file_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "more.py").write_text("from kshell.registry import verb\n\n\n@verb('thrice')\ndef thrice(x):\n"
+                                      '    """Three times x.\n\n    q)thrice 2\n    6\n    """\n    return x * 3\n')
+    (tmp_path / "bad.py").write_text("1/0\n")
+    done = run("-q", stdin="\\l more.py\nthrice 5\n\\l bad.py\n\\l none.py\nthrice 6\n", cwd=tmp_path)
+    assert done.stdout == "15\n18\n"
+    assert [s for s in done.stderr.splitlines() if s[:1] == "'"] == \
+        ["'bad.py: division by zero", "'none.py. OS reports: No such file or directory"]
+
+
+@pytest.mark.parametrize(("line", "column"), [("nosuch+1", 0), ("1+nosuch", 2), ("2*(1+nosuch)", 5), ("til nosuch", 4),
+                                             ("{x+nosuch}1", 3), ("nosuch[1]+xnosuch", 10)])
+def test_the_caret_is_under_a_missing_name(line: str, column: int) -> None:
+    shown = run("-e", line).stderr.splitlines()
+    assert shown[2] == " " * (7 + column) + "^", shown

@@ -546,3 +546,24 @@ def test_clamp_takes_nulls_for_no_bound() -> None:
 def test_known_verbs_are_listed() -> None:
     one, two = operators.operators()
     assert "sum" in one and "+" in two
+
+
+FAILING = ("backward tensor 1 2 3e", "{x+tensor 1 2e}tensor 1 2 3e", "@[{x+tensor 1 2e};tensor 1 2 3e;{x}]",
+           "{y;'x}[`no;tensor 1 2e]", ".[{y;'x};(`no;tensor 1 2e);0]", ".Q.trp[{x+tensor 1 2e};tensor 1 2 3e;{x}]")
+
+
+@pytest.mark.parametrize("line", FAILING)
+def test_a_failed_call_keeps_no_tensor(line: str) -> None:
+    """What a failed call had made or been given goes at once, trapped or not, without the garbage collector."""
+    from kshell.session import Session
+
+    session = Session()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            with contextlib.suppress(QError):
+                session.run(line)
+        assert session.run("count obj[]") == 0
+    finally:
+        gc.enable()

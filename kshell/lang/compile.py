@@ -20,8 +20,9 @@ from kshell.lang.literal import value_of
 from kshell.lang.pattern import PatternMixin, Ready
 from kshell.lang.template import TemplateMixin
 from kshell.parse import tree as N
+from kshell.values.context import running
 from kshell.values.core import NIL, Value
-from kshell.values.functions import LAMBDA, Derived, Iter, Lambda, Prim
+from kshell.values.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
 from kshell.values.names import Names
 
 _RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
@@ -41,7 +42,10 @@ def prim(entry: registry.Entry) -> Prim:
 def is_infix(name: str) -> bool:
     """May this name stand between its two arguments?"""
     entry = registry.find("verb", name)
-    return entry is not None and entry.infix
+    if entry is not None:
+        return entry.infix
+    f = running().names.spaces.get(".q", {}).get(name)  # a keyword of the user's
+    return isinstance(f, Function) and f.rank == 2
 
 
 class Compiler(ControlMixin, PatternMixin, TemplateMixin):
@@ -183,6 +187,8 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         entry = registry.find("verb", name)
         if entry is not None:
             return self.const(prim(entry))
+        if name in self.names.spaces.get(".q", ()) and name[0] != "_":
+            return E(f"_get({self.mark(node)}{'.q.' + name!r},{self.ctx!r})", None, glob=True)
         if name == ".z.s":
             if self.params is None:
                 return self.const(NIL)
@@ -491,6 +497,9 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             text = f"_amd({self.mark(node)}{old.s},{where},{f.s},{v.s})"
             out = E("_nil", None, atomic=True, stable=True)
         new = self.put(name, E(text, None, impure=True), node)
+        if not new.atomic:
+            self.emit(new.s)
+            new = self.variable(t.f)
         if node.op is not None and node.op != "::":
             items = ",".join(p.s for p in path)
             return E(f"_ap({self.mark(node)}{new.s},{items})", None, impure=True) if path else out
@@ -518,7 +527,7 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     if c.recursive:
         text += ",_self=None,_fn=None"
     fn = build("_f", text, head + body, c.consts, source, c.space)
-    made = LAMBDA.get(len(given), Lambda)(fn, node.text, params, source, ctx)
+    made = LAMBDA.get(len(given), Lambda)(fn, "locked" if source.file.endswith(".q_") else node.text, params, source, ctx)
     made.locals = tuple(sorted(local - set(params)))
     made.globals = tuple(c.read_globals)
     made.consts = tuple(c.const_values)

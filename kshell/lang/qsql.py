@@ -312,7 +312,13 @@ def select(verb: str, table: Value, where: list[Phrase], by: Named | None, cols:
 def query(is_exec: bool, table: Value, where: list[Phrase], by: Named | None, cols: Named, distinct: bool,
           limit: Limit) -> Value:
     """select or exec."""
-    src = Source(fetch(table))
+    x = fetch(table)
+    if x.__class__ is Table and x.cols.__class__ is not list:
+        from kshell.lang import parted
+
+        if parted.is_partitioned(x):
+            return parted.query(is_exec, x, where, by, cols, distinct, limit)
+    src = Source(x)
     c = restricted(Columns(src.cols, src.n), where)
     if is_exec and by is not None and len(by) == 1 and by[0][0] is None and _is_false(by[0][1]):
         is_exec, by = False, None  # `exec a,b by 0b`: a table

@@ -20,7 +20,17 @@ from kshell.values.join import concat
 
 def update(table: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
     """The table with columns changed or added, at the rows that meet the conditions."""
+    _in_memory(table)
     return by_name(table, lambda x: _updated(x, where, by, cols))
+
+
+def _in_memory(table: Value) -> None:
+    """A table on disk cannot be changed so: 'splay or 'par."""
+    x = running().names.find(table.s) if table.__class__ is Sym and table.s[:1] != ":" else table
+    if x.__class__ is Table and x.cols.__class__ is not list:
+        from kshell.lang import parted
+
+        parted.refuse(x)
 
 
 def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
@@ -111,6 +121,7 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
         for n in names:
             space.delete(n if table.s == "." else f"{table.s}.{n}", ".")
         return table
+    _in_memory(table)
     return by_name(table, lambda x: _deleted(x, where, names))
 
 

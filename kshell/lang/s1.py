@@ -99,6 +99,9 @@ class _Writer:
 
     def table(self, t: Table, room: int) -> str:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
+        origin = "" if t.cols.__class__ is list else getattr(t.cols, "origin", "")
+        if origin:  # a table on disk: where it is, and not what is in it
+            return f"+{names if len(t.names) > 1 else f'(,{names})'}!`{origin}"
         head = f"+{names}!" if len(t.names) > 1 else f"+({',' if t.names else ''}{names})!"
         return head + self.list_(List(list(t.cols)), room - len(head))
 

@@ -19,6 +19,8 @@ _RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, 
 
 def head(x: Value, n: int) -> Value:
     """The first n items of a list or rows of a table, without a copy of the rest."""
+    if x.__class__ is Table and x.cols.__class__ is not list:
+        x = x.cols.head(n)  # of a table on disk
     if len(x) <= n:
         return x
     if x.__class__ is Vec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import time
@@ -15,6 +16,7 @@ from kshell.lang import memory
 from kshell.registry import command, verb
 from kshell.values import core
 from kshell.values import types as T
+from kshell.values.apply import apply1
 from kshell.values.build import longs, string, sym_vec
 from kshell.values.context import running
 from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, text_of
@@ -27,7 +29,7 @@ def run(text: str) -> Value:
     name, _, count = word.partition(":")
     entry = registry.find("command", name)
     if word == "\\":
-        raise QExit(0)
+        leave("")
     if not word:
         return NIL
     if entry is not None:
@@ -66,12 +68,17 @@ def exit_(x: Value) -> Value:
     code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in T.INTEGRAL else None
     if code is None:
         raise QError("type")
-    handler = running().names.find(".z.exit")
-    if handler is not None:
-        from kshell.values.apply import apply1
-
-        apply1(handler, x)
+    call_exit(int(code))
     raise QExit(int(code) & 255)
+
+
+def call_exit(code: int) -> None:
+    """Call `.z.exit`, once, with the exit code."""
+    names = running().names
+    handler = names.find(".z.exit")
+    if handler is not None:
+        names.delete(".z.exit")
+        apply1(handler, code)
 
 
 def _int(n: int) -> Atom:
@@ -168,12 +175,16 @@ def _size(arg: str, name: str) -> Value:
     return NIL
 
 
-@command("S", "\\S", "\\S n")
+@command("S", "\\S", "\\S n", "\\S 0N")
 def seed(arg: str) -> Value:
-    """The seed of random numbers."""
+    """The seed of random numbers; of 0N one from which they go on, if it is set again."""
     session = running()
     if not arg:
         return _int(session.settings.S)
+    if arg == "0N":
+        state = int(session.rng.integers(1, 1 << 31))
+        session.rng = np.random.default_rng(state)
+        return _int(state)
     (n,) = _numbers(arg, 1)
     session.settings.S = n
     session.rng = np.random.default_rng(abs(n))
@@ -230,15 +241,17 @@ def collect(arg: str) -> Value:
     return _flag("g", arg, 0, 1)
 
 
-@command("s", "\\s", "\\s n")
+@command("s", "\\s", "\\s n", "\\s 0N")
 def threads(arg: str) -> Value:
-    """Threads that peach may use."""
+    """Threads that peach may use; of 0N how many there can be."""
+    if arg == "0N":
+        return _int(os.cpu_count() or 1)
     return _flag("s", arg, -1024, 1024)
 
 
 @command("w", "\\w", "\\w 0|1", "\\w megabytes")
 def workspace(arg: str) -> Value:
-    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else raises what -w set."""
+    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else a limit."""
     settings = running().settings
     if not arg:
         used = memory.status("VmRSS")
@@ -268,11 +281,21 @@ def _kind(x: Value) -> str:
 
 
 def _members(arg: str, kinds: tuple[str, ...]) -> Value:
+    """The names of such members of a namespace; of one that kshell provides, with what it provides."""
     names = running().names
     space = arg or names.current
-    if not space.startswith("."):
-        space = "." + space
-    return sym_vec([n for n in names.members(space) if _kind(names.spaces[space][n]) in kinds])
+    known = space[:1] == "." and (space in names.spaces or space == names.current)
+    built: dict[str, str] = {}
+    if arg and space != ".":
+        for e in registry.entries("name"):
+            head, _, last = e.name.rpartition(".")
+            if head == space:
+                built[last] = "variable" if 0 in e.fns else "function"
+    if not known and not built:
+        raise QError(space)
+    for n in names.members(space) if known else []:
+        built[n] = _kind(names.spaces[space][n])
+    return sym_vec(sorted(n for n, kind in built.items() if kind in kinds))
 
 
 @command("v", "\\v", "\\v .ns")
@@ -306,15 +329,17 @@ def directory(arg: str) -> Value:
     return NIL
 
 
-@command("l", "\\l file")
-def load(arg: str) -> None:
-    """Run a script file; of a Python file (.py), register the entries."""
+@command("l", "\\l name")
+def load(arg: str) -> Value:
+    """Run a script, load a data file, splayed table or database; of a Python file (.py), register the entries."""
+    from kshell.lang import loading
+
     if not arg:
-        raise QError("type")
+        return NIL  # a log of updates would be closed and begun again; there is none
     if arg.endswith(".py") and os.path.isfile(arg):
         _entries(arg)
-    else:
-        running().load(arg)
+        return NIL
+    return loading.load(arg)
 
 
 def _entries(path: str) -> None:
@@ -334,19 +359,115 @@ def change_folder(arg: str) -> Value:
     """The present folder; with a name, go there."""
     if not arg:
         return string(os.getcwd())
-    os.chdir(arg)
+    os.chdir(os.path.expanduser(arg))
     return NIL
 
 
 @command("\\", "\\\\")
 def leave(arg: str) -> None:
     """Leave kshell."""
+    call_exit(0)
     raise QExit(0)
 
 
 @command("r", "\\r from to")
-def rename(arg: str) -> None:
+def rename(arg: str) -> Value:
     """Rename a file."""
     source, _, target = arg.partition(" ")
-    os.rename(source, target.strip())
+    if not target.strip():
+        raise QError("nyi: replication is not supported")
+    os.replace(source, target.strip())
+    return NIL
 
+
+@command("x", "\\x .z.name")
+def expunge(arg: str) -> Value:
+    """Forget what was assigned to a callback, as .z.pg."""
+    if not arg.startswith(".z."):
+        raise QError("type")
+    names = running().names
+    if names.find(arg) is not None and registry.find("name", arg) is None:
+        names.delete(arg)
+    return NIL
+
+
+# ------------------------------------------------------------------ streams, scripts
+
+
+def _redirect(arg: str, which: str) -> Value:
+    """Send a stream of the console to a file, or back."""
+    session = running()
+    if not arg:
+        raise QError("type")
+    old = getattr(session, which)
+    if getattr(old, "kshell_redirected", False):
+        old.close()
+    if arg in ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"):
+        setattr(session, which, None)
+        return NIL
+    path = os.path.expanduser(arg)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    stream = _Stream(path)
+    setattr(session, which, stream)
+    return NIL
+
+
+class _Stream(io.TextIOWrapper):
+    """A file that a stream of the console goes to, each line at once."""
+
+    kshell_redirected = True
+
+    def __init__(self, path: str) -> None:
+        super().__init__(open(path, "ab"), "utf-8", "surrogateescape", line_buffering=True)  # noqa: SIM115
+
+
+@command("1", "\\1 file")
+def redirect_out(arg: str) -> Value:
+    """Send what the console shows to a file; /dev/stdin ends that."""
+    return _redirect(arg, "out")
+
+
+@command("2", "\\2 file")
+def redirect_err(arg: str) -> Value:
+    """Send errors to a file; /dev/stdin ends that."""
+    return _redirect(arg, "err")
+
+
+@command("_", "\\_", "\\_ script")
+def lock_script(arg: str) -> Value:
+    """Whether writing is blocked for clients; with a script, make one of it whose text cannot be read."""
+    if not arg:
+        return False
+    from kshell.lang import locked
+    from kshell.store import atomic, text
+
+    atomic.write_bytes(arg + "_", locked.lock(text.read_bytes(arg)))
+    return sym(arg + "_")
+
+
+# ------------------------------------------------------------------ connections
+
+
+@command("p", "\\p", "\\p port")
+def port(arg: str) -> Value:
+    """The port that is listened on, 0 if none."""
+    if not arg:
+        return _int(running().settings.p)
+    entry = registry.find("handler", "listen")
+    if entry is not None:
+        return entry.fns[1](arg)
+    if arg == "0":
+        return NIL
+    raise QError("nyi: listening on a port is not supported")
+
+
+@command("E", "\\E")
+def encryption(arg: str) -> Value:
+    """Whether connections are encrypted: 0, they are not."""
+    return _int(0)
+
+
+@command("u", "\\u")
+def passwords(arg: str) -> Value:
+    """Read the file of users again; there is none, as there is no port."""
+    return NIL

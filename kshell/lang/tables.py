@@ -14,7 +14,7 @@ from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.cast import domain
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
 from kshell.values.join import append
 from kshell.values.search import find
 

@@ -22,9 +22,21 @@ def start(opts: Options) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     try:
-        return _start(session, opts)
+        code = _start(session, opts)
+        return code if _at_exit(session, code) else code or 1
     except QExit as e:
         return e.code
+
+
+def _at_exit(session: Session, code: int) -> bool:
+    """Call `.z.exit`, if it was assigned; false, with the error on standard error, if it failed."""
+    try:
+        session.at_exit(code)
+        return True
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return False
 
 
 def _start(session: Session, opts: Options) -> int:
@@ -61,10 +73,11 @@ def report(session: Session, text: str) -> bool:
 
 
 def run_file(session: Session, path: str) -> bool:
-    """Run a script; false, with the error on standard error, if it failed or is not there."""
+    """Run a script, or load a data file or folder; false, with the error on standard error, if it failed or is not
+    there."""
     if not os.path.exists(path) and os.path.exists(path + ".q"):
         path += ".q"
-    if not os.path.isfile(path):
+    if not os.path.exists(path):
         session.warn(f"kshell: {path}: no such script\n")
         return False
     try:

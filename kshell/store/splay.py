@@ -27,6 +27,14 @@ class LazyCols(list[Any]):
         """Column i."""
         raise NotImplementedError
 
+    def sample(self) -> list[Any]:
+        """Columns of the same types, which need not be all of them."""
+        return self[:]
+
+    def head(self, n: int) -> Table:
+        """A table of the first rows, at least n of them if there are as many."""
+        return Table(self.names, self[:])
+
     def _at(self, i: int) -> Value:
         x = list.__getitem__(self, i)
         if x is None:

@@ -37,9 +37,12 @@ def append_owned(x: Value, y: Value) -> Value:
     """append(x, y), for a caller that holds the only reference to x."""
     c = x.__class__
     if c is Vec:
+        cy, t = y.__class__, x.t
+        if ((cy is int and t == T.J) or (cy is float and t == T.F)) and not x.attr:
+            return _grow(x, y, 1) if lone_array(x) else append(x, y)
         more = _fitting(x, y)
         if more is not None and lone_array(x):
-            return _grow(x, more)
+            return _grow(x, more, len(more))
     elif c is List:
         if lone_items(x) and _extend(x, y):
             return x
@@ -58,20 +61,25 @@ def _fitting(x: Vec, y: Value) -> np.ndarray | None:
     return raw_array(y, t) if atom_t(y) == t else None
 
 
-def _grow(x: Vec, more: np.ndarray) -> Vec:
+def _grow(x: Vec, more: np.ndarray | float, count: int) -> Vec:
     """x with more items at its end, in its own array if there is room."""
     a = x.a
     n = len(a)
-    size = n + len(more)
+    size = n + count
     room = a.base
     if room.__class__ is not np.ndarray or room.ndim != 1 or len(room) < size or room.dtype != a.dtype \
-            or not room.flags.writeable or room.ctypes.data != a.ctypes.data or a.strides != room.strides:
+            or not room.flags.writeable or a.strides != room.strides or _start(room) != _start(a):
         room = np.empty(size + size // 2 + 8, a.dtype)
         room[:n] = a
     room[n:size] = more
     x.a = room[:size]
     x.whole = False
     return x
+
+
+def _start(a: np.ndarray) -> int:
+    """The address of the first item."""
+    return a.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def _extend(x: List, y: Value) -> bool:
@@ -108,5 +116,5 @@ def _grow_rows(t: Table, y: Value) -> Value:
             return append(t, more)
         new.append(fit)
     for col, fit in zip(cols, new, strict=True):
-        _grow(col, fit)
+        _grow(col, fit, len(fit))
     return t

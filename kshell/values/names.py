@@ -16,6 +16,7 @@ from kshell.values.build import sym_vec
 from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
 from kshell.values.functions import Prim, View
 from kshell.values.index import index1
+from kshell.values.join import join_dicts
 
 _HIDDEN = "__builtins__"
 # lang's temporal verb `part(name, x)`, set by it: the year, minute... of a temporal value
@@ -112,7 +113,9 @@ class Names:
         if space == "." and last in self.views:
             return self.read(last)
         if name in self.spaces:
-            return self.as_dict(name)
+            d = self.as_dict(name)
+            entry = registry.find("name", name)  # `.q` holds the keywords as well as what was put there
+            return d if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), d)
         if not name.startswith("."):
             if "." in name:
                 return self._dotted(name, space)

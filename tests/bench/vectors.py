@@ -91,9 +91,9 @@ def report() -> list[str]:
         ours, theirs = paired(lambda fn=fn: fn(None), peer)
         out.append(row(name, ours, theirs, target, who))
     s.run("t:([]a:lo;b:i;sy)")
-    for name, text in (("select sum b by a", "select sum b by a from t"), ("select sum b by sy", "select sum b by sy from t")):
-        s.run(f"run:{{[] {text}}}")
+    for key in ("a", "sy"):
+        s.run(f"run:{{[] select sum b by {key} from t}}")
         fn = s["run"].fn
         ours, theirs = paired(lambda fn=fn: fn(None), lambda: np.bincount(v["lo"], v["i"]))
-        out.append(row(name, ours, theirs, 5, "np.bincount"))
+        out.append(row(f"select sum b by {key}", ours, theirs, 5, "np.bincount"))
     return out

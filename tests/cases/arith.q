@@ -56,3 +56,8 @@ signum -2 0 1 3  / -1 0 1 1i
 signum 0n  / -1i
 neg `a  / 'type
 (neg)1 2  / -1 -2
+type 2f+"a"  / -9h
+0Wh  / 32767h
+-0Wh  / -32767h
+2 mod `a  / 'type
+type 2e mod 2000.01.03  / -15h

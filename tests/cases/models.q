@@ -62,7 +62,7 @@ size m  / 2
 tensorcount m  / 2
 elements m  / 3
 bytes m  / 12
-dict parms m  / weight| -2 -2e\nbias  | -1
+dict parms m  / weight| -2 -2\nbias  | -1
 parmtypes m  / weight| linear\nbias  | linear
 inputmodule m  / `linear
 (state module m)~state clone m  / 1b

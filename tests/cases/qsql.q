@@ -18,7 +18,7 @@ select m:max n,c:count i by s from t  / s| m  c\n-| ----\na| 20 1\nb| 30 2\nc| 4
 select by s from t  / s| n  f\n-| ------\na| 20\nb| 30 2.5\nc| 40 3
 select by s:n mod 20 from t  / s | n  f\n--| ------\n0 | 40 3\n10| 30 2.5
 select n by s,big:n>25 from t  / s big| n\n-----| --\na 0  | 20\nb 0  | 10\nb 1  | 30\nc 1  | 40
-select n wavg f by s from t  / s| n\n-| ----\na|\nb| 2.25\nc| 3
+select n wavg f by s from t  / s| f\n-| ----\na|\nb| 2.25\nc| 3
 select sum n*f by s from t  / s| n\n-| ---\na| 0\nb| 90\nc| 120
 select {x}n by s from t where n>100  / s| n\n-| -
 select first n,last f by s from t where n>100  / s| n f\n-| ---
@@ -111,3 +111,7 @@ select v by 60 xbar t.minute from w  / minute| v\n------| -\n09:00 | 1\n10:00 | 
 {n:5;exec n from t}[]  / 10 20 30 40
 exec nosuch from t  / 'nosuch
 select from 5  / 'type
+cols select a-b,2*b,5 xbar a,neg b from ([]a:1 2;b:3 4)  / `a`x`a1`b
+cols select a wavg b,`float$a,2#'b from ([]a:1 2;b:3 4)  / `b`a`b1
+attr exec a from update `g#a from ([]a:`x`y)  / `g
+delete b from ([a:1 2]b:3 4)  / a|\n-|\n1|\n2|

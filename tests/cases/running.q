@@ -32,3 +32,11 @@ fills`x``y```z  / `x`x`y`y`y`z
 fills 1 0n 2  / 1 1 2f
 0.5 ema 1 2 3  / 1 1.5 2.25
 0.5 ema 1 0n 3  / 1 0n 0n
+deltas[10;1 4 9]  / -9 3 5
+deltas[2000.01.01;2000.01.03 2000.01.04]  / 2 1i
+deltas[1;(1 2;3 4)]  / 0 1\n2 2
+deltas[1;`a`b!3 5]  / a| 2\nb| 2
+deltas[0;0#0]  / `long$()
+deltas[`a;1 2]  / 'type
+ratios[2;4 8]  / 2 2f
+ratios[2;5]  / 2.5

@@ -5,7 +5,7 @@
 -0W  / -0W
 7h  / 7h
 0Nh  / 0Nh
--0Wh  / -0Wh
+-0Wh  / -32767h
 7i  / 7i
 0Ni  / 0Ni
 1b  / 1b

@@ -29,3 +29,17 @@ iasc 0#0  / `long$()
 asc 100 200 0N 0W -0W  / `s#0N -0W 100 200 0W
 attr asc 3 1 2  / `s
 iasc 0Ng,"G"$"00000000-0000-0000-0000-000000000001"  / 0 1
+4 xrank til 9  / 0 0 0 1 1 2 2 3 3
+2 xrank `d`a`c`b  / 1 0 1 0
+3 xrank 2000.01.05 2000.01.01 2000.01.03  / 2 0 1
+2 xrank ("ca";"ab";"bb")  / 1 0 0
+2 xrank `a`b!9 3  / a| 1\nb| 0
+0N xrank 3 1  / 0N 0N
+4 xrank ()  / `long$()
+1.5 xrank 1 2  / 'type
+`a xrank 1 2  / 'type
+2 xrank 5  / 'rank
+attr asc (2 1;1 2)  / `s
+attr desc (2 1;1 2)  / `
+a:0 1 3;asc a;a  / `s#0 1 3
+rank `a`b`c!2 3 1  / 1 2 0

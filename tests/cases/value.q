@@ -17,3 +17,5 @@ last value {x+1}  / "{x+1}"
 b  / 1 2 3
 .ns.q:1; `.ns.r set 5; .ns.r  / 5
 1 set 2  / 'type
+value ("+";2;3)  / 5
+value "2+",string 3  / 5

@@ -39,12 +39,6 @@ def qt(x: Value) -> Value:
     return is_table(x)
 
 
-@name(".Q.qp")
-def qp(x: Value) -> Value:
-    """Whether a table is partitioned; 0 for what is in memory."""
-    return 0
-
-
 @name(".Q.ft", ".Q.ft[f;t]")
 def ft(f: Value, t: Value) -> Value:
     """Apply f to a table without its keys, and key the result again.
@@ -113,7 +107,7 @@ def columns(x: Value) -> Value:
     from kshell.values.build import collapse
 
     t = unkeyed(running().names.get(x.s) if x.__class__ is Sym else x)
-    return Dict(sym_vec(t.names), collapse(list(t.cols)))
+    return Dict(sym_vec(t.names), collapse(list(t.cols if t.cols.__class__ is list else t.cols.sample())))
 
 
 @name(".Q.v")

@@ -104,7 +104,7 @@ def _bytes(y: Value, base: int) -> Value:
     """The bytes of a number; with another base than 256, as many digits as its width can hold whole."""
     if is_list(y):
         return collapse([_bytes(i, base) for i in y.items])
-    t, data = _width(y)
+    data = _width(y)[1]
     if base == 256:
         return Vec(T.X, np.frombuffer(data, np.uint8))
     if base < 2:

@@ -142,6 +142,8 @@ def meta(x: Value) -> Value:
     b| s
     """
     t = flat(x)
+    if t.cols.__class__ is not list:
+        t = Table(t.names, t.cols.sample())  # of a table on disk
     kinds = vec(T.C, [ord(_type_char(c)) for c in t.cols])
     attrs = sym_vec([c.attr if c.__class__ is Vec else "" for c in t.cols])
     return Dict(Table(["c"], [sym_vec(t.names)]),

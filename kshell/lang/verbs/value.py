@@ -9,7 +9,21 @@ from kshell.values.apply import apply
 from kshell.values.build import string, sym_vec, vec
 from kshell.values.cast import unenum
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Atom, Dict, EnumAtom, List, Sym, Value, Vec, atom_t, is_list, seq_items, text_of
+from kshell.values.core import (
+    HOLE,
+    NIL,
+    Atom,
+    Dict,
+    EnumAtom,
+    List,
+    Sym,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    seq_items,
+    text_of,
+)
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
 
 # q's numbers of the operators, which `value` gives

@@ -1,0 +1,109 @@
+"""What `\\l` does: scripts, data files, splayed tables, databases."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kshell.errors import QError
+from kshell.lang.verbs.disk import load_any
+from kshell.store import compress, kdb, parted, splay
+from kshell.values.context import running
+from kshell.values.core import NIL, Table, Value, sym
+
+SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
+_DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])
+
+
+def found(path: str, caller: str = "") -> str:
+    """Where a script or folder is: in the present folder, else beside the script that asks for it, else in QHOME."""
+    path = os.path.expanduser(path)
+    places = ["", os.path.dirname(caller), os.environ.get("QHOME", "")]
+    for place in places:
+        here = os.path.join(place, path) if place or place == "" else path
+        if os.path.exists(here):
+            return here
+    return path
+
+
+def load(arg: str) -> Value:
+    """`\\l arg`: run a script, load a data file or a folder."""
+    session: Any = running()
+    path = found(arg, session.scripts[-1] if session.scripts else "")
+    if os.path.isdir(path):
+        return load_folder(path)
+    if is_data(path):
+        name = os.path.basename(path)
+        session.names.set(name, kdb.read(path))
+        return sym(name)
+    session.load(path)
+    return NIL
+
+
+def is_data(path: str) -> bool:
+    """Is it a file of kdb+'s binary form?"""
+    try:
+        with open(path, "rb") as f:
+            return f.read(2) in _DATA
+    except OSError:
+        return False
+
+
+def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
+    """Load a splayed table, or a database: which becomes the present folder."""
+    session: Any = running()
+    if splay.is_splayed(path):
+        name = os.path.basename(os.path.abspath(path))
+        session.names.set(name, splay.read(path))
+        return sym(name)
+    reload = os.path.abspath(path) == os.getcwd()
+    root = "."
+    if enter:
+        _enter(path)
+    else:
+        root = path.rstrip("/")
+    names = sorted(n for n in os.listdir(root) if not n.startswith(".") and not n.endswith(("$", "#")))
+    parts = parted.kind_of(names)
+    code = [n for n in names if n.endswith(SCRIPTS)]
+    skip = {"par.txt", *code, *(parts[2] if parts else [])}
+    for n in names:
+        where = f"{root}/{n}"
+        if n not in skip and (os.path.isdir(where) or is_data(where)):
+            session.names.set(n, load_any(where), ".")
+    if parts or os.path.isfile(f"{root}/par.txt"):
+        open_database(root)
+    if scripts and not reload:
+        for n in code:
+            session.load(f"{root}/{n}")
+    return NIL
+
+
+def _enter(path: str) -> None:
+    problem: OSError | None = None
+    try:
+        os.chdir(path)
+        return
+    except OSError as e:
+        problem = e
+    raise QError(f"{path}. OS reports: {problem.strerror}")
+
+
+def open_database(root: str) -> None:
+    """Make the tables of a partitioned database known, and the values of its partitions."""
+    session: Any = running()
+    session.database = parted.Database(root)
+    show_tables()
+
+
+def show_tables() -> None:
+    """Assign the partitioned tables, and the partitions' values, to their names."""
+    session: Any = running()
+    db = session.database
+    session.names.set(db.field, db.vec(db.pv), ".")
+    for name in db.tables:
+        session.names.set(name, parted.table(db, name), ".")
+
+
+def is_on_disk(x: Value) -> bool:
+    """Is it a table whose columns are on disk?"""
+    return x.__class__ is Table and x.cols.__class__ is not list

@@ -1,0 +1,173 @@
+"""qSQL on partitioned tables: conditions on the partitions choose them, the others run in each partition by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang import qsql, scan
+from kshell.lang.columns import Columns
+from kshell.lang.tables import key_names, rekey
+from kshell.parse import tree as N
+from kshell.store.parted import PartCols, joined
+from kshell.store.splay import SplayedCols
+from kshell.values.build import longs
+from kshell.values.core import Table, Value, Vec
+from kshell.values.index import take_at
+
+# a phrase that has one of these is computed over the rows of all partitions together
+_WHOLE = frozenset({"all", "any", "avg", "cor", "count", "cov", "dev", "distinct", "first", "last", "max", "med", "min",
+                    "prd", "scov", "sdev", "sum", "svar", "var", "wavg", "wsum"})
+
+
+def is_partitioned(x: Value) -> bool:
+    """Is it a partitioned table?"""
+    return x.__class__ is Table and isinstance(x.cols, PartCols)
+
+
+def refuse(x: Value) -> None:
+    """Tables on disk cannot be updated as tables in memory can: 'splay, or 'par if partitioned."""
+    if x.__class__ is Table and isinstance(x.cols, (SplayedCols, PartCols)):
+        raise QError("par" if isinstance(x.cols, PartCols) else "splay")
+
+
+def names_used(phrases: list[Any]) -> set[str]:
+    """The names in phrases, of dotted ones the first part."""
+    nodes = [p.node for p in phrases]
+    return {n.name.split(".")[0] for n in scan.walk(nodes) if isinstance(n, N.Name)}
+
+
+def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinct: bool, limit: Any) -> Value:
+    """select or exec from a partitioned table."""
+    if limit is not None:
+        raise QError("nyi")
+    source: PartCols = x.cols  # type: ignore[assignment]
+    parts, where = chosen(source, where)
+    phrases = [p for _, p in [*(by or []), *cols]]
+    used = names_used(phrases)
+    if (by is None and cols and not used & _WHOLE) or not (by or cols):
+        return _each(is_exec, source, parts, where, cols, distinct)
+    names = [n for n in x.names if n in used] if cols else list(x.names)
+    t = gathered(source, parts, where, names, "i" in used)
+    src = qsql.Source(t)
+    c = Columns(src.cols, src.n)
+    if not names:
+        src.n = c.n = sum(_rows(source, parts, where))
+    if is_exec:
+        return qsql.run_exec(src, c, by, cols, distinct)
+    return qsql.run_select(src, c, by, cols, distinct, None)
+
+
+def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
+    """The partitions that meet the first conditions, as far as these look at nothing else; and the other conditions."""
+    field = source.names[0]
+    others = {*source.names[1:], "i"}
+    parts = np.arange(len(source.db.pv))
+    while where:
+        used = names_used(where[:1])
+        if field not in used or used & others:
+            break
+        c = Columns({field: source.db.vec([source.db.pv[k] for k in parts])}, len(parts))
+        at = qsql.matching(where[0], c)
+        parts = parts if at is None else parts[at]
+        where = where[1:]
+    return parts.tolist(), where
+
+
+def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[qsql.Source, Columns]:
+    t = source.of(part)
+    cols = _Lazy(t)
+    src = qsql.Source(Table([], []))
+    src.value, src.cols, src.n = t, cols, source.db.count(source.name)[part]
+    return src, qsql.restricted(Columns(cols, src.n), where)
+
+
+class _Lazy(dict[str, Any]):
+    """The columns of a table by name, read when asked for."""
+
+    def __init__(self, t: Table) -> None:
+        super().__init__(dict.fromkeys(t.names))
+        self.t = t
+
+    def __getitem__(self, name: str) -> Any:
+        return self.t.col(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.t.col(name) if name in self else default
+
+
+def _rows(source: PartCols, parts: list[int], where: list[Any]) -> list[int]:
+    return [len(_columns(source, k, where)[1]) for k in parts]
+
+
+def gathered(source: PartCols, parts: list[int], where: list[Any], names: list[str], numbers: bool) -> Table:
+    """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
+    `i`."""
+    pieces: list[list[Value]] = [[] for _ in range(len(names) + numbers)]
+    for k in parts:
+        _, c = _columns(source, k, where)
+        for piece, name in zip(pieces, [*names, "i"], strict=False):
+            piece.append(c[name])
+    if not parts:
+        empty = source.sample()
+        none = np.zeros(0, np.int64)
+        pieces = [[take_at(empty[source.names.index(n)], none)] for n in names] + [[longs([])]] * numbers
+    return Table(names + ["i"] * numbers, [joined(p) for p in pieces])
+
+
+def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], cols: Any, distinct: bool) -> Value:
+    """The results of each chosen partition, one after the other."""
+    out = []
+    for k in parts:
+        src, c = _columns(source, k, where)
+        out.append(qsql.run_exec(src, c, None, cols, False) if is_exec
+                   else qsql.run_select(src, c, None, cols, False, None))
+    if not out:
+        return _nothing(is_exec, source, where, cols)
+    if is_exec and out[0].__class__ is not Table:
+        return _joined_exec(out, distinct)
+    t = Table(out[0].names, [joined([o.cols[i] for o in out]) for i in range(len(out[0].names))])
+    if distinct:
+        t = take_at(t, qsql.distinct_at(t))
+    return rekey(t, key_names(t))
+
+
+def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Value:
+    """The result if no partition was chosen: that of an empty table."""
+    t = gathered(source, [], [], source.names, False)
+    src = qsql.Source(t)
+    c = Columns(src.cols, 0)
+    return qsql.run_exec(src, c, None, cols, False) if is_exec else qsql.run_select(src, c, None, cols, False, None)
+
+
+def _joined_exec(out: list[Value], distinct: bool) -> Value:
+    from kshell.values.core import Dict
+
+    if out[0].__class__ is Dict:
+        values = [joined([o.v.item(i) for o in out]) for i in range(len(out[0].k))]
+        from kshell.values.build import collapse
+
+        return Dict(out[0].k, collapse(values))
+    x = joined(out) if out[0].__class__ is Vec or hasattr(out[0], "items") else out[-1]
+    return take_at(x, qsql.distinct_at(x)) if distinct else x
+
+
+def rows_at(x: Table, at: np.ndarray) -> Table:
+    """`.Q.ind`: rows of a partitioned table by their numbers over all partitions."""
+    source: PartCols = x.cols  # type: ignore[assignment]
+    counts = np.array(source.db.count(source.name), np.int64)
+    ends = np.cumsum(counts)
+    if len(at) and (at.min() < 0 or at.max() >= (ends[-1] if len(ends) else 0)):
+        raise QError("index")
+    part = np.searchsorted(ends, at, side="right")
+    pieces, order = [], []
+    for k in np.unique(part).tolist():
+        mine = np.flatnonzero(part == k)
+        pieces.append(take_at(Table(x.names, list(source.of(k).cols)), at[mine] - (ends[k] - counts[k])))
+        order.append(mine)
+    if not pieces:
+        return gathered(source, [], [], source.names, False)
+    t = Table(x.names, [joined([p.cols[i] for p in pieces]) for i in range(len(x.names))])
+    return take_at(t, np.argsort(np.concatenate(order), kind="stable"))

@@ -1,0 +1,240 @@
+"""Partitioned databases: a folder of folders named by date, month, year or number, each with splayed tables."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.store import splay
+from kshell.values import types as T
+from kshell.values.core import List, Table, Value, Vec
+from kshell.values.join import concat
+
+# the kinds of partition: the virtual column's name, its type, what the folders are named
+KINDS = (
+    ("date", T.D, re.compile(r"\d{4}\.\d\d\.\d\d$")),
+    ("month", T.M, re.compile(r"\d{4}\.\d\d$")),
+    ("year", T.I, re.compile(r"\d{4}$")),
+    ("int", T.I, re.compile(r"\d+$")),
+)
+_EPOCH = {T.D: np.datetime64("2000-01-01", "D"), T.M: np.datetime64("2000-01", "M")}
+
+
+def kind_of(names: list[str]) -> tuple[str, int, list[str]] | None:
+    """Field, type and folders of the partitions among some names; None if there are none."""
+    found = [n for n in names if n[:1].isdigit() and any(p.match(n) for _, _, p in KINDS)]
+    for field, t, pattern in KINDS:
+        if found and all(pattern.match(n) for n in found):
+            return field, t, found
+    return None
+
+
+def raw_of(name: str, t: int) -> int:
+    """The raw value of a partition, from the name of its folder."""
+    if t not in _EPOCH:
+        return int(name)
+    problem = False
+    try:
+        unit = np.datetime64(name.replace(".", "-"))
+        return int((unit - _EPOCH[t]).astype(np.int64))
+    except ValueError:
+        problem = True
+    raise QError("part" if problem else "type")
+
+
+def name_of(value: int, t: int) -> str:
+    """The name of a partition's folder."""
+    if t not in _EPOCH:
+        return str(value)
+    return str(_EPOCH[t] + value).replace("-", ".")
+
+
+class Database:
+    """A database that is loaded. `PV` are its partitions' values and `PD` the folders they are in; `pv` and `pd` those
+    in view; `tables` the columns of each partitioned table."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.segments = segments_of(root)
+        self.scan()
+
+    def scan(self) -> None:
+        """Find the partitions and tables."""
+        found: list[tuple[int, str]] = []
+        self.per_segment: list[list[int]] = []
+        kind = None
+        for folder in self.segments or [self.root]:
+            here = kind_of(sorted(os.listdir(folder)))
+            self.per_segment.append([])
+            if here is not None:
+                kind = here
+                self.per_segment[-1] = sorted(raw_of(n, here[1]) for n in here[2])
+                found += [(v, folder) for v in self.per_segment[-1]]
+        if kind is None:
+            raise QError("part")
+        self.field, self.t = kind[0], kind[1]
+        found.sort(key=lambda f: f[0])
+        self.PV, self.PD = [v for v, _ in found], [d for _, d in found]
+        self.view(None)
+        self.prototypes: dict[str, Table] = {}
+        self.tables: dict[str, list[str]] = {}
+        folder = self.folder(len(self.pv) - 1)
+        for name in sorted(os.listdir(folder)):
+            path = f"{folder}/{name}"
+            if splay.is_splayed(path) and not name.endswith("$"):
+                self.tables[name] = splay.names_in(path)
+
+    def view(self, values: list[int] | None) -> None:
+        """Restrict the partitions to some; None for all."""
+        at = [i for i, v in enumerate(self.PV) if values is None or v in values]
+        if not at:
+            raise QError("invalid partition filter")
+        self.pv, self.pd = [self.PV[i] for i in at], [self.PD[i] for i in at]
+        self.counts: dict[str, list[int]] = {}
+
+    def vec(self, values: list[int]) -> Vec:
+        """Values of partitions as a vector."""
+        return Vec(self.t, np.array(values, T.DTYPE[self.t]))
+
+    def folder(self, part: int) -> str:
+        """The folder of partition number `part` of those in view."""
+        return f"{self.pd[part]}/{name_of(self.pv[part], self.t)}"
+
+    def count(self, name: str) -> list[int]:
+        """The number of rows of a table in each partition in view."""
+        found = self.counts.get(name)
+        if found is None:
+            found = self.counts[name] = [len(self.part(name, i)) for i in range(len(self.pv))]
+        return found
+
+    def part(self, name: str, i: int) -> Table:
+        """A table in one partition, its columns not read yet; without the virtual column."""
+        path = f"{self.folder(i)}/{name}"
+        if name in self.prototypes and not splay.is_splayed(path):
+            return self.prototypes[name]
+        names = self.tables.get(name)
+        if names is None:
+            raise QError(name)
+        return Table(list(names), splay.SplayedCols(list(names), path))
+
+    def fill(self, first: bool = False) -> None:
+        """Note an empty table for each table that is missing from some partition (`.Q.bv`)."""
+        order = range(len(self.pv)) if first else range(len(self.pv) - 1, -1, -1)
+        for i in order:
+            folder = self.folder(i)
+            for name in sorted(os.listdir(folder)):
+                path = f"{folder}/{name}"
+                if name not in self.prototypes and splay.is_splayed(path):
+                    t = splay.read(path)
+                    self.tables.setdefault(name, t.names)
+                    if any(not splay.is_splayed(f"{self.folder(k)}/{name}") for k in range(len(self.pv))):
+                        self.prototypes[name] = empty_like(t)
+
+
+def empty_like(t: Table) -> Table:
+    """A table of the same columns without rows."""
+    return Table(list(t.names), [none_of(c) for c in t.cols])
+
+
+def none_of(c: Value) -> Value:
+    """An empty column of the same type."""
+    return Vec(c.t, c.a[:0], "", c.dom) if c.__class__ is Vec else List([])
+
+
+def segments_of(root: str) -> list[str]:
+    """The folders that par.txt names; none if there is no such file."""
+    path = os.path.join(root, "par.txt")
+    if not os.path.isfile(path):
+        return []
+    with open(path) as f:
+        lines = [line.strip() for line in f]
+    return [os.path.join(root, s.rstrip("/")) for s in lines if s]
+
+
+class PartCols(splay.LazyCols):
+    """The columns of a partitioned table over all partitions in view, the partitions' values first."""
+
+    def __init__(self, db: Database, name: str) -> None:
+        super().__init__([db.field, *db.tables[name]], name)
+        self.db, self.name = db, name
+
+    def make(self, i: int) -> Value:
+        counts = self.db.count(self.name)
+        if i == 0:
+            return Vec(self.db.t, np.repeat(self.db.vec(self.db.pv).a, counts))
+        return joined([self.db.part(self.name, k).cols[i - 1] for k in range(len(counts))])
+
+    def of(self, part: int) -> Table:
+        """The table in one partition, the partition's value in its first column."""
+        t = self.db.part(self.name, part)
+        n = self.db.count(self.name)[part]
+        first = Vec(self.db.t, np.full(n, self.db.pv[part], T.DTYPE[self.db.t]))
+        return Table(self.names, _WithFirst(self.names, first, t.cols))
+
+    def sample(self) -> list[Any]:
+        return list(self.of(len(self.db.pv) - 1).cols)
+
+    def head(self, n: int) -> Table:
+        out, k = [], 0
+        for part in range(len(self.db.pv)):
+            out.append(self.of(part))
+            k += self.db.count(self.name)[part]
+            if k >= n:
+                break
+        return Table(self.names, [joined([t.cols[i] for t in out]) for i in range(len(self.names))])
+
+
+class _WithFirst(splay.LazyCols):
+    """A made column before others that are read when used."""
+
+    def __init__(self, names: list[str], first: Vec, rest: Any) -> None:
+        super().__init__(names, "")
+        self.first, self.rest = first, rest
+
+    def make(self, i: int) -> Value:
+        return self.first if i == 0 else self.rest[i - 1]
+
+
+def joined(parts: list[Value]) -> Value:
+    """Parts of a column as one."""
+    full = [p for p in parts if len(p)]
+    if len(full) <= 1:
+        return full[0] if full else parts[0] if parts else List([])
+    return concat(full)
+
+
+def table(db: Database, name: str) -> Table:
+    """A partitioned table of a database."""
+    cols = PartCols(db, name)
+    return Table(list(cols.names), cols)
+
+
+def expected(root: str, value: int, t: int, name: str) -> str:
+    """Where a table of a partition belongs: with par.txt, in the segment that its number falls to."""
+    segments = segments_of(root)
+    folder = segments[value % len(segments)] if segments else root
+    return "/".join(p for p in (folder, name_of(value, t), name) if p)
+
+
+def check(root: str) -> list[list[str]]:
+    """Make the tables that partitions lack, empty, like those of the latest partition that has them; for each
+    partition, latest first, its folder if something was made in it."""
+    db = Database(root)
+    like: dict[str, Table] = {}
+    for i in reversed(range(len(db.pv))):
+        for name in sorted(os.listdir(db.folder(i))):
+            if name not in like and splay.is_splayed(f"{db.folder(i)}/{name}"):
+                like[name] = empty_like(splay.read(f"{db.folder(i)}/{name}"))
+    out: list[list[str]] = []
+    for i in reversed(range(len(db.pv))):
+        lacking = [n for n in like if not splay.is_splayed(f"{db.folder(i)}/{n}")]
+        for name in lacking:
+            splay.write(f"{db.folder(i)}/{name}", like[name])
+        out.append([db.folder(i)] if lacking else [])
+    return out
+
+
