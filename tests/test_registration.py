@@ -42,7 +42,7 @@ def test_callable(planted: Path) -> None:
     out = run(planted, """
 for line in ("zigzag 1 2 3", "plantfn 2", "m:module enlist(`twice;3f)", "evaluate(m;1 2 3e)",
              "q:module enlist(`linear;2;1);o:opt(`signed;q;.5)", "lr o", "first opt[o]`options", "w:dict parms q",
-             "backward mse(forward(q;1 2#1e);1 1#100e);step o", "distinct raze over abs value[w]-value dict parms q",
+             "backward mse(forward(q;1 2#1e);1 1#100e);step o", "all .001>abs -.5+raze over abs value[w]-value dict parms q",
              "s:state o;o2:opt(s;q)", "exec buffers from state[o2]`parms", "lr(o2;.25);lr o2", "module m"):
     s.run(line, show=True)
 """)
@@ -52,7 +52,7 @@ for line in ("zigzag 1 2 3", "plantfn 2", "m:module enlist(`twice;3f)", "evaluat
 ,0.5
 lr    | 0.5
 factor| 1
-,0.5e
+1b
 count
 -----
 1

@@ -527,7 +527,8 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     if c.recursive:
         text += ",_self=None,_fn=None"
     fn = build("_f", text, head + body, c.consts, source, c.space)
-    made = LAMBDA.get(len(given), Lambda)(fn, "locked" if source.file.endswith(".q_") else node.text, params, source, ctx)
+    shown = "locked" if source.file.endswith(".q_") else node.text
+    made = LAMBDA.get(len(given), Lambda)(fn, shown, params, source, ctx)
     made.locals = tuple(sorted(local - set(params)))
     made.globals = tuple(c.read_globals)
     made.consts = tuple(c.const_values)

@@ -101,7 +101,9 @@ class _Writer:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
         origin = "" if t.cols.__class__ is list else getattr(t.cols, "origin", "")
         if origin:  # a table on disk: where it is, and not what is in it
-            return f"+{names if len(t.names) > 1 else f'(,{names})'}!`{origin}"
+            shown = t.cols.shown()  # type: ignore[attr-defined]
+            names = "`" + "`".join(shown)
+            return f"+{names if len(shown) > 1 else f'(,{names})'}!`{origin}"
         head = f"+{names}!" if len(t.names) > 1 else f"+({',' if t.names else ''}{names})!"
         return head + self.list_(List(list(t.cols)), room - len(head))
 

@@ -12,7 +12,7 @@ from kshell.lang.format import vec_texts
 from kshell.lang.s1 import NO_LIMIT, cut, s1_text
 from kshell.lang.trace import error_text
 from kshell.values import types as T
-from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, is_list
+from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
 
 _RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, so a list of them is no matrix
 
@@ -59,6 +59,9 @@ class Layout:
 
     def lines(self, x: Value) -> list[str]:
         """The lines of any value, a few more than fit at most."""
+        if (x.__class__ is Dict and x.v.__class__ is Sym) or (
+                x.__class__ is Table and x.cols.__class__ is not list and not x.cols.there()):
+            return [self.one(x)]
         if x is NIL:
             return []
         if x.__class__ is Table:

@@ -48,10 +48,24 @@ def table_from_dict(d: Dict) -> Table:
     """The table that `flip` makes of a dictionary of columns."""
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
+    if d.v.__class__ is Sym:
+        return on_disk([s.s for s in d.k.items], d.v)
     values = seq_items(d.v)
     if d.v.__class__ is Vec:
         raise QError("rank")
     return Table([s.s for s in d.k.items], columns_of(values))
+
+
+def on_disk(names: list[str], place: Sym) -> Table:
+    """The table with these columns in a folder, `` `:folder/ ``, or of the partitioned database that is loaded."""
+    from kshell.store import parted, splay
+
+    if place.s[:1] == ":":
+        return Table(names, splay.SplayedCols(names, place.s[1:].rstrip("/")))
+    db = running().database
+    if db is not None and place.s in db.tables:
+        return parted.table(db, place.s)
+    return Table(names, splay.NoCols(names, place.s))
 
 
 # ------------------------------------------------------------------ names

@@ -175,6 +175,9 @@ class PartCols(splay.LazyCols):
         first = Vec(self.db.t, np.full(n, self.db.pv[part], T.DTYPE[self.db.t]))
         return Table(self.names, _WithFirst(self.names, first, t.cols))
 
+    def shown(self) -> list[str]:
+        return self.names[1:]
+
     def sample(self) -> list[Any]:
         return list(self.of(len(self.db.pv) - 1).cols)
 

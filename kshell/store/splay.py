@@ -31,6 +31,14 @@ class LazyCols(list[Any]):
         """Columns of the same types, which need not be all of them."""
         return self[:]
 
+    def there(self) -> bool:
+        """Is there a table to show?"""
+        return True
+
+    def shown(self) -> list[str]:
+        """The names of the columns, as they stand before the origin."""
+        return self.names
+
     def head(self, n: int) -> Table:
         """A table of the first rows, at least n of them if there are as many."""
         return Table(self.names, self[:])
@@ -73,6 +81,19 @@ class SplayedCols(LazyCols):
     def make(self, i: int) -> Value:
         return kdb.read(f"{self.path}/{self.names[i]}")
 
+    def there(self) -> bool:
+        return os.path.isdir(self.path)
+
+
+class NoCols(LazyCols):
+    """The columns of a table that is not there: asking for one is an error that names the table."""
+
+    def make(self, i: int) -> Value:
+        raise QError(self.origin)
+
+    def there(self) -> bool:
+        return False
+
 
 def is_splayed(path: str) -> bool:
     """Is this the folder of a splayed table?"""
@@ -109,10 +130,27 @@ def write(path: str, x: Value, packing: Any = None) -> None:
         how = packing.get(name, packing.get("")) if isinstance(packing, dict) else packing
         files += kdb.files_of(f"{path}/{name}", col, how)
     files += kdb.files_of(f"{path}/.d", sym_vec(x.names))
-    atomic.write_all([(name, atomic.filling(parts)) for name, parts in files])
+    aside = _give_way(path)
+    try:
+        atomic.write_all([(name, atomic.filling(parts)) for name, parts in files])
+    except BaseException:
+        if aside and not os.path.exists(path):
+            os.replace(aside, path)
+        raise
+    if aside:
+        os.unlink(aside)
     for name, _ in files:  # what a nested column of this name left
         if not name.endswith("#") and os.path.exists(name + "#") and all(f != name + "#" for f, _ in files):
             os.unlink(name + "#")
+
+
+def _give_way(path: str) -> str:
+    """Put a file that stands where the folder is to be aside; its name there, if there was one."""
+    if not os.path.isfile(path):
+        return ""
+    aside = f"{path}.{os.getpid()}.old"
+    os.replace(path, aside)
+    return aside
 
 
 def storable(col: Value) -> bool:

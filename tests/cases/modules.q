@@ -203,7 +203,7 @@ evaluate(module enlist(`unsqueeze;0);1 2e)  / 1 2
 evaluate(module`transpose;(1 2;3 4))  / 1 3\n2 4
 evaluate(module enlist(`pad;1 2;`constant;9f);1 2e)  / 9 1 2 9 9e
 evaluate(module enlist(`flatten;0);(1 2e;3 4e))  / 1 2 3 4e
-evaluate(module enlist(`maxpool2d;2);1 2 4#1 2 3 4 5 6 7 8e)  / 6 8e
+evaluate(module enlist(`maxpool2d;2);1 2 4#1 2 3 4 5 6 7 8e)  / 6 8
 x:-1 2 3e  /
 evaluate(module enlist(`relu;1b);x)  / 0 2 3e
 x  / -1 2 3e

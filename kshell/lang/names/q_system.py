@@ -26,6 +26,8 @@ def opt(x: Value) -> Value:
     q).Q.opt ("-a";"12";"34";"-b")
     a| ("12";"34")
     b| ()
+    q).Q.opt ("-c";"12")
+    c| "12"
     """
     plain: list[Value] = []
     found: dict[str, list[Value]] = {}
@@ -37,7 +39,7 @@ def opt(x: Value) -> Value:
         else:
             now.append(w)
     running().names.set(".Q.x", List(plain))
-    return Dict(sym_vec(found), List([List(v) for v in found.values()]))
+    return Dict(sym_vec(found), List([v[0] if len(v) == 1 else List(v) for v in found.values()]))
 
 
 @name(".Q.x")
@@ -64,7 +66,7 @@ def def_(x: Value, y: Value) -> Value:
 
 def read_as(default: Value, given: Value) -> Value:
     """The words of an option as the type of its default; the first of them if that is an atom."""
-    many = [given] if given.__class__ is Vec else seq_items(given)
+    many = [given] if given.__class__ is Vec and given.t == T.C else seq_items(given)
     t = atom_t(default) or (default.t if default.__class__ is Vec else 0)
     if t == T.C or not t:
         return many[0] if many and default.__class__ is Vec else given
@@ -104,16 +106,18 @@ def ts(f: Value, x: Value) -> Value:
 # ------------------------------------------------------------------ backtraces
 
 
-def pictured(frames: list[Frame]) -> Value:
-    """A backtrace as a q list: for each level, innermost first, its number and its lines."""
+def pictured(frames: list[Frame | str]) -> Value:
+    """A backtrace as a q list: for each level, innermost first, its number and its lines. A level may be just a
+    name."""
     out: list[Value] = []
     for i, frame in enumerate(frames):
         n = len(frames) - 1 - i
-        out.append(List([n, *map(string, trace.frame_lines(frame, n))]))
+        lines = [f"  [{n}]  ({frame})", ""] if isinstance(frame, str) else trace.frame_lines(frame, n)
+        out.append(List([n, *map(string, lines)]))
     return List(out)
 
 
-def trapped(f: Value, args: list[Value], handler: Value) -> Value:
+def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
     """Apply f; after an error give its text and backtrace to the handler."""
     error: QError | None = None
     frames: list[Frame] = []
@@ -123,7 +127,7 @@ def trapped(f: Value, args: list[Value], handler: Value) -> Value:
         error = as_qerror(e)
         frames = error.frames + code.frames(e.__traceback__)
     error.__traceback__ = error.__context__ = None
-    return apply(handler, [string(error.text), pictured(frames + trace.live_frames())])
+    return apply(handler, [string(error.text), pictured([*frames, name_, *trace.live_frames()])])
 
 
 @name(".Q.trp", ".Q.trp[f;x;g]")
@@ -133,7 +137,7 @@ def trp(f: Value, x: Value, g: Value) -> Value:
     q).Q.trp[{x+1};`a;{[e;b]e}]
     "type"
     """
-    return trapped(f, [x], g)
+    return trapped(".Q.trp", f, [x], g)
 
 
 @name(".Q.trpd", ".Q.trpd[f;args;g]")
@@ -143,7 +147,7 @@ def trpd(f: Value, x: Value, g: Value) -> Value:
     q).Q.trpd[+;(1;`a);{[e;b]e}]
     "type"
     """
-    return trapped(f, seq_items(x), g)
+    return trapped(".Q.trpd", f, seq_items(x), g)
 
 
 @name(".Q.sbt")

@@ -53,6 +53,8 @@ def make_dict(x: Value, y: Value) -> Value:
     """`x!y` of two lists (or tables) of equal length."""
     if isinstance(y, Handle):
         y = List([y])
+    if y.__class__ is Sym and x.__class__ is Vec and x.t == T.S:
+        return Dict(x, y)  # of the columns and the place of a table on disk
     for v in (x, y):
         if not (is_list(v) or v.__class__ is Table or (v.__class__ is Dict and v is not x)):
             raise QError("type")
