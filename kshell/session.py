@@ -22,7 +22,7 @@ from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.runtime import HELPERS
 from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
-from kshell.lang.verbs import handles
+from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.values import context, interrupts
@@ -82,7 +82,7 @@ class Session:
         if handle == 0:
             return registry.find("verb", "value").fns[1](args[0])  # type: ignore[union-attr]
         if abs(handle) not in (1, 2):
-            return handles.send(handle, args)
+            return connect.send(handle, args)
         put = self.write if abs(handle) == 1 else self.warn
         x = args[0]
         end = "\n" if handle < 0 else ""
@@ -95,7 +95,7 @@ class Session:
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
-        return handles.receive(handle, n)
+        return connect.receive(handle, n)
 
     def show(self, x: Value) -> str:
         """The console's text of a value."""

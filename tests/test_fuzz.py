@@ -79,7 +79,8 @@ def mutated(rng: random.Random, lines: list[str]) -> str:
 def test_random_and_mutated_lines(part: int) -> None:
     """20,000 lines in four parts, from a fixed seed a part."""
     rng = random.Random(part)
-    lines = [c.text for p in sorted((HERE / "cases").glob("*.q")) for c in cases(p) if safe(c.text) and len(c.text) < 200]
+    known = [c.text for p in sorted((HERE / "cases").glob("*.q")) for c in cases(p)]
+    lines = [text for text in known if safe(text) and len(text) < 200]
     session = quiet()
     for n in range(5000):
         text = random_text(rng) if n % 2 else mutated(rng, lines)
@@ -95,12 +96,17 @@ def test_random_and_mutated_lines(part: int) -> None:
     assert session.run("1+1") == 2
 
 
-@pytest.mark.parametrize("n", [10, 100, 1000, 10_000, 100_000])
+@pytest.mark.parametrize("n", [10, 100, 1000, 10_000])
 @pytest.mark.parametrize("form", ["1+", "neg ", "x:", "1,", "a.", "-", "'", "f[1]", "{x}", "`a", "1 ", "`a ", "a b "])
-def test_long_rows(form: str, n: int) -> None:
+def test_rows(form: str, n: int) -> None:
     session = quiet()
     attempt(session, form * n + "1", show=False)
     assert session.run("1+1") == 2
+
+
+@pytest.mark.parametrize("form", ["neg ", "x:", "-", "`a", "1 ", ";", "1;", "/", "\n"])
+def test_long_rows(form: str) -> None:
+    attempt(quiet(), form * 100_000 + "1", show=False)
 
 
 @pytest.mark.parametrize("n", [10, 100, 199, 1000, 100_000])
@@ -115,7 +121,7 @@ def test_nesting(head: str, tail: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["{x,x}/[60;1 2]", "10000{enlist x}/1", "10000{(x;x)}/1", "10000{x!enlist y}[`a]/1",
-                                  "1000000{enlist x}/1", "{(`a`b!(x;x))}/[30;1]", "5000{'[neg;x]}/neg", "5000{x'}/neg",
+                                  "1000000{enlist x}/1", "{(`a`b!(x;x))}/[16;1]", "5000{'[neg;x]}/neg", "5000{x'}/neg",
                                   "value each 2000{enlist x}/1", "(5000{enlist x}/1)~5000{enlist x}/1",
                                   "-9!-8!5000{enlist x}/1", "string 5000{enlist x}/1", "neg 5000{enlist x}/1",
                                   "1+5000{enlist x}/1", "raze/[5000{enlist x}/1]", ".j.j 5000{enlist x}/1",
@@ -138,7 +144,8 @@ def test_deep_values(form: str) -> None:
                                   "tensor(`randn;1000000000000)", "tensor(`linspace;0;1;1000000000000)",
                                   "module enlist(`linear;1000000;1000000)", "module enlist(`linear;0W;2)",
                                   "resize(tensor 1 2 3;1000000000000)", "tensor(`randperm;1000000000000)",
-                                  "module enlist(`embed;1000000000;1000000)", "module enlist(`conv2d;1000000;1000000;9)"])
+                                  "module enlist(`embed;1000000000;1000000)",
+                                  "module enlist(`conv2d;1000000;1000000;9)"])
 def test_absurd_sizes_are_refused_at_once(text: str) -> None:
     session = quiet()
     session.run("tensor 1")  # what follows is not the import of torch

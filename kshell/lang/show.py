@@ -20,7 +20,7 @@ _RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, 
 def head(x: Value, n: int) -> Value:
     """The first n items of a list or rows of a table, without a copy of the rest."""
     if x.__class__ is Table and x.cols.__class__ is not list:
-        x = x.cols.head(n)  # of a table on disk
+        x = x.cols.head(n)  # type: ignore[attr-defined]  # of a table on disk
     if len(x) <= n:
         return x
     if x.__class__ is Vec:
@@ -60,7 +60,7 @@ class Layout:
     def lines(self, x: Value) -> list[str]:
         """The lines of any value, a few more than fit at most."""
         if (x.__class__ is Dict and x.v.__class__ is Sym) or (
-                x.__class__ is Table and x.cols.__class__ is not list and not x.cols.there()):
+                x.__class__ is Table and x.cols.__class__ is not list and not x.cols.there()):  # type: ignore[attr-defined]
             return [self.one(x)]
         if x is NIL:
             return []

@@ -75,7 +75,8 @@ def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[
 
 
 def _view(a: Array) -> memoryview:
-    return memoryview(np.ascontiguousarray(a).reshape(-1).view(np.uint8))
+    plain: Any = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
+    return memoryview(plain)
 
 
 def _vector_parts(x: Vec) -> list[Part]:

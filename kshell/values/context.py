@@ -13,7 +13,7 @@ class Running(Protocol):
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/settings.py
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
-    files: Any  # open files by number: lang/verbs/handles.py
+    files: Any  # open files by number: lang/verbs/connect.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
 
     def write(self, text: str) -> None:

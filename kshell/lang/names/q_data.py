@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kshell.errors import QError
@@ -107,7 +109,8 @@ def columns(x: Value) -> Value:
     from kshell.values.build import collapse
 
     t = unkeyed(running().names.get(x.s) if x.__class__ is Sym else x)
-    return Dict(sym_vec(t.names), collapse(list(t.cols if t.cols.__class__ is list else t.cols.sample())))
+    cols: Any = t.cols
+    return Dict(sym_vec(t.names), collapse(list(cols if cols.__class__ is list else cols.sample())))
 
 
 @name(".Q.v")

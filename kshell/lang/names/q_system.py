@@ -6,7 +6,7 @@ import gc
 import time
 
 from kshell import registry
-from kshell.errors import Frame, QError, as_qerror
+from kshell.errors import Frame, QError, as_qerror, first_line
 from kshell.lang import code, trace
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import TYPES, whole
@@ -176,18 +176,35 @@ def fs(f: Value, file: Value) -> Value:
 @name(".Q.fsn", ".Q.fsn[f;file;bytes]")
 def fsn(f: Value, file: Value, size: Value) -> Value:
     """Apply f to the lines of a file, so many bytes at a time; the size of the file."""
-    if file.__class__ is not Sym:
+    return stream(f, file, whole(size))
+
+
+@name(".Q.fps", ".Q.fps[f;pipe]")
+def fps(f: Value, file: Value) -> Value:
+    """Apply f to the lines that come from a named pipe, a piece at a time; how many bytes came."""
+    return fpn(f, file, CHUNK)
+
+
+@name(".Q.fpn", ".Q.fpn[f;pipe;bytes]")
+def fpn(f: Value, file: Value, size: Value) -> Value:
+    """Apply f to the lines that come from a named pipe, so many bytes at a time; how many bytes came."""
+    return stream(f, file, whole(size))
+
+
+def stream(f: Value, file: Value, n: int) -> int:
+    """Apply f to the whole lines in each n bytes of a file or pipe; how many bytes there were."""
+    if file.__class__ is not Sym or n <= 0:
         raise QError("type")
-    total, rest, n = 0, b"", whole(size)
+    total, rest = 0, b""
     problem: QError | None = None
     try:
-        stream = open(file.s.lstrip(":"), "rb")  # noqa: SIM115
+        opened = open(file.s.removeprefix(":").removeprefix("fifo://"), "rb")  # noqa: SIM115
     except OSError as e:
         problem = as_qerror(e)
     if problem is not None:
         raise problem
-    with stream:
-        while data := stream.read(n):
+    with opened:
+        while data := opened.read(n):
             total += len(data)
             lines = (rest + data).split(b"\n")
             rest = lines.pop()
@@ -196,3 +213,38 @@ def fsn(f: Value, file: Value, size: Value) -> Value:
     if rest:
         apply1(f, List([string(rest)]))
     return total
+
+
+# ------------------------------------------------------------------ requests of HTTP
+
+
+def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
+    """The answer to a request of HTTP, as a string; what goes wrong is an error with the reason."""
+    from urllib import error
+    from urllib import request as http
+
+    address = text_of(url).removeprefix(":")
+    if not address.startswith(("http://", "https://")):
+        raise QError("domain")
+    problem = ""
+    try:
+        ask = http.Request(address, body, {"Content-Type": kind} if kind else {})
+        with http.urlopen(ask) as answer:
+            return string(answer.read())
+    except error.HTTPError as e:
+        return string(e.read())
+    except (OSError, ValueError) as e:
+        problem = str(getattr(e, "reason", e))
+    raise QError(first_line(f"{address}: {problem}"))
+
+
+@name(".Q.hg")
+def hg(url: Value) -> Value:
+    """What a web address gives, as a string."""
+    return request(url)
+
+
+@name(".Q.hp", ".Q.hp[address;kind;text]")
+def hp(url: Value, kind: Value, text: Value) -> Value:
+    """What a web address answers to a text that is sent to it."""
+    return request(url, text_of(kind), text_of(text).encode("utf-8", "surrogateescape"))

@@ -378,7 +378,7 @@ def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Val
     return out
 
 
-def _field(code: str, w: int, part: np.ndarray, order: str) -> Value:
+def _field(code: str, w: int, part: np.ndarray, order: Any) -> Value:
     """The values of one field of all records."""
     if code == "*" or (code == "c" and w > 1):
         return Nd(T.C, part) if len(part) else List([])

@@ -15,6 +15,7 @@ from kshell.values.core import (
     Dict,
     List,
     Nd,
+    Sym,
     Table,
     Value,
     Vec,
@@ -217,6 +218,10 @@ def flip(x: Value) -> Value:
     if c is Table:
         return Dict(sym_vec(x.names), List(list(x.cols)))
     if c is Dict:
+        if x.v.__class__ is Sym:
+            from kshell.lang.tables import table_from_dict
+
+            return table_from_dict(x)
         return _flip_dict(x)
     if c is Nd:
         return Nd(x.t, np.ascontiguousarray(x.a.swapaxes(0, 1))) if x.a.shape[1] else List([])

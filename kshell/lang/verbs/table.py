@@ -143,7 +143,7 @@ def meta(x: Value) -> Value:
     """
     t = flat(x)
     if t.cols.__class__ is not list:
-        t = Table(t.names, t.cols.sample())  # of a table on disk
+        t = Table(t.names, t.cols.sample())  # type: ignore[attr-defined]  # of a table on disk
     kinds = vec(T.C, [ord(_type_char(c)) for c in t.cols])
     attrs = sym_vec([c.attr if c.__class__ is Vec else "" for c in t.cols])
     return Dict(Table(["c"], [sym_vec(t.names)]),
