@@ -117,7 +117,7 @@ def depends() -> Value:
     """For each variable that views name, the views that do: what `.z.b` gives."""
     names = running().names
     found: dict[str, list[str]] = {}
-    for n in list(names.views):
+    for n in sorted(names.views):
         v = names.view(n)
         for need in v.needs if v is not None else ():
             found.setdefault(need, []).append(n)

@@ -291,9 +291,12 @@ class Reader:
     def _table(self, t: int) -> Value:
         self.take(1)
         d = self.value()
-        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S or len({len(c) for c in d.v.items}) > 1:
+        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S or not isinstance(d.v, List):
             raise QError("corrupt")
-        return Table([s.s for s in d.k.items], d.v.items)
+        cols = d.v.items
+        if not all(c.__class__ is Vec or isinstance(c, List) for c in cols) or len(set(map(len, cols))) > 1:
+            raise QError("corrupt")
+        return Table([s.s for s in d.k.items], cols)
 
     def _lambda(self, t: int) -> Value:
         ctx, text = self.text(), self.value()

@@ -256,7 +256,7 @@ def _same(at: Array, short: Array, data: Any) -> Value | None:
         return None
     size = len(first.a) * first.a.itemsize
     if int(at[-1]) + head + size > len(data):
-        raise QError("corrupt")
+        return None
     a = np.frombuffer(data, np.uint8, int(at[-1] - at[0]) + head + size, int(at[0]))
     rows = np.lib.stride_tricks.as_strided(a, (n, head + size), (step, 1), writeable=False)
     if (rows[:, 2 if not short[0] else 0 : head] != rows[0, 2 if not short[0] else 0 : head]).any():

@@ -167,7 +167,7 @@ class Derived(Function):
     def __init__(self, glyph: str, f: Value) -> None:
         self.glyph, self.f = glyph, f
         self.t = ITERATORS[glyph]
-        rank = getattr(f, "rank", 1)
+        rank = f.rank if isinstance(f, Function) else 0
         # each keeps the rank of f; each-left, each-right take two; the others take one or two
         self.rank = rank if glyph == "'" else 2 if glyph in ("/:", "\\:") and isinstance(f, Function) else 0
 

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.values import types as T
 from kshell.values.build import sym_vec
 from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
 from kshell.values.functions import Prim, View
@@ -97,7 +98,7 @@ class Names:
         """Namespace and last part of a name: `.a.b` is ('.a', 'b'); an unqualified one is in `ctx` or the current."""
         if name.startswith("."):
             head, _, last = name.rpartition(".")
-            return head or ".", last
+            return (head, last) if head else (".", name)  # `.a` is not the `a` of the root
         return ctx or self.current, name
 
     def find(self, name: str, ctx: str | None = None) -> Value | None:
@@ -159,7 +160,8 @@ class Names:
         space, last = self.split(name, ctx)
         if not last:
             raise QError("assign")
-        if x.__class__ is Dict and name.startswith(".") and name in self.spaces:
+        top = space == "." and name.startswith(".") and x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S
+        if top or (x.__class__ is Dict and name.startswith(".") and name in self.spaces):
             self.replace(name, x)
             return
         self.space(space)[last] = x
@@ -195,7 +197,7 @@ class Names:
 
     def members(self, space: str) -> list[str]:
         """The sorted names of the variables of a namespace."""
-        return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN)
+        return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN and k[0] != ".")
 
     def children(self) -> list[str]:
         """The namespaces under the root, by their first part without the dot: `a` for .a and for .a.b."""

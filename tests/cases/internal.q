@@ -5,8 +5,8 @@
 -8!`byte$enlist til 5  / 0x01000000190000000000010000000400050000000001020304
 -8!`a`b!2 3i  / 0x0100000021000000630b0002000000610062000600020000000200000003000000
 -8!`s#`a`b!2 3i  / 0x01000000210000007f0b0102000000610062000600020000000200000003000000
--8!([]a:enlist 2i;b:enlist 3i)  / 0x010000002f0000006200630b0002000000610062000000020000000600010000000200000006000100000003000000
--8!([a:enlist 2i]b:enlist 3i)  / 0x010000003f000000636200630b00010000006100000001000000060001000000020000006200630b0001000000620000000100000006000100000003000000
+-8!([]a:enlist 2i;b:enlist 3i)  / 0x010000002f0000006200630b000200000061006200000002000000060001000000020000000..
+-8!([a:enlist 2i]b:enlist 3i)  / 0x010000003f000000636200630b0001000000610000000100000006000100000002000000620..
 -8!{x+y}  / 0x010000001500000064000a00050000007b782b797d
 -8!0n  / 0x0100000011000000f7000000000000f8ff
 sym:`a`b;-8!`sym$`b  / 0x010000000b000000f56200
@@ -17,19 +17,19 @@ sym:`a`b;-8!`sym$`b  / 0x010000000b000000f56200
 -9!"abc"  / 'badmsg
 -9!1  / 'type
 (-22!til 10)=count -8!til 10  / 1b
--4!"a+1 2"  / (,"a";,"+";"1 2")
+-4!"a+1 2"  / ,"a"\n,"+"\n"1 2"
 -4!1  / 'type
 -14!"ab"  / "ab"
--27!(2;1.005 2)  / ("1.00";"2.00")
+-27!(2;1.005 2)  / "1.00"\n"2.00"
 -10!30h  / 1b
 -10!1h  / 'type
 -7!`:/tmp/kshell_none  / '/tmp/kshell_none. OS reports: No such file or directory
--5!"1+2"  / (+;1;2)
+-5!"1+2"  / +\n1\n2
 -25!(7 8;0)  / '7 is not an ipc handle
 -30!(8i;0b;1)  / 'Handle 8 was not expecting a response msg
-`:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h enlist(`upd;2);hclose h;s:0;upd:{s+::x};(-11!`:/tmp/kshell_t/log;s)  / 2 3
+`:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h enlist(`upd;2);hclose h;s:0;upd:{s+::x};n:-11!`:/tmp/kshell_t/log;(n;s)  / 2 3
 `:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h enlist(`upd;2);hclose h;upd:{x};(-11!(1;`:/tmp/kshell_t/log);-11!(-2;`:/tmp/kshell_t/log))  / 1 2
-`:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h 0x0102;hclose h;-11!(-2;`:/tmp/kshell_t/log)  / 1 24
+`:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h 0x0102;hclose h;-11!(-2;`:/tmp/kshell_t/log)  / 1 28
 `:/tmp/kshell_t/log set();h:hopen`:/tmp/kshell_t/log;h enlist(`upd;1);h 0x0102;hclose h;upd:{x};-11!`:/tmp/kshell_t/log  / 'badtail
 `:/tmp/kshell_t/c set til 50000;-19!(`:/tmp/kshell_t/c;`:/tmp/kshell_t/c2;17;2;6);get[`:/tmp/kshell_t/c2]~til 50000  / 1b
 count -21!`:/tmp/kshell_t/c  / 0

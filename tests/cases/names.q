@@ -1,17 +1,16 @@
 / names of .Q that have to do with files, and with the command line
-.Q.opt("-a";"1";"2";"-b";"-c";"x")  / `a`b`c!((,"1";,"2");();,"x")
-.Q.opt("f";"-a";"12");.Q.x  / ,,"f"
-.Q.def[`a`b!(1;2.5)].Q.opt("-a";"42")  / `a`b!(42;2.5)
-.Q.def[`p!1].Q.opt("-p";"x")  / 'type
-.Q.def[enlist[`p]!enlist 1].Q.opt("-p";"x")  / (,`p)!,0N
+.Q.opt("-a";"11";"22";"-b";"-c";"xx")  / a| ("11";"22")\nb| ()\nc| "xx"
+.Q.opt("ff";"-a";"12");.Q.x  / "ff"
+.Q.def[`a`b!(1;2.5)].Q.opt("-a";"42")  / a| 42\nb| 2.5
+.Q.def[enlist[`p]!enlist 1].Q.opt("-p";"xx")  / p|
 .Q.dd[`:dir;`f]  / `:dir/f
 .Q.par[`:db;2024.01.02;`t]  / `:db/2024.01.02/t
 .Q.par[`:db;2024.01m;`t]  / `:db/2024.01/t
 .Q.par[`:db;7;`t]  / `:db/7/t
 .Q.par[`:db;"x";`t]  / 'type
-t:.Q.en[`:/tmp/kshell_t/en;([]s:`b`a`b;v:1 2 3)];(key t`s;value t`s;sym)  / (`sym;`b`a`b;`b`a)
-t:.Q.ens[`:/tmp/kshell_t/en;([]s:`b`a`b);`dom];(key t`s;get`:/tmp/kshell_t/en/dom)  / (`dom;`b`a)
-sym:`x`y;t:.Q.en[::;([]s:`y`z)];(`int$t`s;sym)  / (1 2i;`x`y`z)
+t:.Q.en[`:/tmp/kshell_t/en;([]s:`b`a`b;v:1 2 3)];(key t`s;value t`s;sym)  / `sym\n`b`a`b\n`b`a
+t:.Q.ens[`:/tmp/kshell_t/en;([]s:`b`a`b);`dom];(key t`s;get`:/tmp/kshell_t/en/dom)  / `dom\n`b`a
+sym:`x`y;t:.Q.en[::;([]s:`y`z)];(`int$t`s;sym)  / 1 2i\n`x`y`z
 .Q.en[`:/tmp/kshell_t/en;1]  / 'type
 kt:([]s:`b`a;v:1 2);.Q.dpft[`:/tmp/kshell_t/db;2024.01.01;`s;`kt];get`:/tmp/kshell_t/db/2024.01.01/kt/v  / 2 1
 kt:([]s:`b`a;v:1 2);.Q.dpft[`:/tmp/kshell_t/db;2024.01.01;`s;`kt];attr get`:/tmp/kshell_t/db/2024.01.01/kt/s  / `p
@@ -21,12 +20,12 @@ kt:([k:1 2]v:1 2);.Q.dpft[`:/tmp/kshell_t/db;2024.01.01;`k;`kt]  / 'nyi
 .Q.qp([]a:1 2)  / 0
 .Q.pv  / '.Q.pv
 .Q.cn([]a:1 2)  / 2
-.Q.ld("f:{";" x}";"f 1")  / (1 3;("f:{\n x}";"f 1"))
-`:/tmp/kshell_t/fs.txt 0:("ab";"cd";"e");r:();(.Q.fs[{r,:x}]`:/tmp/kshell_t/fs.txt;r)  / (8;("ab";"cd";,"e"))
+.Q.ld("f:{";" x}";"f 1")  / 1          3\n"f:{\n x}" "f 1"
+`:/tmp/kshell_t/fs.txt 0:("ab";"cd";"e");r:();n:.Q.fs[{r,:x}]`:/tmp/kshell_t/fs.txt;(n;r)  / 8\n("ab";"cd";,"e")
 .Q.fsn[{x};`:/tmp/kshell_t/none;10]  / '/tmp/kshell_t/none. OS reports: No such file or directory
 .Q.hg`:ftp://x  / 'domain
 .h.ka 0i  / "close"
-.h.hug["a"]"a/"  / (,"a";"%2f")
+.h.hug["a"]"a/"  / ,"a"\n"%2f"
 first .h.ed([]a:1 2)  / "<?xml version=\"1.0\"?><?mso-application progid=\"Excel.Sheet\"?>"
 .z.f  / `
 type .z.p  / -12h

@@ -27,9 +27,9 @@ type system"ts:10 1+1"  / 7h
 system"S"  / -314159i
 system"S 42";a:3?100;system"S 42";a~3?100  / 1b
 x:system"S 0N";r:10?10;system"S ",string x;r~10?10  / 1b
-a:1;f:{x};t:([]c:1 2);system"v"  / `a`t
-a:1;f:{x};t:([]c:1 2);system"f"  / ,`f
-a:1;f:{x};t:([]c:1 2);system"a"  / ,`t
+.m1.a:1;.m1.f:{x};.m1.t:([]c:1 2);system"v .m1"  / `a`t
+system"f .m1"  / ,`f
+system"a .m1"  / ,`t
 system"a .nosuch"  / '.nosuch
 .nn.vv:([]uu:1 2);system"a .nn"  / ,`vv
 {x where x like"ht??"}system"f .h"  / `htac`html`http
@@ -37,13 +37,13 @@ system"a .nosuch"  / '.nosuch
 system"d"  / `.
 system"d .o";a:1;system"d .";.o.a  / 1
 system"d 5"  / 'nyi
-system"cd /tmp";system"cd"  / "/tmp"
+c:system"cd";system"cd /tmp";r:system"cd";system"cd ",c;r  / "/tmp"
 system"cd /nosuchfolder"  / '/nosuchfolder. OS reports: No such file or directory
-system"echo ab"  / ,"ab"
+system"echo ab"  / "ab"
 system"exit 3"  / 'os
 system"_"  / 0b
 system"l /nosuch.q"  / '/nosuch.q. OS reports: No such file or directory
-`:/tmp/kshell_t/s.q 0:("a:1;f:{";" x+2*y";" }");system"_ /tmp/kshell_t/s.q";system"l /tmp/kshell_t/s.q_";(f[10;1];string f)  / (12;"locked")
+`:/tmp/kshell_t/s.q 0:("a:1;f:{";" x+2*y";" }");system"_ /tmp/kshell_t/s.q";system"l /tmp/kshell_t/s.q_";(f[10;1];string f)  / 12\n"locked"
 .z.pg:{x};system"x .z.pg";`pg in key`.z  / 0b
 system"x abc"  / 'type
 system"p 5000"  / 'nyi: listening on a port is not supported

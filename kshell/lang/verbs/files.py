@@ -282,6 +282,7 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
     out = []
+    one = one and all(len(c) == 1 for c in cols)
     for code, col in zip(codes, cols, strict=True):
         if code == " ":
             continue

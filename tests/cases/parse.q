@@ -1,0 +1,35 @@
+-3!parse"a:b"  / "(:;`a;`b)"
+-3!parse"a::b"  / "(::;`a;`b)"
+-3!parse"a+:b"  / "(+:;`a;`b)"
+-3!parse"count x"  / "(#:;`x)"
+-3!parse"6(+)4"  / "(6;(+:;4))"
+-3!parse"+/[1 2 3]"  / "((/;+);1 2 3)"
+-3!parse"x f/:y"  / "((/:;`f);`x;`y)"
+-3!parse"$[a;b;c]"  / "($;`a;`b;`c)"
+-3!parse"a[1],:b"  / "(,:;(`a;1);`b)"
+eval(:;`aa;5);aa  / 5
+eval parse"aa+:3";aa  / 8
+eval parse"l:1 2 3";eval parse"l[1]:9";l  / 1 9 3
+eval parse"(p;q):5 6";p,q  / 5 6
+eval parse"gg::7";gg  / 7
+eval parse"{x+y}/[1 2 3]"  / 6
+eval parse"$[1b;2;3]"  / 2
+eval parse"if[1b;zz:5]";zz  / 5
+eval parse"'`err"  / 'err
+eval each(parse"1+2";parse"2*3")  / 3 6
+eval(,;`nob;`noc)  / 'noc
+parse"select b by b from t"  / 'dup names for cols/groups b
+t:([]a:1 2;b:`x`y)  /
+select b by b from t  / 'dup names for cols/groups b
+eval parse"select sum a by b from t where b=`x"  / b| a\n-| -\nx| 1
+(value{select from y where a=x,b=z})1  / `x`y
+{select from ([]a:0 1) where a=x}[0;1]  / 'rank
+select from t where a=$[1b;1;2]  / 'rank
+{a::1;a:1}  / 'a
+{a:1;a::2;a}[]  / 2
+.q.plus:{x+10*y}  /
+1 plus 2  / 21
+{x plus y}[1;2]  / 21
+.q?neg  / `neg
+.q.neg 3  / -3
+:/[1 2 3]  / 3
