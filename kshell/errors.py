@@ -125,7 +125,7 @@ def as_qerror(exc: BaseException) -> QError:
         if "broadcast" in low or "shapes" in low or "same length" in low:
             return QError("length")
         return QError("domain")
-    return QError(f"nyi: {message}" if message else "nyi")
+    return QError(f"{message}" if message else "nyi")
 
 
 def os_text(exc: OSError) -> str:

@@ -121,7 +121,7 @@ def test_nesting(head: str, tail: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["{x,x}/[60;1 2]", "10000{enlist x}/1", "10000{(x;x)}/1", "10000{x!enlist y}[`a]/1",
-                                  "1000000{enlist x}/1", "{(`a`b!(x;x))}/[16;1]", "5000{'[neg;x]}/neg", "5000{x'}/neg",
+                                  "1000000{enlist x}/1", "{(`a`b!(x;x))}/[7;1]", "5000{'[neg;x]}/neg", "5000{x'}/neg",
                                   "value each 2000{enlist x}/1", "(5000{enlist x}/1)~5000{enlist x}/1",
                                   "-9!-8!5000{enlist x}/1", "string 5000{enlist x}/1", "neg 5000{enlist x}/1",
                                   "1+5000{enlist x}/1", "raze/[5000{enlist x}/1]", ".j.j 5000{enlist x}/1",

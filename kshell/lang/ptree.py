@@ -41,7 +41,7 @@ def _known(name: str) -> Value:
     return prim(entry) if entry is not None else sym(name)
 
 
-_AMENDS: dict[str, Prim] = {}
+_AMENDS: dict[str, Any] = {}
 
 
 def amend_prim(op: Any) -> Value:
@@ -239,7 +239,7 @@ def _special(head: Value, args: list[Value]) -> Any:
     op: Any = None
     if head is NIL:
         op = "::"
-    elif _AMENDS.get(head.name[:-1]) is head:
+    elif _AMENDS.get(head.name[:-1]) is head and head is not None:
         op = N.Verb(head.name[:-1], 0, 0)
     elif head.name != ":":
         return None

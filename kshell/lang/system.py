@@ -375,7 +375,7 @@ def rename(arg: str) -> Value:
     """Rename a file."""
     source, _, target = arg.partition(" ")
     if not target.strip():
-        raise QError("nyi: replication is not supported")
+        raise QError("replication is not supported")
     os.replace(source, target.strip())
     return NIL
 
@@ -458,7 +458,7 @@ def port(arg: str) -> Value:
         return entry.fns[1](arg)
     if arg == "0":
         return NIL
-    raise QError("nyi: listening on a port is not supported")
+    raise QError("listening on a port is not supported")
 
 
 @command("E", "\\E")

@@ -291,10 +291,10 @@ class Reader:
     def _table(self, t: int) -> Value:
         self.take(1)
         d = self.value()
-        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S or not isinstance(d.v, List):
+        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S or d.v.__class__ is Vec:
             raise QError("corrupt")
         cols = d.v.items
-        if not all(c.__class__ is Vec or isinstance(c, List) for c in cols) or len(set(map(len, cols))) > 1:
+        if not all(c.__class__ in (Vec, List, Nd, Table, Dict) for c in cols) or len(set(map(len, cols))) > 1:
             raise QError("corrupt")
         return Table([s.s for s in d.k.items], cols)
 

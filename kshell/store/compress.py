@@ -143,7 +143,7 @@ def unpack(data: bytes) -> bytes:
             except zlib.error:
                 problem = "corrupt"
         elif algorithm != NONE:
-            problem = f"nyi: compression {algorithm} ({METHODS.get(algorithm, 'unknown')})"
+            problem = f"compression {algorithm} ({METHODS.get(algorithm, 'unknown')})"
         if problem:
             raise QError(problem)
         out.append(part)

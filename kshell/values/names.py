@@ -114,9 +114,9 @@ class Names:
         if space == "." and last in self.views:
             return self.read(last)
         if name in self.spaces:
-            d = self.as_dict(name)
+            held = self.as_dict(name)
             entry = registry.find("name", name)  # `.q` holds the keywords as well as what was put there
-            return d if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), d)
+            return held if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), held)
         if not name.startswith("."):
             if "." in name:
                 return self._dotted(name, space)

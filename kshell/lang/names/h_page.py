@@ -96,7 +96,7 @@ _add_excel()
 def fram(title: Value, lines: Value, sources: Value) -> Value:
     """A page of two frames, the left one wide enough for the lines.
 
-    q).h.fram["t";("ab";"c");("l.htm";"r.htm")]
+    q).h.fram["t";("ab";"cd");("l.htm";"r.htm")]
     "<html><head><title>t</title><frameset cols=\\"28,*\\"><frame src=\\"l.htm\\"><fr..
     """
     width = 12 + 8 * max((len(s) for s in seq_items(lines)), default=0)

@@ -40,7 +40,7 @@ def hopen(x: Value) -> Value:
     q)neg[h]"ab";
     q)hclose h
     q)read0`:/tmp/kshell_doc.txt
-    ,"ab"
+    "ab"
     q)hdel`:/tmp/kshell_doc.txt;
     """
     if x.__class__ is List and len(x) == 2:
@@ -65,7 +65,7 @@ def _connect(x: Value) -> Value:
         return entry.fns[1](x)
     if atom_t(x) not in (T.I, T.J, T.H, T.S) and not (x.__class__ is Vec and x.t == T.C):
         raise QError("type")
-    raise QError("nyi: connections to other processes are not supported")
+    raise QError("connections to other processes are not supported")
 
 
 def _open(path: str, flags: int, pipe: bool) -> Value:

@@ -216,9 +216,9 @@ def load_any(path: str) -> Value:
 def rsave(x: Value) -> Value:
     """Save a table splayed, to a folder of its name.
 
-    q)kshelldoc:([]a:1 2)
-    q)`:/tmp/kshelldoc/ set kshelldoc
-    `:/tmp/kshelldoc/
+    q)kshelldocs:([]a:1 2)
+    q)rsave`:/tmp/kshelldocs
+    `:/tmp/kshelldocs/
     """
     if x.__class__ is not Sym:
         raise QError("type")
@@ -231,10 +231,10 @@ def rsave(x: Value) -> Value:
 def rload(x: Value) -> Value:
     """Load the splayed table in a folder into the global of its name.
 
-    q)`:/tmp/kshelldoc/ set ([]a:1 2);
-    q)rload`:/tmp/kshelldoc
-    `kshelldoc
-    q)kshelldoc
+    q)`:/tmp/kshelldocs/ set ([]a:1 2);
+    q)rload`:/tmp/kshelldocs
+    `kshelldocs
+    q)kshelldocs
     a
     -
     1
@@ -252,10 +252,10 @@ def rload(x: Value) -> Value:
 def dsave(x: Value, y: Value) -> Value:
     """Save global tables splayed and enumerated in folder x, the first column of each parted.
 
-    q)kshelldoc:([]s:`a`b;v:1 2)
-    q)`:/tmp/kshelldb dsave`kshelldoc
-    `kshelldoc
-    q)get`:/tmp/kshelldb/kshelldoc/v
+    q)kshelldocs:([]s:`a`b;v:1 2)
+    q)`:/tmp/kshelldb dsave`kshelldocs
+    `kshelldocs
+    q)get`:/tmp/kshelldb/kshelldocs/v
     1 2
     """
     parts = tables.names_of(x)

@@ -340,7 +340,7 @@ def master_key(x: Value) -> Value:
     """Whether a key to encrypted files is loaded; files cannot be encrypted here."""
     if x is NIL or (x.__class__ is List and not len(x)):
         return False
-    raise QError("nyi: encryption of files is not supported")
+    raise QError("encryption of files is not supported")
 
 
 @internal(-38)
