@@ -28,10 +28,10 @@ UNSAFE = ("exit", "system", "\\", "hopen", "read", "set", "save", "hdel", "0:", 
 
 @pytest.fixture(autouse=True)
 def _confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In a folder of its own (``:a?x` writes a file), and with 4 GB: a text may ask for any amount."""
+    """In a folder of its own (``:a?x` writes a file), and with 1.5 GB: a text may ask for any amount."""
     monkeypatch.chdir(tmp_path)
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    memory.limit(4096)
+    memory.limit(1500)
     yield
     resource.setrlimit(resource.RLIMIT_DATA, before)
 
@@ -126,7 +126,7 @@ def test_nesting(head: str, tail: str, n: int) -> None:
                                   "-9!-8!5000{enlist x}/1", "string 5000{enlist x}/1", "neg 5000{enlist x}/1",
                                   "1+5000{enlist x}/1", "raze/[5000{enlist x}/1]", ".j.j 5000{enlist x}/1",
                                   "group 5000{enlist x}/1", "value\"\\\"enlist 1\"\"", "parse 5000#\"(\"",
-                                  "distinct 3#enlist 5000{enlist x}/1", "5000{(enlist`a)!enlist x}/1",
+                                  "distinct 3#enlist 5000{enlist x}/1", "12{(enlist`a)!enlist x}/1",
                                   "iasc(5000{enlist x}/1;5000{enlist x}/2)"])
 def test_deep_values(form: str) -> None:
     session = quiet()

@@ -64,7 +64,7 @@ def loaded() -> bool:
 # parts of torch's messages that mean something q has a name for
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed")
 # what the call's own name adds nothing to
-_PLAIN = (RecursionError, MemoryError)
+_PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
 
 def mapped(name: str, exc: BaseException) -> QError:
