@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import resource
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,9 +47,13 @@ def safe(text: str) -> bool:
 
 def attempt(session: Session, text: str, show: bool = True) -> None:
     start = time.monotonic()
+    signal.signal(signal.SIGALRM, session.interrupt)  # a loop that never converges is valid q: Ctrl-C ends it
+    signal.setitimer(signal.ITIMER_REAL, 5)
     try:
         session.run(text, show=show)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     except QError as e:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         report = session.error_lines(e)
         assert report[0].startswith("'") and len(report[0]) <= 1000
         assert all(c.isprintable() or c == "\t" for line in report for c in line)

@@ -8,7 +8,7 @@ from kshell.errors import Frame, QError
 from kshell.lang import code
 
 LONGEST = 400  # characters of a source line that a report shows
-LONGEST = 999  # characters of an error's text that are printed
+LONGEST_TEXT = 999  # characters of an error's text that are printed
 DEEPEST, OUTER = 24, 4  # levels that a report shows, and how many of them are the outermost ones
 
 
@@ -49,7 +49,7 @@ def _plain(line: str, blank: bool = False) -> str:
 def error_text(error: QError) -> list[str]:
     """The lines the console prints for an error: the text after a quote, then the frames, innermost first."""
     n = len(error.frames)
-    out = ["'" + _plain(error.text[:LONGEST])]
+    out = ["'" + _plain(error.text[:LONGEST_TEXT])]
     for i, frame in enumerate(error.frames):
         if n <= DEEPEST or i < DEEPEST - OUTER or i >= n - OUTER:
             out += frame_lines(frame, n - 1 - i)

@@ -13,6 +13,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.store.fields import no_collection
 from kshell.values import types as T
 from kshell.values.apply import project
 from kshell.values.build import collapse, sym_vec
@@ -45,6 +46,7 @@ _UNARY = ("::", "flip", "neg", "first", "reciprocal", "where", "reverse", "null"
           "enlist", "count", "floor", "not", "key", "distinct", "type", "value", "read0", "read1", "2::", "avg", "last",
           "sum", "prd", "min", "max", "exit", "getenv", "abs", "sqrt", "log", "exp", "sin", "asin", "cos", "acos",
           "tan", "atan", "enlist", "var", "dev", "hopen")  # fmt: skip
+_FIXED = {t: T.TYPE[t].size for t in T.DTYPE if t not in (T.S, T.ENUM)}
 _ITER = ("'", "/", "\\", "':", "/:", "\\:")
 MAX_DEPTH = 200
 LOCKED = "locked"  # the text of a function whose source is not to be seen
@@ -259,7 +261,7 @@ class Reader:
         if not 0 <= n <= len(self.data) or attr >= len(ATTRS):
             raise QError("corrupt")
         if t == 0:
-            return self._regular(n) or collapse_list([self.value() for _ in range(n)])
+            return self._regular(n) or collapse_list(self._items(n))
         if t == T.S:
             return Vec(t, np.array([sym(self.text()).v for _ in range(n)], np.int32), ATTRS[attr])
         if t not in T.DTYPE:
@@ -281,6 +283,25 @@ class Reader:
             return None
         self.at += n * step
         return Nd(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype))
+
+    def _items(self, n: int) -> list[Value]:
+        """n values; plain vectors of fixed-width items among them without a call for each of their parts."""
+        raw, end, out = self.raw, len(self.raw), []
+        with no_collection():
+            while len(out) < n:
+                at = self.at
+                size = _FIXED.get(raw[at]) if at + 6 <= end else None
+                if size is not None and raw[at + 1] == 0:
+                    t = raw[at]
+                    k = int.from_bytes(raw[at + 2 : at + 6], "little", signed=True)
+                    self.at = at + 6 + k * size
+                    if k < 0 or self.at > end:
+                        raise QError("corrupt")
+                    a = np.frombuffer(raw, T.DTYPE[t], k, at + 6)
+                    out.append(Vec(t, a if size == 1 else a.copy()))
+                else:
+                    out.append(self.value())
+        return out
 
     def _dict(self, t: int) -> Value:
         k, v = self.value(), self.value()

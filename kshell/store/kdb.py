@@ -295,7 +295,11 @@ def _old(data: Any) -> Value:
 
 
 def append(path: str, x: Vec) -> bool:
-    """Append to the vector in a file, in place; the new count is written last. False if that cannot be done."""
+    """Append to the vector in a file, in place; false if that cannot be done.
+
+    The new count is written last: a program that dies before has appended nothing. What was given to the system is not
+    waited for, as it is when a file is replaced: appending is for rows that come by the thousand.
+    """
     problem: OSError | None = None
     try:
         with open(path, "r+b") as f:
@@ -313,10 +317,49 @@ def append(path: str, x: Vec) -> bool:
             f.seek(at + 16 + n * size)
             f.write(_view(x.a))
             f.flush()
-            os.fsync(f.fileno())
             f.seek(at)
             f.write(_HEAD.pack(first[at : at + 2], t, keep, n + len(x.a)))
-            os.fsync(f.fileno())
+            return True
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem))
+
+
+def can_append(path: str, x: Value) -> bool:
+    """Is the file one that x can be appended to in place?"""
+    with open(path, "rb") as f:
+        first = f.read(PAGE)
+    if x.__class__ is not Vec:
+        return _is_nested(x) and first[:2] == PAGED and len(first) == PAGE and first[PAGE - 14] == ANYMAP
+    if x.t == T.ENUM:
+        return first[:2] == PAGED and first[PAGE - 14] == T.ENUM and (
+            first[16 : PAGE - 16].split(b"\0", 1)[0] == x.dom.encode("utf-8", "surrogateescape"))
+    return x.t != T.S and first[:2] == VECTOR and first[2] == x.t
+
+
+def append_items(path: str, x: Value) -> bool:
+    """Append vectors to the list in a file and its second one, in place; the new count is written last. False if that
+    cannot be done."""
+    problem: OSError | None = None
+    if not _is_nested(x):
+        return False
+    try:
+        with open(path, "r+b") as f, open(path + "#", "r+b") as g:
+            first = f.read(PAGE)
+            if first[:2] != PAGED or g.read(2) != PAGED or _head_at(first, PAGE - 16)[0] != ANYMAP:
+                return False
+            n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
+            base = os.fstat(g.fileno()).st_size - PAGE
+            base += -base % 16
+            entries, items = _nested(x)
+            g.seek(PAGE + base)
+            g.write(_view(items))
+            g.flush()
+            f.seek(PAGE + 8 * n)
+            f.write(_view(entries + np.uint64(base)))
+            f.flush()
+            f.seek(PAGE - 16)
+            f.write(_HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, n + len(entries)))
             return True
     except OSError as e:
         problem = e

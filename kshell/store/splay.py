@@ -168,6 +168,11 @@ def append(path: str, rows: Table) -> bool:
     path = path.rstrip("/")
     if rows.names != names_in(path):
         return False
-    if any(c.__class__ is not Vec or c.t == T.S for c in rows.cols):
+    if any(not storable(c) for c in rows.cols):
         return False
-    return all(kdb.append(f"{path}/{n}", c) for n, c in zip(rows.names, rows.cols, strict=True))
+    files = [(f"{path}/{n}", c) for n, c in zip(rows.names, rows.cols, strict=True)]
+    if not all(kdb.can_append(file, c) for file, c in files):
+        return False
+    for file, c in files:
+        kdb.append(file, c) if c.__class__ is Vec else kdb.append_items(file, c)
+    return True

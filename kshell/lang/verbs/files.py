@@ -11,7 +11,7 @@ from kshell.errors import QError, os_text
 from kshell.lang.format import raw_texts
 from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
-from kshell.store import atomic, compress, kdb, text
+from kshell.store import atomic, compress, fields, kdb, text
 from kshell.values import types as T
 from kshell.values.build import collapse, string, sym_vec, table
 from kshell.values.cast import unenum
@@ -31,6 +31,7 @@ from kshell.values.core import (
     raw,
     seq_items,
     sym,
+    sym_at,
     text_of,
 )
 
@@ -79,8 +80,8 @@ def read0(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, True)
-    lines = text.lines_of(text.read_bytes(*_range(x)))
-    return List([string(s) for s in lines])
+    found = fields.strings_of(text.lines_of(text.read_bytes(*_range(x))))
+    return found if found.__class__ is List else List(found.items)
 
 
 @verb("read1")
@@ -176,7 +177,7 @@ def text_file(x: Value, y: Value) -> Value:
     if x.__class__ is Sym:
         return save_lines(x, y)
     if x.__class__ is Atom and x.t == T.C:
-        return List([string(s) for s in prepare(y, bytes((x.v,)))])
+        return fields.strings_of(prepare(y, bytes((x.v,))))
     if x.__class__ is Vec and x.t == T.C:
         return key_value(text_of(x), y)
     if x.__class__ is List and len(x) in (2, 3):
@@ -190,7 +191,10 @@ def save_lines(file: Value, lines: Value) -> Value:
     items = seq_items(lines)
     if lines.__class__ is Vec and lines.t == T.C:
         raise QError("type")
-    data = b"".join(text_bytes(s) + b"\n" for s in items)
+    if any(s.__class__ is not Vec or s.t != T.C for s in items):
+        data = b"".join(text_bytes(s) + b"\n" for s in items)
+    else:
+        data = b"\n".join([*(s.a.tobytes() for s in items), b""])
     atomic.write_bytes(path_of(file), data)
     return file
 
@@ -217,7 +221,8 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
     return head + list(map(sep.join, zip(*done, strict=True)))
 
 
-_ISO = {T.D: 10, T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have - for .
+_DAYS = np.timedelta64(10957, "D")  # from 1970 to 2000
+_ISO = {T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have - for .
 
 
 def _fields(col: Value, sep: bytes) -> list[bytes]:
@@ -230,13 +235,20 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
         raise QError("type")
     if col.t == T.C:
         return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
-    texts = [s.encode("utf-8", "surrogateescape") for s in texts_of(col)]
+    if col.t == T.D:
+        days = col.a.astype(np.int64).astype("M8[D]") + _DAYS
+        texts = np.datetime_as_string(np.where(col.a == T.NULL[T.D], np.datetime64("NaT"), days)).astype("S").tolist()
+        return [b"" if s == b"NaT" else s for s in texts]
+    if col.t == T.S:
+        known = {c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep) for c in set(col.a.tolist())}
+        return [known[c] for c in col.a.tolist()]
+    texts = "\n".join(texts_of(col)).encode("utf-8", "surrogateescape").split(b"\n")
     n = _ISO.get(col.t)
     if n is not None:
         texts = [s[:n].replace(b".", b"-") + s[n:].replace(b"D", b"T") for s in texts]
-    if col.t in (T.S, T.ENUM) or sep in b".:-0123456789DTabcdefwnN+":
+    if col.t == T.ENUM or sep in b".:-0123456789DTabcdefwnN+":
         return [text.csv_field(s, sep) for s in texts]
-    return texts
+    return texts if len(col) else []
 
 
 def texts_of(col: Vec) -> list[str]:
@@ -265,18 +277,33 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
         if len(form) != len(codes):
             raise QError("length")
         return _typed(codes, text.fixed(data, [int(w) for w in form.a]), one)
-    if form.__class__ is Atom and form.t == T.C:
-        return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
-    if form.__class__ is List and len(form) == 1:
+    header = form.__class__ is not Atom
+    if header and form.__class__ is List and len(form) == 1:
         form = form.items[0]
-    if form.__class__ is Vec and form.t == T.C and len(form) == 1:
-        sep = bytes((int(form.a[0]),))
+    sep = bytes((raw(form),)) if form.__class__ is Atom and form.t == T.C else \
+        bytes((int(form.a[0]),)) if form.__class__ is Vec and form.t == T.C and len(form) == 1 else b""
+    whole = fields.fields_of(data, sep) if sep and not one else None
+    if whole is not None and whole.width >= len(codes):
+        return _from_fields(codes, whole, header)
+    if form.__class__ is Atom and form.t == T.C and not header:
+        return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
+    if sep:
         cols = text.columns(data, sep, len(codes), breaks)
         names = [c[0].decode("utf-8", "surrogateescape").strip() if c else "" for c in cols]
         used = [n for n, c in zip(names, codes, strict=True) if c != " "]
         values = _typed(codes, [c[1:] for c in cols], False)
         return table(used, seq_items(values))
     raise QError("type")
+
+
+def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
+    """Columns of the types, made at once; with a header, a table."""
+    used = [(i, code) for i, code in enumerate(codes) if code != " "]
+    cols = [whole.strings(i, header) if code == "*" else tok.tok_fields(type_of_code(code), whole, i, int(header))
+            for i, code in used]
+    if not header:
+        return List(cols)
+    return table([whole.item(0, i).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
 
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
@@ -286,7 +313,7 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     for code, col in zip(codes, cols, strict=True):
         if code == " ":
             continue
-        x = List([string(s) for s in col]) if code == "*" else tok.tok_strings(type_of_code(code), col)
+        x = fields.strings_of(col) if code == "*" else tok.tok_strings(type_of_code(code), col)
         out.append(x.item(0) if one and len(x) else x)
     return collapse(out) if one else List(out)
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs import when
+from kshell.store.fields import Fields
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, guid_vec
 from kshell.values.cast import months_to_days
 from kshell.values.core import Atom, Dict, List, Nd, Table, Value, Vec, atom, sym
 from kshell.values.dispatch import Array
+from kshell.values.keys import group_keys
 
 _FEW = 8  # strings; a longer list is parsed as a column
 _INT = re.compile(rb"[+-]?\d+\Z")
@@ -73,7 +75,8 @@ def tok_strings(t: int, items: list[bytes]) -> Value:
         return collapse([tok_bytes(t, s) for s in items])
     parse = _PARSERS[t]
     if t == T.S:
-        return Vec(T.S, np.array([parse(s.strip(b" ")).v for s in items], np.int32))
+        known = {s: parse(s.strip(b" ")).v for s in dict.fromkeys(items)}
+        return Vec(T.S, np.fromiter(map(known.__getitem__, items), np.int32, len(items)))
     if t == T.G:
         return guid_vec([parse(s.strip(b" ")) or T.NULL[T.G] for s in items])
     column = _COLUMNS.get(t)
@@ -85,6 +88,30 @@ def tok_strings(t: int, items: list[bytes]) -> Value:
     null = T.NULL[t]
     raws = [parse(s.strip(b" ")) for s in items]
     return Vec(t, np.array([null if r is None else r for r in raws], T.DTYPE[t]))
+
+
+def tok_fields(t: int, fields: Fields, i: int, first: int) -> Value:
+    """Column i of fields, from a row on, parsed as type t: a vector."""
+    m = fields.matrix(i, first)
+    column = _COLUMNS.get(t)
+    if m is None or (column is None and t != T.S):
+        return tok_strings(t, fields.items(i, first))
+    if column is not None:
+        found, good = column(t, m)
+        out = found.astype(T.DTYPE[t])
+        for k in np.flatnonzero(~good).tolist():
+            raw = _PARSERS[t](fields.item(first + k, i).strip(b" "))
+            out[k] = T.NULL[t] if raw is None else raw
+        return Vec(t, out)
+    w = m.shape[1]
+    if w > 8:
+        return tok_strings(t, fields.items(i, first))
+    words = np.zeros((len(m), 8), np.uint8)
+    words[:, :w] = m
+    keys = words.view(np.int64).ravel()
+    firsts, ids = group_keys(keys)
+    known = [_symbol(fields.item(first + k, i).strip(b" ")).v for k in firsts.tolist()]
+    return Vec(T.S, np.array(known, np.int32)[ids])
 
 
 def _patched(t: int, found: Array, good: Array, items: list[bytes], parse: Callable[[bytes], Any]) -> Vec:
