@@ -17,12 +17,13 @@ from kshell.lang import memory
 from kshell.session import Session
 from tests.runner import HERE, cases
 
-TOKENS = ["1", "-1", "0N", "0n", "0W", "2.5", "1 2 3", "`a", "`a`b", '"abc"', '"', "x", "y", "t", "f", "(", ")", "[", "]",
-          "{", "}", ";", ":", "::", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<=", "<>", "~", ",", "#", "_", "!",
-          "?", "@", ".", "$", "'", "/", "\\", "/:", "\\:", "':", " ", "  ", "\t", "\n", "til", "count", "each", "over",
-          "select", "from", "where", "by", "update", "exec", "delete", "if[", "while[0b;", "$[", "do[2;", "in", "within",
-          "0x1f", "0101b", "2000.01.01", "12:30", "0Ng", "\\t", "`:a", ".z.p", ".a.b", "\x00", "\ufeff", "\u202e", "é",
-          "🙂", "0:", "1e", "1h", "([]a:1 2)", "([a:1]b:2)", "value", "string", "\\ts", "/ c", "'`e", ":1"]  # fmt: skip
+TOKENS = ["1", "-1", "0N", "0n", "0W", "2.5", "1 2 3", "`a", "`a`b", '"abc"', '"', "x", "y", "t", "f", "(", ")", "[",
+          "]", "{", "}", ";", ":", "::", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<=", "<>", "~", ",", "#", "_",
+          "!", "?", "@", ".", "$", "'", "/", "\\", "/:", "\\:", "':", " ", "  ", "\t", "\n", "til", "count", "each",
+          "over", "select", "from", "where", "by", "update", "exec", "delete", "if[", "while[0b;", "$[", "do[2;", "in",
+          "within", "0x1f", "0101b", "2000.01.01", "12:30", "0Ng", "\\t", "`:a", ".z.p", ".a.b", "\x00", "\ufeff", "\u202e",
+          "é", "🙂", "0:", "1e", "1h", "([]a:1 2)", "([a:1]b:2)", "value", "string", "\\ts", "/ c", "'`e", ":1"]  # fmt: skip
+LONGEST = 3.0  # seconds, then an interrupt
 # text that would leave the process, write files or wait
 UNSAFE = ("exit", "system", "\\", "hopen", "read", "set", "save", "hdel", "0:", "1:", "setenv", "load", "dsave")
 
@@ -48,17 +49,17 @@ def safe(text: str) -> bool:
 def attempt(session: Session, text: str, show: bool = True) -> None:
     start = time.monotonic()
     signal.signal(signal.SIGALRM, session.interrupt)  # a loop that never converges is valid q: Ctrl-C ends it
-    signal.setitimer(signal.ITIMER_REAL, 5)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST, LONGEST)
     try:
         session.run(text, show=show)
-        signal.setitimer(signal.ITIMER_REAL, 0)
     except QError as e:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         report = session.error_lines(e)
         assert report[0].startswith("'") and len(report[0]) <= 1000
         assert all(c.isprintable() or c == "\t" for line in report for c in line)
     except QExit:
         pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     assert time.monotonic() - start < 20, text[:200]
 
 

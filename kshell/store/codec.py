@@ -286,7 +286,8 @@ class Reader:
 
     def _items(self, n: int) -> list[Value]:
         """n values; plain vectors of fixed-width items among them without a call for each of their parts."""
-        raw, end, out = self.raw, len(self.raw), []
+        raw, end = self.raw, len(self.raw)
+        out: list[Value] = []
         with no_collection():
             while len(out) < n:
                 at = self.at

@@ -1,0 +1,230 @@
+"""Ctrl-C at random moments, in real processes: 'stop is printed, nothing is left half done, the session goes on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty, Queue
+
+import pytest
+
+from kshell.errors import QError
+from kshell.session import Session
+from kshell.values import interrupts
+
+KSHELL = [str(Path(sys.executable).parent / "kshell"), "-q"]
+
+
+class Shell:
+    """A kshell that is given lines through a pipe; `ask` waits for what it prints until a mark."""
+
+    def __init__(self, folder: Path) -> None:
+        self.p = subprocess.Popen(KSHELL, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, cwd=folder, bufsize=1)
+        self.marks = 0
+        self.lines: Queue[str] = Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.p.stdout
+        for line in self.p.stdout:
+            self.lines.put(line.rstrip("\n"))
+
+    def send(self, text: str) -> None:
+        assert self.p.stdin
+        self.p.stdin.write(text + "\n")
+        self.p.stdin.flush()
+
+    def until(self, mark: str, seconds: float = 60) -> list[str]:
+        out: list[str] = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                out.append(self.lines.get(timeout=0.5))
+            except Empty:
+                assert self.p.poll() is None, ("the session died", self.p.returncode, out)
+                continue
+            if out[-1] == mark:
+                return out[:-1]
+        raise AssertionError(f"no answer: {out[-5:]}")
+
+    def ask(self, text: str) -> list[str]:
+        """What a line prints."""
+        self.marks += 1
+        self.send(f'{text}\n-1"mark {self.marks}";')
+        return self.until(f"mark {self.marks}")
+
+    def interrupted(self, text: str, after: float) -> list[str]:
+        """What a line prints that is interrupted some seconds after it began."""
+        self.marks += 1
+        self.send(f'-1"go {self.marks}";\n{text}\n-1"mark {self.marks}";')
+        self.until(f"go {self.marks}")
+        time.sleep(after)
+        self.p.send_signal(signal.SIGINT)
+        return self.until(f"mark {self.marks}")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    made = Shell(tmp_path)
+    yield made
+    made.p.kill()
+    made.p.wait()
+
+
+def alive(shell: Shell) -> None:
+    assert shell.ask("1+1") == ["2"]
+
+
+@pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1", "{x}each 50000000#0",
+                                  "{x+1}/[0W;0]", "{1b}{x}/1", "(+)/[50000000#enlist 1 2]", "while[1b;@[{x+`a};1;0]]",
+                                  "{.z.s x;.z.s x}each 100000000#0", "while[1b;.Q.s til 1000]",
+                                  "while[1b;value\"1+1\"]", "while[1b;-8!til 100000]", "while[1b;parse\"f[1;2]\"]",
+                                  "while[1b;select sum x by x mod 7 from([]x:til 1000)]", "{x:x;x}':[100000000#0]"])
+def test_loops(shell: Shell, loop: str) -> None:
+    shell.ask("keep:til 10")
+    rng = random.Random(loop)
+    for _ in range(3):
+        out = shell.interrupted(loop, 0.1 + 0.3 * rng.random())
+        assert "'stop" in out or "while[1b;@[" in loop or ".z.s" in loop, out
+        assert shell.ask("keep~til 10") == ["1b"]
+    alive(shell)
+
+
+def test_two_interrupts_end_a_loop_of_traps(shell: Shell) -> None:
+    """One that a trap catches is followed by one that none does."""
+    shell.send("while[1b;@[{while[1b;]};0;0]]\n-1\"done\";")
+    for _ in range(2):
+        time.sleep(0.4)
+        shell.p.send_signal(signal.SIGINT)
+    assert "'stop" in shell.until("done")
+    alive(shell)
+
+
+def test_training_loop(shell: Shell) -> None:
+    """Every interrupt leaves the table of handles, the modes and the optimizer as a whole number of steps would."""
+    shell.ask("m:module((`sequential;());(`linear;20;64);`relu;(`dropout;.2);(`linear;64;3));l:loss`ce")
+    shell.ask("o:opt(`adam;m;.01);x:tensor(`randn;64 20);y:tensor(`randint;3;64)")
+    shell.ask("f:{zerograd o;backward loss(l;forward(m;x);y);step o};f[];f[]")
+    handles = shell.ask("count obj[]")
+    rng = random.Random(1)
+    for _ in range(15):
+        assert "'stop" in shell.interrupted("while[1b;f[]]", 0.05 + 0.1 * rng.random())
+        assert shell.ask("count obj[]") == handles
+        assert shell.ask("training m") == ["1b"]
+    counts = shell.ask("exec step from opt[(o;1b)]`state") or ["none"]
+    assert counts
+    alive(shell)
+
+
+
+
+def test_a_step_is_never_cut_in_two(shell: Shell) -> None:
+    """A constant gradient of 1 and rate 1: after k steps every item of every parameter is -k. 50 interrupts."""
+    shell.ask("v:vector{tensor(20#0e;`grad)}each til 60")
+    shell.ask("o:opt(`sgd;v;1.)")
+    shell.ask("backward Sum cat v")
+    shell.ask("step o")
+    assert shell.ask("distinct raze tensor v") == [",-1e"]
+    rng = random.Random(2)
+    before, moved = -1.0, 0
+    for _ in range(50):
+        out = shell.interrupted("while[1b;step o]", 0.004 + 0.03 * rng.random())
+        assert "'stop" in out, out
+        (found,) = shell.ask("distinct raze tensor v")
+        assert found.startswith(",") and found.endswith("e"), ("half a step", found)
+        now = float(found[1:-1])
+        assert now == int(now) and now <= before
+        moved += now < before
+        before = now
+    assert moved > 40
+    alive(shell)
+
+
+def test_options_and_states_are_whole(shell: Shell) -> None:
+    """Edits of groups, state and restore: an optimizer answers all questions after each interrupt."""
+    shell.ask("m:module((`sequential;());(`linear;10;10);(`linear;10;10));o:opt(`sgd;m;.1;`momentum,.9)")
+    shell.ask("backward Sum forward(m;tensor(`randn;4 10));step o")
+    handles = shell.ask("count obj[]")
+    rng = random.Random(3)
+    for line in ("while[1b;s:opt(o;1b);p:opt(s;m)]", "while[1b;lr(o;.2);opt(o;0;();.1)]",
+                 "while[1b;d:dict m;r:module module(m;1b)]"):
+        for _ in range(6):
+            shell.interrupted(line, 0.05 + 0.1 * rng.random())
+            shell.ask("delete p,r,d,s from`.")
+            shell.ask("step o")
+            assert shell.ask("count obj[]") == handles
+            assert shell.ask("count opt[o]`options") == ["1"]
+    alive(shell)
+
+
+def test_a_file_is_whole(shell: Shell, tmp_path: Path) -> None:
+    shell.ask("big:til 500000")
+    shell.ask("`:f set big")
+    rng = random.Random(4)
+    for _ in range(15):
+        out = shell.interrupted("{while[1b;`:f set x+big]}0", 0.02 + 0.1 * rng.random())
+        assert "'stop" in out
+        assert shell.ask("big~get`:f") == ["1b"]
+    assert os.listdir(tmp_path) == ["f"]
+    alive(shell)
+
+
+def test_a_script(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "s.q").write_text("n:0\n" + "n+:1\n" * 20000 + "while[1b;n+:1]\n")
+    assert "'stop" in shell.interrupted("\\l s.q", 0.2)
+    assert "'stop" in shell.interrupted("\\l s.q", 2.5)
+    assert int(shell.ask("n")[0]) > 0
+    alive(shell)
+
+
+def test_display_of_a_large_value(shell: Shell) -> None:
+    shell.ask("\\c 2000 2000")
+    for _ in range(3):
+        out = shell.interrupted("while[1b;show{til 500}each til 1000]", 0.4)
+        assert "'stop" in out
+    alive(shell)
+
+
+def test_the_first_use_of_torch(shell: Shell) -> None:
+    """An interrupt in the import of torch waits until it is over: half of it could not be imported again."""
+    shell.interrupted("t:tensor 1 2 3", 0.3)
+    assert shell.ask("tensor tensor 1 2 3") == ["1 2 3"]
+    alive(shell)
+
+
+def test_nothing_to_stop_between_lines(shell: Shell) -> None:
+    alive(shell)
+    for _ in range(5):
+        shell.p.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    alive(shell)
+
+
+def test_an_interrupt_waits_for_the_end_of_a_held_section() -> None:
+    session, seen = Session(), []
+
+    def work() -> None:
+        with interrupts.HOLD:
+            with interrupts.HOLD:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.01)
+            seen.append("whole")
+        seen.append("too far")
+
+    before = signal.signal(signal.SIGINT, session.interrupt)
+    try:
+        session.run("a:1")
+        with pytest.raises(QError) as found:
+            session._guarded(work)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (found.value.text, seen) == ("stop", ["whole"])
+    assert not interrupts.PENDING and not interrupts.HOLD.depth
