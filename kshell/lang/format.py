@@ -191,6 +191,8 @@ def suffix_for(t: int, texts: list[str]) -> str:
         return ""
     if t == T.F:
         return "" if any(c in w for w in texts for c in ".enw") else "f"
+    if t == T.E and len(texts) == 1 and "e" in texts[0]:
+        return ""  # q's console: 6.777422e-05, with no further letter after the exponent
     if t in SUFFIX:
         return SUFFIX[t]
     return "" if any(w[-1] not in "NWw" for w in texts) else T.TYPE[t].char

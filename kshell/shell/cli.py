@@ -123,6 +123,7 @@ def main() -> NoReturn:
         leave(0)
     tune_allocator()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is a session, Ctrl-C ends the program
     from kshell.shell import script
 
     leave(script.start(opts))
