@@ -128,10 +128,10 @@ def as_qerror(exc: BaseException) -> QError:
     return QError(f"{message}" if message else "nyi")
 
 
-def os_text(exc: OSError) -> str:
-    """q's form of an operating system's refusal: the file and the reason."""
+def os_text(exc: OSError, path: str = "") -> str:
+    """q's form of an operating system's refusal: the file (the one it is about, unless given) and the reason."""
     reason = exc.strerror or first_line(str(exc))
-    name: Any = exc.filename
+    name: Any = path or exc.filename
     if isinstance(name, bytes):
         name = name.decode(errors="replace")
     return f"{name}. OS reports: {reason}" if name else reason

@@ -19,23 +19,12 @@ def _step(name: str) -> None:
         PROBE[0](name)
 
 
-@held_section
 def write(path: str, fill: Callable[[BinaryIO], None]) -> None:
     """Make `path` hold what fill(stream) writes, all of it or (on any failure) what it held before.
 
     Folders on the way are made. A symbolic link is followed, and the file's mode is kept.
     """
-    problem: OSError | None = None
-    try:
-        target = os.path.realpath(path)
-        folder = os.path.dirname(target)
-        os.makedirs(folder, exist_ok=True)
-        sweep(target)
-        _replace(target, folder, fill)
-        return
-    except OSError as e:
-        problem = e
-    raise QError(os_text(problem))
+    write_all([(path, fill)])
 
 
 @held_section
@@ -43,11 +32,15 @@ def write_all(files: Sequence[tuple[str, Callable[[BinaryIO], None]]]) -> None:
     """Make several files hold what their fill(stream) writes. All are written and synced beside before the first takes
     its place, in the order given: what fails while writing changes none of them."""
     problem: OSError | None = None
+    path = ""
     ready: list[tuple[str, str]] = []
     try:
         try:
             for path, fill in files:
                 target = os.path.realpath(path)
+                if os.path.exists(target) and not os.path.isfile(target):
+                    _pour(target, fill)
+                    continue
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 sweep(target)
                 beside = f"{target}.{os.getpid()}.tmp"
@@ -55,6 +48,7 @@ def write_all(files: Sequence[tuple[str, Callable[[BinaryIO], None]]]) -> None:
                 _fill(beside, target, fill)
             _step("synced")
             while ready:
+                path = ready[0][1]
                 os.replace(*ready[0])
                 ready.pop(0)
         finally:
@@ -62,26 +56,18 @@ def write_all(files: Sequence[tuple[str, Callable[[BinaryIO], None]]]) -> None:
                 if os.path.exists(beside):
                     os.unlink(beside)
         _step("renamed")
-        for folder in {os.path.dirname(os.path.realpath(path)) for path, _ in files}:
+        for folder in {os.path.dirname(os.path.realpath(path)) for path, _ in files if os.path.isfile(path)}:
             _sync(folder)
         return
     except OSError as e:
         problem = e
-    raise QError(os_text(problem))
+    raise QError(os_text(problem, path))
 
 
-def _replace(target: str, folder: str, fill: Callable[[BinaryIO], None]) -> None:
-    beside = f"{target}.{os.getpid()}.tmp"
-    try:
-        _fill(beside, target, fill)
-        _step("synced")
-        os.replace(beside, target)
-    except BaseException:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise
-    _step("renamed")
-    _sync(folder)
+def _pour(target: str, fill: Callable[[BinaryIO], None]) -> None:
+    """Write to a device or a named pipe, which no file may replace."""
+    with open(target, "wb") as f:
+        fill(f)
 
 
 def _fill(beside: str, target: str, fill: Callable[[BinaryIO], None]) -> None:

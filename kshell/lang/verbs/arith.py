@@ -87,7 +87,8 @@ def _int_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, 
             np.copyto(r, null, where=n)
         return r  # type: ignore[no-any-return]
 
-    return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy))
+    # where an operand is converted, atoms go the way of vectors: what becomes of an infinity is decided in one place
+    return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy) if (ox, oy) == (tx, ty) else None)
 
 
 def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
