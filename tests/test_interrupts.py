@@ -15,6 +15,8 @@ from queue import Empty, Queue
 
 import pytest
 
+pytestmark = pytest.mark.slow  # minutes when the machine is busy: run by `make test-all`
+
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.values import interrupts
