@@ -1,6 +1,7 @@
-"""Checks before torch calls that would end or hang the process instead of raising an error (CPU build).
+"""Checks before calls that end or hang the process in torch instead of raising an error (seen with the CPU build).
 
-Each function takes the tensors or numbers of the call and raises what torch should have raised.
+Others that do, and what keeps them away: sparse indices outside the size (torch's own checks are switched on when it is
+loaded), offsets of embedding bags (torch checks them), linear algebra on nulls (not in the k-api).
 """
 
 from __future__ import annotations
@@ -9,84 +10,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import torch
 
-POWER_MAX = 1 << 31
-
-
-def finite(name: str, t: Any) -> None:
-    """No NaN and no infinity: eigenvalues of such a matrix kill the process."""
-    if (t.is_floating_point() or t.is_complex()) and not bool(torch.isfinite(t).all()):
-        raise QError(f"{name}: input contains nulls or infinities")
+WINDOW_MAX = (1 << 31) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
+WINDOWS = ("size", "stride", "pad", "dilate")
 
 
-def targets(name: str, t: Any, classes: int, ignore: int | None = None) -> None:
-    """Every target in 0..classes-1 (or the ignored value): others read outside the memory in ctc, and on a GPU they
-    ruin the device for the process."""
-    if not t.numel() or t.is_floating_point() or t.is_complex():
-        return
-    bad = (t < 0) | (t >= classes)
-    if ignore is not None:
-        bad &= t != ignore
-    if bool(bad.any()):
-        raise QError(f"{name}: target {int(t[bad][0])} is not in the range 0-{classes - 1}")
+def windows(name: str, given: dict[str, Any]) -> None:
+    """The windows of a convolution or pooling, by option: `maxpool1d` does not return from one of 2^40."""
+    for key in WINDOWS:
+        value = given.get(key)
+        sizes: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
+        if any(k.__class__ is int and abs(k) > WINDOW_MAX for k in sizes):
+            raise QError(f"{name}: {key} is more than {WINDOW_MAX}")
 
 
-def ctc(log_probs: Any, target: Any, input_lengths: Any, target_lengths: Any, blank: int) -> None:
-    """The arguments of the ctc loss: classes and lengths in range."""
-    targets("ctc", target, log_probs.shape[-1])
-    if not 0 <= blank < log_probs.shape[-1]:
-        raise QError(f"ctc: blank {blank} is not in the range 0-{log_probs.shape[-1] - 1}")
-    for word, n, most in (("input", input_lengths, log_probs.shape[0]),
-                          ("target", target_lengths, target.shape[-1] if target.dim() > 1 else target.numel())):
-        n = torch.as_tensor(n)
-        if n.numel() and (int(n.min()) < 0 or int(n.max()) > most):
-            raise QError(f"ctc: {word} length is not in the range 0-{most}")
-    if target.dim() == 1 and torch.as_tensor(target_lengths).sum() > target.numel():
-        raise QError("ctc: target lengths add up to more than the targets")
-
-
-def not_empty(name: str, *tensors: Any) -> None:
-    """No dimension of size 0: lstsq of such a right side kills the process."""
-    for t in tensors:
-        if not t.numel():
-            raise QError(f"{name}: input has no elements")
-
-
-def same_batch(name: str, a: Any, b: Any, trailing: tuple[int, int] = (2, 1)) -> None:
-    """Two inputs with equal batch shapes before their last dimensions (lu_unpack)."""
-    if a.shape[: a.dim() - trailing[0]] != b.shape[: b.dim() - trailing[1]]:
-        raise QError(f"{name}: batch sizes {list(a.shape)} and {list(b.shape)} do not agree")
-
-
-def offsets(name: str, offset: Any, n: int) -> None:
-    """Offsets of an embedding bag: sorted, from 0, not past the input."""
-    if not offset.numel():
-        return
-    if int(offset[0]) != 0 or int(offset.min()) < 0 or int(offset.max()) > n or bool((offset[1:] < offset[:-1]).any()):
-        raise QError(f"{name}: offsets must start at 0, ascend and not exceed {n}")
-
-
-def kernel(name: str, sizes: Iterable[int], shape: Iterable[int], padding: Iterable[int] = ()) -> None:
-    """A pooling window within the padded input: torch does not return from a huge one."""
-    pads = [*padding] or [0]
-    shape = list(shape)
-    for i, k in enumerate(sizes):
-        pad = pads[i] if i < len(pads) else pads[-1]
-        most = shape[i] + 2 * pad if i < len(shape) else shape[-1] + 2 * pad
-        if not 0 < k <= most:
-            raise QError(f"{name}: kernel size {k} is not in the range 1-{most}")
-
-
-def power(name: str, n: int) -> None:
-    """A matrix power that ends: at most 2^31 in size."""
-    if abs(n) > POWER_MAX:
-        raise QError(f"{name}: power {n} is not in the range -{POWER_MAX}-{POWER_MAX}")
-
-
-def indices(name: str, at: Any, size: int) -> None:
-    """Indices within a dimension: a GPU cannot recover from one outside it."""
-    if at.numel():
-        low, high = torch.aminmax(at)
-        if int(low) < -size or int(high) >= size:
-            raise QError(f"{name}: index {int(low) if int(low) < -size else int(high)} is out of range for size {size}")
+def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
+    """The inputs, targets and lengths of a ctc loss: torch reads outside its arrays if they are out of range."""
+    classes, steps = x.shape[-1], x.shape[0]
+    if y.numel() and (int(y.min()) < 0 or int(y.max()) >= classes):
+        raise QError(f"ctc: targets must be in the range 0-{classes - 1}")
+    longest = y.shape[-1] if y.dim() > 1 else y.numel()
+    for name, n, limit in (("input", nx, steps), ("target", ny, longest)):
+        if n.numel() and (int(n.min()) < 0 or int(n.max()) > limit):
+            raise QError(f"ctc: {name} lengths must be in the range 0-{limit}")
+    if y.dim() == 1 and x.dim() == 3 and int(ny.sum()) > y.numel():
+        raise QError(f"ctc: target lengths add up to {int(ny.sum())}, but {y.numel()} target(s) given")

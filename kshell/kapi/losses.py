@@ -8,6 +8,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import flag_of, is_empty, items, split
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
@@ -227,16 +228,7 @@ def _kl(m: Any, x: Any, y: Any) -> Any:
 
 
 def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
-    """torch reads outside its arrays if targets or lengths are out of range, so they are checked here."""
-    classes, steps = x.shape[-1], x.shape[0]
-    if y.numel() and (int(y.min()) < 0 or int(y.max()) >= classes):
-        raise QError(f"ctc: targets must be in the range 0-{classes - 1}")
-    longest = y.shape[-1] if y.dim() > 1 else y.numel()
-    for name, n, limit in (("input", nx, steps), ("target", ny, longest)):
-        if n.numel() and (int(n.min()) < 0 or int(n.max()) > limit):
-            raise QError(f"ctc: {name} lengths must be in the range 0-{limit}")
-    if y.dim() == 1 and x.dim() == 3 and int(ny.sum()) > y.numel():
-        raise QError(f"ctc: target lengths add up to {int(ny.sum())}, but {y.numel()} target(s) given")
+    guard.ctc(x, y, nx, ny)
     return m(x, y, nx, ny)
 
 

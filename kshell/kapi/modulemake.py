@@ -12,6 +12,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import is_empty, split
 from kshell.kapi.call import torch
 from kshell.kapi.convert import dict_q, kname, to_tensor
@@ -33,6 +34,7 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
         positional, named = split_args(entry, args)
         given = parse(entry, positional, named, before)
         check(entry, given)
+    guard.windows(entry.name, given)
     return entry.extra.get("make", _plain)(entry, given)
 
 

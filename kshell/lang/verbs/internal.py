@@ -265,8 +265,8 @@ def compress_file(x: Value) -> Value:
 def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
     """How to compress a file, of three numbers; 'domain for those that no file can have."""
     found = kdb.Packing(whole(logical), whole(algorithm), whole(level))
-    if not 12 <= found.logical <= 20 or not 0 <= found.algorithm <= 16 + 5:
-        raise QError("domain")
+    if not 12 <= found.logical <= 20 or not 0 <= found.algorithm <= 5:
+        raise QError("encryption is not supported" if 16 <= found.algorithm <= 21 else "domain")
     level_of = found.level if 1 <= found.level <= 9 else 6
     return found._replace(level=level_of)
 

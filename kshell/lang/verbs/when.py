@@ -19,7 +19,7 @@ _MONTH = re.compile(rb"(\d{4})[-./]?(\d{2})m?\Z")
 _CLOCK = re.compile(rb"(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?\Z")
 _DIGITS = re.compile(rb"(\d{2})(\d{2})(?:(\d{2})(\d*))?\Z")
 _UNIX_SECONDS = re.compile(rb"(\d{9,11})(?:\.(\d*))?\Z")
-_SPLIT = re.compile(rb"(\d{4}[-./]\w{1,3}[-./]\d{1,2}|\d{8})[DT -](.*)\Z", re.S)
+_SPLIT = re.compile(rb"(\d{4}[-./]\w{1,3}[-./]\d{1,2}|\d{8}|\d{1,2} [A-Za-z]{3} \d{4})[DT -](.*)\Z", re.S)
 
 
 def _year(s: bytes) -> int:
@@ -95,7 +95,7 @@ def _clock(s: bytes) -> int | None:
 def timespan(s: bytes) -> int | None:
     """Nanoseconds of [-][days D]clock."""
     sign = -1 if s[:1] == b"-" else 1
-    body = s[1:] if sign < 0 else s
+    body = s[1:] if s[:1] in (b"-", b"+") else s
     head, mark, tail = body.partition(b"D")
     if mark and not head.isdigit():
         return None
