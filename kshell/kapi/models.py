@@ -29,15 +29,39 @@ from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.values.build import sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Value, sym
+from kshell.values.match import match
 
-# options of the training and testing of a model, in the order in which they are shown
-TRAIN: dict[str, Value] = {
+Settings = dict[str, Value]
+# the options of training, in the order in which they are shown, and those that testing has too with its own defaults
+TRAIN: Settings = {
     "batchsize": 32, "task": 0, "tasks": 1, "droplast": False, "hidden": False, "shuffle": False, "shufflecuda": False,
     "shuffleseed": 0, "sync": False, "clipgroup": False, "clipnorm": NIL, "clipvalue": NIL, "tensor": False,
     "dictionary": False, "metrics": sym_vec(["loss"])}
-TEST: dict[str, Value] = {
-    "batchsize": 100, "task": 0, "tasks": 1, "droplast": False, "hidden": False, "tensor": False, "dictionary": False,
-    "metrics": sym_vec(["loss"])}
+TEST: Settings = {k: v for k, v in TRAIN.items() if not k.startswith(("shuffle", "sync", "clip"))} | {"batchsize": 100}
+
+
+class Data:
+    """Inputs and targets (each None, a tensor, a list or a dictionary of them), shared with the user's handles."""
+
+    __slots__ = ("batch", "generator", "n", "order", "x", "y")
+
+    def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
+        self.x, self.y = x, y
+        self.n = n  # the size of all along the first dimension, -1 without data
+        self.batch = -1  # the batch that the tensors show
+        self.order: Any = None  # the order that shuffling has brought, by index in the order given
+        self.generator: Any = None  # of orders, where several tasks share the data
+
+    def tensors(self) -> list[Any]:
+        """All tensors of both sides."""
+        return [*parts_of(self.x), *parts_of(self.y)]
+
+
+def parts_of(part: Any) -> list[Any]:
+    """The tensors of one side of the data."""
+    if part is None:
+        return []
+    return list(part.values()) if isinstance(part, dict) else list(part) if isinstance(part, list) else [part]
 
 
 class Model:
@@ -48,22 +72,23 @@ class Model:
     def __init__(self, module: Any, loss: Any, optimizer: Any) -> None:
         self.module, self.loss, self.optimizer = module, loss, optimizer
         self.train, self.test = dict(TRAIN), dict(TEST)
-        self.data: Any = None  # (inputs, targets), lists of tensors
-        self.testdata: Any = None
+        self.data, self.testdata = Data(), Data()
+
+    def settings(self, test: bool) -> Settings:
+        """The options of training, or of testing."""
+        return self.test if test else self.train
+
+    def data_of(self, test: bool) -> Data:
+        """The data of training, or of testing."""
+        return self.testdata if test else self.data
 
     def inputs(self, test: bool = False) -> list[Any]:
         """The stored input tensors of training, or of testing."""
-        data = self.testdata if test else self.data
-        if not data or not data[0]:
-            raise QError(f"model: no {'test' if test else 'training'} inputs defined")
-        return list(data[0])
+        return parts_of(self.data_of(test).x)
 
     def targets(self, test: bool = False) -> list[Any]:
         """The stored target tensors of training, or of testing."""
-        data = self.testdata if test else self.data
-        if not data or not data[1]:
-            raise QError(f"model: no {'test' if test else 'training'} targets defined")
-        return list(data[1])
+        return parts_of(self.data_of(test).y)
 
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
         """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
@@ -130,8 +155,8 @@ def describe(m: Model, every: bool, state: bool) -> Dict:
     """The definition or, with `state`, the state of a model: that of each part, and its options."""
     names = ["module", "loss", "optimizer", "train", "test"]
     return Dict(sym_vec(names), List([definition(m.module, every, state), losses.definition(m.loss, every),
-                                      optimizer_definition(m.optimizer, every, state), _options(m.train, TRAIN, every),
-                                      _options(m.test, TEST, every)]))
+                                      optimizer_definition(m.optimizer, every, state), shown(m.train, every, False),
+                                      shown(m.test, every, True)]))
 
 
 def _view(cls: type[KHandle], obj: Any) -> Any:
@@ -141,9 +166,11 @@ def _view(cls: type[KHandle], obj: Any) -> Any:
     return h
 
 
-def _options(values: dict[str, Value], defaults: dict[str, Value], every: bool) -> Dict:
-    shown = [k for k, v in values.items() if every or (v is not defaults[k] and v != defaults[k])]
-    return symdict(shown, [values[k] for k in shown])
+def shown(values: Settings, every: bool, test: bool) -> Dict:
+    """Options as a q dictionary; unless `every`, only those that are not as they are by default."""
+    defaults = TEST if test else TRAIN
+    names = [k for k, v in values.items() if every or not match(v, defaults[k])]
+    return symdict(names, [values[k] for k in names])
 
 
 # ------------------------------------------------------------------ what model handles answer

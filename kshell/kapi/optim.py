@@ -267,7 +267,11 @@ class Opt:
         if closure is None:
             if self.entry.extra.get("closure"):
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
-            return self.torch.step()
+            from kshell.optim import fused
+
+            return None if fused.step(self.torch) else self.torch.step()
+        if not any(g["params"] for g in self.groups):
+            raise QError(f"{self.entry.name}: no parameters to optimize")
         return self.torch.step(closure)
 
 

@@ -84,8 +84,8 @@ model(m;5)  / 'model arg[1] unrecognized: long scalar
 q:module`relu  /
 model(q;loss`ce)  / 'optimizer not specified
 class q  / `module
-backward m  / 'model: no training inputs defined
-forward m  / 'model: no training inputs defined
+backward m  / 'linear: forward(tensor) not implemented given empty
+forward m  / 'linear: forward(tensor) not implemented given empty
 backward(m;1 2#1f;1 1#1f;1)  / 'backward: up to 3 args expected, (model;inputs;targets) but 4 given
 addref m  / 'addref not implemented for model
 free m  /

@@ -1,0 +1,178 @@
+"""Stochastic weight averaging: copies and running means of parameters, and the statistics of batch normalization.
+
+Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization" (arXiv 1803.05407).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import items, number_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import kname, to_tensor
+from kshell.kapi.forward import calculate, in_mode, with_gradients
+from kshell.kapi.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    dict_handle,
+    handle,
+)
+from kshell.kapi.training import batches_of, begin
+from kshell.values.build import symdict
+from kshell.values.core import NIL, Dict, Sym, Value, seq_items
+
+COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
+
+
+def _module(h: KHandle, call: str) -> Any:
+    """The module of a module, model or optimizer handle."""
+    if isinstance(h, ModuleHandle):
+        return h.obj
+    if isinstance(h, ModelHandle):
+        return h.obj.module
+    if isinstance(h, OptimizerHandle):
+        if h.obj.container is None:
+            raise QError(f"{call}: no module registered with given optimizer")
+        return h.obj.container
+    raise QError(f"{call}: expecting module, model or optimizer, given {h.kind}")
+
+
+def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]]:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if h is None:
+        raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
+    if len(given) > most:
+        raise QError(f"{call}: expecting 1-{most} args, given {len(given)}")
+    return h, _module(h, call), given[1:]
+
+
+def _source(x: Value, call: str) -> dict[str, Any]:
+    """The tensors of a dictionary, of tensors or of arrays."""
+    if x.__class__ is DictHandle:
+        return x.get()  # type: ignore[no-any-return]
+    if x.__class__ is Dict and all(k.__class__ is Sym for k in seq_items(x.k)):
+        return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    raise QError(f"{call}: expecting dictionary of tensors, given {kname(x)}")
+
+
+@api("copyparms", "copyparms m", "copyparms(m;dict)", held=True)
+def copyparms(x: Value) -> Value:
+    """A dictionary of copies of a module's parameters; with a dictionary, copy the tensors in it into the parameters
+    of the same names: which of them were there is the result.
+
+    q)m:module enlist(`linear;2;1)
+    q)p:copyparms m
+    q)dict(p;`bias;5)
+    q)copyparms(m;p)
+    weight| 1
+    bias  | 1
+    q)tensor parm(m;`bias)
+    ,5e
+    """
+    _, m, rest = _head(x, "copyparms")
+    own = dict(m.named_parameters())
+    if not rest:
+        return dict_handle({k: p.detach().clone() for k, p in own.items()})
+    given = _source(rest[0], "copyparms")
+    new = {k: t.to(device=own[k].device, dtype=own[k].dtype) for k, t in given.items() if k in own and t is not None}
+    for k, t in new.items():  # all shapes fit before anything is copied
+        if torch.broadcast_tensors(own[k], t)[0].shape != own[k].shape:
+            raise QError(f"copyparms: size {list(t.shape)} of {k} does not fit {list(own[k].shape)}")
+    with torch.no_grad():
+        for k, t in new.items():
+            own[k].copy_(t)
+    return symdict(list(own), [k in new for k in own])
+
+
+@api("avgparms", "avgparms(m;dict)", held=True)
+def avgparms(x: Value) -> Value:
+    """Take a module's parameters into the running means in a dictionary; the number of averages is the result, and is
+    kept in the dictionary as `.n`.
+
+    q)m:module enlist(`linear;2;1)
+    q)p:copyparms m
+    q)parm(m;`bias;10);dict(p;`bias;5)
+    q)avgparms(m;p)
+    2
+    q)dict(p;`bias)
+    7.5
+    """
+    _, m, rest = _head(x, "avgparms")
+    if len(rest) != 1 or rest[0].__class__ is not DictHandle:
+        raise QError("avgparms: expecting (module;dictionary of tensors)")
+    means: dict[str, Any] = rest[0].get()
+    own = {k: p.detach() for k, p in m.named_parameters() if means.get(k) is not None}
+    if not own:
+        raise QError("avgparms: no parameter in the dictionary")
+    n = 1.0 if means.get(COUNT) is None else float(means[COUNT])
+    new = {k: (means[k] * (n / (n + 1)) + p.to(means[k]) / (n + 1)) if means[k].shape != p.shape else None
+           for k, p in own.items()}
+    with torch.no_grad():
+        for k, p in own.items():
+            if new[k] is None:
+                means[k] += (p.to(means[k]) - means[k]) / (n + 1)
+            else:
+                means[k] = new[k]
+    means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
+    return int(n) + 1
+
+
+def _norms(m: Any) -> dict[str, Any]:
+    """The batch normalizations of a module, by name."""
+    return {k: v for k, v in m.named_modules() if isinstance(v, torch.nn.modules.batchnorm._BatchNorm)}
+
+
+@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", held=True)
+def batchnorm(x: Value) -> Value:
+    """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
+    momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta
+    set back. With a dictionary of momenta, set them.
+
+    q)m:module seq(`sequential;(`linear;`a;2;3);(`batchnorm1d;`b;3))
+    q)batchnorm m
+    b| 0.1
+    q)batchnorm(m;(enlist`b)!enlist .1)
+    """
+    h, m, rest = _head(x, "batchnorm")
+    norms = _norms(m)
+    if rest:
+        _set_momenta(norms, rest[0])
+        return NIL
+    momenta = {k: v.momentum for k, v in norms.items()}
+    for v in norms.values():
+        v.reset_running_stats()
+        v.momentum = None
+    if isinstance(h, ModelHandle) and h.obj.data.n > 0:
+        try:
+            with_gradients(False, lambda: in_mode(m, True, lambda: _pass(h)))
+        finally:
+            for k, v in norms.items():
+                v.momentum = momenta[k]
+    return symdict(list(momenta), [math.nan if n is None else n for n in momenta.values()])
+
+
+def _pass(h: ModelHandle) -> None:
+    begin(h.obj, False)
+    for inputs, _ in batches_of(h.obj.data, h.obj.train):
+        calculate(h.obj.module, inputs)
+
+
+def _set_momenta(norms: dict[str, Any], x: Value) -> None:
+    if x.__class__ is not Dict:
+        raise QError(f"batchnorm: expecting dictionary of names and momenta, given {kname(x)}")
+    found = {}
+    for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+        n = number_of(v)
+        if k.__class__ is not Sym or k.s not in norms:
+            raise QError(f"batchnorm: no batch normalization named {k!r}")
+        if n is None:
+            raise QError(f"batchnorm: momentum of `{k.s} is {kname(v)}, expecting long/double")
+        found[k.s] = None if math.isnan(n) else float(n)
+    for name, momentum in found.items():
+        norms[name].momentum = momentum

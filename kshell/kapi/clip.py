@@ -1,0 +1,131 @@
+"""Clipping gradients: by their norm (`clip`) and by value (`clipv`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import flag_of, items, number_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import kname
+from kshell.kapi.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
+from kshell.kapi.models import Model
+from kshell.kapi.pointers import tensors_of
+from kshell.values.build import floats
+from kshell.values.core import NIL, Value
+
+
+def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> float:
+    return float(torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent))
+
+
+def _by_value(tensors: Iterable[Any], most: float) -> None:
+    torch.nn.utils.clip_grad_value_(list(tensors), most)
+
+
+def _tensors(h: KHandle, call: str) -> list[Any]:
+    if isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        return [t for t in tensors_of(h) if t is not None]
+    if isinstance(h, ModuleHandle):
+        return list(h.obj.parameters())
+    if isinstance(h, OptimizerHandle):
+        return h.obj.parameters()  # type: ignore[no-any-return]
+    if isinstance(h, ModelHandle):
+        return h.obj.optimizer.parameters()  # type: ignore[no-any-return]
+    raise QError(f"{call}: not implemented for {h.kind}")
+
+
+def clip_model(model: Model) -> Value:
+    """Clip the gradients of a model by its training options; the norm or norms before, :: if no option asks for it."""
+    s = model.train
+    norm = s["clipnorm"]
+    if norm is not NIL:
+        most, exponent = norm.a.tolist()
+        if s["clipgroup"]:
+            return floats([_by_norm(g["params"], most, exponent) for g in model.optimizer.groups])
+        return _by_norm(model.optimizer.parameters(), most, exponent)
+    if s["clipvalue"] is not NIL:
+        _by_value(model.optimizer.parameters(), s["clipvalue"])
+        return math.nan
+    return NIL
+
+
+def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[Value], float]:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if h is None:
+        raise QError(f"{call}: expects tensor(s), module, model or optimizer as 1st of 2{rest} args")
+    if not 2 <= len(given) <= most:
+        raise QError(f"{call}: expects 2{rest} args, given {len(given)}")
+    limit = number_of(given[1])
+    if limit is None:
+        raise QError(f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(given[1])}, expecting "
+                     "long/double")
+    return h, given[2:], float(limit)
+
+
+@api("clip", "clip(ptr;max)", "clip(ptr;max;exponent)", "clip(ptr;max;groupflag)", "clip(ptr;max;exponent;groupflag)",
+     "clip model", held=True)
+def clip(x: Value) -> Value:
+    """Scale gradients down so that their norm is at most a limit; the norm before is the result.
+
+    The gradients are those of tensors, a module, or all parameters of an optimizer or model, together; with the group
+    flag those of each parameter group by itself. Of a model alone, by its training options.
+
+    q)x:tensor(3 4e;`grad)
+    q)backward(x;3 4e)
+    q)clip(x;1)
+    5f
+    q)grad x
+    0.5999999 0.7999998e
+    """
+    h = handle(x)
+    if isinstance(h, ModelHandle):
+        return clip_model(h.obj)
+    call = "clip gradient norm"
+    h, rest, most = _head(x, call, 4, "-4")
+    exponent, groups = 2.0, False
+    if len(rest) == 1:
+        n, flag = number_of(rest[0]), flag_of(rest[0])
+        if n is None and flag is None:
+            raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
+        exponent, groups = (exponent, bool(flag)) if n is None else (float(n), groups)
+    elif rest:
+        n, flag = number_of(rest[0]), flag_of(rest[1])
+        if n is None:
+            raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
+        if flag is None:
+            raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
+        exponent, groups = float(n), flag
+    if groups and isinstance(h, OptimizerHandle | ModelHandle):
+        o = h.obj if isinstance(h, OptimizerHandle) else h.obj.optimizer
+        return floats([_by_norm(g["params"], most, exponent) for g in o.groups])
+    return _by_norm(_tensors(h, call), most, exponent)
+
+
+@api("clipv", "clipv(ptr;max)", held=True)
+def clipv(x: Value) -> Value:
+    """Clip each gradient to the range from -max to max; the result is 0n.
+
+    q)x:tensor(1 2 3e;`grad)
+    q)backward(x;1 -2 3e)
+    q)clipv(x;1.5)
+    0n
+    q)grad x
+    1 -1.5 1.5e
+    """
+    call = "clip gradient value"
+    h, _, most = _head(x, call, 2, "")
+    _by_value(_tensors(h, call), most)
+    return math.nan

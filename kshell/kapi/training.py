@@ -1,0 +1,709 @@
+"""Training and testing models: options, data, batches, `run` and `testrun`, metrics, `backstep`.
+
+A run is one Python loop: forward, loss, backward and update of each batch, with no q evaluated inside (but callbacks)
+and nothing read back from the device before the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi import losses
+from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, names_of, number_of
+from kshell.kapi.batches import count, reordered, show_part, show_whole, whole_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.clip import clip_model
+from kshell.kapi.convert import is_array, kname, list_q, to_q
+from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
+from kshell.kapi.handles import (
+    DictHandle,
+    ModelHandle,
+    TensorHandle,
+    VectorHandle,
+    behaviour,
+    dict_handle,
+    handle,
+    tensor_handle,
+    vector_handle,
+)
+from kshell.kapi.models import Data, Model, Settings, parts_of, shown
+from kshell.kapi.moduleapi import every_option
+from kshell.values.build import collapse, floats, sym_vec, symdict
+from kshell.values.core import NIL, Dict, List, Value, Vec, is_list, seq_items
+from kshell.values.interrupts import PENDING, wake
+
+METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
+
+
+# ------------------------------------------------------------------ options
+
+
+def _whole(name: str, x: Value, least: int) -> int:
+    n = long_of(x)
+    if n is None:
+        raise QError(f"{name}: expects one long integer, given {kname(x)}")
+    if n < least:
+        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {n}")
+    return n
+
+
+def _flag(name: str, x: Value) -> bool:
+    found = flag_of(x)
+    if found is None:
+        raise QError(f"{name}: expects one boolean, given {kname(x)}")
+    return found
+
+
+def _metrics(name: str, x: Value) -> Value:
+    found = names_of(x)
+    if found is None:
+        raise QError(f"{name}: expects symbol(s), given {kname(x)}")
+    for metric in found:
+        if metric not in METRICS:
+            raise QError(f"unrecognized metric: {metric}")
+    return sym_vec(found)
+
+
+def _clipnorm(name: str, x: Value) -> Value:
+    """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
+    if is_empty(x):
+        return NIL
+    n = number_of(x)
+    found = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
+    if any(i is None for i in found) or not 1 <= len(found) <= 2:
+        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(found)}")
+    return floats([found[0], found[1] if len(found) == 2 else 2])
+
+
+def _clipvalue(name: str, x: Value) -> Value:
+    if is_empty(x):
+        return NIL
+    n = number_of(x)
+    if n is None:
+        raise QError(f"{name}: expecting number for maximum gradient, given {kname(x)}")
+    return float(n)
+
+
+_READ: dict[str, Callable[[str, Value], Value]] = {
+    "batchsize": lambda name, x: _whole(name, x, 0), "task": lambda name, x: _whole(name, x, 0),
+    "tasks": lambda name, x: _whole(name, x, 1), "shuffleseed": lambda name, x: _whole(name, x, 0),
+    "metrics": _metrics, "clipnorm": _clipnorm, "clipvalue": _clipvalue}
+
+
+def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
+    """Set options; with the first that is wrong none is set."""
+    call = "test" if test else "train"
+    old = model.settings(test)
+    new = dict(old)
+    for name, value in zip(names, values, strict=True):
+        if name not in old:
+            raise QError(f"{name}: not set for evaluation" if test and name in model.train
+                         else f"unrecognized {call} setting: {name}")
+        new[name] = _READ.get(name, _flag)(name, value)
+        if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
+            new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
+    if new["task"] >= new["tasks"]:
+        raise QError(f"{call}: task {new['task']} implies at least {new['task'] + 1} tasks, but only {new['tasks']} "
+                     "defined")
+    if new["tasks"] > 1 and not new["batchsize"]:
+        raise QError(f"{call}: zero batchsize incompatible with {new['tasks']} tasks")
+    old.update(new)
+
+
+def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Value]:
+    for name in names:
+        if name not in settings:
+            raise QError(f"unrecognized {call} setting: {name}")
+    return [settings[name] for name in names]
+
+
+def _setup(x: Value, test: bool) -> Value:
+    """`train` and `test`: options read and set, data given."""
+    call = "test" if test else "train"
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: 1st argument must be a model")
+    model: Model = h.obj
+    settings = model.settings(test)
+    if len(given) == 1:
+        return shown(settings, every_option(), test)
+    what = given[1]
+    flag = flag_of(what)
+    if flag is not None and len(given) == 2:
+        return shown(settings, flag, test)
+    name = name_of(what)
+    if name is not None:
+        if len(given) == 2:
+            return _get_options(settings, [name], call)[0]
+        if len(given) > 3:
+            raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(given)} arg(s) supplied")
+        _set_options(model, test, [name], [given[2]])
+        return NIL
+    if what.__class__ is Dict and len(given) == 2:
+        names = names_of(what.k)
+        if names is None:
+            raise QError(f"{call}: unable to get option names from {kname(what)}")
+        _set_options(model, test, names, seq_items(what.v))
+        return NIL
+    names = names_of(what) if what.__class__ is Vec else None
+    if names is not None:
+        if len(given) == 2:
+            return symdict(names, _get_options(settings, names, call))
+        if len(given) > 3:
+            raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(given)} args")
+        values = given[2]
+        if not is_list(values):
+            raise QError(f"{call}: unable to set values from {kname(values)}")
+        if len(values) != len(names):
+            raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
+        _set_options(model, test, names, seq_items(values))
+        return NIL
+    return _define(model, given, test, call)
+
+
+@api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)",
+     "train(m;inputs[;targets])", held=True)
+def train(x: Value) -> Value:
+    """Read or set a model's options for training, or give its training data: the result is the number of batches.
+
+    q)q:module enlist(`linear;2;1)
+    q)m:model(q;loss`mse;opt(`sgd;q))
+    q)train(m;`batchsize`shuffle;10,1b)
+    q)train(m;`batchsize)
+    10
+    q)train(m;25 2#1e;25 1#1e)
+    3
+    """
+    return _setup(x, False)
+
+
+@api("test", "test m", "test(m;flag)", "test(m;names)", "test(m;names;values)", "test(m;dict)",
+     "test(m;inputs[;targets])", held=True)
+def test(x: Value) -> Value:
+    """Read or set a model's options for testing, or give its test data: the result is the number of batches.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)test(m;`batchsize)
+    100
+    q)test(m;til 250)
+    3
+    """
+    return _setup(x, True)
+
+
+# ------------------------------------------------------------------ data
+
+
+def gather(given: Sequence[Value], m: Any, call: str) -> Any:
+    """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
+    if len(given) == 1:
+        x = given[0]
+        if x.__class__ is DictHandle:
+            return dict(x.get())
+        if x.__class__ is TensorHandle or is_array(x):
+            found = inputs_of(x, m, call)
+            return found[0] if found else None
+        if is_empty(x):
+            return None
+        found = inputs_of(x, m, call)
+        return found[0] if len(found) == 1 and x.__class__ is not VectorHandle else found
+    return [t for x in given for t in inputs_of(x, m, call)] or None
+
+
+def _check_sizes(x: Any, y: Any) -> int:
+    """The size of all tensors along their first dimension, -1 if there are none."""
+    n = -1
+    for t in (*parts_of(x), *parts_of(y)):
+        whole = whole_of(t)
+        size = whole.size(0) if whole.dim() else 1
+        if n >= 0 and size != n:
+            raise QError(f"tensor size mismatch, {n} vs {size}")
+        n = size
+    return n
+
+
+def _assign(model: Model, test: bool, x: Any, y: Any) -> int:
+    n = _check_sizes(x, y)
+    data = Data(x, y, n)
+    if test:
+        model.testdata = data
+    else:
+        model.data = data
+    return _batches(model, test)
+
+
+def _define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
+    """New inputs and, if given, targets."""
+    if len(given) > 3:
+        raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
+    x = gather(given[1:2], model.module, call)
+    y = gather(given[2:3], model.module, call)
+    return _assign(model, test, x, y)
+
+
+def _batches(model: Model, test: bool) -> int:
+    """The number of batches of the data, -1 without data."""
+    data = model.data_of(test)
+    if data.n < 0:
+        return -1
+    s = model.settings(test)
+    return count(data.n, min(s["batchsize"], data.n), s["droplast"])
+
+
+def _model_of(x: Value, call: str) -> Model:
+    """The model of a call that takes nothing else."""
+    h = handle(x)
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: expected model as argument, given {kname(x)}")
+    return h.obj  # type: ignore[no-any-return]
+
+
+def _value(data: Any) -> Value:
+    """Data as a q value."""
+    if data is None:
+        return NIL
+    if isinstance(data, dict):
+        return symdict(list(data), [to_q(t) for t in data.values()])
+    return list_q(data) if isinstance(data, list) else to_q(data)
+
+
+def _handle(data: Any) -> Value:
+    """Data as a handle on the same tensors."""
+    if data is None:
+        return NIL
+    if isinstance(data, dict):
+        return dict_handle(data)
+    return vector_handle(data) if isinstance(data, list) else tensor_handle(data)
+
+
+def _data(x: Value, test: bool, call: str) -> Value:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: 1st argument must be a model")
+    if len(given) > 1:
+        return _define(h.obj, given, test, call)
+    found = h.obj.data_of(test)
+    return collapse([_value(found.x), _value(found.y)])
+
+
+def _side(x: Value, test: bool, target: bool, call: str) -> Value:
+    """`input` and `target`: the data of one side, got or given."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: 1st argument must be a model")
+    found = h.obj.data_of(test)
+    if len(given) == 1:
+        return _handle(found.y if target else found.x)
+    new = gather(given[1:], h.obj.module, call)
+    return _assign(h.obj, test, found.x if target else new, new if target else found.y)
+
+
+def _size(x: Value, test: bool, call: str) -> int:
+    found = parts_of(_model_of(x, call).data_of(test).x)
+    return 0 if not found else found[0].size(0) if found[0].dim() else 1
+
+
+def _both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
+          example: str = "", **fields: Any) -> None:
+    """Register a function of the training data and its twin of the test data."""
+    for call, flag, text in ((name, False, doc), (other, True, test_doc)):
+        def fn(x: Value, call: str = call, flag: bool = flag) -> Value:
+            return run(x, flag, call)
+
+        fn.__doc__ = text + (f"\n\n{example}\n" if example and not flag else "")
+        api(call, *[f"{call}{form}" for form in forms.split("|")], **fields)(fn)
+
+
+_M = "q)m:model(module`identity;loss`mse;opt`sgd)\n"
+_both("data", "testdata", _data, " m|(m;inputs[;targets])",
+      "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+      "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+      _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12", held=True)
+_both("input", "testinput", lambda x, test, call: _side(x, test, False, call), " m|(m;x;..)",
+      "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+      "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+      _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4", held=True)
+_both("target", "testtarget", lambda x, test, call: _side(x, test, True, call), " m|(m;y;..)",
+      "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
+      "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
+      _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4", held=True)
+_both("datasize", "testsize", _size, " m",
+      "The number of training inputs of a model; while batches are shown, of those in the batch.",
+      "The number of test inputs of a model; while batches are shown, of those in the batch.",
+      _M + "q)data(m;til 5);\nq)datasize m\n5")
+
+
+# ------------------------------------------------------------------ batches
+
+
+def _restore(data: Data) -> int:
+    for t in data.tensors():
+        show_whole(t)
+    data.batch = -1
+    return max(data.n, 0)
+
+
+def _order(model: Model, data: Data) -> Any:
+    """A new order for the training data: of the global generator, or, where several tasks share the data, of one that
+    is the same for all."""
+    s = model.train
+    device = data.tensors()[0].device
+    if s["tasks"] < 2:
+        return torch.randperm(data.n, device=device)
+    if data.generator is None:
+        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(s["shuffleseed"])
+    return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
+
+
+def _reorder(data: Data, order: Any) -> None:
+    data.x, data.y = _replaced(data.x, order), _replaced(data.y, order)
+
+
+def _replaced(part: Any, order: Any) -> Any:
+    if part is None:
+        return None
+    moved = reordered(parts_of(part), order)
+    return dict(zip(part, moved, strict=True)) if isinstance(part, dict) else moved if isinstance(part, list) \
+        else moved[0]
+
+
+def _shuffle(model: Model) -> None:
+    data = model.data
+    _restore(data)
+    if data.n > 0:
+        order = _order(model, data)
+        _reorder(data, order)
+        data.order = order if data.order is None else data.order[order.to(data.order.device)]
+
+
+def begin(model: Model, test: bool) -> int:
+    """The start of an epoch: whole tensors, shuffled where that is asked for; the number of batches."""
+    if not test and model.train["shuffle"]:
+        _shuffle(model)
+    else:
+        _restore(model.data_of(test))
+    return _batches(model, test)
+
+
+def _next_batch(model: Model, test: bool) -> bool:
+    data, s = model.data_of(test), model.settings(test)
+    first = data.batch < 0
+    i = s["task"] if first else data.batch + s["tasks"]
+    if i >= _batches(model, test):
+        _restore(data)
+        return False
+    if first:
+        begin(model, test)
+    w = min(s["batchsize"], data.n)
+    for t in data.tensors():
+        if not whole_of(t).dim():
+            raise QError("batch: tensor has no dimensions")
+        show_part(t, i * w, min(w, data.n - i * w))
+    data.batch = i
+    return True
+
+
+@behaviour("batch", ModelHandle)
+def _batch(h: ModelHandle) -> bool:
+    return _next_batch(h.obj, False)
+
+
+@api("testbatch", "testbatch m")
+def testbatch(x: Value) -> Value:
+    """Show the next batch of a model's test data in place: 1b until all were shown, then 0b, and all is whole again.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)test(m;`batchsize;5)
+    q)test(m;til 10);
+    q)while[testbatch m;show evaluate m]
+    0 1 2 3 4
+    5 6 7 8 9
+    """
+    return _next_batch(_model_of(x, "testbatch"), True)
+
+
+@behaviour("restore", ModelHandle)
+def _restored(h: ModelHandle) -> int:
+    return _restore(h.obj.data)
+
+
+@api("testrestore", "testrestore m")
+def testrestore(x: Value) -> Value:
+    """Show the whole of a model's test data again; the result is its size along the first dimension.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)test(m;til 10);
+    q)testrestore m
+    10
+    """
+    return _restore(_model_of(x, "testrestore").testdata)
+
+
+_both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
+      "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
+      "Begin a model's test data anew; the result is the number of batches.",
+      _M + "q)batchinit m\n-1", held=True)
+
+
+@behaviour("shuffle", ModelHandle)
+def _shuffled(h: ModelHandle) -> Value:
+    _shuffle(h.obj)
+    return NIL
+
+
+@api("unshuffle", "unshuffle m", held=True)
+def unshuffle(x: Value) -> Value:
+    """Put a model's training data back into the order in which it was given.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)train(m;til 7);
+    q)shuffle m
+    q)unshuffle m
+    q)return input m
+    0 1 2 3 4 5 6
+    """
+    h = handle(x)
+    if not isinstance(h, ModelHandle):
+        raise QError(f"unshuffle: requires model argument, given {kname(x)}")
+    data = h.obj.data
+    _restore(data)
+    if data.order is not None:
+        _reorder(data, torch.argsort(data.order))
+        data.order = None
+    return NIL
+
+
+# ------------------------------------------------------------------ runs
+
+
+def hidden_of(out: Any, metric: str) -> Any:
+    """The hidden state, or with `hiddencell` the cell state, in a recurrent module's output."""
+    found = flat(out)
+    at = 2 if metric == "hiddencell" else 1
+    if len(found) <= at:
+        raise QError(f"metric: unable to retrieve {metric} from output of {len(found)} tensor(s)")
+    return found[at]
+
+
+class _Record:
+    """What is kept of each batch for the metrics; nothing is read from the device before `result`."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.kept: dict[str, list[Any]] = {}
+        self.loss: list[Any] | None = None
+        for name in names:
+            kind = {"batchloss": "loss", "accuracy": "matches"}.get(name, name)
+            self.kept.setdefault(kind, [])
+        self.loss = self.kept.get("loss")
+        self.rest = [k for k in self.kept if k != "loss"]
+        self.seen = 0
+
+    def add(self, out: Any, targets: Sequence[Any], loss: Any) -> None:
+        if self.loss is not None:
+            self.loss.append(loss.detach())
+        if self.rest:
+            self._add(out, targets)
+
+    def _add(self, out: Any, targets: Sequence[Any]) -> None:
+        first = flat(out)[0].detach()
+        guess = None
+        for name in self.rest:
+            kept = self.kept[name]
+            if name == "output":
+                kept.append(first.clone())
+            elif name in ("hidden", "hiddencell"):
+                kept.append(hidden_of(out, name).detach())
+            else:
+                guess = first.argmax(-1) if guess is None else guess
+                if name == "predict":
+                    kept.append(guess)
+                elif len(targets) != 1:
+                    raise QError(f"unable to calculate matches from {len(targets)} target(s)")
+                else:
+                    kept.append(targets[0].eq(guess).sum())
+                    self.seen += targets[0].numel()
+
+    def _one(self, name: str) -> Any:
+        """A metric over all batches; None without any."""
+        kept = self.kept[{"batchloss": "loss", "accuracy": "matches"}.get(name, name)]
+        if not kept:
+            return None
+        if name == "loss":
+            return torch.stack(kept).sum().double() / len(kept)
+        if name in ("accuracy", "matches"):
+            good = torch.stack(kept).sum()
+            return 100 * good.double() / self.seen if name == "accuracy" else \
+                torch.stack((good, torch.tensor(self.seen, device=good.device)))
+        return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
+
+    def result(self, s: Settings) -> Value:
+        """The metrics: one by itself, several as a list, or a dictionary; q values, or tensors if so set."""
+        found = {name: self._one(name) for name in self.names}
+        if s["tensor"]:
+            if s["dictionary"]:
+                return dict_handle(found)
+            tensors = list(found.values())
+            return tensor_handle(tensors[0]) if len(tensors) == 1 else vector_handle(tensors)
+        values = [to_q(t) for t in found.values()]
+        if s["dictionary"]:
+            return symdict(list(found), values)
+        return values[0] if len(values) == 1 else collapse(values) if values else List([])
+
+
+def batches_of(data: Data, s: Settings) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The inputs and targets of each batch of this task, as views."""
+    w = min(s["batchsize"], data.n)
+    xs, ys = parts_of(data.x), parts_of(data.y)
+    n = count(data.n, w, s["droplast"])
+    if not n:
+        return
+    for t in (*xs, *ys):
+        if not t.dim():
+            raise QError("run: tensor has no dimensions")
+    cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
+    for i in range(s["task"], n, s["tasks"]):
+        yield [t[i] for t in cut_x], [t[i] for t in cut_y]
+
+
+def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
+    """The forward calculation for a run: the first call checks the number of inputs, later ones go straight."""
+    from kshell.nn.direct import forward_of
+
+    straight: Callable[[Any], Any] | None = None
+
+    def run(module: Any, tensors: Sequence[Any]) -> Any:
+        nonlocal straight
+        if straight is not None and len(tensors) == 1:
+            return straight(tensors[0])
+        out = calculate(module, tensors)
+        straight = forward_of(module)
+        return out
+
+    return run
+
+
+def _carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
+    """The inputs with the hidden state of the batch before, without its graph."""
+    return inputs if out is None or not s["hidden"] else [inputs[0], *(t.detach() for t in flat(out)[1:])]
+
+
+def _train(model: Model) -> Value:
+    """One pass over the training data."""
+    s, o = model.train, model.optimizer
+    begin(model, False)
+    record = _Record([k.s for k in s["metrics"].items])
+    parameters = o.parameters()
+    forward, loss = _calculator(model.module), model.loss
+    clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
+    closure_wanted = bool(o.entry.extra.get("closure"))
+    out: Any = None
+
+    def once(inputs: list[Any], targets: list[Any]) -> Any:
+        nonlocal out
+        for p in parameters:
+            p.grad = None
+        out = forward(model.module, inputs)
+        found = losses.calculate(loss, [flat(out)[0] if out.__class__ is not torch.Tensor else out, *targets])
+        found.backward()
+        if s["sync"] and found.is_cuda:
+            torch.cuda.synchronize(found.device)
+        if clips:
+            clip_model(model)
+        return found
+
+    def loop() -> None:
+        for inputs, targets in batches_of(model.data, s):
+            given = _carried(inputs, out, s)
+            if closure_wanted:
+                found = o.step(lambda given=given, targets=targets: once(given, targets))
+            else:
+                found = once(given, targets)
+                o.step()
+            record.add(out, targets, found)
+            if PENDING:
+                wake()
+
+    with_gradients(True, lambda: in_mode(model.module, True, loop))
+    return record.result(s)
+
+
+def _test(model: Model) -> Value:
+    """One pass over the test data, in evaluation mode without gradients."""
+    s = model.test
+    begin(model, True)
+    record = _Record([k.s for k in s["metrics"].items])
+    forward = _calculator(model.module)
+
+    def loop() -> None:
+        out: Any = None
+        for inputs, targets in batches_of(model.testdata, s):
+            out = forward(model.module, _carried(inputs, out, s))
+            found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
+            record.add(out, targets, found)
+            if PENDING:
+                wake()
+
+    with_gradients(False, lambda: in_mode(model.module, False, loop))
+    return record.result(s)
+
+
+def _run(x: Value, test: bool, call: str) -> Value:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: model expected as 1st argument, given {kname(given[0] if given else x)}")
+    if len(given) > 1:
+        _define(h.obj, given, test, call)
+    return _test(h.obj) if test else _train(h.obj)
+
+
+_both("run", "testrun", _run, " m|(m;inputs;targets)",
+      "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
+      "Test a model on its test data, or on data given here; the result is its metrics.",
+      "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
+      "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
+      "loss     | -9\nbatchloss| 8")
+
+
+@api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True)
+def backstep(x: Value) -> Value:
+    """One training step of a model on the given or its own data: forward, loss, backward, clipping, update. The loss
+    before the update is the result.
+
+    q)q:module enlist(`linear;1;1)
+    q)m:model(q;loss`mse;opt(`sgd;q))
+    q)type backstep(m;4 1#1e;4 1#1e)
+    -8h
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"backstep: model expected as 1st argument, given {kname(given[0] if given else x)}")
+    model: Model = h.obj
+    if len(given) not in (1, 3):
+        raise QError(f"backstep expecting (model;inputs;targets), but {len(given)} args given")
+    inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
+    targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
+
+    def closure() -> Any:
+        for p in model.optimizer.parameters():
+            p.grad = None
+        found = model.loss_of(inputs, targets)
+        found.backward()
+        clip_model(model)
+        return found
+
+    def run() -> Any:
+        if model.optimizer.entry.extra.get("closure"):
+            return model.optimizer.step(closure)
+        found = closure()
+        model.optimizer.step()
+        return found
+
+    return to_q(with_gradients(True, run))

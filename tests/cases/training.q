@@ -1,0 +1,220 @@
+/ options
+m:model(module`identity;loss`mse;opt`sgd)  /
+train(m;`batchsize)  / 32
+test(m;`batchsize)  / 100
+train(m;`clipnorm`batchsize`metrics)  / clipnorm | ::\nbatchsize| 32\nmetrics  | ,`loss
+train(m;`batchsize`shuffle!100,1b)  /
+train(m;`batchsize`shuffle)  / batchsize| 100\nshuffle  | 1b
+train(m;`batchsize`shuffle;(256;0b))  /
+train(m;`batchsize`shuffle)  / batchsize| 256\nshuffle  | 0b
+train(m;`metrics;`output`accuracy`loss)  /
+train(m;`metrics)  / `output`accuracy`loss
+train(m;`metrics;())  /
+train(m;`metrics)  / `symbol$()
+train(m;`metrics;`loss)  /
+train(m;`clipgroup`clipnorm;(0b;2))  /
+train(m;`clipgroup`clipnorm)  / clipgroup| 0b\nclipnorm | 2 2f
+train(m;`clipvalue;.5)  /
+train(m;`clipnorm`clipvalue)  / clipnorm | ::\nclipvalue| 0.5
+train(m;`clipnorm;3 0w)  /
+train(m;`clipnorm`clipvalue)  / clipnorm | 3 0w\nclipvalue| ::
+train(m;`clipnorm;())  /
+(train(m;`clipnorm))~(::)  / 1b
+key test m  / `batchsize`task`tasks`droplast`hidden`tensor`dictionary`metrics
+train(m;0b)  / batchsize| 256
+count train(m;1b)  / 15
+train(m;`batch)  / 'unrecognized train setting: batch
+test(m;`batch)  / 'unrecognized test setting: batch
+test(m;`shuffle;1b)  / 'shuffle: not set for evaluation
+train(m;`batchsize;-1)  / 'batchsize: cannot be less than zero, given -1
+train(m;`batchsize;2.)  / 'batchsize: expects one long integer, given double scalar
+train(m;`tasks;0)  / 'tasks: cannot be less than one, given 0
+train(m;`task;1)  / 'train: task 1 implies at least 2 tasks, but only 1 defined
+train(m;`shuffle;1)  / 'shuffle: expects one boolean, given long scalar
+train(m;`metrics;`lost)  / 'unrecognized metric: lost
+train(m;`metrics;1)  / 'metrics: expects symbol(s), given long scalar
+train(m;`clipnorm;1 2 3)  / 'clipnorm: expecting 1-2 numbers, given long list
+train(m;`clipnorm;`a)  / 'clipnorm: expecting 1-2 numbers, given symbol scalar
+train(m;`batchsize`shuffle;1 2 3)  / 'train: 2 symbol(s) but 3 value(s)
+train(m;`batchsize`shuffle;(7;7))  / 'shuffle: expects one boolean, given long scalar
+train(m;`batchsize)  / 256
+train 1  / 'train: 1st argument must be a model
+/ data
+train(m;`batchsize;3)  /
+batchinit m  / -1
+train(m;til 7)  / 3
+data m  / 0 1 2 3 4 5 6\n::
+(::)~target m  / 1b
+target(m;10+til 7)  / 3
+data m  / 0  1  2  3  4  5  6\n10 11 12 13 14 15 16
+return target m  / 10 11 12 13 14 15 16
+datasize m  / 7
+testsize m  / 0
+train(m;100#0;10#1)  / 'tensor size mismatch, 100 vs 10
+train(m;til 3;`a)  / 'train: unrecognized arg, symbol scalar
+train(m;1;2;3)  / 'train: up to 3 args expected, (model;inputs;targets) but 4 given
+data m  / 0  1  2  3  4  5  6\n10 11 12 13 14 15 16
+data(m;(.1 .2 .3;3 5#1 2 3 where 3#5);10 11 12)  / 1
+class input m  / `vector
+size input m  / ,3\n3 5
+input(m;v:vector(til 6;6 2#1e))  / 'tensor size mismatch, 6 vs 3
+train(m;(v;0);til 6)  / 2
+train(m;(v;1 0);til 6)  / 2
+size input m  / 6 2\n,6
+train(m;(v;5))  / 'train: vector[5] invalid for 2-element vector
+train(m;dict`a`b!vector v)  / 2
+class input m  / `dictionary
+train(m;`droplast;1b)  /
+train(m;til 8)  / 2
+train(m;`droplast;0b)  /
+/ batches in place
+x:tensor til 7  /
+train(m;x)  / 3
+batch m  / 1b
+tensor x  / 0 1 2
+datasize m  / 3
+restore m  / 7
+tensor x  / 0 1 2 3 4 5 6
+r:();while[batch m;r,:enlist tensor x]  /
+r  / 0 1 2\n3 4 5\n,6
+batch m  / 1b
+batchinit m  / 3
+tensor x  / 0 1 2 3 4 5 6
+testbatch m  / 0b
+test(m;til 4)  / 1
+testinit m  / 1
+testbatch m  / 1b
+testrestore m  / 4
+testbatch 3  / 'testbatch: expected model as argument, given long scalar
+/ batches of tensors
+t:tensor til 10  /
+r:();while[batch(t;3);r,:enlist tensor t]  /
+r  / 0 1 2\n3 4 5\n6 7 8\n,9
+batch(t;3;2)  /
+tensor t  / 6 7 8
+batch(t;3;4)  / 'batch[4] invalid, valid range is from 0-2
+batch(t;3;-1)  / 'batch[-1] invalid, valid range is from 0-2
+restore t  / 10
+batch(t;10)  / 'batch: size 10 not in the range 1-9 (tensor size is 10 for dimension 0)
+batch(t;0)  / 'batch: size 0 not in the range 1-9 (tensor size is 10 for dimension 0)
+batch(t;3 1)  / 'batch: dimension 1 is not in the range 0-0
+batch(t;3 -1)  / 'batch: dimension cannot be negative
+batch(t;`a)  / 'batch: 2nd arg is batch size or batch size & dimension, but given symbol scalar
+batch(t;1 2 3)  / 'batch: 2nd arg is batch size or batch size & dimension, but given 3 elements
+batch(t;3;`a)  / 'batch: 3rd arg is batch index, but given symbol scalar
+batch(tensor 5;1)  / 'batch: tensor has no dimensions
+batch 5  / 'batch: not implemented for long scalar
+t:tensor 1 11+\:til 10  /
+batch(t;3 1)  / 1b
+tensor t  / 1  2  3\n11 12 13
+contiguous t  / 0b
+restore t  / 10
+size t  / 2 10
+d:dict`x`y!(.1+til 10;til 9)  /
+batch(d;4)  / 'dictionary[y] size=9, but previous tensor(s) have size=10 for dim 0
+dict(d;`y;til 10)  /
+batch(d;4)  / 1b
+dict d  / x| 0.1 1.1 2.1 3.1\ny| 0   1   2   3
+restore d  / 10
+v:vector(til 5;til 5)  /
+batch(v;2;2)  /
+vector v  / 4\n4
+restore(v;0)  / 5
+restore 5  / 'restore: expecting tensor, vector, dictionary or model, given long scalar
+restore(t;`a)  / 'restore: 2nd arg is dimension, but given symbol scalar
+restore(m;1)  / 'restore: model data is only batched on dimension 0, but given dimension 1
+/ shuffling
+seed 3;t:tensor til 7;shuffle t  /
+asc tensor t  / `s#0 1 2 3 4 5 6
+til[7]~tensor t  / 0b
+batch(t;3;0);shuffle t  /
+count tensor t  / 7
+d:dict`a`b!(3 4#til 12;0 1 2);shuffle d  /
+(3 4#til 12)[dict(d;`b)]~dict(d;`a)  / 1b
+shuffle(t;1)  / 'shuffle: dimension 1 is not in the range 0-0
+shuffle 5  / 'shuffle: expecting tensor, vector, dictionary or model, given long scalar
+train(m;til 7;100+til 7)  / 3
+shuffle m;shuffle m  /
+(-).reverse data m  / 100 100 100 100 100 100 100
+data[m;0]~til 7  / 'rank
+unshuffle m  /
+first data m  / 0 1 2 3 4 5 6
+unshuffle t  / 'unshuffle: requires model argument, given tensor
+/ clipping
+x:tensor(3 4e;`grad)  /
+backward(x;3 4e)  /
+clip(x;10)  / 5f
+grad x  / 3 4e
+clip(x;1;0w)  / 4f
+clipv(x;.9)  / 0n
+grad x  / 0.7499998 0.9e
+clip x  / 'clip gradient norm: expects 2-4 args, given 1
+clip(x;`a)  / 'clip gradient norm: 2nd arg, max norm, is symbol scalar, expecting long/double
+clip(x;1;`a)  / 'clip gradient norm: 3rd arg, group flag or norm exponent expected, given symbol scalar
+clip(x;1;2;3)  / 'clip gradient norm: 4th arg, group flag, is long scalar, expecting boolean
+clipv(x;1;2)  / 'clip gradient value: expects 2 args, given 3
+clipv 1  / 'clip gradient value: expects tensor(s), module, model or optimizer as 1st of 2 args
+a:module enlist(`linear;`a;2;1);b:module enlist(`linear;`b;1;1)  /
+o:opt`sgd;opt(o;0;a);opt(o;1;b)  /
+backward Sum forward(b;forward(a;1 2#3 4e))  /
+count clip(o;1;1b)  / 2
+all .9999<clip(o;.5;1b)  / 1b
+.71>clip(o;.1)  / 1b
+clip m  /
+/ runs
+q:module enlist(`linear;1;1);parm(q;`weight;0e);parm(q;`bias;0e)  /
+m:model(q;loss`mse;opt(`sgd;q;.25))  /
+x:tensor 4 1#1e;y:tensor 4 1#1e  /
+train(m;`batchsize;2)  /
+run(m;x;y)  / 0.5
+raze evaluate(m;2 1#1e)  / 1 1e
+testrun(m;x;y)  / 0f
+test(m;`metrics`dictionary;(`loss`output`batchloss;1b))  /
+testrun m  / loss     | 0f\noutput   | (,1e;,1e;,1e;,1e)\nbatchloss| ,0e
+train(m;`metrics`tensor;(`loss`batchloss;1b))  /
+class run m  / `vector
+train(m;`dictionary;1b)  /
+class run m  / `dictionary
+train(m;`metrics`tensor`dictionary;(();0b;0b))  /
+run m  / ()
+run(m;x)  / 'mse: loss calculation expects 2 tensors, 1 given
+run 5  / 'run: model expected as 1st argument, given long scalar
+backstep(m;x;2*return y)  / 1e
+backstep(m;x)  / 'backstep expecting (model;inputs;targets), but 2 args given
+backstep x  / 'backstep: model expected as 1st argument, given tensor
+m:model(module`identity;loss`ce;opt`sgd)  /
+test(m;`metrics;`accuracy`matches`predict)  /
+testrun(m;(1 0 0e;0 1 0e;0 1 0e;0 0 1e);0 1 0 2)  / 75f\n3 4\n0 1 1 2
+train(m;`metrics;`hidden)  /
+testrun(m;5;5)  / 'run: tensor has no dimensions
+x:tensor(.5 2.5 3;`grad)  /
+m:model(module enlist(`linear;1;1);loss`mse;opt`lbfgs)  /
+backstep(m;2 1#1 2e;2 1#1 2e);  / 'lbfgs: no parameters to optimize
+/ averages
+m:module enlist(`linear;4;2)  /
+p:dict`weight`other!1 2  /
+copyparms(m;p)  / weight| 1\nbias  | 0
+dict(p;`weight;2 3#1)  /
+copyparms(m;p)  / 'copyparms: The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 1
+tensor parm(m;`weight)  / 1 1 1 1\n1 1 1 1
+dict(p;`weight;3 2 4#1)  /
+copyparms(m;p)  / 'copyparms: size [3, 2, 4] of weight does not fit [2, 4]
+copyparms(m;`weight`bias!(2e;3e))  / weight| 1\nbias  | 1
+p:copyparms m  /
+parm(m;`weight;5e)  /
+avgparms(m;p)  / 2
+avgparms(m;p)  / 3
+dict(p;`weight)  / 4 4 4 4\n4 4 4 4
+dict(p;`.n)  / 3f
+avgparms(m;1)  / 'avgparms: expecting (module;dictionary of tensors)
+avgparms(m;dict(enlist`z)!enlist 1)  / 'avgparms: no parameter in the dictionary
+copyparms 1  / 'copyparms: expecting module, model or optimizer, given long scalar
+copyparms(m;1)  / 'copyparms: expecting dictionary of tensors, given long scalar
+q:module seq(`sequential;(`linear;`a;2;3);(`batchnorm1d;`b;3;1e-5;.2))  /
+batchnorm q  / b| 0.2
+batchnorm q  / b|
+batchnorm(q;(enlist`b)!enlist .3)  /
+batchnorm q  / b| 0.3
+batchnorm(q;(enlist`c)!enlist .3)  / 'batchnorm: no batch normalization named `c
+batchnorm(q;(enlist`b)!enlist`a)  / 'batchnorm: momentum of `b is symbol scalar, expecting long/double
+batchnorm(q;1)  / 'batchnorm: expecting dictionary of names and momenta, given long scalar
