@@ -287,18 +287,19 @@ def _check_range(name: str, option: Option, value: Any) -> None:
 
 def parse_options(name: str, options: Sequence[Option], positional: Sequence[Value],
                   named: Iterable[tuple[str, Value]] = (), *, kind: str = "", known: Iterable[str] | None = None,
-                  before: int = 0) -> dict[str, Any]:
+                  before: int = 0, more: Iterable[Option] = ()) -> dict[str, Any]:
     """The options given, as {option name: Python value}, in the order in which they were read (defaults not filled in).
 
     `name` is the type (`linear`, `adamw`); `positional` and `named` come from `split`. `before` counts the arguments
-    before the options, for the message on too many. A name of no option is `unrecognized {kind} setting: foo` if
-    `known` (every option name of the family) is given and lacks it, else `{name} option: foo not recognized`.
+    before the options, for the message on too many; `more` are options that can only be given by name. A name of no
+    option is `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and lacks it, else
+    `{name} option: foo not recognized`.
     """
     if len(positional) > len(options):
         raise QError(f"{name}: expecting up to {before + len(options)} positional args, "
                      f"{before + len(positional)} given")
     out = {o.name: read_option(name, o, x) for o, x in zip(options, positional, strict=False)}
-    by_name = {o.name: o for o in options}
+    by_name = {o.name: o for o in (*options, *more)}
     family = None if known is None else set(known)
     for key, x in named:
         option = by_name.get(key)

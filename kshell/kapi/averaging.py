@@ -22,7 +22,8 @@ from kshell.kapi.handles import (
     dict_handle,
     handle,
 )
-from kshell.kapi.training import batches_of, begin
+from kshell.kapi.runs import batches_of
+from kshell.kapi.training import begin
 from kshell.values.build import symdict
 from kshell.values.core import NIL, Dict, Sym, Value, seq_items
 
@@ -97,11 +98,11 @@ def avgparms(x: Value) -> Value:
 
     q)m:module enlist(`linear;2;1)
     q)p:copyparms m
-    q)parm(m;`bias;10);dict(p;`bias;5)
+    q)parm(m;`bias;10e);dict(p;`bias;enlist 5e)
     q)avgparms(m;p)
     2
     q)dict(p;`bias)
-    7.5
+    ,7.5e
     """
     _, m, rest = _head(x, "avgparms")
     if len(rest) != 1 or rest[0].__class__ is not DictHandle:

@@ -91,15 +91,9 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
             _check_count(m, n)
             raise
     _check_count(m, n)
-    entry = type_of(m)
-    if entry is not None and "nested" in entry.extra and n == 3:
-        return m(tensors[0], (tensors[1], tensors[2]))
-    if entry is not None and entry.name == "sequential" and len(m):
-        x = calculate(m[0], tensors)
-        for child in list(m)[1:]:
-            x = child(x)
-        return x
-    return m(*tensors)
+    from kshell.nn.seq import call
+
+    return call(m, *tensors)
 
 
 def _check_count(m: Any, n: int) -> None:
@@ -112,11 +106,12 @@ def _check_count(m: Any, n: int) -> None:
     name = entry.name
     if entry.extra.get("result", "tensor") == "":
         raise QError(f"{name}: no forward calculation defined")
-    first = end_of(m, 0) if "container" in entry.extra else m
-    if "container" in entry.extra and first is m:
-        raise QError(f"{name}: no forward calculation defined")
-    entry = type_of(first) or entry
-    least, most = entry.extra.get("n", (1, 1))
+    if "container" in entry.extra and "whole" not in entry.extra:
+        first = end_of(m, 0)
+        if first is m:
+            raise QError(f"{name}: no forward calculation defined")
+        m, entry = first, type_of(first) or entry
+    least, most = (m.inputs, m.inputs) if entry.name == "callback" else entry.extra.get("n", (1, 1))
     if n == 0:
         raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
     if n < least:

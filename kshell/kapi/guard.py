@@ -1,7 +1,7 @@
 """Checks before calls that end or hang the process in torch instead of raising an error (seen with the CPU build).
 
 Others that do, and what keeps them away: sparse indices outside the size (torch's own checks are switched on when it is
-loaded), offsets of embedding bags (torch checks them), linear algebra on nulls (not in the k-api).
+loaded), offsets of embedding bags (torch checks them).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi.call import reserve, torch
 
 WINDOW_MAX = (1 << 31) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
 WINDOWS = ("size", "stride", "pad", "dilate")
@@ -35,3 +36,60 @@ def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
             raise QError(f"ctc: {name} lengths must be in the range 0-{limit}")
     if y.dim() == 1 and x.dim() == 3 and int(ny.sum()) > y.numel():
         raise QError(f"ctc: target lengths add up to {int(ny.sum())}, but {y.numel()} target(s) given")
+
+
+SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 32 bits
+
+
+def transform(name: str, x: Any, size: Any, dim: Any) -> None:
+    """The sizes of a Fourier transform: that of a length of 2^40 is not refused, but tried."""
+    sizes = [size] if isinstance(size, int) else size or ()
+    if any(n > SIZE_MAX for n in sizes):
+        raise QError(f"{name}: size is more than {SIZE_MAX}")
+    reserve([n for n in sizes if n > 0], 2 * x.element_size())
+
+
+def length(name: str, n: int) -> None:
+    """The length of a window or of frequencies."""
+    if n < 0:
+        raise QError(f"{name}: length is {n}")
+    reserve((n,), 8)
+
+
+def finite(name: str, x: Any) -> None:
+    """A matrix whose eigenvalues are wanted: LAPACK reads outside its arrays if a value is null or infinite."""
+    if not bool(torch.isfinite(x).all()):
+        raise QError(f"{name}: the input has nulls or infinities")
+
+
+def unknowns(name: str, a: Any) -> None:
+    """The matrix of a least-squares problem: `gelss` of one without columns or rows ends the process."""
+    if not a.numel():
+        raise QError(f"{name}: the matrix has no elements")
+
+
+def factors(name: str, lu: Any, pivots: Any) -> None:
+    """A factorization and its pivots: torch walks along the one as the other says."""
+    if lu.dim() < 2:
+        raise QError(f"{name}: expecting a matrix or matrices, given {lu.dim()} dimension(s)")
+    if pivots.dtype != torch.int32:
+        raise QError(f"{name}: expecting pivots of type int")
+    if tuple(pivots.shape) != (*lu.shape[:-2], min(lu.shape[-2:])):
+        raise QError(f"{name}: size of pivots, {list(pivots.shape)}, does not fit that of matrices, {list(lu.shape)}")
+    if pivots.numel() and (int(pivots.min()) < 1 or int(pivots.max()) > lu.shape[-2]):
+        raise QError(f"{name}: pivots must be in the range 1-{lu.shape[-2]}")
+
+
+def exponent(name: str, n: int) -> None:
+    """The power of a matrix: torch does not return from one of -2^63."""
+    if abs(n) > SIZE_MAX:
+        raise QError(f"{name}: n is beyond {SIZE_MAX}")
+
+
+def multiples(name: str, *given: Any) -> None:
+    """Whole numbers whose multiple is wanted: torch divides by what overflowed if one is the least of its type."""
+    for t in given:
+        if t.dtype.is_floating_point or t.dtype.is_complex or t.dtype == torch.bool:
+            continue
+        if bool((t == torch.iinfo(t.dtype).min).any()):
+            raise QError(f"{name}: {torch.iinfo(t.dtype).min} has no multiple of its type")

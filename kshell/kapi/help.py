@@ -66,8 +66,9 @@ def _syms(found: Iterable[Sym]) -> Vec:
     return sym_vec([s.s for s in found])
 
 
-def _optimizers() -> Table:
-    found = sorted(registry.entries("optimizer"), key=lambda e: e.name)
+def _optimizers(every: bool = False) -> Table:
+    """ktorch's optimizers and those of the user; with `every` torch's others too."""
+    found = sorted((e for e in registry.entries("optimizer") if every or e.since != "torch"), key=lambda e: e.name)
     return Table(["optimizer", "pytorch", "options"],
                  [sym_vec([e.name for e in found]), List([string(pytorch(e)) for e in found]),
                   List([optimizer_options(e) for e in found])])
@@ -112,7 +113,7 @@ def _tensor() -> Dict:
     return Dict(sym_vec(rows), List([sym_vec(v) for v in rows.values()]))
 
 
-# topic: (what help() says of it, what help`topic gives); the last two are known, but not listed
+# topic: (what help() says of it, what help`topic gives); the last are known, but not listed
 TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
     "backward": ("modes of the backward calculation", _backward),
     "device": ("available devices and the seeds of their random generators", seeds),
@@ -124,6 +125,7 @@ TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
     "tensor": ("options of a tensor and the symbols that set them", _tensor),
     "vector": ("", _tensor),
     "dictionary": ("", _tensor),
+    "optimizers": ("", lambda: _optimizers(True)),
 }
 
 

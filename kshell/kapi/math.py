@@ -1,31 +1,54 @@
 """Math functions as rows: how one line of a table becomes a k-api function. The families' tables are in pointwise.py,
-compare.py, reduce.py.
+compare.py, reduce.py, spectral.py, linalg.py, othermath.py, random.py and extra.py.
 
 A row says which torch function it is, how many inputs it takes, its options in order with their types, and an example.
 The convention is the same for all: q arrays in, q array out; with any tensor among the inputs, a tensor handle out. Of
-the options each may be left out, since their types tell them apart. A tensor (or vector) after them takes the result;
-`[]` there writes the result into the first input.
+the options each may be left out, since their types tell them apart; a null long is one left out. The last of them may
+be name-value pairs. A tensor (or vector) after them takes the result; `[]` there writes the result into the first
+input.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of, name_of, number_of
+from kshell.kapi.args import (
+    data_items,
+    flag_of,
+    is_empty,
+    items,
+    long_of,
+    longs_of,
+    looks_paired,
+    name_of,
+    names_of,
+    number_of,
+    pairs,
+)
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import as_tensor, dtype_named, kname, list_q, to_q, to_tensor
+from kshell.kapi.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor
+from kshell.kapi.device import tensor_options
 from kshell.kapi.handles import TensorHandle, VectorHandle, vector_handle
-from kshell.values.core import NIL, NULL_J, List, Value
+from kshell.values.core import NIL, NULL_J, List, Value, is_atom
+
+ANY = -1  # as many inputs as are given
 
 
 class Row(NamedTuple):
     """One math function.
 
     `target` is the dotted name of the torch function, or a Python function; `options` is `name:type` words, a `*`
-    after the type if it must be given; `example` is `expression|output` (`\\n` in the output for more lines);
-    `outputs` counts the results, 0 for a q boolean. `inplace` is the name of the tensor method that works in place.
+    after the type if it must be given, `name/argument:type` where torch has another name for it; `example` is
+    `expression|output` (`\\n` in the output for more lines); `outputs` counts the results, 0 for a q boolean.
+    `inplace` is the name of the tensor method that works in place, or a function.
+
+    `inputs` may be ANY: each argument is an input, or a vector's tensors are. `more` further arrays may follow the
+    inputs. `lead` are options that stand behind the first input. `spread` is the place where a vector or list of two
+    may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" where torch's function has no
+    output argument.
     """
 
     name: str
@@ -35,16 +58,28 @@ class Row(NamedTuple):
     inputs: int = 1
     options: str = ""
     outputs: int = 1
-    inplace: str = ""
-    out: bool = True
+    inplace: str | Callable[..., Any] = ""
+    out: bool | str = True
     forms: tuple[str, ...] = ()
+    more: int = 0
+    lead: str = ""
+    spread: int | None = None
+    wrap: bool = False
+    since: str = "ktorch"
 
 
-class _Option(NamedTuple):
+class MathOption(NamedTuple):
+    """One option: its q name, torch's argument, how it is read (None: not of its type), its type in words."""
+
     name: str
+    argument: str
     read: Callable[[Value], Any]
     words: str
     required: bool
+
+    def named(self, x: Value) -> Any:
+        """The value that a name-value pair gives."""
+        return number_of(x) if self.read is _float else self.read(x)
 
 
 def _dims(x: Value) -> Any:
@@ -66,45 +101,78 @@ def _number(x: Value) -> Any:
     return number_of(x)
 
 
+def _scalar(x: Value) -> Any:
+    return x if x.__class__ is bool else number_of(x)
+
+
+def _tensor_options(x: Value) -> Any:
+    return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
+
+
 # the types of options: how each is read (None if x is not one) and what messages call it
-_TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
+TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (_dims, "long scalar or list"),
-    "number": (_number, "number"), "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
-    "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"),
+    "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
+    "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
+    "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
 }
 
 
-def _options(text: str) -> tuple[_Option, ...]:
+def option_words(text: str) -> tuple[MathOption, ...]:
     out = []
     for word in text.split():
         name, _, kind = word.partition(":")
-        read, words = _TYPES[kind.rstrip("*")]
-        out.append(_Option(name, read, words, kind.endswith("*")))
+        name, _, argument = name.partition("/")
+        read, words = TYPES[kind.rstrip("*")]
+        out.append(MathOption(name, argument or name, read, words, kind.endswith("*")))
     return tuple(out)
 
 
-def match(name: str, options: Sequence[_Option], given: Sequence[Value]) -> dict[str, Any]:
+def _left_out(x: Value, option: MathOption) -> bool:
+    """A null is an option left out, except where it is a number to calculate with."""
+    return option.read not in (_number, _scalar) and null_bound(x)
+
+
+def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
     """The options that the arguments after the inputs give: each goes to the next option of its type."""
     out: dict[str, Any] = {}
     at = 0
-    for x in given:
+    paired = bool(given) and looks_paired(given[-1]) and not any(o.read(given[-1]) is not None for o in options)
+    for x in given[:-1] if paired else given:
         start = at
         while at < len(options):
             option = options[at]
-            value = option.read(x)
             at += 1
+            value = option.read(x)
             if value is not None:
-                out[option.name] = value
+                if not _left_out(x, option):
+                    out[option.argument] = value
                 break
             if option.required:
                 raise QError(f"{name} {option.name}: expected {option.words}, given {kname(x)}")
         else:
             rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
             raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
+    if paired:
+        _named(name, options, given[-1], out)
     for option in options:
-        if option.required and option.name not in out:
+        if option.required and option.argument not in out:
             raise QError(f"{name}: {option.name} not given")
     return out
+
+
+def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, Any]) -> None:
+    """Add what name-value pairs give to the options found so far."""
+    known = {o.name: o for o in options}
+    for key, value in pairs(x):
+        option = known.get(key)
+        if option is None:
+            raise QError(f"{name} option: {key} not recognized")
+        found = option.named(value)
+        if found is None:
+            raise QError(f"{name} {key}: expected {option.words}, given {kname(value)}")
+        if not _left_out(value, option):
+            out[option.argument] = found
 
 
 def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
@@ -119,12 +187,20 @@ def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
             like = as_tensor(x)
             break
     tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
-    base = next((t for t in tensors if t.__class__ not in _PLAIN), None)
+    base = _base([t for t in tensors if t.__class__ not in _PLAIN])
     for i, t in enumerate(tensors):
         if t.__class__ in _PLAIN:
             kind = _OWN[t.__class__]() if base is None else torch.result_type(base, t)
             tensors[i] = torch.scalar_tensor(t, dtype=kind, device=None if like is None else like.device)
     return tensors, like is not None
+
+
+def _base(tensors: Sequence[Any]) -> Any:
+    """The tensor whose type plain numbers follow: the first, or one of the type that all together have."""
+    if len(tensors) < 2:
+        return tensors[0] if tensors else None
+    kind = functools.reduce(torch.promote_types, [t.dtype for t in tensors])
+    return next((t for t in tensors if t.dtype == kind), tensors[0])
 
 
 # the classes of plain numbers, and the tensor types of their own
@@ -162,19 +238,32 @@ def wrapped(r: Any, wrap: bool) -> Value:
     return TensorHandle(r) if wrap else to_q(r, copy=False)
 
 
-def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any) -> None:
-    """Run fn with its result going into a tensor or vector handle. Empty or undefined ones simply take the result."""
+def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any,
+          copy: bool = False) -> None:
+    """Run fn with its result going into a tensor or vector handle. Empty or undefined ones simply take the result;
+    with `copy` the result is copied, since fn cannot write into tensors itself."""
     if out.__class__ is VectorHandle:
         into = out.get()
         if not into:
             into.extend(fn(*tensors, **options))
-            return
-        fn(*tensors, **options, out=tuple(into))
-        return
-    if out.get() is None:
+        elif copy:
+            _copy(tuple(fn(*tensors, **options)), into)
+        else:
+            fn(*tensors, **options, out=tuple(into))
+    elif out.get() is None:
         out.obj = fn(*tensors, **options)
+    elif copy:
+        _copy((fn(*tensors, **options),), (out.obj,))
     else:
         fn(*tensors, **options, out=out.obj)
+
+
+def _copy(made: Sequence[Any], into: Sequence[Any]) -> None:
+    if len(made) != len(into):
+        raise QError(f"output vector has {len(into)} tensor(s), but {len(made)} result(s)")
+    with torch.no_grad():
+        for a, b in zip(made, into, strict=True):
+            b.resize_(a.shape).copy_(a)
 
 
 def _output(row: Row, rest: list[Value]) -> Any:
@@ -197,11 +286,54 @@ def _output(row: Row, rest: list[Value]) -> Any:
     return None
 
 
+def _is_data(x: Value) -> bool:
+    """Is x an array or a tensor, not a single number?"""
+    return x.__class__ is TensorHandle or (not is_atom(x) and not is_empty(x) and is_array(x))
+
+
+def _two(x: Value) -> list[Any] | None:
+    """The two parts of a vector or of a list that is no array: a matrix and its pivots."""
+    if x.__class__ is VectorHandle:
+        parts = list(x.get())
+    elif x.__class__ is List and not is_array(x):
+        parts = x.items
+    else:
+        return None
+    return [TensorHandle(p) if p.__class__ is torch.Tensor else p for p in parts] if len(parts) == 2 else None
+
+
+def _given(row: Row, x: Value, required: bool) -> list[Value]:
+    """The arguments of a call; one input may be a whole array, and where the row says so two may come as one."""
+    if row.spread is not None:
+        found = list(items(x)) if x.__class__ is not VectorHandle else [x]
+        if row.spread < len(found):
+            found[row.spread:row.spread + 1] = _two(found[row.spread]) or [found[row.spread]]
+        if len(found) >= row.inputs:
+            return found
+        raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(found)}")
+    if row.more:
+        found = items(x) if isinstance(x, List) else [x]
+        return found or arguments(row.name, row.inputs, x)
+    if required and row.inputs == 1 and isinstance(x, List):  # a whole array alone would lack what must be given
+        return items(x) or arguments(row.name, 1, x)
+    return arguments(row.name, row.inputs, x)
+
+
+def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
+    """The tensors of a function of any number of inputs: a vector's, or one each argument."""
+    given = items(x)
+    if len(given) == 1 and given[0].__class__ is VectorHandle:
+        return list(given[0].get()), True
+    if not given:
+        raise QError(f"{name}: expecting tensors or arrays")
+    return inputs(given)
+
+
 def function(row: Row) -> Callable[[Value], Value]:
     """The k-api function of a row."""
-    options = _options(row.options)
+    options, lead = option_words(row.options), option_words(row.lead)
     name, n = row.name, row.inputs
-    required = any(o.required for o in options)
+    required = any(o.required for o in (*lead, *options))
     cache: list[Callable[..., Any]] = []
 
     def run(x: Value) -> Value:
@@ -212,20 +344,32 @@ def function(row: Row) -> Callable[[Value], Value]:
             a, b = x.items
             if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
                 return wrapped(fn(as_tensor(a), as_tensor(b)), True)
-        given = arguments(name, n, x)
-        tensors, wrap = inputs(given[:n])
-        rest = list(given[n:])
+        if n == ANY:
+            tensors, wrap = _all_inputs(name, x)
+            return wrapped(fn(*tensors), wrap)
+        given = list(_given(row, x, required))
+        before: dict[str, Any] = {}
+        if lead:
+            before = match(name, lead, given[1:1 + len(lead)])
+            given[1:1 + len(lead)] = []
+            arguments(name, n, List(given))
+        k = n
+        while k < min(n + row.more, len(given)) and _is_data(given[k]):
+            k += 1
+        tensors, wrap = inputs(given[:k])
+        wrap = wrap or row.wrap
+        rest = given[k:]
         if not rest:
             if required:
                 match(name, options, ())
-            return wrapped(fn(*tensors), wrap)
+            return wrapped(fn(*tensors, **before), wrap)
         out = _output(row, rest)
-        found = match(name, options, rest)
+        found = match(name, options, rest) | before
         if out is None:
             return wrapped(fn(*tensors, **found), wrap)
         if out is NIL:
             return _in_place(row, given[0], tensors, found)
-        write(fn, tensors, found, out)
+        write(fn, tensors, found, out, row.out == "copy")
         return NIL
 
     return run
@@ -238,25 +382,29 @@ def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
     """The result written into the first input: a tensor is changed, of an array a changed copy is given."""
-    if x.__class__ is TensorHandle:
-        getattr(tensors[0], row.inplace)(*tensors[1:], **options)
-        return NIL
-    own = to_tensor(x)
-    getattr(own, row.inplace)(*tensors[1:], **options)
-    return to_q(own, copy=False)
+    own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
+    if isinstance(row.inplace, str):
+        getattr(own, row.inplace)(*tensors[1:], **options)
+    else:
+        row.inplace(own, *tensors[1:], **options)
+    return NIL if x.__class__ is TensorHandle else to_q(own, copy=False)
 
 
 def forms(row: Row) -> tuple[str, ...]:
     """The ways to call a row's function, for its help."""
     if row.forms:
         return row.forms
-    names = ["x", "y", "z"][:row.inputs] + [w.partition(":")[0] for w in row.options.split()]
-    full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} x"
+    if row.inputs == ANY:
+        return (f"{row.name}(x;y;..)", f"{row.name} vector")
+    given = ["x", "y", "z"][:row.inputs]
+    given[1:1] = [o.name for o in option_words(row.lead)]
+    names = [*given, *(o.name for o in option_words(row.options))]
+    full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} {names[0]}"
     more = []
     if row.out and row.outputs:
         more.append(f"{row.name}({';'.join([*names, 'output'])})")
     if row.inplace:
-        more.append(f"{row.name}({';'.join([*names[:row.inputs], '[]'])})")
+        more.append(f"{row.name}({';'.join([*given, '[]'])})")
     return (full, *more)
 
 
@@ -268,7 +416,7 @@ def register(rows: Sequence[Row], topic: str) -> None:
         shown = output.replace("\\n", "\n")
         run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
         target = row.target if isinstance(row.target, str) else ""
-        api(row.name, *forms(row), topic=topic, target=target)(run)
+        api(row.name, *forms(row), topic=topic, target=target, since=row.since)(run)
 
 
 def null_bound(x: Value) -> bool:

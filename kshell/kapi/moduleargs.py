@@ -239,7 +239,7 @@ def option_q(option: Option, value: Any, dims: int = 1) -> Value:
     if option.type == "double":
         return float(value)
     if option.type == "tensor":
-        return to_q(value)
+        return floats(value) if value.__class__ is tuple else to_q(value)
     if option.type in ("size", "pad", "longs", "doubles"):
         return _size_q(option.type, value, dims)
     return value

@@ -54,6 +54,8 @@ def label(m: Any) -> str:
     entry = type_of(m)
     if entry is None:
         return type(m).__name__
+    if "label" in entry.extra:
+        return str(entry.extra["label"])
     head, _, last = entry.target.rpartition(".")
     return last if head == "torch.nn" else f"knn::{last}" if head.startswith("kshell") else type(m).__name__
 

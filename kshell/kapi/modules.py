@@ -16,8 +16,6 @@ from kshell.kapi import modulemake as make
 from kshell.kapi.moduleargs import signature_options
 from kshell.registry import REQUIRED, Entry, Option
 
-_HERE = sys.modules[__name__].__file__ or ""
-
 
 def _option(kind: str) -> Callable[..., Option]:
     def build(name: str, torch: str = "", default: Any = REQUIRED, low: float | None = None,
@@ -55,14 +53,17 @@ def row(name: str, target: str, summary: str, *options: Option, kind: str = "mod
 
     dims (of sizes), need ({option: message if it is missing}), like ({option: option whose value is its default}),
     read ({option: function of the live module}), own (fixed torch arguments), make (builder instead of the class),
-    container, n (least and most inputs of forward), result (`tensor` or `vector`), shortflag, pytorch (name in help).
+    container, n (least and most inputs of forward), whole (a container with a calculation of its own), result (`tensor`
+    or `vector`), shortflag, pytorch (name in help), label (name in `str`), text (options in `str`: function of
+    the live module).
     """
     example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
     example |= extra.pop("also", {})
     lines = sys._getframe(1)
     return registry.add(Entry(
         name, kind, doc=_doc(name, summary, options, example, args), options=options, topic=kind + "s",
-        target=target if "." in target else f"torch.nn.{target}", since="ktorch", file=_HERE, line=lines.f_lineno,
+        target=target if "." in target else f"torch.nn.{target}", since="ktorch", file=lines.f_code.co_filename,
+        line=lines.f_lineno,
         extra={"example": example, **extra}))
 
 
@@ -156,13 +157,13 @@ row("embed", "Embedding", "Look-up table of vectors by index.",
     *_EMBED, L("padindex", "padding_idx", None), D("maxnorm", "max_norm", None), D("p", "norm_type", 2.0),
     B("scale", "scale_grad_by_freq", False), B("sparse", "", False),
     make=make.embed, place=make.embed_place, read=make.EMBED_READ, hide=make.embed_hide,
-    also={"rows": 1000, "cols": 64}, args="module enlist(`embed;1000;64)")
+    also={"rows": 1000, "cols": 64}, args="module enlist(`embed;1000;64)", text=lambda m: _table(m))
 row("embedbag", "EmbeddingBag", "Sums or means of bags of embeddings.",
     *_EMBED, D("maxnorm", "max_norm", None), D("p", "norm_type", 2.0), B("scale", "scale_grad_by_freq", False),
     S("mode", "", "mean", choices=("sum", "mean", "max")), B("sparse", "", False),
     B("lastoffset", "include_last_offset", False), L("padindex", "padding_idx", None),
     make=make.embed, place=make.embedbag_place, read=make.EMBED_READ, hide=make.embed_hide, n=(1, 3),
-    also={"rows": 1000, "cols": 64}, args="module enlist(`embedbag;1000;64)")
+    also={"rows": 1000, "cols": 64}, args="module enlist(`embedbag;1000;64)", text=lambda m: _table(m))
 
 # ------------------------------------------------------------------ dropout
 
@@ -235,11 +236,27 @@ row("upsample", "Upsample", "Resizes to a size or by a scale.",
 _RECUR = (L("in", "input_size", low=1), L("hidden", "hidden_size", low=1), L("layers", "num_layers", 1))
 _RTAIL = (B("bias", "", True), B("batchfirst", "batch_first", False), D("dropout", "", 0.0),
           B("bi", "bidirectional", False))
+_TEXT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
+
+
+def _recurrent(m: Any) -> str:
+    """The options of a recurrent layer as libtorch writes them."""
+    return ", ".join(f"{k}={v:g}" if (v := getattr(m, k)).__class__ is float else f"{k}={v}" for k in _TEXT)
+
+
+def _table(m: Any) -> str:
+    """The options of an embedding as libtorch writes them: the sizes, and what was asked for."""
+    more = (("padding_idx", None), ("max_norm", None), ("norm_type", 2.0), ("scale_grad_by_freq", False),
+            ("sparse", False))
+    return f"num_embeddings={m.num_embeddings}, embedding_dim={m.embedding_dim}" + "".join(
+        f", {k}={getattr(m, k)}" for k, v in more if getattr(m, k, v) != v)
+
+
 row("rnn", "RNN", "Elman recurrent layers.",
     *_RECUR, S("fn", "nonlinearity", "tanh", choices=("tanh", "relu")), *_RTAIL, eg=(10, 20), n=(1, 2),
-    result="vector")
-row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="vector")
-row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="vector",
+    result="vector", text=_recurrent)
+row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="vector", text=_recurrent)
+row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="vector", text=_recurrent,
     nested=True)
 row("attention", "MultiheadAttention", "Multi-head attention.",
     L("dim", "embed_dim", low=1), L("heads", "num_heads", low=1), D("dropout", "", 0.0), B("bias", "", True),

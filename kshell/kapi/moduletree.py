@@ -79,6 +79,12 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
         for k, t in _tensors(spec.parms).items():
             m[k] = torch.nn.Parameter(t, requires_grad=t.is_floating_point())
         return
+    if spec.kind == "callback":  # what its state has is what it gets
+        for k, t in _tensors(spec.parms).items():
+            m.register_parameter(k, torch.nn.Parameter(t, requires_grad=t.is_floating_point()))
+        for k, t in _tensors(spec.buffers).items():
+            m.register_buffer(k, t)
+        return
     name = where or spec.kind
     values = [t for x in (spec.parms, spec.buffers) if x is not None for t in _tensors(x).values()]
     if any(map(_is_float, values)) and all(t.dtype == torch.float64 for t in values if _is_float(t)):
@@ -156,7 +162,7 @@ class Stack:
         """Make the module of a definition and put it at a depth."""
         entry = entry_of(spec.kind)
         self.to_depth(spec.kind, depth)
-        if "container" in entry.extra and spec.buffers is not None and len(spec.buffers):
+        if "container" in entry.extra and spec.kind != "callback" and spec.buffers is not None and len(spec.buffers):
             raise QError(f"{spec.kind}: no buffers expected")
         m = _create(spec)
         self.put(m, entry)
@@ -225,11 +231,22 @@ def _plain(v: Any) -> Any:
     return tuple(v) if isinstance(v, list | tuple) else str(v) if isinstance(v, Dict) else v
 
 
+def _grown(adder: Any, child: Any) -> str:
+    name = name_of_module(child)
+    if "." in name:
+        raise QError(f"module: child name `{name} must not contain a dot")
+    try:
+        return str(adder(name, child))
+    except ValueError as e:
+        error = QError(str(e))
+    raise error
+
+
 def add_child(parent: Any, child: Any) -> str:
     """Put a module into a container under its own name or the next number; gives the name."""
     adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with rules of their own
     if adder is not None:
-        return str(adder(name_of_module(child), child))
+        return _grown(adder, child)
     mine, entry = type_of(child), type_of(parent)
     if entry is None or "container" not in entry.extra or entry.name == "parmdict":
         raise QError(f"unable to add a {label(child)} module as a child of a {label(parent)} module")

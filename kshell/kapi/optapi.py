@@ -228,13 +228,13 @@ def optimizer_of(h: KHandle) -> Opt:
 def _optimizer_for(m: Any) -> Opt:
     """The one live optimizer that has parameters of a module."""
     held = {id(p) for p in m.parameters()}
-    found = {id(o): o for o in _live() if any(id(p) in held for p in o.parameters())}
+    found = {id(o): o for o in live_optimizers() if any(id(p) in held for p in o.parameters())}
     if len(found) != 1:
         raise QError(f"step: expects module with one optimizer, given module with {len(found)}")
     return next(iter(found.values()))
 
 
-def _live() -> Iterator[Opt]:
+def live_optimizers() -> Iterator[Opt]:
     """The optimizers of the live handles, those of models too."""
     for h in table():
         if isinstance(h, OptimizerHandle | ModelHandle):

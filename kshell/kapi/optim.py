@@ -8,6 +8,7 @@ conventions: options are entries of a group, buffers are entries of `state[param
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -30,8 +31,12 @@ def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Ent
     for an item of a tuple. What is special about an optimizer is a hook:
 
     state ({documented name of a buffer: torch's}), drop (buffers that are not kept), closure (a step calls back for
-    the loss), groups (the most groups it can have), fill (completes option values when it is made), added (called with
-    the torch optimizer when parameters were added to a group), pytorch (name in help).
+    the loss), groups (the most groups it can have), dims (the number of dimensions that its parameters must have), fill
+    (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
+    group), pytorch (name in help).
+
+    How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
+    has of it can be given by name, and is shown where it is set.
     """
     at = hooks.pop("at", None) or sys._getframe(1)
     if isinstance(target, type):
@@ -59,8 +64,8 @@ def _d(name: str, default: float, torch_name: str = "") -> Option:
     return Option(name, "double", float(default), torch_name)
 
 
-def _b(name: str, default: bool = False) -> Option:
-    return Option(name, "boolean", default)
+def _b(name: str, default: bool = False, torch_name: str = "") -> Option:
+    return Option(name, "boolean", default, torch_name)
 
 
 _BETAS = (_d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"))
@@ -146,6 +151,123 @@ q)tensor t
     state={"momentum_buffer": "momentum_buffer"})
 
 
+# ------------------------------------------------------------------ rows of what ktorch does not have
+
+_TORCH = "torch"
+
+
+def _kept(*names: str) -> dict[str, str]:
+    """Buffers that are documented under torch's names."""
+    return {k: k for k in names}
+
+
+row("adadelta", "torch.optim.Adadelta", """Steps in the units of the parameters, by running means of squares.
+
+Zeiler 2012, arXiv 1212.5701.
+
+q)lr opt`adadelta
+,1f
+""", _d("lr", 1), _d("rho", .9), _d("eps", 1e-6), _d("decay", 0, "weight_decay"),
+    state=_kept("step", "square_avg", "acc_delta"), since=_TORCH)
+
+row("adafactor", "torch.optim.Adafactor", """Adam whose mean squared gradient of a matrix is a row and a column.
+
+Shazeer and Stern 2018, arXiv 1804.04235. `clip` is the greatest root mean square of an update, `eps1` and `eps2` the
+least squared gradient (null: by the data type) and the least scale of a parameter.
+
+q)t:tensor(3 2#1e;`grad)
+q)o:opt(`adafactor;t)
+q)backward Sum t
+q)step o
+q)count each first exec buffers from state[o]`parms where i=0
+step    | 1
+row_var | 3
+col_var | 1
+variance| 1
+""", _d("lr", .01), _d("betadecay", -.8, "beta2_decay"), Option("eps1", "double", None, "eps.0"),
+    _d("eps2", .001, "eps.1"), _d("clip", 1, "d"), _d("decay", 0, "weight_decay"),
+    state=_kept("step", "row_var", "col_var", "variance"), since=_TORCH)
+
+row("adamax", "torch.optim.Adamax", """Adam with the greatest gradient in the place of the mean squared one.
+
+Kingma and Ba 2014, arXiv 1412.6980, section 7.1.
+
+q)lr opt`adamax
+,0.002
+""", _d("lr", .002), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"),
+    state=_kept("step", "exp_avg", "exp_inf"), since=_TORCH)
+
+row("asgd", "torch.optim.ASGD", """Stochastic gradient descent that also averages the parameters, in the buffer ax.
+
+Polyak and Juditsky 1992. The rate decays with `lambd` to the power `alpha`; averaging begins after `t0` steps.
+
+q)first exec t0 from opt[opt`asgd]`options
+1000000f
+""", _d("lr", .01), _d("lambd", 1e-4), _d("alpha", .75), _d("t0", 1e6), _d("decay", 0, "weight_decay"),
+    state=_kept("step", "eta", "mu", "ax"), since=_TORCH)
+
+row("muon", "torch.optim.Muon", """Momentum made orthogonal by Newton and Schulz's iteration; for matrices only.
+
+Jordan 2024. Its parameters are the weights of hidden layers; others go to another optimizer. `ns1`, `ns2` and `ns3` are
+the coefficients of the iteration, `steps` how often it is done; `adjust` is how the rate depends on the matrix's size,
+original or match_rms_adamw.
+
+q)m:module enlist(`linear;3;2)
+q)o:opt(`muon;(m;`weight);.02)
+q)opt(o;(m;`bias))
+'opt: muon takes parameters of 2 dimensions, parameter[0] has 1
+  [0]  opt(o;(m;`bias))
+       ^
+""", _d("lr", .001), _d("decay", .1, "weight_decay"), _d("momentum", .95), _b("nesterov", True),
+    _d("ns1", 3.4445, "ns_coefficients.0"), _d("ns2", -4.775, "ns_coefficients.1"),
+    _d("ns3", 2.0315, "ns_coefficients.2"), _d("eps", 1e-7), Option("steps", "long", 5, "ns_steps"),
+    Option("adjust", "symbol", None, "adjust_lr_fn", choices=("original", "match_rms_adamw")),
+    state=_kept("momentum_buffer"), dims=2, since=_TORCH)
+
+row("nadam", "torch.optim.NAdam", """Adam with Nesterov's momentum.
+
+Dozat 2016. With `decoupled` the decay of weights is no part of the gradient, as in adamw.
+
+q)first exec momentumdecay from opt[opt`nadam]`options
+0.004
+""", _d("lr", .002), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"),
+    _d("momentumdecay", .004, "momentum_decay"), _b("decoupled", torch_name="decoupled_weight_decay"),
+    state=_kept("step", "mu_product", "exp_avg", "exp_avg_sq"), since=_TORCH)
+
+row("radam", "torch.optim.RAdam", """Adam that steps by the momentum alone until the variance of its rate is small.
+
+Liu et al. 2019, arXiv 1908.03265. With `decoupled` the decay of weights is no part of the gradient, as in adamw.
+
+q)lr opt`radam
+,0.001
+""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"),
+    _b("decoupled", torch_name="decoupled_weight_decay"), state=_kept("step", "exp_avg", "exp_avg_sq"), since=_TORCH)
+
+row("rprop", "torch.optim.Rprop", """Steps by the sign of the gradient, which grow while it stays the same.
+
+Riedmiller and Braun 1993. For whole batches. `etaminus` and `etaplus` shrink and grow a step, `least` and
+`most` are its limits.
+
+q)t:tensor(1 2e;`grad)
+q)o:opt(`rprop;t;.5)
+q)backward(t;3 -4e)
+q)step o
+q)tensor t
+0.5 2.5e
+""", _d("lr", .01), _d("etaminus", .5, "etas.0"), _d("etaplus", 1.2, "etas.1"), _d("least", 1e-6, "step_sizes.0"),
+    _d("most", 50, "step_sizes.1"), state=_kept("step", "prev", "step_size"), since=_TORCH)
+
+row("sparseadam", "torch.optim.SparseAdam", """Adam for sparse gradients: rows without one stay as they are.
+
+q)m:module enlist(`embed;4;2;`sparse,1b)
+q)o:opt(`sparseadam;m)
+q)backward Sum forward(m;0 2)
+q)step o
+q)first exec buffers[;`step]from state[o]`parms
+1
+""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), state=_kept("step", "exp_avg", "exp_avg_sq"), since=_TORCH)
+
+
 # ------------------------------------------------------------------ entries, classes, options
 
 
@@ -158,8 +280,17 @@ def entry_of(name: str) -> Entry:
 
 
 def class_of(entry: Entry) -> Any:
-    """The torch class of an optimizer."""
-    return entry.extra.get("class") or entry.resolve()
+    """The torch class of an optimizer; an error if this version of torch has none."""
+    found = entry.extra.get("class")
+    if found is None:
+        try:
+            found = entry.resolve()
+        except (AttributeError, ModuleNotFoundError):
+            found = None
+        if found is None:
+            raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
+        entry.extra["class"] = found
+    return found
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:
@@ -171,15 +302,16 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
 _SHORT = {"weight_decay": "decay"}
-# how torch computes, not what
-_HOW = {"foreach", "maximize", "capturable", "differentiable", "fused", "decoupled_weight_decay"}
+# how torch computes, not what; and what makes one class of torch into another
+_HOW = ("foreach", "fused", "maximize", "capturable", "differentiable")
+_OTHER = "decoupled_weight_decay"
 
 
 def signature_options(cls: type) -> tuple[Option, ...]:
     """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
     out = []
     for name, p in list(inspect.signature(cls).parameters.items())[1:]:
-        if name in _HOW or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+        if name in _HOW or name == _OTHER or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
         if name == "lr":
             out.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
@@ -190,13 +322,24 @@ def signature_options(cls: type) -> tuple[Option, ...]:
     return tuple(out)
 
 
+def how_of(entry: Entry) -> tuple[Option, ...]:
+    """The options of how to compute that the optimizer's class has; they are given by name only."""
+    found: tuple[Option, ...] | None = entry.extra.get("how")
+    if found is None:
+        taken = {o.torch or o.name for o in options_of(entry)}
+        given = inspect.signature(class_of(entry)).parameters
+        found = entry.extra["how"] = tuple(Option(n, "boolean", given[n].default) for n in _HOW
+                                           if n in given and n not in taken)
+    return found
+
+
 _KNOWN: list[Any] = [-1, frozenset()]
 
 
 def known_options() -> frozenset[str]:
     """The names of the options of all optimizers."""
     if _KNOWN[0] != registry.version():
-        names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options)
+        names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options).union(_HOW)
         _KNOWN[:] = registry.version(), names
     return _KNOWN[1]  # type: ignore[no-any-return]
 
@@ -205,22 +348,26 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
     """The options given, {name: Python value}: q nulls are None where an option may be absent."""
     options = options_of(entry)
     given = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
-                          before=before)
+                          before=before, more=how_of(entry))
     for o in options:
-        if o.default is None and given.get(o.name) in (NULL_J.v, ""):
+        if o.default is None and _is_null(given.get(o.name)):
             given[o.name] = None
     return given
 
 
+def _is_null(value: Any) -> bool:
+    return value in (NULL_J.v, "") or (isinstance(value, float) and math.isnan(value))
+
+
 def default_values(entry: Entry) -> Values:
-    """The options of an optimizer as its row has them."""
+    """The options of an optimizer as its row has them; without those of how to compute."""
     return {o.name: o.default for o in options_of(entry)}
 
 
 def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
     """Option values under torch's names, items of a tuple put together."""
     out: dict[str, Any] = {}
-    for o in options_of(entry):
+    for o in (*options_of(entry), *how_of(entry)):
         if o.name in values:
             name, _, item = (o.torch or o.name).partition(".")
             if item:
@@ -233,10 +380,10 @@ def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
 def group_values(entry: Entry, group: dict[str, Any]) -> Values:
     """The option values of a torch parameter group."""
     out = {}
-    for o in options_of(entry):
+    for o in (*options_of(entry), *how_of(entry)):
         name, _, item = (o.torch or o.name).partition(".")
         value = group.get(name, o.default)
-        if item:
+        if item and isinstance(value, tuple | list):
             value = value[int(item)]
         out[o.name] = value.item() if isinstance(value, torch.Tensor) else value
     return out
@@ -283,7 +430,7 @@ def _refused(exc: ValueError) -> QError:
 
 def build(entry: Entry, values: Values) -> Any:
     """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)"""
-    cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1))
+    cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     try:
         o = cls([dummy], **torch_args(entry, values))
     except ValueError as exc:

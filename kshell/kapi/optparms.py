@@ -147,7 +147,8 @@ def _named(m: Any, name: str) -> list[Any]:
 
 
 def check_new(o: Opt, params: Sequence[Any]) -> None:
-    """Are the tensors leaves, in no group yet, and no two of them the same?"""
+    """Are the tensors leaves, in no group yet, no two of them the same, and all such as the optimizer can take?"""
+    dims = o.entry.extra.get("dims")
     groups = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
     seen: dict[int, int] = {}
     for i, p in enumerate(params):
@@ -159,6 +160,8 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
             raise QError(f"opt: parameter[{i}] already in group {groups[id(p)]}{note}")
         if id(p) in seen:
             raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(p)]}]")
+        if dims is not None and p.dim() != dims:
+            raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {p.dim()}")
         seen[id(p)] = i
 
 

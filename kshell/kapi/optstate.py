@@ -25,6 +25,7 @@ from kshell.kapi.optim import (
     edit_group,
     entry_of,
     group_values,
+    how_of,
     options_of,
     parse,
     torch_args,
@@ -80,10 +81,12 @@ def options_dict(entry: Entry, values: Values | None = None) -> Dict:
 
 
 def options_table(o: Opt, every: bool = True) -> Table:
-    """A row a group; without `every` only the columns in which some group differs from the default, and lr."""
+    """A row a group; without `every` only the columns in which some group differs from the default, and lr. An option
+    of how to compute is always a column only where some group sets it."""
     groups = [group_values(o.entry, g) for g in o.groups]
     shown = [p for p in options_of(o.entry)
              if every or p.name == "lr" or any(_differs(o.entry, p, v) for v in groups)]
+    shown += [p for p in how_of(o.entry) if any(v[p.name] != p.default for v in groups)]
     return Table([p.name for p in shown], [collapse([option_q(p, v[p.name]) for v in groups]) for p in shown])
 
 

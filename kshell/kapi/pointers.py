@@ -266,3 +266,25 @@ def objtype(x: Value) -> Value:
             return sym("parameter")
         return sym("buffer" if type(h.obj).__name__ == "Buffer" else "tensor")
     return ask("objtype", h)
+
+
+@api("result", "result ptr")
+def result(x: Value) -> Value:
+    """Not implemented for any object: the k-api has the name, and always answers with this error.
+
+    q)@[result;tensor 1;{x}]
+    "result: not implemented for tensors"
+    """
+    raise QError(f"result: not implemented for {need_handle(x, 'result').plural}")
+
+
+@api("resolve", "resolve x")
+def resolve(x: Value) -> Value:
+    """A q value with lists of one type made simple, and lists of dictionaries made tables, at every depth.
+
+    q)resolve 1 2 3
+    1 2 3
+    """
+    if x.__class__ is Dict:
+        return Dict(resolve(x.k), resolve(x.v))
+    return collapse([resolve(i) for i in x.items]) if x.__class__ is List else x

@@ -15,8 +15,8 @@ from kshell.kapi.math import Row, register
 
 
 def _all_dims(x: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a reduction over any dimensions: keepdim without dim is over all of them."""
-    if "keepdim" in options and "dim" not in options:
+    """Options of a reduction over any dimensions: keepdim or an output without dim is over all of them."""
+    if ("keepdim" in options or "out" in options) and "dim" not in options:
         options["dim"] = tuple(range(x.dim()))
     return options
 

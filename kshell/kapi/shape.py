@@ -163,17 +163,6 @@ def unsqueeze(x: Value) -> Value:
     return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
 
 
-@api("flatten", "flatten x", "flatten(x;start;end)")
-def flatten(x: Value) -> Value:
-    """Dimensions from start (0) to end (-1) made one.
-
-    q)flatten 2 3#til 6
-    0 1 2 3 4 5
-    """
-    t, wrap, rest = _first(x, "flatten", 1, 3)
-    return result(torch.flatten(t, *[_long(d, "flatten", "dim") for d in rest]), wrap)
-
-
 @api("narrow", "narrow(x;dim;offset;size)")
 def narrow(x: Value) -> Value:
     """A part of one dimension: `size` items from `offset` on; a view if x is a tensor.
@@ -283,3 +272,53 @@ def amend(x: Value) -> Value:
     with torch.no_grad():
         found[0][1].copy_(source, non_blocking=not wait)
     return NIL
+
+
+@api("reset", "reset(t;offset)", "reset(t;offset;size)", "reset(t;offset;size;stride)", held=True)
+def reset(x: Value) -> Value:
+    """Let a tensor show other places of its storage: from an offset, in a size, with strides.
+
+    Without strides the size is laid out in rows; what does not fit the storage is an error.
+
+    q)t:tensor til 10
+    q)reset(t;2;2 3)
+    q)tensor t
+    2 3 4
+    5 6 7
+    """
+    given = items(x)
+    if not 2 <= len(given) <= 4:
+        raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(given)} given")
+    if given[0].__class__ is not TensorHandle:
+        raise QError("reset: tensor expected as 1st of at least two arguments")
+    t = as_tensor(given[0])
+    start = long_of(given[1])
+    if start is None:
+        raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(given[1])}")
+    found: list[Any] = [longs_of(v) for v in given[2:]]
+    for v, word, at in zip(given[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+        if longs_of(v) is None:
+            raise QError(f"reset: {word} expected as {at} argument, given {kname(v)}")
+    size = list(t.shape) if not found else found[0]
+    stride = list(t.stride()) if not found else found[1] if len(found) > 1 else _rows(size)
+    if len(size) != len(stride):
+        raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
+    if start < 0 or any(n < 0 for n in (*size, *stride)):
+        raise QError("reset: offset, sizes and strides cannot be negative")
+    last = start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1 if all(size) else start
+    room = t.untyped_storage().nbytes() // t.element_size()
+    if last > room:
+        raise QError(f"reset: size {size} and stride {stride} require total of {last - start} plus offset of {start} "
+                     f"exceeds storage size of {room}")
+    with torch.no_grad():
+        t.set_(t.untyped_storage(), start, size, stride)
+    return NIL
+
+
+def _rows(size: Sequence[int]) -> list[int]:
+    """The strides of a size laid out in rows."""
+    out, n = [], 1
+    for k in reversed(size):
+        out.append(n)
+        n *= max(k, 1)
+    return out[::-1]

@@ -1,22 +1,16 @@
-"""Training and testing models: options, data, batches, `run` and `testrun`, metrics, `backstep`.
-
-A run is one Python loop: forward, loss, backward and update of each batch, with no q evaluated inside (but callbacks)
-and nothing read back from the device before the end.
-"""
+"""What models are trained and tested on: options, data, batches in place, shuffling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi import losses
 from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, names_of, number_of
 from kshell.kapi.batches import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.clip import clip_model
 from kshell.kapi.convert import is_array, kname, list_q, to_q
-from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
+from kshell.kapi.forward import inputs_of
 from kshell.kapi.handles import (
     DictHandle,
     ModelHandle,
@@ -31,8 +25,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.models import Data, Model, Settings, parts_of, shown
 from kshell.kapi.moduleapi import every_option
 from kshell.values.build import collapse, floats, sym_vec, symdict
-from kshell.values.core import NIL, Dict, List, Value, Vec, is_list, seq_items
-from kshell.values.interrupts import PENDING, wake
+from kshell.values.core import NIL, Dict, Value, Vec, is_list, seq_items
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
 
@@ -161,7 +154,7 @@ def _setup(x: Value, test: bool) -> Value:
             raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
         _set_options(model, test, names, seq_items(values))
         return NIL
-    return _define(model, given, test, call)
+    return define(model, given, test, call)
 
 
 @api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)",
@@ -235,7 +228,7 @@ def _assign(model: Model, test: bool, x: Any, y: Any) -> int:
     return _batches(model, test)
 
 
-def _define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
+def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
     """New inputs and, if given, targets."""
     if len(given) > 3:
         raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
@@ -285,7 +278,7 @@ def _data(x: Value, test: bool, call: str) -> Value:
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: 1st argument must be a model")
     if len(given) > 1:
-        return _define(h.obj, given, test, call)
+        return define(h.obj, given, test, call)
     found = h.obj.data_of(test)
     return collapse([_value(found.x), _value(found.y)])
 
@@ -308,7 +301,7 @@ def _size(x: Value, test: bool, call: str) -> int:
     return 0 if not found else found[0].size(0) if found[0].dim() else 1
 
 
-def _both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
+def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
           example: str = "", **fields: Any) -> None:
     """Register a function of the training data and its twin of the test data."""
     for call, flag, text in ((name, False, doc), (other, True, test_doc)):
@@ -320,19 +313,19 @@ def _both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms
 
 
 _M = "q)m:model(module`identity;loss`mse;opt`sgd)\n"
-_both("data", "testdata", _data, " m|(m;inputs[;targets])",
+both("data", "testdata", _data, " m|(m;inputs[;targets])",
       "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
       "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
       _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12", held=True)
-_both("input", "testinput", lambda x, test, call: _side(x, test, False, call), " m|(m;x;..)",
+both("input", "testinput", lambda x, test, call: _side(x, test, False, call), " m|(m;x;..)",
       "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
       "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
       _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4", held=True)
-_both("target", "testtarget", lambda x, test, call: _side(x, test, True, call), " m|(m;y;..)",
+both("target", "testtarget", lambda x, test, call: _side(x, test, True, call), " m|(m;y;..)",
       "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
       "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
       _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4", held=True)
-_both("datasize", "testsize", _size, " m",
+both("datasize", "testsize", _size, " m",
       "The number of training inputs of a model; while batches are shown, of those in the batch.",
       "The number of test inputs of a model; while batches are shown, of those in the batch.",
       _M + "q)data(m;til 5);\nq)datasize m\n5")
@@ -444,7 +437,7 @@ def testrestore(x: Value) -> Value:
     return _restore(_model_of(x, "testrestore").testdata)
 
 
-_both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
+both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
       "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
       "Begin a model's test data anew; the result is the number of batches.",
       _M + "q)batchinit m\n-1", held=True)
@@ -476,234 +469,3 @@ def unshuffle(x: Value) -> Value:
         _reorder(data, torch.argsort(data.order))
         data.order = None
     return NIL
-
-
-# ------------------------------------------------------------------ runs
-
-
-def hidden_of(out: Any, metric: str) -> Any:
-    """The hidden state, or with `hiddencell` the cell state, in a recurrent module's output."""
-    found = flat(out)
-    at = 2 if metric == "hiddencell" else 1
-    if len(found) <= at:
-        raise QError(f"metric: unable to retrieve {metric} from output of {len(found)} tensor(s)")
-    return found[at]
-
-
-class _Record:
-    """What is kept of each batch for the metrics; nothing is read from the device before `result`."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-        self.kept: dict[str, list[Any]] = {}
-        self.loss: list[Any] | None = None
-        for name in names:
-            kind = {"batchloss": "loss", "accuracy": "matches"}.get(name, name)
-            self.kept.setdefault(kind, [])
-        self.loss = self.kept.get("loss")
-        self.rest = [k for k in self.kept if k != "loss"]
-        self.seen = 0
-
-    def add(self, out: Any, targets: Sequence[Any], loss: Any) -> None:
-        if self.loss is not None:
-            self.loss.append(loss.detach())
-        if self.rest:
-            self._add(out, targets)
-
-    def _add(self, out: Any, targets: Sequence[Any]) -> None:
-        first = flat(out)[0].detach()
-        guess = None
-        for name in self.rest:
-            kept = self.kept[name]
-            if name == "output":
-                kept.append(first.clone())
-            elif name in ("hidden", "hiddencell"):
-                kept.append(hidden_of(out, name).detach())
-            else:
-                guess = first.argmax(-1) if guess is None else guess
-                if name == "predict":
-                    kept.append(guess)
-                elif len(targets) != 1:
-                    raise QError(f"unable to calculate matches from {len(targets)} target(s)")
-                else:
-                    kept.append(targets[0].eq(guess).sum())
-                    self.seen += targets[0].numel()
-
-    def _one(self, name: str) -> Any:
-        """A metric over all batches; None without any."""
-        kept = self.kept[{"batchloss": "loss", "accuracy": "matches"}.get(name, name)]
-        if not kept:
-            return None
-        if name == "loss":
-            return torch.stack(kept).sum().double() / len(kept)
-        if name in ("accuracy", "matches"):
-            good = torch.stack(kept).sum()
-            return 100 * good.double() / self.seen if name == "accuracy" else \
-                torch.stack((good, torch.tensor(self.seen, device=good.device)))
-        return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
-
-    def result(self, s: Settings) -> Value:
-        """The metrics: one by itself, several as a list, or a dictionary; q values, or tensors if so set."""
-        found = {name: self._one(name) for name in self.names}
-        if s["tensor"]:
-            if s["dictionary"]:
-                return dict_handle(found)
-            tensors = list(found.values())
-            return tensor_handle(tensors[0]) if len(tensors) == 1 else vector_handle(tensors)
-        values = [to_q(t) for t in found.values()]
-        if s["dictionary"]:
-            return symdict(list(found), values)
-        return values[0] if len(values) == 1 else collapse(values) if values else List([])
-
-
-def batches_of(data: Data, s: Settings) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The inputs and targets of each batch of this task, as views."""
-    w = min(s["batchsize"], data.n)
-    xs, ys = parts_of(data.x), parts_of(data.y)
-    n = count(data.n, w, s["droplast"])
-    if not n:
-        return
-    for t in (*xs, *ys):
-        if not t.dim():
-            raise QError("run: tensor has no dimensions")
-    cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
-    for i in range(s["task"], n, s["tasks"]):
-        yield [t[i] for t in cut_x], [t[i] for t in cut_y]
-
-
-def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
-    """The forward calculation for a run: the first call checks the number of inputs, later ones go straight."""
-    from kshell.nn.direct import forward_of
-
-    straight: Callable[[Any], Any] | None = None
-
-    def run(module: Any, tensors: Sequence[Any]) -> Any:
-        nonlocal straight
-        if straight is not None and len(tensors) == 1:
-            return straight(tensors[0])
-        out = calculate(module, tensors)
-        straight = forward_of(module)
-        return out
-
-    return run
-
-
-def _carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
-    """The inputs with the hidden state of the batch before, without its graph."""
-    return inputs if out is None or not s["hidden"] else [inputs[0], *(t.detach() for t in flat(out)[1:])]
-
-
-def _train(model: Model) -> Value:
-    """One pass over the training data."""
-    s, o = model.train, model.optimizer
-    begin(model, False)
-    record = _Record([k.s for k in s["metrics"].items])
-    parameters = o.parameters()
-    forward, loss = _calculator(model.module), model.loss
-    clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
-    closure_wanted = bool(o.entry.extra.get("closure"))
-    out: Any = None
-
-    def once(inputs: list[Any], targets: list[Any]) -> Any:
-        nonlocal out
-        for p in parameters:
-            p.grad = None
-        out = forward(model.module, inputs)
-        found = losses.calculate(loss, [flat(out)[0] if out.__class__ is not torch.Tensor else out, *targets])
-        found.backward()
-        if s["sync"] and found.is_cuda:
-            torch.cuda.synchronize(found.device)
-        if clips:
-            clip_model(model)
-        return found
-
-    def loop() -> None:
-        for inputs, targets in batches_of(model.data, s):
-            given = _carried(inputs, out, s)
-            if closure_wanted:
-                found = o.step(lambda given=given, targets=targets: once(given, targets))
-            else:
-                found = once(given, targets)
-                o.step()
-            record.add(out, targets, found)
-            if PENDING:
-                wake()
-
-    with_gradients(True, lambda: in_mode(model.module, True, loop))
-    return record.result(s)
-
-
-def _test(model: Model) -> Value:
-    """One pass over the test data, in evaluation mode without gradients."""
-    s = model.test
-    begin(model, True)
-    record = _Record([k.s for k in s["metrics"].items])
-    forward = _calculator(model.module)
-
-    def loop() -> None:
-        out: Any = None
-        for inputs, targets in batches_of(model.testdata, s):
-            out = forward(model.module, _carried(inputs, out, s))
-            found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
-            record.add(out, targets, found)
-            if PENDING:
-                wake()
-
-    with_gradients(False, lambda: in_mode(model.module, False, loop))
-    return record.result(s)
-
-
-def _run(x: Value, test: bool, call: str) -> Value:
-    given = items(x)
-    h = handle(given[0]) if given else None
-    if not isinstance(h, ModelHandle):
-        raise QError(f"{call}: model expected as 1st argument, given {kname(given[0] if given else x)}")
-    if len(given) > 1:
-        _define(h.obj, given, test, call)
-    return _test(h.obj) if test else _train(h.obj)
-
-
-_both("run", "testrun", _run, " m|(m;inputs;targets)",
-      "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
-      "Test a model on its test data, or on data given here; the result is its metrics.",
-      "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
-      "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
-      "loss     | -9\nbatchloss| 8")
-
-
-@api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True)
-def backstep(x: Value) -> Value:
-    """One training step of a model on the given or its own data: forward, loss, backward, clipping, update. The loss
-    before the update is the result.
-
-    q)q:module enlist(`linear;1;1)
-    q)m:model(q;loss`mse;opt(`sgd;q))
-    q)type backstep(m;4 1#1e;4 1#1e)
-    -8h
-    """
-    given = items(x)
-    h = handle(given[0]) if given else None
-    if not isinstance(h, ModelHandle):
-        raise QError(f"backstep: model expected as 1st argument, given {kname(given[0] if given else x)}")
-    model: Model = h.obj
-    if len(given) not in (1, 3):
-        raise QError(f"backstep expecting (model;inputs;targets), but {len(given)} args given")
-    inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
-    targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
-
-    def closure() -> Any:
-        for p in model.optimizer.parameters():
-            p.grad = None
-        found = model.loss_of(inputs, targets)
-        found.backward()
-        clip_model(model)
-        return found
-
-    def run() -> Any:
-        if model.optimizer.entry.extra.get("closure"):
-            return model.optimizer.step(closure)
-        found = closure()
-        model.optimizer.step()
-        return found
-
-    return to_q(with_gradients(True, run))

@@ -1,10 +1,41 @@
-"""Containers that run their children in order."""
+"""Containers that run their children in order, and calls of modules with several inputs."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
+
+MOST_INPUTS = 8
+
+
+def call(m: nn.Module, *inputs: Any) -> Any:
+    """m(*inputs); an LSTM's two states become the pair it takes, a sequential's first child gets all inputs."""
+    if len(inputs) == 1:
+        return m(inputs[0])
+    if isinstance(m, nn.LSTM) and len(inputs) == 3:
+        return m(inputs[0], (inputs[1], inputs[2]))
+    if m.__class__ is nn.Sequential and len(m):
+        children = iter(m)
+        x = call(next(children), *inputs)
+        for child in children:
+            x = child(x)
+        return x
+    return m(*inputs)
+
+
+def takes(m: nn.Module) -> int:
+    """The most inputs that a module's forward calculation takes."""
+    if isinstance(m, nn.Sequential):
+        return takes(m[0]) if len(m) else 1
+    most = getattr(m, "most_inputs", None)
+    if most is not None:
+        return int(most)
+    found = inspect.signature(m.forward).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in found):
+        return MOST_INPUTS
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found)
 
 
 class SeqNest(nn.Sequential):
@@ -12,11 +43,246 @@ class SeqNest(nn.Sequential):
 
     def forward(self, *inputs: Any) -> Any:
         """Run the children in order; the first gets all inputs, each other one the output before it."""
-        children = iter(self)
-        first = next(children, None)
-        if first is None:
+        if not len(self):
             return inputs[0]
-        x = first(*inputs)
+        children = iter(self)
+        x = call(next(children), *inputs)
         for child in children:
             x = child(x)
         return x
+
+
+def through(parts: Any, inputs: tuple[Any, ...]) -> Any:
+    """Pass the first input through parts in order; the others go beside it to each part that takes so many."""
+    x, *rest = inputs
+    for part in parts:
+        x = call(part, x, *rest[: takes(part) - 1])
+    return x
+
+
+class _Grown(nn.Module):
+    """Base of containers that are given their children one by one, with rules for their names and kinds."""
+
+    kind = ""
+
+    def kshell_add(self, name: str, child: nn.Module) -> str:
+        """Add a child; its name, or one by its role, is the result. ValueError says what cannot be added."""
+        name = self.role(child, name)
+        if name in self._modules:
+            raise ValueError(f"{self.kind}: a module named `{name} is already defined")
+        self._modules[name] = child  # (add_module would refuse `train`, which is also a method)
+        return name
+
+    def role(self, child: nn.Module, name: str) -> str:
+        """The name under which a child is added."""
+        return name or str(len(self._modules))
+
+    def parts(self) -> list[nn.Module]:
+        return list(self.children())
+
+
+def _is_sequence(m: nn.Module) -> bool:
+    return isinstance(m, nn.Sequential)
+
+
+class SeqDict(_Grown):
+    """Named sequences run one after the other; inputs but the first go to every sequence that takes them."""
+
+    kind = "seqdict"
+
+    def role(self, child: nn.Module, name: str) -> str:
+        if not _is_sequence(child):
+            raise ValueError(f"{self.kind}: expecting sequential modules")
+        return super().role(child, name)
+
+    def forward(self, *inputs: Any) -> Any:
+        return through(self.children(), inputs)
+
+
+class SeqList(SeqDict):
+    """A list of sequences run one after the other; inputs but the first go to every sequence that takes them."""
+
+    kind = "seqlist"
+
+
+class SeqJoin(_Grown):
+    """join(f(x), g(y)): two sequences, each for one input, and a module that joins their outputs.
+
+    Without g the join gets y itself; without y both inputs are x.
+    """
+
+    kind = "seqjoin"
+    most_inputs = 2
+
+    def role(self, child: nn.Module, name: str) -> str:
+        n = len(self._modules)
+        if _is_sequence(child):
+            if n >= 2 or self._join() is not None:
+                raise ValueError("seqjoin: both sequential layers already defined")
+            return name or ("qy" if n else "qx")
+        if not n:
+            raise ValueError("seqjoin: at least one sequential layer must be defined first")
+        if self._join() is not None:
+            raise ValueError("seqjoin: join layer already defined")
+        return name or "join"
+
+    def _join(self) -> nn.Module | None:
+        last = self.parts()[-1] if self._modules else None
+        return None if last is None or _is_sequence(last) else last
+
+    def forward(self, x: Any, y: Any = None) -> Any:
+        join = self._join()
+        if join is None:
+            raise ValueError("seqjoin: join layer not defined")
+        sides = self.parts()[:-1]
+        y = x if y is None else y
+        return join(sides[0](x), sides[1](y) if len(sides) > 1 else y)
+
+
+class Fork(_Grown):
+    """(f(x), g(x)): two modules for the same input."""
+
+    kind = "fork"
+    most_inputs = 1
+
+    def role(self, child: nn.Module, name: str) -> str:
+        n = len(self._modules)
+        if n >= 2:
+            raise ValueError("fork: both modules already defined")
+        return name or ("q" if _is_sequence(child) else "") + "ab"[n]
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        parts = self.parts()
+        if len(parts) != 2:
+            raise ValueError(f"fork: expecting two modules, {len(parts)} defined")
+        return parts[0](x), parts[1](x)
+
+
+class Residual(_Grown):
+    """a(f(x) + x) or a(f(x) + g(x)): one or two sequences and an optional module for the sum."""
+
+    kind = "residual"
+
+    def role(self, child: nn.Module, name: str) -> str:
+        sequences, fn = self._split()
+        if _is_sequence(child):
+            if fn is not None:
+                raise ValueError("residual: activation function already defined, cannot add another sequential module")
+            if len(sequences) == 2:
+                raise ValueError("residual: both sequential modules already defined, cannot add another sequential "
+                                 "module")
+            return name or f"q{len(sequences) + 1}"
+        if not sequences:
+            raise ValueError(f"residual: cannot add {type(child).__name__} module until sequential module(s) defined")
+        if fn is not None:
+            raise ValueError(f"residual: cannot add {type(child).__name__} module, activation function already defined")
+        return name or "fn"
+
+    def _split(self) -> tuple[list[nn.Module], nn.Module | None]:
+        parts = self.parts()
+        last = parts[-1] if parts and not _is_sequence(parts[-1]) else None
+        return [p for p in parts if p is not last], last
+
+    def forward(self, x: Any, *rest: Any) -> Any:
+        sequences, fn = self._split()
+        if not sequences:
+            raise ValueError("residual: no modules defined for forward calculation")
+        out = call(sequences[0], x, *rest) + (call(sequences[1], x, *rest) if len(sequences) == 2 else x)
+        return out if fn is None else fn(out)
+
+
+class Transform(_Grown):
+    """Two sequences of transformations of data: one for training mode, one for evaluation. A missing or empty one
+    leaves the data as it is."""
+
+    kind = "transform"
+    most_inputs = 1
+
+    def role(self, child: nn.Module, name: str) -> str:
+        n = len(self._modules)
+        if not _is_sequence(child):
+            raise ValueError(f"transform: cannot add {type(child).__name__} module, expecting sequential block")
+        if n >= 2:
+            raise ValueError("transform: both training and evaluation transforms already defined")
+        return name or ("eval" if n else "train")
+
+    def forward(self, x: Any) -> Any:
+        parts = self.parts()
+        at = 0 if self.training else 1
+        return parts[at](x) if at < len(parts) else x
+
+
+class NBeats(_Grown):
+    """Blocks that each give (backcast, forecast): the backcast is taken from the input of the next block, the
+    forecasts add up to the output. Oreshkin et al. 2020, "N-BEATS" (arXiv 1905.10437), section 3.2.
+
+    Children are sequences, or lists of them.
+    """
+
+    kind = "nbeats"
+    most_inputs = 1
+
+    def role(self, child: nn.Module, name: str) -> str:
+        if not isinstance(child, nn.Sequential | nn.ModuleList):
+            raise ValueError("nbeats: not a sequential or list module")
+        return super().role(child, name)
+
+    def forward(self, x: Tensor) -> Any:
+        y = None
+        for block in self._blocks(self):
+            back, ahead = block(x)
+            x = x - back
+            y = ahead if y is None else y + ahead
+        return y
+
+    def _blocks(self, m: nn.Module) -> list[nn.Module]:
+        return [b for child in m.children() for b in
+                (self._blocks(child) if isinstance(child, nn.ModuleList) else [child])]
+
+
+class Recur(_Grown):
+    """A recurrent layer (lstm, gru, rnn), with sequences for its input and its output.
+
+    Takes the input and the hidden state (of an LSTM hidden and cell state), gives the output and the new state.
+    `detach`: the state leaves the graph of gradients, so that back-propagation ends at the batch.
+    """
+
+    kind = "recur"
+    most_inputs = 3
+    _LAYERS = (("lstm", nn.LSTM), ("gru", nn.GRU), ("rnn", nn.RNN))
+
+    def __init__(self, detach: bool = True) -> None:
+        super().__init__()
+        self.detach = detach
+
+    def role(self, child: nn.Module, name: str) -> str:
+        layer = next((n for n, _ in self._LAYERS if n in self._modules), None)
+        if _is_sequence(child):
+            role = "in" if layer is None else "out"
+            if role in self._modules:
+                raise ValueError("recur: cannot add a sequential module for output processing until a recurrent "
+                                 "module(lstm,gru,rnn) defined" if role == "in" else
+                                 "recur: sequential module for output processing already added, cannot add another "
+                                 "sequential module")
+            return role
+        for n, cls in self._LAYERS:
+            if isinstance(child, cls):
+                if layer is not None:
+                    raise ValueError(f"recur: cannot add {n} module, {layer} module already defined")
+                return n
+        raise ValueError(f"recur: unable to add {type(child).__name__}, expecting sequential modules for input/output "
+                         "processing or recurrent module(lstm,gru,rnn)")
+
+    def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+        layer = next((self._modules[n] for n, _ in self._LAYERS if n in self._modules), None)
+        if layer is None:
+            raise ValueError("recur: no recurrent lstm, gru or rnn module defined")
+        before, after = self._modules.get("in"), self._modules.get("out")
+        out, new = call(layer, x if before is None else before(x), *state)
+        kept = new if isinstance(new, tuple) else (new,)
+        if self.detach:
+            kept = tuple(t.detach() for t in kept)
+        return (out if after is None else after(out), *kept)
+
+    def extra_repr(self) -> str:
+        return "" if self.detach else "detach=False"

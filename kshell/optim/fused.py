@@ -99,7 +99,8 @@ def _adam(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
     counters = _steps(states, params)
     beta1, beta2 = group["betas"]
     fn = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_
-    fn(params, [p.grad for p in params], [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
+    grads: list[Any] = [p.grad for p in params]
+    fn(params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
        [s["max_exp_avg_sq"] for s in states] if amsgrad else [], counters, lr=group["lr"], beta1=beta1, beta2=beta2,
        weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=amsgrad, maximize=group["maximize"],
        grad_scale=None, found_inf=None)
@@ -123,7 +124,8 @@ def _sgd(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
 
 
 def _sgd_call(group: dict[str, Any], params: list[Tensor], momenta: list[Tensor], first: bool) -> None:
-    torch._fused_sgd_(params, [p.grad for p in params], momenta, weight_decay=group["weight_decay"],
+    grads: list[Any] = [p.grad for p in params]
+    torch._fused_sgd_(params, grads, momenta, weight_decay=group["weight_decay"],
                       momentum=group["momentum"], lr=group["lr"], dampening=group["dampening"],
                       nesterov=group["nesterov"], maximize=group["maximize"], is_first_step=first, grad_scale=None,
                       found_inf=None)

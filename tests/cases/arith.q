@@ -61,3 +61,54 @@ type 2f+"a"  / -9h
 -0Wh  / -32767h
 2 mod `a  / 'type
 type 2e mod 2000.01.03  / -15h
+1-`a  / 'type
+"a"-"b"  / 'type
+2000.01m-2000.01.01  / 'type
+1 2-1 2 3  / 'length
+0N-1  / 0N
+0n-0w  / 0n
+0W-0W  / 0
+0x05-3  / 2
+(1 2;3)-1  / 0 1\n2
+1%`a  / 'type
+0Ng%2  / 'type
+1 2 3%1 2  / 'length
+1%0 0n  / 0w 0n
+-1%0  / -0w
+0N%2i  / 0n
+(`a`b!2 4)%2  / a| 1\nb| 2
+neg 0Ng  / 'type
+neg{x}  / 'type
+neg 0x01  / -1i
+neg(1;2 3;"a")  / -1\n-2 -3\n-97i
+neg 0#0  / `long$()
+neg()  / ()
+neg([]a:1 0N)  / a\n--\n-1\n
+neg -0w 0n 0w  / 0w 0n -0w
+abs 0Wi  / 0Wi
+abs -0W 0W 0N  / 0W 0W 0N
+abs -0w 0n  / 0w 0n
+abs 101b  / 1 0 1i
+abs"a"  / 97i
+abs 1999.12.31  / 2000.01.02
+abs(-1;2 -3)  / 1\n2 3
+abs`a`b!-1 1  / a| 1\nb| 1
+abs 0#0f  / `float$()
+abs`a  / 'type
+abs 0Ng  / 'type
+abs(1;`a)  / 'type
+signum 0N 0W -0W  / -1 1 -1i
+signum 1999.12.31 2000.01.01 2000.01.02  / -1 0 1i
+signum 0n 0w -0w -0.0  / -1 1 -1 0i
+signum 0b  / 0i
+signum(10;-20 30)  / 1i\n-1 1i
+signum`a`b!-5 0  / a| -1\nb| 0
+signum 0#0  / `int$()
+signum`a  / 'type
+signum 0Ng  / 'type
+signum(1 2;`a)  / 'type
+([]a:1 2)+([]b:3 4)  / a b\n---\n1 3\n2 4
+([]a:1 2;s:`x`y)-([]b:3 4)  / a s b\n------\n1 x -3\n2 y -4
+([]a:1 2)+([]a:3 4 5)  / 'length
+(1!([]k:1 2;a:1 2;b:5 6))+1!([]k:2 3;b:1 2;a:10 20)  / k| a  b\n-| ----\n1| 1  5\n2| 12 7\n3| 20 2
+(1!([]k:1 2;a:1 2))+1!([]k:2 3;b:1 2)  / 'mismatch

@@ -32,3 +32,5 @@ a:1 2;`s#a;attr a  / `s
 (`s#([a:`x`x`y;t:0 5 0]b:1 2 3))([]a:`x`x`y`z;t:4 7 1 1)  / b\n-\n1\n2\n3\n
 d:`s#1 2!3 4;d[9]:1  / 'step
 d:`s#1 2!3 4;d[2]:9;(attr d;value d)  / `s\n3 9
+attr[1;2]  / 'rank
+attr[1;2;3]  / 'rank

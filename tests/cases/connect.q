@@ -9,3 +9,8 @@ hopen 1.5  / 'type
 hclose`a  / 'type
 987 "x"  / 'Cannot write to handle 987. OS reports: Bad file descriptor
 0"1+1"  / 2
+987[::]  / 'type
+(987)0Ng  / 'type
+987/[+]til 5  / 'type
+987 deltas 1 2  / 'Cannot write to handle 987. OS reports: Bad file descriptor
+987[+]  / 'type

@@ -19,3 +19,11 @@ g:til 3;h:g;g[0]:9;h  / 0 1 2
 .[{x+y};(1;`a);{x}]  / "type"
 .Q.trp[{x+`a};1;{y;x}]  / "type"
 {'"abc",x}"d"  / 'abcd
+/ a lambda that gives itself fewer arguments than it has
+{[x;y]$[y=0;x;.z.s[x]each 0 0]}[5;1]  / 5 5
+{[x;y]type .z.s[x]}[1;2]  / 104h
+{[x;y].z.s[x;y;1]}[1;2]  / 'rank
+'"a"  / 'stype
+@[{'x};"a";::]  / "stype"
+@[{'x};1;::]  / "stype"
+'word  / 'word

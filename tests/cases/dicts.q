@@ -27,3 +27,27 @@ d:`q`w!1 2; key `d  / `q`w
 key `:/nosuchfile  / ()
 key `x$`a`b  / `x
 .nsp.b:1; key `.nsp  / ``b
+key 1.5  / 'type
+key{x}  / 'type
+([s:`a`b]v:1 2)+([]v:10 20;w:3 4)  / s| v  w\n-| ----\na| 11 3\nb| 22 4
+([]v:10 20)-([s:`a`b]v:1 2)  / s| v\n-| --\na| 9\nb| 18
+([s:`a`b]v:1 2)-([s:`a`b]w:3 4)  / s| v w\n-| ----\na| 1 -3\nb| 2 -4
+([s:`a`b]v:1 0N)^([s:`a`b]w:3 4)  / s| v w\n-| ---\na| 1 3\nb|   4
+([s:`a`b]v:1 2)+([]v:1 2 3)  / 'length
+`a`b!()  / a|\nb|
+d:`a`b!();d[`a],:1;d  / a| ,1\nb| ()
+cols flip`x`y!()  / `x`y
+`a`b!0#0  / 'length
+`a`b!enlist 1  / 'length
+k:(0 0;0 1;1 2)!1 2 3;k 0 1  / 2
+k(0 1;5 5)  / 2 0N
+k((0 1;5 5);(0 0;1 2))  / 2\n1 3
+{k[x]:y}[5 5;7];k 5 5  / 7
+g:enlist[0N 0N]!enlist 0;{g[x,x mod 7]:x}each til 40;g(39 4;38 3;50 50)  / 39 38 0N
+{g[x]+:1}each 3#enlist 39 4;(g 39 4;count g)  / 42 41
+d:`a`b!1 2;delete from`d  / `d
+(count d;type key d)  / 0 11h
+r:()!();r[enlist 010b]:enlist 1 2;r[enlist 01b]:enlist 3 4;r  / 010b| 1 2\n01b | 3 4
+.gone.x:1;.gone.y:2;delete from`.gone;key`.gone  / ,`
+.bare:`a`b!(1 2;3);key .bare  / `a`b
+.bare.c:5;.bare  / a| 1 2\nb| 3\nc| 5

@@ -12,8 +12,17 @@ get`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or dire
 (`:/tmp/kshell_t/z;1)set 1 2  / 'type
 `:/tmp/kshell_t/v set 1 2 3;.[`:/tmp/kshell_t/v;();,;4 5];get`:/tmp/kshell_t/v  / 1 2 3 4 5
 `:/tmp/kshell_t/v set`s#1 2 3;.[`:/tmp/kshell_t/v;();,;9 10];attr get`:/tmp/kshell_t/v  / `s
+.[`:/tmp/kshell_t/v;();,;`a]  / 'type
+.[`:/tmp/kshell_t/v;();,;1.5 2]  / 'type
+.[`:/tmp/kshell_t/v;();,;(1;`a)]  / 'type
+.[`:/tmp/kshell_t/v;();,;()];get`:/tmp/kshell_t/v  / `s#1 2 3 9 10
+`:/tmp/kshell_t/v set(1;`a);.[`:/tmp/kshell_t/v;();,;2.5];get`:/tmp/kshell_t/v  / 1\n`a\n2.5
 `:/tmp/kshell_t/v set`s#1 2 3;.[`:/tmp/kshell_t/v;();,;0 10];get`:/tmp/kshell_t/v  / 1 2 3 0 10
 `:/tmp/kshell_t/v set 1 2 3;@[`:/tmp/kshell_t/v;1;:;20];get`:/tmp/kshell_t/v  / 1 20 3
+`:/tmp/kshell_t/v set`s#1 2 3;@[`:/tmp/kshell_t/v;1;:;20]  / 'type/attr error amending file /tmp/kshell_t/v
+`:/tmp/kshell_t/v set(1 2;3 4);@[`:/tmp/kshell_t/v;1;:;20]  / 'type/attr error amending file /tmp/kshell_t/v
+kshells:`a`b;`:/tmp/kshell_t/v set`kshells$`b`a;@[`:/tmp/kshell_t/v;0 1;:;`kshells$`a`b]  / 'type/attr error amending file /tmp/kshell_t/v
+get`:/tmp/kshell_t/v  / `kshells$`b`a
 `:/tmp/kshell_t/v set 1 2 3;.[`:/tmp/kshell_t/v;();:;`a`b];get`:/tmp/kshell_t/v  / `a`b
 `:/tmp/kshell_t/s/ set([]a:1 2;b:("x";"yz"));get`:/tmp/kshell_t/s  / a b\n------\n1 "x"\n2 "yz"
 `:/tmp/kshell_t/s/ set([]a:1 2;b:("xx";"yz"));select from`:/tmp/kshell_t/s where a=2  / a b\n------\n2 "yz"
@@ -21,12 +30,21 @@ get`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or dire
 `:/tmp/kshell_t/s/ set([]a:1 2);`:/tmp/kshell_t/s/ upsert([]a:3 4);exec a from`:/tmp/kshell_t/s  / 1 2 3 4
 `:/tmp/kshell_t/s/ set([]a:1 2);@[`:/tmp/kshell_t/s;`a;:;5 6];get`:/tmp/kshell_t/s/a  / 5 6
 `:/tmp/kshell_t/s/ set([]a:2 1);`a xasc`:/tmp/kshell_t/s;get`:/tmp/kshell_t/s/a  / `s#1 2
+@[`:/tmp/kshell_t/new;`a`b;:;1 2];@[`:/tmp/kshell_t/new;`a;,;3];@[`:/tmp/kshell_t/new;`b;,;3];@[`:/tmp/kshell_t/new;`.d;:;`a`b];get`:/tmp/kshell_t/new  / a b\n---\n1 1\n2 2\n3 3
+@[`:/tmp/kshell_t/new;`a;:;`a`b`c]  / 'type
+@[`:/tmp/kshell_t/new;`nosuch;+;1]  / '/tmp/kshell_t/new/nosuch. OS reports: No such file or directory
+.[`:/tmp/kshell_t/nosuch;();+;1]  / '/tmp/kshell_t/nosuch. OS reports: No such file or directory
 `:/tmp/kshell_t/s/ set([]s:`a`b)  / 'type
 `:/tmp/kshell_t/s/ set([k:1 2]v:3 4)  / 'type
 `:/tmp/kshell_t/s/ set 1 2  / 'type
-`:/tmp/kshell_t/s/ set([]a:1 2);t:get`:/tmp/kshell_t/s;update b:1 from t  / 'splay
+`:/tmp/kshell_t/s/ set([]a:1 2);t:get`:/tmp/kshell_t/s;update b:1 from t  / a b\n---\n1 1\n2 1
+delete from t where a=1  / a\n-\n2
+update a:0 from`:/tmp/kshell_t/s where a=1  / a\n-\n0\n2
+get`:/tmp/kshell_t/s  / a\n-\n1\n2
+update b:1 from`t  / 'splay
 `:/tmp/kshell_t/s/ set([]a:1 2);t:get`:/tmp/kshell_t/s;delete a from`t  / 'splay
 key`:/tmp/kshell_t/nosuch  / ()
+system"mkdir -p /tmp/kshell_t/emptydir";key`:/tmp/kshell_t/emptydir  / `symbol$()
 `:/tmp/kshell_t/d/sym set`a`b;`:/tmp/kshell_t/d/sym?`c`a;get`:/tmp/kshell_t/d/sym  / `a`b`c
 kshellt:([]a:1 2);save`:/tmp/kshell_t/kshellt.csv;read0`:/tmp/kshell_t/kshellt.csv  / ,"a"\n,"1"\n,"2"
 kshellt:([]a:1 2);save`:/tmp/kshell_t/kshellt;kshellt:0;load`:/tmp/kshell_t/kshellt;kshellt  / a\n-\n1\n2
@@ -36,3 +54,49 @@ load 1  / 'type
 rload`:/tmp/kshell_t/nosuch  / '/tmp/kshell_t/nosuch/.d. OS reports: No such file or directory
 kshellt:([]s:`b`b`a;v:1 2 3);`:/tmp/kshell_t/ddb dsave`kshellt;get`:/tmp/kshell_t/ddb/kshellt/s  / `p#`sym$`b`b`a
 1 dsave`t  / 'type
+kshellt:([]a:1 2);save`:/tmp/kshell_t/kshellt.txt;read0`:/tmp/kshell_t/kshellt.txt  / ,"a"\n,"1"\n,"2"
+kshellt:([]a:1 0N;b:`x`);save`:/tmp/kshell_t/kshellt.csv;read0`:/tmp/kshell_t/kshellt.csv  / "a,b"\n"1,x"\n,","
+kshellt:1 2 3;save`:/tmp/kshell_t/kshellt;get`:/tmp/kshell_t/kshellt  / 1 2 3
+kshellt:`a`b!1 2;save`:/tmp/kshell_t/kshellt;get`:/tmp/kshell_t/kshellt  / a| 1\nb| 2
+kshellt:([]a:1 2);save`:/tmp/kshell_t/kshellt.csv`:/tmp/kshell_t/kshellt  / `:/tmp/kshell_t/kshellt.csv`:/tmp/kshell_t/kshellt
+save 5  / 'type
+kshellt:1 2;save`:/tmp/kshell_t/kshellt.csv  / 'type
+kshellt:1 2;save`:/tmp/kshell_t/kshellt;kshellt:0;load`:/tmp/kshell_t/kshellt  / `kshellt
+kshellt  / 1 2
+`:/tmp/kshell_t/ksp/ set([]a:1 2;b:3 4);load`:/tmp/kshell_t/ksp;ksp`b  / 3 4
+kshella:1;kshellb:2;save`:/tmp/kshell_t/kshella`:/tmp/kshell_t/kshellb;kshella:kshellb:0;load`:/tmp/kshell_t/kshella`:/tmp/kshell_t/kshellb  / `kshella`kshellb
+kshella,kshellb  / 1 2
+load`:/tmp/kshell_t/nosuch  / '/tmp/kshell_t/nosuch. OS reports: No such file or directory
+load 1.5  / 'type
+kshellu:([]a:1 2;b:3 4);rsave`:/tmp/kshell_t/kshellu  / `:/tmp/kshell_t/kshellu/
+get`:/tmp/kshell_t/kshellu/.d  / `a`b
+get`:/tmp/kshell_t/kshellu/b  / 3 4
+kshellu:0;rload`:/tmp/kshell_t/kshellu  / `kshellu
+kshellu`b  / 3 4
+kshellu:([]a:0#0);rsave`:/tmp/kshell_t/kshellu;kshellu:0;rload`:/tmp/kshell_t/kshellu;count kshellu  / 0
+kshellu:([]a:`x`y);rsave`:/tmp/kshell_t/kshellu  / 'type
+kshellu:([k:1 2]a:3 4);rsave`:/tmp/kshell_t/kshellu  / 'type
+kshellu:5;rsave`:/tmp/kshell_t/kshellu  / 'type
+rsave 5  / 'type
+kshellu:([]a:1 2;b:("x";"yz"));rsave`:/tmp/kshell_t/kshellu;kshellu:0;rload`:/tmp/kshell_t/kshellu;kshellu`b  / "x"\n"yz"
+rload 5  / 'type
+rload`:/tmp/kshell_t/v  / '/tmp/kshell_t/v/.d. OS reports: Not a directory
+value rload`:/tmp/kshell_t/kshellu  / a b\n------\n1 "x"\n2 "yz"
+kshellt:([]s:`b`a`b;v:1 2 3);`:/tmp/kshell_t/ddb2 dsave`kshellt  / 'u-fail
+kshellt:([]s:`b`b`a;v:1 2 3);`:/tmp/kshell_t/ddb2`p1 dsave`kshellt;get`:/tmp/kshell_t/ddb2/p1/kshellt/v  / 1 2 3
+get`:/tmp/kshell_t/ddb2/sym  / `b`a
+`:/tmp/kshell_t/ddb2 dsave`nosuchtable  / 'nosuchtable
+kshellt:5;`:/tmp/kshell_t/ddb2 dsave`kshellt  / 'type
+kshellt:`s#1 2;save`:/tmp/kshell_t/kshellt;kshellt:0;attr value load`:/tmp/kshell_t/kshellt  / `s
+rload`:/tmp/kshell_t/kshellu;cols kshellu  / `a`b
+kshellt:([]s:`a`a;v:1 2);kshellw:([]s:`b`c;v:3 4);`:/tmp/kshell_t/ddb3 dsave`kshellt`kshellw  / `kshellt`kshellw
+(get`:/tmp/kshell_t/ddb3/sym;get`:/tmp/kshell_t/ddb3/kshellw/s)  / `a`b`c\n`p#`sym$`b`c
+`:/tmp/kshell_t/ddb3 dsave 5  / 'type
+(`:/tmp/kshell_t/za;17;2;6)set til 50000;`:/tmp/kshell_t/za upsert 1 2;(-21!`:/tmp/kshell_t/za)`algorithm`zipLevel  / 2 6i
+get[`:/tmp/kshell_t/za]~til[50000],1 2  / 1b
+@[`:/tmp/kshell_t/za;0;:;7];(-21!`:/tmp/kshell_t/za)`algorithm  / 2i
+(`:/tmp/kshell_t/zs/;17;2;6)set([]a:til 9000);`:/tmp/kshell_t/zs/ upsert([]a:1 2);(-21!`:/tmp/kshell_t/zs/a)`algorithm  / 2i
+count get`:/tmp/kshell_t/zs/  / 9002
+`:/tmp/kshell_t/za set til 5;count -21!`:/tmp/kshell_t/za  / 0
+lk:([]id:3 4 5);`:/tmp/kshell_t/lk set`lk!2 0;get`:/tmp/kshell_t/lk  / `lk!2 0
+system"mkdir -p /tmp/kshell_t/adir;touch /tmp/kshell_t/adir/b";key`:/tmp/kshell_t/adir  / ,`b

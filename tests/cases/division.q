@@ -23,3 +23,40 @@
 2 xexp 0 0.5 0n  / 1 1.414214 0n
 2 xlog 8 0.125 0  / 3 -3 -0w
 10 xlog 1000  / 3f
+`a div 2  / 'type
+7 8 div 1 2 3  / 'length
+0Ng div 1  / 'type
+mod[7;0Ng]  / 'type
+1 2 mod 1 2 3  / 'length
+5 mod`a`b!3 4  / a| 2\nb| 1
+0 xbar 5  / 0N
+5 xbar 0N 7  / 0N 5
+0.5 xbar 0.7 1.2  / 0.5 1
+(3;4 5)xbar(10;20 -30)  / 9\n20 -30
+3 xbar`a`b!10 -21  / a| 9\nb| -21
+5 xbar 0#0  / `long$()
+3 xbar 2019.11m  / 2019.10m
+5 xbar`a  / 'type
+`a xbar 5  / 'type
+3 xbar([]a:1 2)  / 'type
+2 3 xbar 1 2 3  / 'length
+-2 2 xexp .5  / 0n 1.414214
+1.5 xexp -4.2 0 0.1 0n 0w  / 0.1821448 1 1.04138 0n 0w
+3 xexp(1;2 3)  / 3f\n9 27f
+2 xexp 0N  / 0n
+2 xexp`a`b!1 2  / a| 2\nb| 4
+2 xexp 0#0  / `float$()
+2 xexp"a"  / 'type
+2 xexp 2000.01.01  / 'type
+2 xexp([]a:1 2)  / 'type
+2 3 xexp 1 2 3  / 'length
+2 xlog 8 0.125  / 3 -3f
+1.5 xlog 0 0.125 1 3 0n  / -0w -5.128534 0 2.709511 0n
+"A"xlog"C"  / 1.00726
+(2;3 4)xlog(4;9 16)  / 2f\n2 2f
+10 xlog`a`b!10 100  / a| 1\nb| 2
+10 xlog([]a:10 -1)  / a\n-\n1\n
+2 xlog 0#0  / `float$()
+2 xlog`a  / 'type
+`a xlog 2  / 'type
+2 3 xlog 1 2 3  / 'length

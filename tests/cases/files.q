@@ -10,6 +10,8 @@ read1`:/tmp/kshell_t/f.txt  / 0x61620a0a63640a
 read1(`:/tmp/kshell_t/f.txt;0;2)  / 0x6162
 hcount`:/tmp/kshell_t/f.txt  / 7
 hcount`f  / 'type
+(`:/tmp/kshell_t_z;17;2;6)set til 1000;hcount`:/tmp/kshell_t_z  / 8016
+hdel`:/tmp/kshell_t_z  / `:/tmp/kshell_t_z
 hdel`:/tmp/kshell_t/f.txt  / `:/tmp/kshell_t/f.txt
 hdel`:/tmp/kshell_t/f.txt  / '/tmp/kshell_t/f.txt: No such file or directory
 read0`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or directory
@@ -46,3 +48,40 @@ csv 0:(1 2;1 2 3)  / 'length
 `:/tmp/kshell_t/b 1: 1 2h  / `:/tmp/kshell_t/b
 read1`:/tmp/kshell_t/b  / 0x01000200
 `:/tmp/kshell_t/b 1:`a  / 'type
+hsym`$"a/b.txt"  / `:a/b.txt
+hsym`:a  / `:a
+hsym`symbol$()  / `symbol$()
+hsym`  / `:
+type hsym`a`b  / 11h
+hsym"ab"  / 'type
+`:/tmp/kshell_t/f.txt 0:enlist"abc";read0`:/tmp/kshell_t/f.txt  / "abc"
+`:/tmp/kshell_t/f.txt 0:();read0`:/tmp/kshell_t/f.txt  / ()
+read0 1.5  / 'type
+`:/tmp/kshell_t/f.txt 0:enlist"abc";read1(`:/tmp/kshell_t/f.txt;2;2)  / 0x630a
+`:/tmp/kshell_t/f.txt 0:();read1`:/tmp/kshell_t/f.txt  / `byte$()
+read1`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or directory
+read1 1.5  / 'type
+`:/tmp/kshell_t/f.txt 0:enlist"abc";hcount`:/tmp/kshell_t/f.txt  / 4
+`:/tmp/kshell_t/f.txt 0:();hcount`:/tmp/kshell_t/f.txt  / 0
+`:/tmp/kshell_t/f.txt 1:0x010203;hcount`:/tmp/kshell_t/f.txt  / 3
+type hcount`:/tmp/kshell_t/f.txt  / -7h
+hcount`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or directory
+hcount 5  / 'type
+`:/tmp/kshell_t/g.txt 0:();hdel`:/tmp/kshell_t/g.txt  / `:/tmp/kshell_t/g.txt
+hdel`g  / 'type
+hdel 5  / 'type
+`KSHELL_T setenv"abc"  / 
+getenv`KSHELL_T  / "abc"
+`KSHELL_T setenv"";getenv`KSHELL_T  / ""
+setenv[`KSHELL_T;"x y"];getenv`KSHELL_T  / "x y"
+getenv`KSHELL_NO_SUCH  / ""
+type getenv`KSHELL_T  / 10h
+`KSHELL_T setenv"a=b";getenv`KSHELL_T  / "a=b"
+getenv 5  / 'type
+getenv"KSHELL_T"  / 'type
+5 setenv"a"  / 'type
+`KSHELL_T setenv 5  / 'type
+`KSHELL_T setenv`a  / 'type
+getenv`KSHELL_T  / "a=b"
+type`KSHELL_T setenv"c"  / 101h
+csv 0:([]d:0Wd,-0Wd,0Nd,9999.12.31)  / ,"d"\n"0W"\n"-0W"\n""\n"9999-12-31"

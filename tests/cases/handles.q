@@ -108,3 +108,12 @@ setting`cuda,0b  / 'setting: cannot set flag for cuda
 setting(`benchmark;5)  / 'setting: cannot set value for benchmark
 setting`complexfirst,0b;r:tensor tensor(`complex;1 2;3 4);setting`complexfirst,1b;r  / 1 3\n2 4
 10h=type version()  / 1b
+t:tensor 1 2;(type t;type each t)  / 0h\n,-7h
+-3!t  / ",50000001"
+-3!(t;1)  / "(,50000001;1)"
+-3!(t;t)  / "(,50000001;,50000001)"
+(t;1)  / ,50000001\n1
+`a`b!(t;1)  / a| ,50000001\nb| 1
+","in .Q.s([]a:enlist t)  / 0b
+","in .Q.s(t;t)  / 0b
+size each t  / ,2

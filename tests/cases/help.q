@@ -1,6 +1,8 @@
 / help: topics, types, objects, functions
 key help()  / `backward`device`dtype`ktype`loss`module`optimizer`tensor
 count help`optimizer  / 7
+all(exec optimizer from help`optimizer)in exec optimizer from help`optimizers  / 1b
+`muon`nadam in exec optimizer from help`optimizers  / 11b
 (asc exec optimizer from help`optimizer)~`adagrad`adam`adamw`lamb`lbfgs`rmsprop`sgd  / 1b
 help`sgd  / lr       | 0.01\nmomentum | 0f\ndampening| 0f\ndecay    | 0f\nnesterov | 0b
 help`dtype  / float  | e\ndouble | f\nhalf   | e\nbool   | b\nbyte   | x\nchar   | c\nlong   | j\nint    | i\nshort  | h\nchalf  | e\ncfloat | e\ncdouble| f

@@ -34,3 +34,5 @@ sym:`a`b;-8!`sym$`b  / 0x010000000b000000f56200
 `:/tmp/kshell_t/c set til 50000;-19!(`:/tmp/kshell_t/c;`:/tmp/kshell_t/c2;17;2;6);get[`:/tmp/kshell_t/c2]~til 50000  / 1b
 count -21!`:/tmp/kshell_t/c  / 0
 -999!1  / 'nyi
+ra:1 2 3;-16!ra  / 1i
+rb:rc:rd:ra;-16!ra  / 4i

@@ -57,3 +57,65 @@ ssr/["abc";("a";"b");("x";"y")]  / "xyc"
 (+)scan 1 2 3  / 1 3 6
 `foo each 1 2  / 'foo
 {x}/[1;2;3;4]  / 'rank
+{x+`a}each 1 2  / 'type
+neg peach 1 2 3  / -1 -2 -3
+{x+1}peach 0#0  / ()
+count peach("abc";"de")  / 3 2
+{x*x}peach`a`b!2 3  / a| 4\nb| 9
+{x`a}peach([]a:1 2)  / 1 2
+reverse peach(1 2;3 4)  / 2 1\n4 3
+{x+`a}peach 1 2  / 'type
+{'x}peach enlist"oops"  / 'oops
+(+)over 1 2 3  / 6
+(*)over 2 3 4  / 24
+{x,y}over(1;2 3)  / 1 2 3
+(+)over 0#0  / 0
+max over(1 5;7 2)  / 7
+(+)over`a`b!1 2  / 3
+(,)over("ab";"cd")  / "abcd"
+(+)over(1;`a)  / 'type
+{x+y}over 1 2!`a`b  / 'type
+{x*y}scan 1 2 3 4  / 1 2 6 24
+(,)scan("ab";"c")  / "ab"\n"abc"
+(+)scan`a`b!1 2  / a| 1\nb| 3
+(|)scan 3 1 5  / 3 3 5
+(+)scan 0#0  / `long$()
+(+)scan 5  / 5
+(+)scan(1;`a)  / 'type
+{x+y}scan 1 2!`a`b  / 'type
+(-)prior 1 3 6  / 1 2 3
+(,)prior 1 2  / 1\n2 1
+{x>y}prior 1 3 2  / 110b
+(-)prior`a`b!1 3  / a| 1\nb| 2
+(+)prior 0#0  / `long$()
+(~)prior 1 1 2  / 010b
+(-)prior(1;`a)  / 'type
+{x+y}prior`a`b  / 'type
+{x+y}'[1 2]  / {x+y}'[1 2]
+({x+y}'[1 2])3 4  / 4 6
+{x+y+z}[1]'[2 3;4 5]  / 7 9
+{x+y}'[1 2]each(3 4;5 6)  / 4 6\n6 8
+count'[("ab";1 2 3)]  / 2 3
+@'[(1 2 3;4 5 6);0;:;9]  / 9 2 3\n9 5 6
+@''[2 2 2#til 8;0;neg]  / 0 1  -2 3\n-4 5 -6 7
+.'[(1 2 3;4 5 6);0;+;10 20]  / 11 2 3\n24 5 6
+(@'[;0;:;9])(1 2;3 4)  / 9 2\n9 4
+(+')[1;2;3]  / 'rank
+(:':)1 2 3  / 0N 1 2
+0 :': 1 2 3  / 0 1 2
+prev[0;1 2 3]  / 0 1 2
+prev["a";"bcd"]  / "abc"
+sums[10;1 2 3]  / 11 13 16
+fills[7;0N 1 0N]  / 7 1 1
+raze[1;(2 3;4)]  / 1 2 3 4
+raze[;1 2]3  / 3 1 2
+sums[1;2;3]  / 'rank
+type prev  / 109h
+m:({0};{2*x="x"};{2+x="f"});m/[1;"xf"]  / 3
+1 m\"xf"  / 2 3
+0 (0 1;1 0)\20#1  / 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0 1 0
+0 (0 1;1 0)/21#1  / 1
+0 (0 1;2 0)\20#10b  / 1 2 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N 0N
+0b vs/:1 2h  / 0000000000000001b\n0000000000000010b
+0x0 vs/:1 258h  / 0x0001\n0x0102
+-1_.q.til 4  / 0 1 2

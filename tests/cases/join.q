@@ -48,3 +48,8 @@ sym:`a`b; sym2:`c`d; (`sym$`a`b),`sym2$`c`d  / `a`b`c`d
 (`sym$`a`b),`sym$`b  / `sym$`a`b`b
 (`sym$`a),`c`d  / `a`c`d
 -3!(`sym$`b),`b  / "(`sym$`b;`b)"
+raze[1;2;3;4]  / 'rank
+raze[1;2;3]  / 'rank
+ax:5;ax,:6 7  / 'type
+{a:`s;a,:`t;a}[]  / 'type
+ax:enlist 5;ax,:6 7;ax  / 5 6 7

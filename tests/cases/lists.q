@@ -71,3 +71,40 @@ flip flip `a`b!(1 2;3 4)  / a| 1 2\nb| 3 4
 -3!1 2 cross `a`b  / "((1;`a);(1;`b);(2;`a);(2;`b))"
 -3!(1 2;3 4) cross (5 6;7 8)  / "(1 2 5 6;1 2 7 8;3 4 5 6;3 4 7 8)"
 ([]s:`a`b)cross([]v:1 2)  / s v\n---\na 1\na 2\nb 1\nb 2
+count 5  / 1
+count[1;2]  / 'rank
+count[1;2;3]  / 'rank
+first[1;2]  / 'rank
+first[1;2;3]  / 'rank
+last 0#0  / 0N
+last()  / ()
+last"abc"  / "c"
+last`a`b!1 2  / 2
+last([]a:1 2)  / a| 2
+last 7  / 7
+last[1;2]  / 'rank
+last[1;2;3]  / 'rank
+reverse()  / ()
+reverse`a`b!1 2  / b| 2\na| 1
+reverse([]a:1 2)  / a\n-\n2\n1
+reverse"ab"  / "ba"
+reverse(1;`a)  / `a\n1
+reverse[1;2]  / 'rank
+reverse[1;2;3]  / 'rank
+0 rotate 1 2 3  / 1 2 3
+-1 rotate"abc"  / "cab"
+2 rotate([]a:1 2 3)  / a\n-\n3\n1\n2
+5 rotate 1 2 3  / 3 1 2
+1 rotate()  / ()
+`a rotate 1 2  / 'type
+1.5 rotate 1 2  / 'type
+1 2 cross 3 4  / 1 3\n1 4\n2 3\n2 4
+"ab"cross"c"  / "ac"\n"bc"
+(0#0)cross 1 2  / ()
+([]a:1 2)cross([]b:3 4)  / a b\n---\n1 3\n1 4\n2 3\n2 4
+1 cross 2 3  / 1 2\n1 3
+cross[1 2;`a`b]  / 1 `a\n1 `b\n2 `a\n2 `b
+cross[1;2;3]  / 'rank
+1 2 cross([]a:1 2)  / 'type
+type[1;2]  / 'rank
+type[1;2;3]  / 'rank

@@ -29,3 +29,18 @@ kt:([k:1 2]v:1 2);.Q.dpft[`:/tmp/kshell_t/db;2024.01.01;`k;`kt]  / 'nyi
 first .h.ed([]a:1 2)  / "<?xml version=\"1.0\"?><?mso-application progid=\"Excel.Sheet\"?>"
 .z.f  / `
 type .z.p  / -12h
+.qa.b.c:42;key`.qa  / ``b
+key`.qa.b  / ``c
+`q`Q`h`j`o~5#key`  / 1b
+`qa in key`  / 1b
+.qa.d  / '.qa.d
+.z.zd:17 2 6;.z.zd  / 17 2 6
+system"x .z.zd";.z.zd  / '.z.zd
+.z.ps  / '.z.ps
+.Q.ld("/ one";"f:{";"  x";" }";"g:1")  / 1       2              5\n"/ one" "f:{\n  x\n }" "g:1"
+.h.d  / " "
+.h.cd([]a:1 2;b:("abc";"de");c:(1 2;3 4))  / "a,b,c"\n"1,a b c,1 2"\n"2,d e,3 4"
+.h.tx[`csv]([]a:1 2;b:("abc";"de"))  / "a,b"\n"1,abc"\n"2,de"
+.h.tx[`json]enlist([]0 1)  / "[{\"x\":0},\n {\"x\":1}]"
+.h.tx[`json]([]0 1)  / "{\"x\":0}"\n"{\"x\":1}"
+.h.http"at http://www.example.com now"  / "at <a href=\"http://www.example.com\">http://www.example.com</a> now"

@@ -155,3 +155,29 @@ p:opt(state o;module o)  /
 state[(opt(`adam;t);0b)]`options  / lr\n-----\n0.001
 nograd o  /
 (::)~grad t  / 1b
+/ how to compute: by name only, shown where it is set
+o:opt(`adam;();`maximize,1b)  /
+opt[(o;0b)]`options  / lr    maximize\n--------------\n0.001 1
+opt(o;1;();(`foreach;1b;`maximize;0b))  /
+opt[(o;0b)]`options  / lr    foreach maximize\n----------------------\n0.001 ::      1\n0.001 1b      0
+(opt[o]`options)~opt[opt(state o;m)]`options  / 1b
+opt(o;0;();`maximize`foreach!0b,(::))  /
+cols opt[(o;0b)]`options  / `lr`foreach
+opt(`adam;();.001;.9;.999;1e-8;0;0b;1b)  / 'adam: expecting up to 8 positional args, 9 given
+opt(`adam;();`foreach`fused!11b)  / 'opt: `fused` and `foreach` cannot be `True` together.
+opt(`sgd;();`capturable`foreach!11b)  / 'sgd option: capturable not recognized
+opt(`sgd;();(`foreach;1))  / 'sgd foreach: expected boolean scalar, given long scalar
+/ torch's others
+opt(`adadelta;();`rho,1.5)  / 'Invalid rho value: 1.5
+opt(`sgd;();`rho,.5)  / 'sgd option: rho not recognized
+(options`adafactor)`eps1  / 0n
+first exec eps1 from opt[opt(`adafactor;();`eps1,1e-8)]`options  / 1e-08
+first exec eps1 from opt[opt(`adafactor;();`eps1,0n)]`options  / 0n
+opt(`muon;m)  / 'opt: muon takes parameters of 2 dimensions, parameter[1] has 1
+opt(`muon;();`adjust,`x)  / 'muon adjust: unrecognized setting `x, expecting one of `original`match_rms_adamw
+first exec adjust from opt[opt(`muon;();(`adjust;`))]`options  / `
+m:module enlist(`linear;2;1)  /
+o:opt(`sparseadam;m)  /
+backward Sum forward(m;1 2#1e)  /
+step o  / 'step: SparseAdam does not support dense gradients, please consider Adam instead
+opt(`rprop;();`etaminus,2.)  / 'Invalid eta values: 2.0, 1.2

@@ -33,3 +33,14 @@ select from t where a=$[1b;1;2]  / 'rank
 .q?neg  / `neg
 .q.neg 3  / -3
 :/[1 2 3]  / 3
+reval(+;1;2)  / 3
+reval parse"sum 1 2 3"  / 6
+reval 5  / 5
+rv:1 2 3;reval`rv  / 1 2 3
+reval(enlist;1;2)  / 1 2
+reval parse"select from([]a:1 2)where a>1"  / a\n-\n2
+reval(+;1;enlist`a)  / 'type
+reval`nosuchname  / 'nosuchname
+reval(first;rv)  / 1
+parse"2+2;+2"  / '+
+parse"(#)x"  / #:\n`x

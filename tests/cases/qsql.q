@@ -115,3 +115,26 @@ cols select a-b,2*b,5 xbar a,neg b from ([]a:1 2;b:3 4)  / `a`x`a1`b
 cols select a wavg b,`float$a,2#'b from ([]a:1 2;b:3 4)  / `b`a`b1
 attr exec a from update `g#a from ([]a:`x`y)  / `g
 delete b from ([a:1 2]b:3 4)  / a|\n-|\n1|\n2|
+lt:([]id:101 102 103;v:1.1 2.2 3.3);update up:`lt!id?101 101 999 from`lt  / `lt
+lt  / id  v   up\n----------\n101 1.1 0\n102 2.2 0\n103 3.3 3
+meta lt  / c | t f  a\n--| ------\nid| j\nv | f\nup| j lt
+fkeys lt  / up| lt
+select id,u:up.id from lt  / id  u\n-------\n101 101\n102 101\n103
+select up.v,up.up.v from lt  / v   v1\n-------\n1.1 1.1\n1.1 1.1\n
+select n:count i by up.id from lt  / id | n\n---| -\n   | 1\n101| 2
+select up.none from lt  / 'none
+(type;value;key)@\:lt`up  / 20h\n0 0 3\n`lt
+lt`up  / `lt!0 0 3
+first lt`up  / `lt!0
+(lt[`up]9;value lt[`up]2)  / 0N 3
+-9!-8!lt`up  / 0 0 3
+.j.j 1#lt  / "[{\"id\":101,\"v\":1.1,\"up\":0}]"
+`lt insert(104;4.4;2);last exec up.id from lt  / 103
+`lt insert(104;4.4;99)  / 'cast
+`none!0 1  / 'none
+{[t;w]?[t;();0b;`a`b!(`a;(*;`a;`w))]}[([]a:1 2);10]  / a b\n----\n1 10\n2 20
+{[t;a]?[t;();();(sum;`a)]}[([]a:1 2);10]  / 3
+{[t]u:2;![t;enlist(>;`a;`u);0b;`$()]}([]a:1 2 3)  / a\n-\n1\n2
+{[t]?[t;();();`nowhere]}([]a:1 2)  / 'nowhere
+.Q.ty each(lt`up;lt`id)  / "jj"
+f2:([k:1 2]v:3 4);.Q.ty`f2$2 1  / "j"

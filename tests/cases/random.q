@@ -23,3 +23,9 @@ type rand 1.5  / -9h
 (rand 5)within 0 4  / 1b
 rand enlist`x  / `x
 {system"S 7";5?100}[]~{system"S 7";5?100}[]  / 1b
+(rand 2.5)within 0 2.5  / 1b
+type rand 0b  / -1h
+type rand 0Ng  / -2h
+(rand`a`b)in`a`b  / 1b
+rand[1;2]  / 'rank
+rand -5  / 'domain

@@ -30,3 +30,38 @@ group 5  / 'type
 1 2 3 3 6 union 2 4 6 8  / 1 2 3 6 4 8
 ([]x:2 3;y:"ab") union ([]x:2 4;y:"ad")  / x y\n---\n2 a\n3 b\n4 d
 1 2 union `a  / 1\n2\n`a
+distinct 0n 0n 1  / 0n 1
+distinct[1;2]  / 'rank
+distinct[1;2;3]  / 'rank
+group 1 2 1 0N 0N  / 1| 0 2\n2| ,1\n | 3 4
+count group 0#0  / 0
+group"mississippi"  / m| ,0\ni| 1 4 7 10\ns| 2 3 5 6\np| 8 9
+group[1;2;3]  / 'rank
+1 2 2 3 except 3 9  / 1 2 2
+"abc"except"b"  / "ac"
+(1 2;3 4)except enlist 1 2  / 3 4
+(0#0)except 1  / `long$()
+0n 1 except 0n  / ,1f
+1 2 except`a  / 'type
+except[1;2;3]  / 'rank
+except[1 2;2;3;4]  / 'rank
+1 2 3 inter 2 3 4  / 2 3
+1 3 3 1 inter 3 1  / 1 3 3 1
+"abc"inter"bd"  / ,"b"
+(`a`b!1 2)inter`b`c!2 3  / ,2
+(0#0)inter 1 2  / `long$()
+([]a:1 2)inter([]a:2 3)  / a\n-\n2
+inter[1;2;3]  / 'rank
+inter[1 2;2;3;4]  / 'rank
+1 2 3 union 2 5  / 1 2 3 5
+1 1 union 2 2  / 1 2
+"abc"union"cd"  / "abcd"
+0n 1 union 0n  / 0n 1
+(0#0)union 0#0  / `long$()
+([]a:1 2)union([]a:2 3)  / a\n-\n1\n2\n3
+union[1;2;3]  / 'rank
+union[1 2;2;3;4]  / 'rank
+1 2. except 2  / ,1f
+1 2. inter 1#2  / ,2f
+(enlist 3f)except 1  / ,3f
+1 2. except 2 3  / 'type

@@ -174,3 +174,10 @@ string (1;`a`b)  / ,"1"\n(,"a";,"b")
 til 100  / 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 ..
 200#"x"  / "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..
 show 1 2  / 1 2
+-1 .[2 3#"abc";1 2;:;"x"];  / abc\nabx
+9999.12.31 0001.01.01 8001.01.01  / 9999.12.31 0001.01.01 8001.01.01
+9999.12.31+1  / 0000.00.00
+string 8001.01.01  / "8001.01.01"
+`a`b!(();())  / a|\nb|
+`a`b!(();1 2)  / a| ()\nb| 1 2
+`a`b!("";"")  / a| ""\nb| ""

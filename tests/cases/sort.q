@@ -43,3 +43,30 @@ attr asc (2 1;1 2)  / `s
 attr desc (2 1;1 2)  / `
 a:0 1 3;asc a;a  / `s#0 1 3
 rank `a`b`c!2 3 1  / 1 2 0
+asc[1;2]  / 'rank
+desc 2 1 3  / 3 2 1
+desc 0N 1 0W  / 0W 1 0N
+desc"abc"  / "cba"
+desc`a`b!1 2  / b| 2\na| 1
+desc()  / ()
+desc([]a:1 2;b:1 1)  / a b\n---\n2 1\n1 1
+desc 5  / 'rank
+desc[1;2]  / 'rank
+iasc 0N 1 0N  / 0 2 1
+iasc[1;2]  / 'rank
+iasc 5  / 'rank
+idesc 2 1 3  / 2 0 1
+idesc 1 1 2  / 2 0 1
+idesc 0n 1 0w  / 2 1 0
+idesc"abc"  / 2 1 0
+idesc`a`b!1 2  / `b`a
+idesc 0#0  / `long$()
+idesc[1;2]  / 'rank
+idesc 5  / 'rank
+rank 0#0  / `long$()
+rank 0N 1 -1  / 0 2 1
+rank"cab"  / 2 0 1
+rank`b`a  / 1 0
+rank([]a:2 1)  / 1 0
+rank[1;2]  / 'rank
+rank 5  / 'rank

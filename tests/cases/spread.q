@@ -34,3 +34,75 @@ dev`a  / 'type
 1 3 0N cor 1 3 9  / 1f
 1 1 1 cor 1 3 9  / 0n
 1 2 cov 1 2 3  / 'length
+avg 1.0 0w  / 0w
+avg`a  / 'type
+avg 0Ng 0Ng  / 'type
+med 0#0  / 0n
+med 7  / 7f
+med 01b  / 0.5
+med([]a:10 -21 3;b:4 5 -6)  / a| 3\nb| -6
+med 2000.01.01 2000.01.03  / 1f
+med`a`b  / 'type
+med{x}  / 'type
+var 0#0  / 0n
+var 7  / 0f
+var 0101b  / 0.25
+var flip`a`b!flip(2 3;4 0N;1 7)  / a| 1.555556\nb| 4
+var`a`b  / 'type
+var{x}  / 'type
+dev 2 4 4 4 5 5 7 9  / 2f
+dev 0#0n  / 0n
+dev(2 3;4 0N;1 7)  / 1.247219 2
+dev([]a:1 1;b:1 3)  / a| 0\nb| 1
+dev`a`b  / 'type
+svar 2 3 5 0N 7  / 4.916667
+svar enlist 5  / 0n
+svar 0#0  / 0n
+svar(2 3;4 0N;1 7)  / 2.333333 8
+svar([]a:1 3)  / a| 2
+svar`a`b  / 'type
+svar{x}  / 'type
+sdev 0#0  / 0n
+sdev 1 3 0N  / 1.414214
+sdev(2 3;4 0N;1 7)  / 1.527525 2.828427
+sdev([]a:1 3)  / a| 1.414214
+sdev 2 2 2  / 0f
+sdev`a`b  / 'type
+sdev 0Ng 0Ng  / 'type
+2 3 4 wsum 1 2 4f  / 24f
+1 2 wsum`a`b!(10 21 3;4 5 6)  / 18 31 15
+1 0N 2 wsum 3 4 5  / 13f
+1 2 wsum 1 2 3  / 'length
+1 wsum`a`b  / 'type
+1 2 wavg 1 2 3  / 'length
+1 2 wavg`a`b  / 'type
+1 2 cov 1 2f  / 0.25
+1 0N 3 cov 1 5 3  / 1f
+(0#0)cov 0#0  / 0n
+exec a cov b from([]a:2 3 5 7;b:4 3 0 2)  / -1.8125
+01b cov 01b  / 0.25
+1 2 cov`a`b  / 'type
+1 2 scov 1 2  / 0.5
+exec a scov b from([]a:2 3 5 7;b:4 3 0 2)  / -2.416667
+(0#0)scov 0#0  / 0n
+1 0N 3 scov 1 5 3  / 2f
+(enlist 1)scov enlist 1  / 0n
+1 2 scov`a`b  / 'type
+1 2 scov 1 2 3  / 'length
+1 3 9 cor neg 1 3 9  / -1f
+1000101000b cor 0010011001b  / -0.08908708
+(0#0)cor 0#0  / 0n
+1 2 cor`a`b  / 'type
+1 2 cor 1 2 3  / 'length
+/ lists and rows have a middle too
+med`a`b!(10 -21 3;4 5 -6)  / 7 -8 -1.5
+med([]a:10 -21 3;b:4 5 -6)  / a| 3\nb| -6
+med([k:`x`y`z]a:10 -21 3;b:4 5 -6)  / a| 3\nb| -6
+med(1 5;2 0;3 3)  / 2 0f
+med`a`b`c!1 5 9  / 5f
+med()  / 0n
+med 0#([]a:1 2)  / a|
+med(`a`b;`c`d)  / 'type
+dev(1;`a)  / 'type
+med(1;`a;3)  / 'type
+var(1;2.5;0N)  / 0.5625

@@ -41,3 +41,33 @@ all(10b;11b)  / 10b
 all([]a:1 2;b:0 1)  / a| 1\nb| 0
 any`a  / 'type
 max`a`b!(10 21 3;4 5 6)  / 10 21 6
+sum 0Ng  / 'type
+prd 7  / 7
+prd 0#0  / 1
+prd 0N 0N  / 1
+prd 2 0n 1.5  / 3f
+prd`a`b!2 5  / 10
+prd([]a:2 3;b:1 4)  / a| 6\nb| 4
+prd 3 2 1i  / 6i
+prd"abc"  / 'type
+prd`a  / 'type
+prd 0Ng  / 'type
+max`a  / 'type
+min 2 5 7 1 3  / 1
+min 0#0  / 0W
+min 7  / 7
+min([]a:10 3;b:4 5)  / a| 3\nb| 4
+min`a`b!(10 21 3;4 5 6)  / 4 5 3
+min 101b  / 0b
+min 2000.01.05 2000.01.02  / 2000.01.02
+min`a`b  / 'type
+min 0Ng  / 'type
+all`a  / 'type
+all`a`b  / 'type
+any 1 2 3=1 20 30  / 1b
+any" \000"  / 1b
+any 2000.01.01  / 0b
+any 0N  / 1b
+any(01b;00b)  / 01b
+any([]a:1 2;b:00b)  / a| 1\nb| 0
+any 0Ng  / 'type

@@ -54,3 +54,63 @@ trim "a"  / "a"
 md5 "this is a not so secret message"  / 0x6cf192c1938b79012c323fa30e62787e
 md5 ""  / 0xd41d8cd98f00b204e9800998ecf8427e
 (`quick;`quack`quark) like "qu?ck"  / 'type
+ssr["abc";"";"x"]  / 'length
+ssr["abcabc";"b";"xy"]  / "axycaxyc"
+ssr["toronto";"?o";"oo"]  / "oooonoo"
+ssr["abc";"b";upper]  / "aBc"
+ssr[1;"a";"b"]  / 'type
+ssr["abc";1;"x"]  / 'type
+ssr["abc";"[ab]";"-"]  / "--c"
+ssr["";"a";"b"]  / ""
+lower"IBM"  / "ibm"
+lower`IBM`Msft  / `ibm`msft
+lower"Z"  / "z"
+lower("ABC";`D)  / "abc"\n`d
+lower`a`b!("AB";`C)  / a| "ab"\nb| `c
+lower""  / ""
+lower()  / ()
+lower 2000.01.01  / 'type
+lower 1b  / 'type
+upper`ibm`msft  / `IBM`MSFT
+upper("abc";`d)  / "ABC"\n`D
+upper""  / ""
+upper{x}  / 'type
+trim"  IBM  "  / "IBM"
+trim""  / ""
+trim"   "  / ""
+trim("a ";" b")  / ,"a"\n,"b"
+trim" a b "  / "a b"
+trim{x}  / 'type
+trim[1;2]  / 'rank
+ltrim"  IBM  "  / "IBM  "
+ltrim""  / ""
+ltrim"  "  / ""
+ltrim(" a";"b ")  / ,"a"\n"b "
+ltrim"a"  / "a"
+ltrim`a`b!(" x";"y")  / a| ,"x"\nb| "y"
+ltrim[1;2]  / 'rank
+ltrim{x}  / 'type
+rtrim"  IBM  "  / "  IBM"
+rtrim""  / ""
+rtrim"  "  / ""
+rtrim(" a";"b ")  / " a"\n,"b"
+rtrim"a"  / "a"
+rtrim`a`b!("x ";"y")  / a| ,"x"\nb| "y"
+rtrim[1;2]  / 'rank
+rtrim{x}  / 'type
+md5""  / 0xd41d8cd98f00b204e9800998ecf8427e
+md5"abc"  / 0x900150983cd24fb0d6963f7d28e17f72
+md5"a"  / 0x0cc175b9c0f1b6a831c399e269772661
+type md5"x"  / 4h
+count md5 1000#"x"  / 16
+md5 each("";"a")  / 0xd41d8cd98f00b204e9800998ecf8427e\n0x0cc175b9c0f1b6a831c399e269772661
+md5 1 2  / 'type
+md5`a  / 'type
+md5 2000.01.01  / 'type
+"ab" like "a*b*"  / 1b
+"abcabc" like "*b*c"  / 'nyi
+"abcabc" like "*b*c*"  / 'nyi
+`a`b like "**"  / 'nyi
+"a*b*c" like "a[*]b*c"  / 1b
+ssr["a";"a";"-"]  / 'type
+ssr[enlist"a";"a";"-"]  / ,"-"

@@ -47,3 +47,40 @@ system"l /nosuch.q"  / '/nosuch.q. OS reports: No such file or directory
 .z.pg:{x};system"x .z.pg";`pg in key`.z  / 0b
 system"x abc"  / 'type
 system"p 5000"  / 'listening on a port is not supported
+exit 0  / exit 0
+exit 3  / exit 3
+exit 3i  / exit 3
+exit 1+1  / exit 2
+{exit x}4  / exit 4
+@[exit;5;{x}]  / exit 5
+exit`a  / 'type
+exit"a"  / 'type
+.Q.def[`a`b!(1;0b)].Q.opt("-b";enlist"1";"-other";"xy")  / a    | 1\nb    | 1b\nother| "xy"
+system"P 7";system"P"  / 7i
+system"E 1"  / 'encryption of connections is not supported
+system"E 0"  /
+system"r"  / 'replication is not supported
+system"nosuchcommand_x 2>/dev/null"  / 'os
+system"s 2";a:system"s";system"s 0";a,system"s"  / 2 0i
+system"t 500";a:system"t";system"t 0";a,system"t"  / 500 0i
+/ callbacks
+.z.vs:{vz,:enlist(x;y)};vz:();m:(1 2;3 4);m[1;1]:0;m[0]:5 6;vz  / `vz ()\n`m  ()\n`m  1 1\n`m  0
+vz:();{g1::x;g1[0]:7;h1,:1;x+:1;l:2}1 2;`k1 set 3;.n1.a:1;d1.p:1;vz  / `vz ()\n`g1 ()\n`g1 0\n`h1 ()\n`k1 ()\n`d1 ()
+system"x .z.vs";vz:();m:1;vz  / ()
+.z.vs:{[x;y]'"no"};g1:2  / 'no
+system"x .z.vs";g1:3;g1  / 3
+.z.ps:{(`ps;value x)};.z.pg:{(`pg;value x)};0"2+2"  / `ps\n4
+system"x .z.ps";0"2+2"  / `pg\n4
+system"x .z.pg";0"2+2"  / 4
+/ no changes in reval
+a2:1;reval({a2::x};2)  / 'noupdate: `. `a2
+reval({.n1.a:x};2)  / 'noupdate: `.n1 `a
+reval({a2[0]:x};2)  / 'noupdate: `. `a2
+reval({a2,:x};2)  / 'noupdate: `. `a2
+reval(set;enlist`a2;2)  / 'noupdate: `. `a2
+reval({delete a2 from x};enlist`.)  / 'noupdate: `. `a2
+(a2;.z.r;reval({.z.r};0);reval({b2:x;b2};3))  / 1\n0b\n1b\n3
+{a2::x}5;a2  / 5
+t0:.z.p;system"sleep 3 >/dev/null &";0D00:00:02>.z.p-t0  / 1b
+t0:.z.p;system"sleep 3&";0D00:00:02>.z.p-t0  / 1b
+system"printf 'a\n\nb'"  / ,"a"\n""\n,"b"

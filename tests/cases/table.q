@@ -108,3 +108,60 @@ select a.y from g  / y\n--\n20\n10\n30
 tables`.work  / ,`tab
 `v`w in tables[]  / 11b
 tables`.nosuch  / '.nosuch
+cols`a`b!1 2  / 'type
+keys`nosuch  / 'nosuch
+keys([]a:1 2)  / `symbol$()
+keys([a:1 2;b:3 4]c:5 6)  / `a`b
+w:([k:`x`y]v:1 2);keys`w  / ,`k
+keys 2!([]a:1;b:enlist 2;c:3)  / `a`b
+keys 5  / 'type
+1 2 xkey t  / 'type
+`a`b xkey([]a:1 2;b:3 4)  / a b|\n---|\n1 3|\n2 4|
+()xkey([k:1 2]v:3 4)  / k v\n---\n1 3\n2 4
+`k xkey([j:1 2]k:3 4;v:5 6)  / k| j v\n-| ---\n3| 1 5\n4| 2 6
+`z`b xcol t  / z b c\n--------\n3 x "ab"\n1 y "c"\n2 x ""
+(enlist`z)xcol t  / z b c\n--------\n3 x "ab"\n1 y "c"\n2 x ""
+`a`b`c xcol 0#t  / a b c\n-----
+`c xcols t  / c    a b\n--------\n"ab" 3 x\n"c"  1 y\n""   2 x
+`a`b`c xcols t  / a b c\n--------\n3 x "ab"\n1 y "c"\n2 x ""
+`b xcols 0#t  / b a c\n-----
+`b`a xcols([]a:1 2;b:3 4;c:5 6)  / b a c\n-----\n3 1 5\n4 2 6
+`a xcols 5  / 'type
+meta 5  / 'type
+type fkeys([]a:1 2)  / 99h
+fkeys 0#g  / a| f
+fkeys([]a:`f$2 1;b:`f$1 1)  / a| f\nb| f
+fkeys 1!([]z:1 2;a:`f$1 2)  / a| f
+count fkeys t  / 0
+fkeys 5  / 'type
+fkeys 1 2  / 'type
+`w in tables`.  / 1b
+type tables[]  / 11h
+.work.n:5;tables`.work  / ,`tab
+tables 5  / 'type
+(tables[])~tables`.  / 1b
+`a xasc([]a:0N 2 1)  / a\n-\n\n1\n2
+`a xasc 5  / 'type
+1 xasc t  / 'type
+`a`b xdesc([]a:1 1 2;b:1 2 0)  / a b\n---\n2 0\n1 2\n1 1
+`a xdesc([]a:0N 2 1)  / a\n-\n2\n1\n
+`a xdesc 0#t  / a b c\n-----
+`b xdesc([]a:1 2 3;b:`x`y`x)  / a b\n---\n2 y\n1 x\n3 x
+`nosuch xdesc t  / 'nosuch
+`a xdesc 5  / 'type
+`a xgroup([]a:1 1 2;b:3 4 5)  / a| b\n-| ---\n1| 3 4\n2| ,5
+`a xgroup([]a:0#0;b:0#0)  / a| b\n-| -
+`a xgroup 1!([]k:1 2;a:3 3;v:5 6)  / a| k   v\n-| -------\n3| 1 2 5 6
+`a`b xgroup([]a:1 1;b:2 2;c:3 4)  / a b| c\n---| ---\n1 2| 3 4
+ungroup`a xgroup([]a:1 1 2;b:3 4 5)  / a b\n---\n1 3\n1 4\n2 5
+`a xgroup 5  / 'type
+ungroup 0#([]a:1 2;b:(1 2;3 4))  / a b\n---
+ungroup 5  / 'type
+([]a:1 2;b:`x`y)`none  / `long$()
+([]a:1 2;b:`x`y)`b`none  / `x`y\n`long$()
+([]a:1 2)[0;`none]  / 0N
+([]a:1 2;b:3 4;c:`x`y)[;`a`b]  / 1 3\n2 4
+([]a:1 2;b:3 4;c:`x`y)[;`a`c]  / 1 `x\n2 `y
+([]a:1 2;b:3 4)[;1#`b]  / 3\n4
+([k:`p`q]a:1 2;b:3 4)[;`a`b]  / k|\n-| ---\np| 1 3\nq| 2 4
+([]a:1 2)[;`a]  / 1 2

@@ -74,3 +74,21 @@ count 2 cut ([]a:til 5)  / 3
 4 9 sublist til 6  / 4 5
 1 sublist `a`b!1 2  / a| 1
 1 1 sublist ([]a:1 2 3)  / a\n-\n2
+3 cut til 7  / 0 1 2\n3 4 5\n,6
+0 2 5 cut til 7  / 0 1\n2 3 4\n5 6
+2 cut"abcde"  / "ab"\n"cd"\n,"e"
+2 cut()  / ()
+0 2 cut([]a:1 2 3)  / +(,`a)!,1 2\n+(,`a)!,,3
+`a cut 1 2 3  / 'type
+1.5 cut 1 2 3  / 'type
+-2 sublist 1 2 3  / 2 3
+1 2 sublist"abcdef"  / "bc"
+2 sublist`a`b`c!1 2 3  / a| 1\nb| 2
+1 sublist([]a:1 2)  / a\n-\n1
+0 sublist 1 2  / `long$()
+`a sublist 1 2  / 'type
+1.5 sublist 1 2  / 'type
+2 cut 5  / 'type
+2 cut{x}  / 'type
+(1 2;3)_`a`b!1 2  / 'type
+([k:1 2]v:3 4)_(1 2;3)  / 'type

@@ -19,3 +19,24 @@ b  / 1 2 3
 1 set 2  / 'type
 value ("+";2;3)  / 5
 value "2+",string 3  / 5
+value each(::;+;-;*;%;get;value;neg;in;cor)  / 0 1 2 3 4 19 19 2 23 36
+value deltas  / -
+value differ  / ~:\n~':
+value(<=)  / ~:\n>
+value til  / 'type
+type each(neg;sum;+;in;raze;sums;deltas;differ;each;{x})  / 101 101 102 102 107 108 109 105 100 100h
+-3!-9!-8!(sums;deltas;neg;in;get)  / "(+\\;-':;-:;in;.:)"
+15#key`.q  / ``neg`not`null`string`reciprocal`floor`ceiling`signum`mod`xbar`xlog`and`or`each
+/ the parts of a lambda
+f1:{[a;b]d::neg c:a*b+5;c+e};1_value f1  / `a`b\n,`c\n``d`e\n5\n`long$()\n"..f1"\n""\n-1\n"{[a;b]d::neg c:a*b+5;c+e}"
+type each 5#value f1  / 4 11 11 11 -7h
+f2:{if[x>0;r::"abc"];g[`s;{y+z}]};1_value f2  / ,`x\n`symbol$()\n``r`g\n0\n"abc"\n{y+z}\n`s\n`long$()\n"..f2"\n""\n-1\n"{if[x>0;r::\"abc\"];g[`s;{y+z}]}"
+-4#value first(value f2)6  / "..f2@"\n""\n-1\n"{y+z}"
+1_value{[]1 2}  / ,`\n`symbol$()\n,`\n1 2\n`long$()\n()\n""\n-1\n"{[]1 2}"
+system"d .vv";f:{k::x};system"d .";(value .vv.f)3 5  / `vv`k\n".vv.f"
+count value{5+5+5.0+5i}  / 12
+`:/tmp/kshell_t/v.q 0:("a:1";"vf:{x}");system"l /tmp/kshell_t/v.q";-4#value vf  / "..vf"\n"/tmp/kshell_t/v.q"\n2\n"{x}"
+.q?(>:;~:;%:)  / `hclose`not`reciprocal
+(get~value;(and)~(&);neg~(-:);(neg)~abs)  / 1110b
+.q`ltime  / %:
+type each(hdel;hclose;ltime)  / 101 101 101h

@@ -1,3 +1,4 @@
+views[]  / `symbol$()
 v::w+1  /
 views`  / `s#,`v
 \B  / ,`v
@@ -38,3 +39,26 @@ q1::select from tt where a in z1  /
 -3!(value`. `q1)2  / ",`tt"
 til::5  / 'assign
 .z.b`w  / `c`d`e`s`v
+views`.  / `s#`c`d`e`q1`s`s2`t`v
+type views`  / 11h
+views[1;2]  / 'rank
+view`v  / "w+1"
+type view`v  / 10h
+view`e  / "w;"
+view`s2  / "s2+1"
+view`.d  / '.d
+view`nosuch  / 'nosuch
+view 5  / 'type
+w:1;view`w  / 'w
+views[]~views`  / 1b
+attr views[]  / `s
+1_views[]  / `d`e`q1`s`s2`t`v
+views[1;2;3]  / 'rank
+kept::hereafter+1  /
+`. upsert `hereafter`z!3 4  / `.
+kept  / 4
+`. upsert `hereafter`z!6 4  / `.
+kept  / 7
+la::lb+1  /
+lb::la+1  /
+la  / 'loop

@@ -1,0 +1,171 @@
+"""Modules as functions: activations, pooling, padding and others called on arrays or tensors with the options of the
+module type of the same name; and functions of torch.nn.functional that are no modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kshell.kapi.ownmodules  # noqa: F401  (some of its types are functions here)
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.args import data_items, items
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import as_tensor, is_array, kname, result
+from kshell.kapi.handles import TensorHandle
+from kshell.kapi.math import Row, register
+from kshell.kapi.moduleargs import parse
+from kshell.kapi.modulemake import build, entry_of, split_args
+from kshell.kapi.modules import B
+from kshell.registry import REQUIRED, Entry
+from kshell.values.core import NIL, Value
+
+# name of the module type: an example of the function, `expression|result`
+_EXAMPLES = {
+    "celu": "celu(-1 0 1f)|-0.6321206 0 1", "elu": "elu(-1 0 1f;2)|-1.264241 0 1",
+    "gelu": "gelu(-1 0 1f)|-0.1586553 0 0.8413447", "glu": "glu 1 2 3 4f|0.9525741 1.964028",
+    "hardshrink": "hardshrink(-1 .2 1f)|-1 0 1f", "hardtanh": "hardtanh(-3 .5 3f)|-1 0.5 1",
+    "leakyrelu": "leakyrelu(-1 0 1f;.1)|-0.1 0 1", "logsigmoid": "logsigmoid 0 1f|-0.6931472 -0.3132617",
+    "mish": "mish 0 1f|0 0.8650984", "relu": "relu(-1 0 1f)|0 0 1f", "relu6": "relu6(-1 5 9f)|0 5 6f",
+    "rrelu": "rrelu(-1 0 1f)|-0.2291667 0 1", "selu": "selu 0 1f|0 1.050701", "silu": "silu 0 1f|0 0.7310586",
+    "softplus": "softplus 0 1f|0.6931472 1.313262", "softshrink": "softshrink(-1 .2 1f)|-0.5 0 0.5",
+    "softsign": "softsign(-1 0 1f)|-0.5 0 0.5", "tanhshrink": "tanhshrink 0 1f|0 0.2384058",
+    "threshold": "threshold(1 2 3;2;9)|9 9 3", "adaptavg1d": "raze over adaptavg1d(1 6#1f+til 6;2)|2 5f",
+    "adaptavg2d": "raze over adaptavg2d(1 4 4#\"f\"$til 16;1)|,7.5",
+    "adaptavg3d": "raze over adaptavg3d(1 2 2 2#\"f\"$til 8;1)|,3.5",
+    "adaptmax1d": "raze over adaptmax1d(1 6#\"f\"$til 6;2)|2 5f",
+    "adaptmax2d": "raze over adaptmax2d(1 4 4#\"f\"$til 16;1)|,15f",
+    "adaptmax3d": "raze over adaptmax3d(1 2 2 2#\"f\"$til 8;1)|,7f",
+    "avgpool1d": "raze over avgpool1d(1 6#\"f\"$til 6;2)|0.5 2.5 4.5",
+    "avgpool2d": "raze over avgpool2d(1 2 2#\"f\"$til 4;2)|,1.5",
+    "avgpool3d": "raze over avgpool3d(1 2 2 2#\"f\"$til 8;2)|,3.5",
+    "maxpool1d": "raze over maxpool1d(1 6#\"f\"$til 6;2)|1 3 5f",
+    "maxpool2d": "raze over maxpool2d(1 2 2#\"f\"$til 4;2)|,3f",
+    "maxpool3d": "raze over maxpool3d(1 2 2 2#\"f\"$til 8;2)|,7f",
+    "lppool1d": "raze over lppool1d(1 4#1f;2f;2)|1.414214 1.414214",
+    "lppool2d": "raze over lppool2d(1 2 2#1f;2f;2)|,2f",
+    "fmaxpool2d": "raze over fmaxpool2d(1 2 2#\"f\"$til 4;2;1)|,3f",
+    "fmaxpool3d": "raze over fmaxpool3d(1 3 3 3#\"f\"$til 27;2;1)|,26f", "fold": "fold(4 1#1f;2;2)|1 1 1 1",
+    "unfold": "unfold(1 2 2#1f;2)|1\n1\n1\n1", "onehot": "onehot(2 0;3)|0 0 1\n1 0 0",
+    "pad": "pad(1 2;1 1)|0 1 2 0", "pairwise": "pairwise(1 2#0f;1 2#3 4f)|,4.999999",
+    "similar": "similar(1 2#1 0f;1 2#1 0f)|,1f", "zscore": "zscore(1 2 3f;2f;1f)|-1 0 1f",
+    "randomcrop": "randomcrop(2 2#1;2)|1 1\n1 1", "randomflip": "randomflip(1 2#1 2;0f)|1 2",
+}
+
+
+def _call(entry: Entry, x: Value) -> Value:
+    """The module of the options that follow the inputs, applied to them."""
+    n = entry.extra.get("n", (1, 1))[0]
+    # where more than one argument must be there, a regular list is the arguments, not one array
+    several = n > 1 or any(o.default is REQUIRED for o in entry.options)
+    given = items(x) if several else data_items(x)
+    if len(given) < n:
+        raise QError(f"{entry.name}: expects at least {n} args, {len(given)} given")
+    options = given[n:]
+    tensors = []
+    for a in given[:n]:
+        if a.__class__ is not TensorHandle and not is_array(a):
+            raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
+        tensors.append(as_tensor(a))
+    handles = any(a.__class__ is TensorHandle for a in given[:n])
+    m = build(entry, options, n)
+    if getattr(m, "inplace", False):
+        if not handles:
+            m.inplace = False  # a q array is never written
+        else:
+            with torch.no_grad():
+                m.eval()(*tensors)
+            return NIL
+    return result(m.eval()(*tensors), handles)
+
+
+def _register(name: str) -> None:
+    entry = entry_of(name)
+    inputs = "xy"[:entry.extra.get("n", (1, 1))[0]]
+    call, _, out = _EXAMPLES[name].partition("|")
+
+    def run(x: Value) -> Value:
+        return _call(entry, x)
+
+    run.__doc__ = (f"{entry.summary}\n\nThe module type `{name}` as a function: its options follow the input.\n\n"
+                   f"q){call}\n{out}\n")
+    form = f"{name}({';'.join(inputs)}[;options..])"
+    api(name, form, since="kshell" if name in ("gelu", "mish", "silu") else "ktorch")(run)
+
+
+for _name in _EXAMPLES:
+    _register(_name)
+
+
+# ------------------------------------------------------------------ functions that are no modules
+
+
+def _soft(name: str) -> Any:
+    """A softmax along a dimension; without one, torch's rule: the first of 0, 1 or 3 dimensions, else the second."""
+
+    def run(x: Any, dim: int | None = None, dtype: Any = None) -> Any:
+        dim = (0 if x.dim() in (0, 1, 3) else 1) if dim is None else dim
+        if dtype is None and not x.is_floating_point():
+            dtype = torch.get_default_dtype()
+        return getattr(torch.nn.functional, name)(x, dim=dim, dtype=dtype)
+
+    return run
+
+
+def _linear(x: Any, w: Any, b: Any = None) -> Any:
+    return torch.nn.functional.linear(x, w, b)
+
+
+def _bilinear(x: Any, y: Any, w: Any, b: Any = None) -> Any:
+    return torch.nn.functional.bilinear(x, y, w, b)
+
+
+ROWS = (
+    Row("softmax", _soft("softmax"), "Exponentials over their sum, along a dimension.", "softmax 0 0f|0.5 0.5",
+        options="dim:dim dtype:dtype", out=False),
+    Row("softmin", _soft("softmin"), "Softmax of the negated input.", "softmin 0 0f|0.5 0.5",
+        options="dim:dim dtype:dtype", out=False),
+    Row("logsoftmax", _soft("log_softmax"), "Logarithm of softmax.", "logsoftmax 0 0f|-0.6931472 -0.6931472",
+        options="dim:dim dtype:dtype", out=False),
+    Row("prelu", "torch.prelu", "Negative inputs times a weight, one or one a channel.",
+        "prelu(-2 3f;enlist .5)|-1 3f", inputs=2, out=False),
+    Row("linear", _linear, "x times weight transposed, plus bias.", "linear(1 2f;2 2#1 2 3 4f)|5 11f", inputs=2, more=1,
+        out=False),
+    Row("bilinear", _bilinear, "The bilinear form of two inputs with a weight, plus bias.",
+        "bilinear(1 2f;3 4f;1 2 2#1f)|,21f", inputs=3, more=1, out=False),
+    Row("normalize", "torch.nn.functional.normalize", "The input over its p-norm along a dimension.",
+        "normalize(3 4f;2;0)|0.6 0.8", options="p:number dim:dim eps:number", out=False),
+    Row("pdist", "torch.pdist", "The p-norm distances of all pairs of rows.", "pdist(0 0f;3 4f)|,5f",
+        options="p:number", out=False),
+)
+register(ROWS, "functions of modules")
+
+_UPSAMPLE = registry.find("module", "upsample")
+assert _UPSAMPLE is not None
+_INTERPOLATE = Entry("interpolate", "module", options=(*_UPSAMPLE.options, B("rescale", "", None)))
+_MODES = {"nearestexact": "nearest-exact"}
+
+
+@api("interpolate", "interpolate(x;size;scale;mode;align;rescale)")
+def interpolate(x: Value) -> Value:
+    """Resize to a size or by a scale; mode, corner alignment and rescaling as torch takes them.
+
+    q)interpolate(1 1 2#1 2f;4)
+    1 1 2 2
+    """
+    given = data_items(x)
+    if not given or (given[0].__class__ is not TensorHandle and not is_array(given[0])):
+        raise QError(f"interpolate: expected tensor or array, given {kname(given[0] if given else x)}")
+    positional, named = split_args(_INTERPOLATE, given[1:])
+    o = parse(_INTERPOLATE, positional, named)
+    t = as_tensor(given[0])
+    spatial = max(t.dim() - 2, 1)
+    size, scale, mode = (o.get(k) for k in ("size", "scale", "mode"))
+    out = torch.nn.functional.interpolate(
+        t, _spread(size, spatial), _spread(scale, spatial), _MODES.get(mode or "", mode or "nearest"), o.get("align"),
+        o.get("rescale"))
+    return result(out, given[0].__class__ is TensorHandle)
+
+
+def _spread(v: Any, n: int) -> Any:
+    """A size or scale for each spatial dimension; one stands for all."""
+    return None if v is None else v * n if len(v) == 1 else v

@@ -1,0 +1,219 @@
+"""Module types that torch does not have: kshell.nn's, one row each, and callbacks into q."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError, as_qerror
+from kshell.kapi.args import is_pairs, names_of, pairs
+from kshell.kapi.call import api
+from kshell.kapi.convert import dict_q, dtype_name, dtype_named, kname, to_tensor
+from kshell.kapi.handles import GONE, DictHandle, ModuleHandle, TensorHandle
+from kshell.kapi.modules import LS, B, D, L, S, T, X, Z, row
+from kshell.registry import Entry
+from kshell.values.apply import apply
+from kshell.values.build import collapse, string, sym_vec, symdict, table
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym, text_of
+from kshell.values.types import C as CHAR
+
+# ------------------------------------------------------------------ containers
+
+_SEQ = "kshell.nn.seq."
+_OWN: dict[str, Any] = {"container": True, "whole": True}
+row("seqdict", _SEQ + "SeqDict", "Container: named sequences in order; further inputs go to each that takes them.",
+    n=(1, 8), pytorch="knn.SeqDict", **_OWN)
+row("seqlist", _SEQ + "SeqList", "Container: a list of sequences in order; further inputs go to each that takes them.",
+    n=(1, 8), pytorch="knn.SeqList", **_OWN)
+row("seqjoin", _SEQ + "SeqJoin", "Container: the outputs of two sequences, each for one input, joined by a module.",
+    n=(1, 2), pytorch="knn.SeqJoin", label="SeqJoin", **_OWN)
+row("fork", _SEQ + "Fork", "Container: two modules for one input; the result is a vector of both outputs.",
+    pytorch="knn.Fork", result="vector", **_OWN)
+row("residual", _SEQ + "Residual", "Container: the input, or a second sequence's output, added to a sequence's output.",
+    n=(1, 3), pytorch="knn.Residual", label="Residual", **_OWN)
+row("transform", _SEQ + "Transform", "Container: transformations of data for training, and for evaluation.",
+    pytorch="knn.Transform", label="Transform", **_OWN)
+row("nbeats", _SEQ + "NBeats", "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
+    pytorch="knn.NBeats", **_OWN)
+row("recur", _SEQ + "Recur", "Container of a recurrent layer, with sequences for its input and output.",
+    B("detach", "", True), n=(1, 3), pytorch="knn.Recur", result="vector", **_OWN)
+
+# ------------------------------------------------------------------ operations
+
+_OPS = "kshell.nn.ops."
+row("cat", _OPS + "Cat", "Two tensors joined along a dimension.", L("dim", "", 0), n=(2, 2), pytorch="torch.cat")
+row("mul", _OPS + "Mul", "The product of two tensors, element by element.", n=(2, 2), pytorch="torch.mul")
+row("matmul", _OPS + "Matmul", "The matrix product of two tensors.", n=(2, 2), pytorch="torch.matmul")
+
+
+def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
+    name = given.get("dtype")
+    found = dtype_named(name) if name else None
+    if name and found is None:
+        raise QError(f"{entry.name}: unrecognized data type `{name}")
+    from kshell.nn.ops import OneHot
+
+    return OneHot(given.get("classes", -1), found)
+
+
+row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
+    also={"classes": 10}, make=_dtype, read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
+    pytorch="torch.nn.functional.one_hot")
+_DIM = {"dim": "no dimension given"}
+row("select", _OPS + "Select", "The slice at one index of a dimension.", L("dim"), L("ind"), eg=(1, -1),
+    need={**_DIM, "ind": "no index given"}, pytorch="torch.select")
+row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), LS("ind"),
+    eg=(1, (0, 1, 2)), need={**_DIM, "ind": "no indices given"}, pytorch="torch.index_select",
+    read={"ind": lambda m: tuple(m.ind.tolist()) if m.ind.dim() else (m.ind.item(),)})
+row("droppath", _OPS + "DropPath", "Stochastic depth: whole samples become zero in training.", D("p", "", 0.0),
+    pytorch="knn.DropPath")
+
+# ------------------------------------------------------------------ embeddings, attention
+
+_ROWS = {"rows": "no number of rows given", "cols": "no number of columns given"}
+row("embedpos", _OPS + "EmbedPosition", "A learnt vector for each place of a sequence.", L("rows", low=1),
+    L("cols", low=1), eg=(8, 12), need=_ROWS, pytorch="knn.EmbedPosition")
+row("embedseq", _OPS + "EmbedSequence", "The sum of token embedding and learnt vectors of places.", L("rows", low=1),
+    L("cols", low=1), L("length", low=1), eg=(10, 12, 8), need={**_ROWS, "length": "no maximum length given"},
+    pytorch="knn.EmbedSequence")
+row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence to itself.", L("dim", low=1),
+    L("heads", low=1), D("dropout", "", 0.0), B("norm", "", False), eg=(512, 8), n=(1, 3),
+    also={"dropout": .1}, args="module enlist(`selfattention;16;2)",
+    need={"dim": "positive embedding dimension required", "heads": "positive number of heads required"},
+    read={"norm": lambda m: "norm" in m._modules}, pytorch="knn.SelfAttention")
+
+# ------------------------------------------------------------------ images
+
+row("zscore", _OPS + "Zscore", "(x - mean) / std, by channel if several are given.", T("mean"),
+    T("std"), B("inplace", "", False), eg=((.51, .49, .47), (.25, .25, .21)), label="Zscore",
+    need={"mean": "no mean(s) defined", "std": "no stddev(s) defined"}, args="module enlist(`zscore;.5;.25)",
+    read={"mean": lambda m: m.mean, "std": lambda m: m.stddev}, pytorch="knn.Zscore")
+row("randomcrop", _OPS + "RandomCrop", "Images padded, then cut to a size at random places.", Z("size"),
+    Z("pad", "", 0), S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
+    D("value", "", 0.0), eg=(32,), also={"pad": 4, "padmode": "reflect"}, dims=2, widths={"pad": 4},
+    args="module enlist(`randomcrop;32)", need={"size": "positive cropping height & width not given"},
+    label="RandomCrop", pytorch="knn.RandomCrop")
+row("randomflip", _OPS + "RandomFlip", "Images turned over along a dimension at random.", D("p", "", .5),
+    L("dim", "", -1), label="RandomFlip", pytorch="knn.RandomFlip")
+
+# ------------------------------------------------------------------ callbacks
+
+_SIGNATURES = ("{[m;x]}", "{[m;x;y]}", "{[m;x;y;z]}")
+_FIELDS = ("fn", "in", "out", "parms", "buffers")
+
+
+def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
+    """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
+    rest = list(args)
+    named: Sequence[tuple[str, Value]] = ()
+    if rest and is_pairs(rest[-1]) and (found := pairs(rest[-1])) and found[0][0] in _FIELDS:
+        named = found
+        rest.pop()
+    if len(rest) > len(_FIELDS):
+        raise QError(f"callback: expecting up to {len(_FIELDS)} options, {len(rest)} given")
+    given = dict(zip(_FIELDS, rest, strict=False))
+    for key, value in named:
+        if key not in _FIELDS:
+            raise QError(f"callback option: {key} not recognized")
+        given[key] = value
+    fn = given.get("fn")
+    if fn is None:
+        raise QError("callback: no k function defined"
+                     + (": the 2nd symbol is the name of the module" if not args else ""))
+    if not (fn.__class__ is Sym and fn.s) and not (fn.__class__ is Vec and fn.t == CHAR and len(fn)):
+        raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
+    words = names_of(given.get("in", sym("tensor")))
+    if not words or any(w != "tensor" for w in words) or len(words) > 3:
+        raise QError("callback in: expecting 1-3 symbols, each `tensor")
+    out = given.get("out", sym("tensor"))
+    if out.__class__ is not Sym or out.s != "tensor":
+        raise QError("callback out: expecting `tensor")
+    return {"fn": fn, "in": len(words), "parms": _named("parms", given.get("parms")),
+            "buffers": _named("buffers", given.get("buffers"))}
+
+
+def _named(word: str, x: Value) -> dict[str, Any]:
+    """Tensors by name: of a dictionary, of a dictionary of tensors, or of (names;values)."""
+    if x is None:
+        return {}
+    if x.__class__ is DictHandle:
+        return dict(x.get())
+    if x.__class__ is Dict and (not len(x.k) or names_of(x.k) is not None):
+        keys, values = names_of(x.k) or [], seq_items(x.v)
+    elif x.__class__ is List and len(x.items) == 2 and (keys := names_of(x.items[0]) or []):
+        values = [x.items[1]] if x.items[0].__class__ is Sym else seq_items(x.items[1])
+    elif x.__class__ is List and not x.items:
+        return {}
+    else:
+        raise QError(f"callback {word}: expecting k dictionary or (syms;vals), given {kname(x)}")
+    if len(keys) != len(values):
+        raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
+    return {k: t for k, v in zip(keys, values, strict=True) if (t := to_tensor(v)) is not None}
+
+
+class _QFunction:
+    """A q function, by global name or source text, as the function of a callback module."""
+
+    def __init__(self, source: Value) -> None:
+        self.source = source
+        self.text = source.s if source.__class__ is Sym else text_of(source)
+
+    def __call__(self, m: Any, *inputs: Any) -> Any:
+        session = running()
+        fn = session.names.get(self.text) if self.source.__class__ is Sym else session.evaluate(self.text)
+        own = [ModuleHandle(m), *map(TensorHandle, inputs)]
+        try:
+            found = apply(fn, own)
+            if found.__class__ is not TensorHandle or found.obj is GONE or found.obj is None:
+                raise QError(f"callback: {self.text} must return a tensor, given {kname(found)}")
+            return found.obj
+        except QError:
+            raise
+        except Exception as exc:
+            error = as_qerror(exc)
+        finally:
+            for h in own:
+                h.free()
+        raise error
+
+
+def _callback(entry: Entry, given: dict[str, Any]) -> Any:
+    from kshell.nn.callback import Callback
+
+    return Callback(_QFunction(given["fn"]), given["in"], given["parms"], given["buffers"])
+
+
+def _callback_live(m: Any, state: bool) -> Dict:
+    """The options of a live callback; parameters and buffers are in its state."""
+    out = {"fn": m.fn.source, "in": _inputs(m.inputs), "out": sym("tensor")}
+    if not state:
+        out["parms"] = dict_q(dict(m.named_parameters(recurse=False)))
+        out["buffers"] = dict_q(dict(m.named_buffers(recurse=False)))
+    return symdict(list(out), list(out.values()))
+
+
+def _callback_text(m: Any) -> str:
+    return f"fn={m.fn.text}, in={','.join(['tensor'] * m.inputs)}, out=tensor"
+
+
+def _inputs(n: int) -> Value:
+    return sym("tensor") if n == 1 else sym_vec(["tensor"] * n)
+
+
+row("callback", "kshell.nn.callback.Callback", "A forward calculation in q: a function of the module and its inputs.",
+    X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3),
+    parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any", pytorch="knn.Callback",
+    eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
+
+
+@api("callbacks", "callbacks[]")
+def callbacks(x: Value) -> Value:
+    """The signatures that a callback module's function can have.
+
+    q)exec out from callbacks[]
+    `tensor`tensor`tensor
+    """
+    return table(["fn", "in", "out"], [List([string(s) for s in _SIGNATURES]),
+                                       collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
+                                       sym_vec(["tensor"] * len(_SIGNATURES))])

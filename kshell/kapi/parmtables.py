@@ -1,0 +1,370 @@
+"""Parameters, gradients and states of optimizers as tables for queries; edits of parameters through such a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.args import items
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import dtype_name, kname
+from kshell.kapi.device import device_of
+from kshell.kapi.handles import KHandle, ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.numbers import NAMES, columns, measured
+from kshell.kapi.optapi import live_optimizers, optimizer_of
+from kshell.kapi.optim import Opt, Values, build, edit_group, group_values, how_of, options_of, parse
+from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan
+from kshell.values import types as T
+from kshell.values.build import bools, floats, longs, sym_vec, table
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items
+
+
+class Row(NamedTuple):
+    """A parameter: its name, the type of the module that owns it, itself."""
+
+    name: str
+    module: str
+    p: Any
+
+
+def _object(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
+    """The module, model or optimizer that a call is about, and the arguments after it."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
+        raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
+    return h, given[1:]
+
+
+def _rows(h: KHandle) -> list[Row]:
+    """The parameters of a module or model, or those that an optimizer has, each once."""
+    if isinstance(h, OptimizerHandle):
+        known = owners(h.obj.container)
+        return [Row(*reversed(known.get(id(p), ("", str(i)))), p) for i, p in enumerate(h.obj.parameters())]
+    out: dict[int, Row] = {}
+    for p, kind, name in named_parameters(_module(h)):
+        out.setdefault(id(p), Row(name, kind, p))
+    return list(out.values())
+
+
+def _module(h: KHandle) -> Any:
+    return h.obj.module if isinstance(h, ModelHandle) else h.obj
+
+
+def _optimizers(h: KHandle, rows: Sequence[Row]) -> list[Opt]:
+    """The optimizer of an optimizer or model; of a module, the live ones that have parameters of it."""
+    if isinstance(h, OptimizerHandle | ModelHandle):
+        return [optimizer_of(h)]
+    own = {id(r.p) for r in rows}
+    found = {id(o): o for o in live_optimizers() if any(id(p) in own for p in o.parameters())}
+    return list(found.values())
+
+
+def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, float]]:
+    """By parameter (its id): the number of its group, and the group's rate."""
+    out: dict[int, tuple[int, float]] = {}
+    for o in optimizers:
+        for i, g in enumerate(o.groups):
+            for p in g["params"]:
+                out.setdefault(id(p), (i, float(g.get("lr", float("nan")))))
+    return out
+
+
+def _about(tensors: Sequence[Any]) -> list[Value]:
+    """The columns size, elements, dtype and device."""
+    return [List([longs(list(t.shape)) for t in tensors]), longs([t.numel() for t in tensors]),
+            sym_vec([dtype_name(t.dtype) for t in tensors]), sym_vec([device_of(t) for t in tensors])]
+
+
+_ABOUT = ("size", "elements", "dtype", "device")
+_SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "grad")
+
+
+@api("parmtable", "parmtable m", "parmtable(m;table)", held=True, since="kshell")
+def parmtable(x: Value) -> Value:
+    """A table of the parameters of a module, model or optimizer: a row each, for queries. With a table, edit them.
+
+    Beside name, type of the module, size, type and device: gradflag, the group and the rate in its optimizer, the norm
+    of the gradient (grad), and of the values norm, mean, standard deviation, least and greatest (lo, hi), and how many
+    are not finite (bad).
+
+    Edits: of the table given, gradflag, parmgroup and the columns with names of options of the optimizer (lr, decay)
+    are set for the parameters in the column name; what else parmtable shows is not looked at, and a null option leaves
+    things as they are. A parameter goes to the group given, the one after the last is made, 0N takes it out of the
+    optimizer. Parameters of a group whose options are to differ go to groups of their own. With an error nothing is
+    changed.
+
+    q)m:module seq(`sequential;(`linear;`a;2;2);(`linear;`b;2;1))
+    q)o:opt(`adamw;m;.1)
+    q)select name,size,gradflag,lr from parmtable m where module=`linear,elements>1
+    name     size gradflag lr
+    --------------------------
+    a.weight 2 2  1        0.1
+    a.bias   ,2   1        0.1
+    b.weight 1 2  1        0.1
+
+    q)parmtable(m;update lr:.01,decay:0. from parmtable[m] where name like "*.bias")
+    q)select parmgroup,name,lr from parmtable o
+    parmgroup name     lr
+    -----------------------
+    0         a.weight 0.1
+    0         b.weight 0.1
+    1         a.bias   0.01
+    1         b.bias   0.01
+    """
+    h, rest = _object(x, "parmtable")
+    if len(rest) > 1:
+        raise QError(f"parmtable: expecting 1-2 args, given {len(rest) + 1}")
+    rows = _rows(h)
+    if rest:
+        _edit(h, rows, _table(rest[0]))
+        return NIL
+    tensors, places = [r.p for r in rows], _places(_optimizers(h, rows))
+    at = [places.get(id(p), (NULL_J.v, float("nan"))) for p in tensors]
+    gradients = measured([p.grad for p in tensors])
+    return table(_SHOWN, [sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(tensors),
+                          bools([p.requires_grad for p in tensors]), longs([g for g, _ in at]),
+                          floats([r for _, r in at]), *columns(tensors), floats(gradients[:, 0].copy())])
+
+
+@api("gradtable", "gradtable m", since="kshell")
+def gradtable(x: Value) -> Value:
+    """A table of the gradients of a module, model or optimizer: a row for each parameter that has one.
+
+    The numbers are as in parmtable: norm, mean, std, lo, hi, and the count of values that are not finite, bad.
+
+    q)m:module seq(`sequential;(`linear;`a;2;1))
+    q)backward Sum forward(m;1 2#3 4e)
+    q)select name,size,norm,hi from gradtable m
+    name     size norm hi
+    ---------------------
+    a.weight 1 2  5    4
+    a.bias   ,1   1    1
+    """
+    h, rest = _object(x, "gradtable")
+    if rest:
+        raise QError(f"gradtable: expecting one arg, given {len(rest) + 1}")
+    rows = [r for r in _rows(h) if r.p.grad is not None]
+    gradients = [r.p.grad for r in rows]
+    return table(("name", "module", *_ABOUT, *NAMES), [sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]),
+                                                       *_about(gradients), *columns(gradients)])
+
+
+@api("statetable", "statetable o", "statetable model", since="kshell")
+def statetable(x: Value) -> Value:
+    """A table of an optimizer's state: a row for each buffer of each parameter; none before the first step.
+
+    The numbers are as in parmtable; of a buffer of one value, such as the count of steps, the mean is the value.
+
+    q)t:tensor(3 4e;`grad)
+    q)o:opt(`adam;t)
+    q)backward(t;3 4e)
+    q)step o
+    q)select name,buffer,mean,hi from statetable o
+    name buffer     mean   hi
+    ----------------------------
+    0    step       1      1
+    0    exp_avg    0.35   0.4
+    0    exp_avg_sq 0.0125 0.016
+    """
+    h, rest = _object(x, "statetable")
+    if rest:
+        raise QError(f"statetable: expecting one arg, given {len(rest) + 1}")
+    if not isinstance(h, OptimizerHandle | ModelHandle):
+        raise QError(f"statetable: expecting optimizer or model, given {h.kind}")
+    o = optimizer_of(h)
+    known = owners(o.container)
+    found: list[tuple[int, str, str, Any]] = []
+    for g, group in enumerate(o.groups):
+        for p in group["params"]:
+            name = known.get(id(p), ("", str(len(found))))[1]
+            found += [(g, name, key, t) for key, t in _buffers(o, p)]
+    groups, names, keys, tensors = zip(*found, strict=True) if found else [()] * 4
+    return table(("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
+                 [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)])
+
+
+def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
+    """The tensors and numbers that an optimizer keeps for a parameter, under their documented names; those of a list
+    are numbered."""
+    names = {v: k for k, v in o.entry.extra.get("state", {}).items()}
+    dropped = o.entry.extra.get("drop", ())
+
+    def walk(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, torch.Tensor):
+            yield key, value
+        elif isinstance(value, int | float):
+            yield key, torch.as_tensor(value, dtype=None if isinstance(value, int) else torch.float64)
+        elif isinstance(value, list | tuple):
+            for i, v in enumerate(value):
+                yield from walk(f"{key}.{i}", v)
+        elif isinstance(value, dict):
+            for k, v in value.items():
+                yield from walk(f"{key}.{k}", v)
+
+    for key, value in o.torch.state.get(p, {}).items():
+        if key not in dropped:
+            yield from walk(names.get(key, key), value)
+
+
+# ------------------------------------------------------------------ edits
+
+
+def _table(x: Value) -> dict[str, Value]:
+    """The columns of a table, keyed or not."""
+    parts = [x.k, x.v] if x.__class__ is Dict and x.keyed else [x]
+    if any(t.__class__ is not Table for t in parts):
+        raise QError(f"parmtable: expecting a table, given {'dictionary' if x.__class__ is Dict else kname(x)}")
+    return {n: c for t in parts for n, c in zip(t.names, t.cols, strict=True)}
+
+
+def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
+    """The parameters that the column of names names."""
+    if column is None or (len(column) and not all(n.__class__ is Sym for n in seq_items(column))):
+        raise QError("parmtable: expecting a table with the names of parameters in a column `name")
+    by_name = {r.name: r for r in rows}
+    out: dict[str, Row] = {}
+    for n in seq_items(column):
+        if n.s not in by_name:
+            raise QError(f"parmtable: no parameter `{n.s}")
+        if n.s in out:
+            raise QError(f"parmtable: parameter `{n.s} is repeated")
+        out[n.s] = by_name[n.s]
+    return list(out.values())
+
+
+def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
+    """The flags in the column gradflag, those that the parameters have without one."""
+    if column is None:
+        return [r.p.requires_grad for r in chosen]
+    if column.__class__ is not Vec or column.t != T.B:
+        raise QError(f"parmtable: gradflag: expected boolean list, given {kname(column)}")
+    flags: list[bool] = column.a.tolist()
+    for r, flag in zip(chosen, flags, strict=True):
+        if flag and not (r.p.is_floating_point() or r.p.is_complex()):
+            raise QError(f"parmtable: parameter `{r.name} of type {dtype_name(r.p.dtype)} cannot have a gradient")
+        if flag != r.p.requires_grad and not r.p.is_leaf:
+            raise QError(f"parmtable: parameter `{r.name} is not a leaf tensor")
+    return flags
+
+
+class _Group(NamedTuple):
+    """A group as it is to be: its options, and its parameters."""
+
+    values: Values
+    params: list[Any]
+
+
+def _edit(h: KHandle, rows: Sequence[Row], given: dict[str, Value]) -> None:
+    chosen = _chosen(rows, given.get("name"))
+    flags = _flags(chosen, given.get("gradflag"))
+    optimizers = _optimizers(h, rows)
+    if len(optimizers) > 1:
+        raise QError(f"parmtable: the parameters are in {len(optimizers)} optimizers, edit them through one of these")
+    o = optimizers[0] if optimizers else None
+    settable = {} if o is None else {p.name for p in (*options_of(o.entry), *how_of(o.entry))}
+    for name in given:
+        if name not in _SHOWN and name not in settable:
+            raise QError(f"parmtable: column {name} is none of parmtable"
+                         + (" and there is no optimizer" if o is None else f" and no option of {o.entry.name}"))
+    groups: list[_Group] = []
+    if o is None:
+        _check_without(given)
+    elif "parmgroup" in given or any(n in given for n in settable):
+        groups = _planned(o, chosen, given, [n for n in given if n in settable])
+        before = {id(p) for p in o.parameters()}
+        added = [p for g in groups for p in g.params if id(p) not in before]
+        check_new(o, added)
+        container = plan(o, Selection(added, _module(h))) if added else None
+        _commit(o, groups, added)
+        if container is not None:
+            container.commit(o)
+    for r, flag in zip(chosen, flags, strict=True):
+        r.p.requires_grad_(flag)
+
+
+def _check_without(given: dict[str, Value]) -> None:
+    """Without an optimizer there are no groups and rates to set; nulls, as parmtable shows them, are no edits."""
+    for name in ("parmgroup", "lr"):
+        if name in given and not all(map(_is_null, seq_items(given[name]))):
+            raise QError(f"parmtable: {name} cannot be set, no optimizer has parameters of the module")
+
+
+def _is_null(v: Value) -> bool:
+    return v is NULL_J or v is NIL or (v.__class__ is float and v != v) or (v.__class__ is Sym and not v.s)
+
+
+def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]) -> list[_Group]:
+    """The groups of an optimizer as an edit makes them; every set of options is one that torch takes."""
+    n = len(o.groups)
+    bases = [group_values(o.entry, g) for g in o.groups] + [group_values(o.entry, o.torch.defaults)]
+    now = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    wanted: dict[int, tuple[int, Values]] = {}
+    numbers = seq_items(given["parmgroup"]) if "parmgroup" in given else [now.get(id(r.p), NULL_J) for r in chosen]
+    values = [seq_items(given[name]) for name in options]
+    for k, (r, number) in enumerate(zip(chosen, numbers, strict=True)):
+        if number is NULL_J:
+            wanted[id(r.p)] = (-1, {})
+            continue
+        if number.__class__ is not int:
+            raise QError(f"parmtable: parmgroup: expected long scalar, given {kname(number)}")
+        if not 0 <= number <= n:
+            raise QError(f"parmtable: group {number} invalid, "
+                         + (f"cannot be greater than number of groups({n})" if number > 0 else "cannot be negative"))
+        new = parse(o.entry, [], [(name, column[k]) for name, column in zip(options, values, strict=True)
+                                  if not _is_null(column[k])])
+        wanted[id(r.p)] = (number, bases[number] | new)
+    members: list[list[tuple[Any, Values]]] = [[] for _ in bases]
+    for i, g in enumerate(o.groups):
+        for p in g["params"]:
+            if wanted.get(id(p), (i, bases[i]))[0] == i:
+                members[i].append((p, wanted.get(id(p), (i, bases[i]))[1]))
+    for r in chosen:
+        number, new = wanted[id(r.p)]
+        if number >= 0 and now.get(id(r.p)) != number:
+            members[number].append((r.p, new))
+    return _split(o, bases, members)
+
+
+def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]) -> list[_Group]:
+    """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
+    none has them, those that come first; the others follow after all."""
+    n, kept, more = len(bases) - 1, [], []
+    for i, base in enumerate(bases):
+        kinds: list[_Group] = []
+        for p, values in members[i]:
+            kind = next((g for g in kinds if g.values == values), None)
+            if kind is None:
+                kinds.append(kind := _Group(values, []))
+            kind.params.append(p)
+        first = next((g for g in kinds if g.values == base), kinds[0] if kinds else _Group(base, []))
+        if i < n:
+            kept.append(first)
+        elif kinds:
+            more.insert(0, first)
+        more += [g for g in kinds if g is not first]
+    most = o.entry.extra.get("groups")
+    if most is not None and n + len(more) > most:
+        raise QError(f"parmtable: {o.entry.name} optimizer has a single parameter group")
+    for g in (*kept, *more):
+        if "fill" in o.entry.extra:
+            o.entry.extra["fill"](g.values)
+        build(o.entry, g.values)
+    return kept + more
+
+
+def _commit(o: Opt, groups: Sequence[_Group], added: Sequence[Any]) -> None:
+    """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
+    stay = {id(p) for g in groups for p in g.params}
+    for p in o.parameters():
+        if id(p) not in stay:
+            o.torch.state.pop(p, None)
+    n = len(o.groups)
+    moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
+    for g, new in zip(o.groups, groups[:n], strict=True):
+        g["params"] = list(new.params)
+    for i, new in enumerate(groups):
+        edit_group(o, i, new.values, new.params if i >= n else [])
+    if moved and "added" in o.entry.extra:
+        o.entry.extra["added"](o.torch)

@@ -1,0 +1,30 @@
+"""A module whose forward calculation is a function of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+
+class Callback(nn.Module):
+    """forward(*inputs) is fn(module, *inputs); children, parameters and buffers are there for fn to use."""
+
+    def __init__(self, fn: Callable[..., Any], inputs: int = 1, parameters: dict[str, Tensor] | None = None,
+                 buffers: dict[str, Tensor] | None = None) -> None:
+        super().__init__()
+        self.fn, self.inputs = fn, inputs
+        for name, t in (parameters or {}).items():
+            self.register_parameter(name, nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex()))
+        for name, t in (buffers or {}).items():
+            self.register_buffer(name, t)
+
+    @property
+    def most_inputs(self) -> int:
+        return self.inputs
+
+    def forward(self, *inputs: Any) -> Any:
+        if len(inputs) != self.inputs:
+            raise ValueError(f"callback: {len(inputs)} tensor(s) supplied, but {self.inputs} expected")
+        return self.fn(self, *inputs)
