@@ -5,6 +5,7 @@ The prompt, a script, a Python caller and a test are all callers of `Session.run
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +17,10 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import loading, locked, ptree, system, views
+from kshell.lang import hooks, loading, locked, ptree, system, timer, views
 from kshell.lang.code import with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
+from kshell.lang.console import Input
 from kshell.lang.runtime import HELPERS
 from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
@@ -26,7 +28,10 @@ from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.values import context, interrupts
-from kshell.values.core import NIL, List, Value, text_of
+from kshell.values import types as T
+from kshell.values.apply import apply1
+from kshell.values.build import string
+from kshell.values.core import NIL, List, Value, Vec, text_of
 from kshell.values.names import Names
 
 # q code nests one Python frame a call, two to five through iterators and traps; far above this, Python 3.11 would die
@@ -47,9 +52,13 @@ class Session:
         self.args, self.script = args or [], script
         self.names = Names(self._add_api)
         self.names.builtins.update(HELPERS)
+        hooks.connect(self.names)
         self.names.builtins.update((e.name, e.fns[0]()) for e in registry.entries("name") if e.name[0] != ".")
         self.settings = Settings()
-        self.rng = np.random.default_rng(abs(self.settings.S))
+        self._rng = np.random.default_rng(abs(self.settings.S))
+        self.input = Input()
+        self.timer = timer.Timer()
+        self.pool: Any = None
         self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
         self.database: Any = None
@@ -61,6 +70,16 @@ class Session:
     def limit_memory(self, megabytes: int = 0) -> None:
         """Let requests past this much memory, or past what the machine has, be 'wsfull."""
         system.limit_memory(self.settings, megabytes)
+
+    @property
+    def rng(self) -> Any:
+        """The generator of random numbers; a thread of peach has its own."""
+        at = context.worker()
+        return self._rng if at is None else at.rng
+
+    @rng.setter
+    def rng(self, made: Any) -> None:
+        self._rng = made
 
     # ------------------------------------------------------------ what the packages below use
     def write(self, text: str) -> None:
@@ -80,18 +99,26 @@ class Session:
         if len(args) != 1:
             raise QError("rank")
         if handle == 0:
-            return registry.find("verb", "value").fns[1](args[0])  # type: ignore[union-attr]
+            return self.message(args[0])
         if abs(handle) not in (1, 2):
             return connect.send(handle, args)
         put = self.write if abs(handle) == 1 else self.warn
         x = args[0]
         end = "\n" if handle < 0 else ""
-        if x.__class__ is List:
+        if isinstance(x, List):
             for item in x.items:
                 put(text_of(item) + end)
         else:
             put(text_of(x) + end)
         return handle
+
+    def message(self, x: Value) -> Value:
+        """What a message of another process gives, and one to handle 0: of `.z.ps`, `.z.pg` or the verb value."""
+        for name in (".z.ps", ".z.pg"):
+            handler = self.names.find(name)
+            if handler is not None:
+                return apply1(handler, x)
+        return registry.find("verb", "value").fns[1](x)  # type: ignore[union-attr]
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
@@ -140,6 +167,24 @@ class Session:
         return self._guarded(self._run, text, file, line, show)
 
     __call__ = run
+
+    def enter(self, line: str) -> None:
+        """What a line typed at the console does: `.z.pi`, if it is assigned, gets it with its end, and the text that it
+        gives is printed; else the line is run, and its values are printed."""
+        if self.names.find(".z.pi") is None:
+            self.run(line, show=True)
+        else:
+            self._guarded(self._enter, line)
+
+    def _enter(self, line: str) -> Value:
+        out = apply1(self.names.find(".z.pi"), string(line + "\n"))
+        if out is not NIL:
+            self.write(text_of(out) if out.__class__ is Vec and out.t == T.C else self.show(out) + "\n")
+        return NIL
+
+    def tick(self) -> None:
+        """Call `.z.ts`, as the timer says; its errors are those of `run`."""
+        self._guarded(timer.tick)
 
     def run_script(self, path: str) -> None:
         """Run a script file from outside q; its errors are those of `run`."""
@@ -204,9 +249,6 @@ class Session:
         handler = self.names.find(f".{node.letter}.e")
         if handler is None:
             raise QError(f"{node.letter}) code is not supported")
-        from kshell.values.apply import apply1
-        from kshell.values.build import string
-
         return apply1(handler, string(node.text))
 
     def evaluate(self, text: str, file: str = "", line: int = 0) -> Value:
@@ -236,14 +278,14 @@ class Session:
         if problem:
             raise QError(f"{path}. OS reports: {problem}")
         letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
-        before = self.names.current
+        before, full = self.names.current, os.path.abspath(path)
         self.scripts.append(path)
         try:
             for line, text in split_script(locked.read(data).decode("utf-8", "surrogateescape")):
                 if letter:
                     self._foreign(N.Prefixed(letter, text, 0, len(text)))
                 else:
-                    self._run(text, path, line, False, True)
+                    self._run(text, full, line, False, True)
         finally:
             self.names.current = before
             self.scripts.pop()

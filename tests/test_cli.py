@@ -213,3 +213,21 @@ def test_a_python_file_is_loaded(tmp_path: Path) -> None:
 def test_the_caret_is_under_a_missing_name(line: str, column: int) -> None:
     shown = run("-e", line).stderr.splitlines()
     assert shown[2] == " " * (7 + column) + "^", shown
+
+
+def test_the_memory_limit_can_only_grow() -> None:
+    done = run("-q", "-w", "100", stdin="\\w 50\n\\w 128\n\\w 1000000000\nsystem[\"w 1000000000000\"]~system\"w 0\"\n")
+    assert done.stdout.split() == ["104857600", "134217728", "1048576000000000", "1b"]
+
+
+@pytest.mark.parametrize("option", ["-p", "-b", "-E", "-u", "-U", "-r", "-l", "-L", "-m"])
+def test_options_of_q_that_ask_for_what_is_not_there(option: str) -> None:
+    done = run(option)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"kshell: {option}: ") and "unknown" not in done.stderr
+
+
+def test_the_path_of_a_script_in_a_report_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "s.q").write_text("f:{x+`a}\n")
+    done = run("-q", stdin="\\l s.q\nf 1\n", cwd=tmp_path)
+    assert f"  [1]  {tmp_path}/s.q:1: f:{{x+`a}}" in done.stderr

@@ -245,6 +245,18 @@ RISKY = [
     "m:module enlist(`embed;5;3;`maxnorm,1.);forward(m;tensor -99 2)",
     "l:loss`ce;loss(l;tensor(`randn;2 3);tensor 1 99)", "l:loss`multilabel;loss(l;tensor(`randn;2 3);tensor(2 3#0 99 -1))",
     "index(tensor 1 2 3;0;tensor 99)", "narrow(tensor 1 2 3;0;2;9000000000000)", "topk(tensor 1 2;99)",
+    "eigvals 2 2#0n", "eigvals 3 2 2#0w", "eigvals tensor 3 3#0n", "eig 2 2#0n", "eigh 2 2#0n", "eigvalsh 2 2#0n",
+    "svd 2 2#0n", "svdvals 2 2#0n", "pinverse 2 2#0n", "mrank 2 2#0n",
+    "lstsq(tensor(3 0#0f;`double);3 1#1 2 3f;`gelss)", "lstsq(tensor(`zeros;3 0;`double);tensor 3 1#1 2 3f;`gelss)",
+    "lun(tensor 2 3 3#1f;tensor 3#1i)", "lun(3 3#1f;9 9 9i)", "lun(3 3#1f;-1 0 1i)", "lun(3 3#1f;1 2 3)",
+    "lusolve(tensor 3 1#1f;tensor 2 3 3#1f;tensor 3#1i)", "lusolve(3 1#1f;3 3#1f;99 99 99i)",
+    "power(2 2#1 1 1 0;-9223372036854775807)", "power(2 2#1 1 1 0;0W)", "power(tensor 2 2#1f;1099511627776)",
+    "fft(1 2f;1099511627776)", "irfft(1 2f;0W)", "hfft(1 2f;4611686018427387904)", "fftn(2 2#1f;(2;0W))",
+    "hann 0W", "bartlett -1", "fftfreq 0W", "kaiser 4611686018427387904", "lcm(0N;-5)", "lcm(tensor 0N 1;tensor -5 1)",
+    "repeatitems(1 2;0W)", "repeat(1 2;0W)", "tile(1 2;0W 0W)", "vander(1 2;0W)", "bincount(1 2;0W)",
+    "gather(1 2 3;0;0 99)", "scatter(1 2 3;0;0 99;7 8)", "take(1 2 3;-9 99)", "indexadd(1 2 3;0;0 99;7 8)",
+    "indexcopy(1 2 3;0;-1 99;7 8)", "multinomial(1 2f;0W)", "split(1 2 3;0W 5)", "chunk(1 2;-1)",
+    "histc(1 2f;0W)", "diagflat(1 2;0W)", "filldiagonal(1 2;3)",
 ]  # fmt: skip
 
 

@@ -269,7 +269,11 @@ def test_in_place_writes_the_array() -> None:
 
 @given(st.text("ab", max_size=6), st.text("ab?*", max_size=5))
 def test_like_is_shell_matching(text: str, pattern: str) -> None:
-    assert strings.like(string(text), string(pattern)) == fnmatch.fnmatchcase(text, pattern)
+    stars = pattern.count("*")
+    if "**" in pattern or stars > 2 or (stars == 2 and pattern[-1] != "*"):
+        assert refused("nyi", lambda: strings.like(string(text), string(pattern)))
+    else:
+        assert strings.like(string(text), string(pattern)) == fnmatch.fnmatchcase(text, pattern)
 
 
 @given(st.text("abc", max_size=12), st.text("ab?", min_size=1, max_size=3))

@@ -1,4 +1,4 @@
-"""Types of results over all pairs of types, and properties of text, time, joins, attributes and step functions."""
+"""Properties of text, time, joins, attributes and step functions."""
 
 from __future__ import annotations
 
@@ -20,59 +20,11 @@ from kshell.values.core import List, Table, Value, Vec, raw, text_of
 from kshell.values.order import is_sorted
 
 S = Session()
-LETTERS = "bgxhijefcspmdznuvt"
-LITERALS = dict(zip(LETTERS, (
-    "1b", "0Ng", "0x02", "2h", "2i", "2", "2e", "2f", '"a"', "`a", "2000.01.03D00:00:01", "2000.03m", "2000.01.03",
-    "2000.01.03T01:00:00.000", "0D00:00:02", "00:02", "00:00:02", "00:00:02.000"), strict=True))
-SMALL, REFUSED = "bxhi", "." * 18
-
 
 def q(text: str, **given_names: Value) -> Value:
     for name, x in given_names.items():
         S[name] = x
     return S.run(text)
-
-
-# ------------------------------------------------------------------ types of results
-
-# a line for each left type (those of bxhi share one): the letter of the result for each right type, . for 'type
-SUM = {"bxhi": "i.iiijef..pmdznuvt", "j": "j.jjjjef..pmdznuvt", "e": "e.eeeeef..pmdznuvt", "f": "f.fffffff.ffzzffff",
-       "c": ".......f..pmdznuvt", "p": "p.pppppfp.n...pppp", "m": "m.mmmmmfm..i..pppp", "d": "d.dddddzd...i.pppp",
-       "z": "z.zzzzzzz....fpzzz", "n": "n.nnnnnfn.ppppnnnn", "u": "u.uuuuufu.pppznuvt", "v": "v.vvvvvfv.pppznvvt",
-       "t": "t.tttttft.pppznttt"}
-DIFFERENCE = SUM | {"bxhi": "i.iiijefi.pmdznuvt", "j": "j.jjjjefj.pmdznuvt", "e": "e.eeeeefe.pmdznuvt"}
-RATIO = dict.fromkeys("bxhijefcpmdznuvt", "f.fffffff.ffffffff")
-REMAINDER = {"bxhi": "i.iiijef..pmdznuvt", "j": "j.jjjjef..pmdznuvt", "ef": "f.fffffff.ffzzffff",
-             "c": ".......f..pmdznuvt", "p": "n.nnnnnfn.........", "m": "i.iiiiifi.........", "d": "i.iiiii.i.........",
-             "z": "f.fffffff.........", "n": "n.nnnnnfn.........", "u": "u.uuuuufu.........", "v": "v.vvvvvfv.........",
-             "t": "t.tttttft........."}
-EXTREME = {"b": "b.xhijefc.pmdznuvt", "x": "x.xhijefc.pmdznuvt", "h": "h.hhijefc.pmdznuvt", "i": "i.iiijefc.pmdznuvt",
-           "j": "j.jjjjefc.pmdznuvt", "e": "e.eeeeefc.pmdznuvt", "f": "f.ffffffc.pmdznuvt", "c": "c.ccccccc.pmdznuvt",
-           "p": "p.ppppppp.ppppnuvt", "m": "m.mmmmmmm.pmd.....", "d": "d.ddddddd.pddz....", "z": "z.zzzzzzz.p.zznuvt",
-           "n": "n.nnnnnnn.n..nnnnn", "u": "u.uuuuuuu.u..unuvt", "v": "v.vvvvvvv.v..vnvvt", "t": "t.ttttttt.t..tnttt"}
-FILL = EXTREME | {"g": ".g" + "." * 16, "s": "." * 9 + "s" + "." * 8}
-
-
-def result_types(rows: dict[str, str], left: str, right: str) -> str:
-    row = next((r for k, r in rows.items() if left in k), REFUSED)
-    return row[LETTERS.index(right)]
-
-
-@pytest.mark.parametrize(("verb", "rows"), [("+", SUM), ("-", DIFFERENCE), ("%", RATIO), ("mod", REMAINDER),
-                                            ("&", EXTREME), ("|", EXTREME), ("^", FILL)])
-@pytest.mark.parametrize("form", ["{}", "2#{}"])
-def test_types_of_results(verb: str, rows: dict[str, str], form: str) -> None:
-    wrong = []
-    for a in LETTERS:
-        for b in LETTERS:
-            x, y = form.format(LITERALS[a]), form.format(LITERALS[b])
-            try:
-                got = chr(q(f".Q.t abs type ({x}){verb} {y}").v)
-            except QError as e:
-                got = "." if str(e) == "type" else str(e)
-            if got != result_types(rows, a, b):
-                wrong.append(f"{x} {verb} {y}: {got}, not {result_types(rows, a, b)}")
-    assert not wrong
 
 
 # ------------------------------------------------------------------ text

@@ -8,6 +8,7 @@ table look-up, and nothing is recorded while the code runs.
 from __future__ import annotations
 
 import re
+import sys
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
@@ -79,6 +80,17 @@ def build(name: str, params: str, body: Block, consts: Consts, source: Source, s
     module = compile(text, FILE, "exec", dont_inherit=True, optimize=1)
     code = next(c for c in module.co_consts if c.__class__ is CodeType)
     return FunctionType(consts.swap(code, CodeInfo(source, offsets)), space, name)
+
+
+def caller_locals() -> dict[str, Any]:
+    """The local variables, by name, of the q function that is running."""
+    level = sys._getframe(1)
+    while level is not None:
+        consts = level.f_code.co_consts
+        if level.f_code.co_filename == FILE and consts and consts[-1].__class__ is CodeInfo and consts[-1].source.text:
+            return level.f_locals
+        level = level.f_back  # type: ignore[assignment]
+    return {}
 
 
 def frames(tb: TracebackType | None) -> list[Frame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,16 @@ Array = np.ndarray
 class Columns:
     """The columns of a table by name, at some of its rows; each is taken at first use and kept.
 
-    Besides its own columns it has `i`, the row numbers, and dotted names: what a foreign key refers to (`s.city`),
-    the parts of a temporal column (`time.minute`).
+    Besides its own columns it has `i`, the row numbers, and dotted names: what a foreign key or link refers to
+    (`s.city`), the parts of a temporal column (`time.minute`). `table` gives the table of a name: if it is None, the
+    global does.
     """
 
-    __slots__ = ("cols", "kept", "n", "rows")
+    __slots__ = ("cols", "kept", "n", "rows", "table")
 
-    def __init__(self, cols: dict[str, Value], n: int, rows: Array | None = None) -> None:
-        self.cols, self.n, self.rows = cols, n, rows
+    def __init__(self, cols: dict[str, Value], n: int, rows: Array | None = None,
+                 table: Callable[[str], Value] | None = None) -> None:
+        self.cols, self.n, self.rows, self.table = cols, n, rows, table
         self.kept: dict[str, Value] = {}
 
     def __len__(self) -> int:
@@ -62,22 +65,25 @@ class Columns:
         head, *path = name.split(".")
         x = self[head]
         for step in path:
-            x = follow(x, step)
+            x = follow(x, step, self.table)
         return x
 
     def restrict(self, at: Array) -> Columns:
         """The same columns at some of these rows, by position among them."""
-        return Columns(self.cols, self.n, at if self.rows is None else self.rows[at])
+        return Columns(self.cols, self.n, at if self.rows is None else self.rows[at], self.table)
 
 
-def follow(x: Value, step: str) -> Value:
-    """`x.step` of a column: a column of the keyed table that an enumeration refers to, or part of a temporal."""
+def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> Value:
+    """`x.step` of a column: a column of the table that an enumeration refers to, or part of a temporal."""
     if x.__class__ is not Vec or x.t != T.ENUM:
         return dotted(x, step)
-    target = running().names.get(x.dom)
-    if target.__class__ is not Dict or not target.keyed:
+    target: Any = (table or running().names.get)(x.dom)
+    sides: tuple[Any, ...] = (target,)
+    if target.__class__ is Dict and target.keyed:
+        sides = (target.v, target.k)
+    elif target.__class__ is not Table:
         raise QError("type")
-    for side in (target.v, target.k):
+    for side in sides:
         if step in side.names:
             return take_at(side.col(step), x.a)
     raise QError(step)

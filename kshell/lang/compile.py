@@ -21,9 +21,10 @@ from kshell.lang.pattern import PatternMixin, Ready
 from kshell.lang.template import TemplateMixin
 from kshell.parse import tree as N
 from kshell.values.context import running
-from kshell.values.core import NIL, Value
+from kshell.values.core import NIL, Value, sym
 from kshell.values.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
 from kshell.values.names import Names
+from kshell.values.primitives import type_of_entry
 
 _RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
 MAX_PARAMS = 8
@@ -34,9 +35,14 @@ def prim(entry: registry.Entry) -> Prim:
     """The value of a registered verb, iterator keyword or api function: one Prim an entry."""
     found = _PRIMS.get(id(entry))
     if found is None or found.entry is not entry:
-        glyph = not entry.name[-1].isalnum()
-        found = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, 102 if glyph else entry.qtype)
+        found = _PRIMS[id(entry)] = Prim(entry.name, entry.fns, entry, type_of_entry(entry))
     return found
+
+
+def known(name: str) -> Value:
+    """The value of a built-in name; a symbol for any other."""
+    entry = registry.find("verb", name)
+    return prim(entry) if entry is not None else sym(name)
 
 
 def is_infix(name: str) -> bool:
@@ -63,7 +69,8 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         self.kinds: dict[str, str | None] = {}
         self.global_stores: set[str] = set()
         self.read_globals: dict[str, None] = {}
-        self.const_values: list[Value] = []
+        self.const_values: dict[int, Any] = {}  # what stands at an offset: the node of a literal, or a lambda
+        self.stores = False  # is a global variable assigned?
         self.temps = 0
         self.assigned: list[str] = []  # log of local assignments, for the order of evaluation
         self.columns = 0  # depth of qSQL phrases around the present point
@@ -156,15 +163,14 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         return node.e  # type: ignore[no-any-return]
 
     def _Lit(self, node: Any) -> E:
+        self.const_values[node.start] = node
         if node.t == "j" and node.data.__class__ is int and abs(node.data) < (1 << 63) - 1:
             return E(repr(node.data) if node.data >= 0 else f"({node.data})", "j", atomic=True, stable=True, exact=True)
         if node.t == "f" and node.data.__class__ is float and abs(node.data) < 1e300:
             return E(repr(node.data) if node.data >= 0 else f"({node.data!r})", "f", atomic=True, stable=True)
         if node.t == "b" and node.data.__class__ in (bool, int):
             return E("True" if node.data else "False", "b", atomic=True, stable=True)
-        x = value_of(node)
-        self.const_values.append(x)
-        return self.const(x)
+        return self.const(value_of(node))
 
     def _Elided(self, node: Any) -> E:
         return E("_nil", None, atomic=True, stable=True)
@@ -275,10 +281,16 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         return self.const(self.lambda_value(node))
 
     def lambda_value(self, node: Any, name: str = "") -> Lambda:
+        """The lambda of a node, which may be assigned to a name; inside another it is called after that one."""
         text = node.text
-        source = Source(text, self.source.file, self.source.line, name)
+        if self.params is not None:
+            shown = self.source.name + "@" if self.source.name else ""
+        else:
+            shown = f"{self.ctx}.{name}" if name and name[0] != "." and self.ctx != "." else name
+        source = Source(text, self.source.file, self.source.line, shown)
         source.line += self.source.text.count("\n", 0, max(node.start - self.base, 0)) if self.source.file else 0
-        return compile_lambda(node, source, self.names, self.ctx, name)
+        made = self.const_values[node.start] = compile_lambda(node, source, self.names, self.ctx, name)
+        return made
 
     def _Compose(self, node: Any) -> E:
         fs = self.eval_many(node.fs)
@@ -397,7 +409,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         if n == 0:
             values = [E("_nil", None, atomic=True, stable=True)]
             n = 1
-        if f.s == "_self" or (f.glob and f.s == self.own and n == max(len(self.params or ()), 1)):
+        if (f.s == "_self" or (f.glob and f.s == self.own)) and n == max(len(self.params or ()), 1):
             return self.call_self(node, f, values)
         if n > 3 or f.stable:
             helper = "_ap1" if n == 1 else "_ap"
@@ -412,7 +424,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         """A lambda's call of itself: its own Python function, if the name still stands for it."""
         self.recursive = True
         helper = "_ap1" if len(values) == 1 else "_ap"
-        if f.s == "_self" and len(values) == max(len(self.params or ()), 1):
+        if f.s == "_self":
             return E(f"_fn({self.mark(node)}{','.join(v.s for v in values)})", None, impure=True)
         values = [self.simple(v) for v in values]
         text = ",".join(v.s for v in values)
@@ -460,20 +472,27 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             raise self.error("assign", node)
         v = self.expr(node.value)
         fn = "_append" if entry.name == "," else self.verb_name(entry, 2)
+        self.stores = True
         # not kept in a temporary: that would be a second owner, and the next append could not be made in place
         return E(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})", None, impure=True)
 
-    def put(self, name: str, e: E, node: Any) -> E:
-        """Assign to a variable; the expression is then the variable (a local) or the value (a global)."""
+    def put(self, name: str, e: E, node: Any, at: str = "()") -> E:
+        """Assign to a variable; the expression is then the variable (a local) or the value (a global). `at` is Python
+        text of the tuple of indexes, of an indexed assignment."""
         if self.is_local(name):
             self.emit(f"{self.local(name)}={e.s}")
             self.kinds[name] = e.kind
             self.assigned.append(name)
             return E(self.local(name), e.kind, atomic=True, deps=frozenset((name,)))
+        self.read_globals[name] = None
+        self.stores = True
         if "." in name or name in _RESERVED:
             return E(f"_set({self.mark(node)}{name!r},{self.ctx!r},{e.s})", e.kind, impure=True)
-        self.global_stores.add(name)
-        self.emit(f"{name}={e.s}")
+        if self.names.checked:
+            self.emit(f"_put({self.mark(node)}{name!r},{self.ctx!r},{e.s},{at})")
+        else:
+            self.global_stores.add(name)
+            self.emit(f"{name}={e.s}")
         self.assigned.append(name)
         return e if e.stable else E(name, e.kind, atomic=True, glob=True)
 
@@ -489,6 +508,8 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         where = f"({','.join('_nil' if isinstance(n, N.Elided) else p.s for n, p in zip(t.args, path, strict=True))},)"
         if not t.args:
             where = "(_nil,)"
+        if self.names.checked and not self.is_local(name):
+            self.emit(f"_allow({self.mark(node)}{name!r},{self.ctx!r})")
         if node.op is None or node.op == "::":
             text = f"_asg({self.mark(node)}{old.s},{where},{v.s})"
             out = v
@@ -496,7 +517,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             f = self.expr(node.op)
             text = f"_amd({self.mark(node)}{old.s},{where},{f.s},{v.s})"
             out = E("_nil", None, atomic=True, stable=True)
-        new = self.put(name, E(text, None, impure=True), node)
+        new = self.put(name, E(text, None, impure=True), node, where if t.args else "()")
         if not new.atomic:
             self.emit(new.s)
             new = self.variable(t.f)
@@ -531,12 +552,26 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     made = LAMBDA.get(len(given), Lambda)(fn, shown, params, source, ctx)
     made.locals = tuple(sorted(local - set(params)))
     made.globals = tuple(c.read_globals)
-    made.consts = tuple(c.const_values)
-    made.tree = node
+    made.consts = tuple(c.const_values.values())
+    made.tree, made.own, made.stores = node, name, c.stores
     names.lambdas.add(made)
     if c.recursive:
         fn.__defaults__ = (made, fn)
     return made
+
+
+def compile_again(f: Lambda, names: Names) -> None:
+    """Compile a lambda once more in place, after something that its code depends on has changed."""
+    f.fn.__code__ = compile_lambda(f.tree, f.source, names, f.ctx, f.own).fn.__code__
+
+
+def check_stores(names: Names) -> None:
+    """From now on let compiled code ask before it assigns a global variable, and tell of it."""
+    if not names.checked:
+        names.checked = True
+        for f in list(names.lambdas):
+            if f.stores:
+                compile_again(f, names)
 
 
 def compile_statement(node: Any, source: Source, names: Names) -> Any:

@@ -194,8 +194,9 @@ class ControlMixin:
         self.whole(body)
 
     def worth(self, body: list[Any], params: tuple[str, ...], name: str) -> bool:
-        """Would a version for long arguments save much: is there a loop or recursion, and arithmetic on them?"""
-        hot = scan.loops(body) or scan.uses(body, ".z.s") or (bool(name) and scan.uses(body, name))
+        """Would a version for long arguments save much: is there a loop, a condition or recursion, and arithmetic on them?"""
+        hot = scan.loops(body) or any(isinstance(n, N.Cond) for n in scan.walk(body)) or scan.uses(body, ".z.s") \
+            or (bool(name) and scan.uses(body, name))
         return hot and any(
             isinstance(n, N.Apply) and isinstance(n.f, N.Verb) and n.f.glyph in {**fast.ARITH, **fast.COMPARE}
             and any(isinstance(a, N.Name) and a.name in params for a in n.args)

@@ -18,7 +18,7 @@ from kshell.values.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_
 
 DAY_NS = 86_400_000_000_000
 _EPOCH = date(2000, 1, 1).toordinal()
-_LAST_DAY = date.max.toordinal()
+_FIRST_DAY, _LAST_DAY = 1 - _EPOCH, date.max.toordinal() - _EPOCH  # years 1 to 9999
 
 # ------------------------------------------------------------------ one ordinary raw value, by type
 
@@ -30,10 +30,9 @@ def float_text(v: float, digits: int) -> str:
 
 def date_text(days: int) -> str:
     """The date that many days after 2000.01.01."""
-    n = days + _EPOCH
-    if not 0 < n <= _LAST_DAY:
+    if not _FIRST_DAY <= days <= _LAST_DAY:
         return "0000.00.00"
-    d = date.fromordinal(n)
+    d = date.fromordinal(days + _EPOCH)
     return f"{d.year:04d}.{d.month:02d}.{d.day:02d}"
 
 
@@ -141,10 +140,60 @@ def enum_values(v: Vec) -> Vec | None:
     return take_at(domain, v.a)  # type: ignore[no-any-return]
 
 
+_FEW = 16  # items, of which fewer are written one by one
+
+
+def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
+    """The texts of dates, times or timestamps that are neither null nor infinite, as rows of characters; None where
+    they have no such layout."""
+    if t not in (T.D, T.T, T.P) or len(a) < _FEW or _extreme(a, t):
+        return None
+    day, rest = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, _DAY)
+    if day is not None and not _FIRST_DAY <= int(day.min()) <= int(day.max()) <= _LAST_DAY:
+        return None
+    if rest is not None and not 0 <= int(rest.min()) <= int(rest.max()) < (_DAY if t == T.P else _DAY // 1_000_000):
+        return None
+    out = np.empty((len(a), {T.D: 10, T.T: 12, T.P: 29}[t]), np.uint8)
+    if day is not None:
+        date = day.astype(np.int64).astype("M8[D]") + np.timedelta64(10957, "D")
+        month = date.astype("M8[M]")
+        months = month.astype(np.int64)
+        for at, width, value in ((0, 4, months // 12 + 1970), (5, 2, months % 12 + 1),
+                                 (8, 2, (date - month).astype(np.int64) + 1)):
+            _digits(out, at, width, value)
+        out[:, 4] = out[:, 7] = 46
+    if rest is not None:
+        at, places = (11, 9) if t == T.P else (0, 3)
+        second, part = np.divmod(rest.astype(np.int64), 10 ** places)
+        minute = second // 60
+        for start, width, value in ((at, 2, minute // 60), (at + 3, 2, minute % 60), (at + 6, 2, second % 60),
+                                    (at + 9, places, part)):
+            _digits(out, start, width, value)
+        out[:, at + 2] = out[:, at + 5] = 58
+        out[:, at + 8] = 46
+        if t == T.P:
+            out[:, 10] = 68
+    return out
+
+
+_DAY = 86_400_000_000_000  # nanoseconds
+
+
+def _digits(out: np.ndarray, at: int, width: int, value: np.ndarray) -> None:
+    """Write numbers into columns of characters."""
+    value = value.astype(np.int32)
+    for k in range(at + width - 1, at - 1, -1):
+        value, digit = np.divmod(value, 10)
+        out[:, k] = digit + 48
+
+
 def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
     """`raw_text` of every item of a one-dimensional array of type t."""
     if t == T.G:
         return [guid_text(v) for v in a]
+    m = text_matrix(t, a)
+    if m is not None:
+        return m.view(f"S{m.shape[1]}").ravel().astype(str).tolist()  # type: ignore[no-any-return]
     raws = a.tolist()
     now = _ALWAYS.get(t)
     if now is not None:

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
+from kshell.lang import cond_each, strings_each, threads
 from kshell.lang.scan import atomic_expr
 from kshell.lang.truth import times, truth
 from kshell.lang.verbs import lists, running, stats
 from kshell.lang.verbs.arith import add, mul
 from kshell.registry import find, verb
 from kshell.values import types as T
-from kshell.values.apply import apply, apply1, pyfn
+from kshell.values.apply import apply, apply1, project, pyfn, takes
 from kshell.values.build import collapse
 from kshell.values.context import running as session
 from kshell.values.core import HOLE, Dict, List, Nd, Special, Sym, Table, Value, Vec, atom_t, seq_items
 from kshell.values.dispatch import ATOMIC
-from kshell.values.functions import Derived, Function, Lambda, Prim, Proj
+from kshell.values.functions import Derived, Function, Handle, Lambda, Prim, Proj
 from kshell.values.index import find_at, index1, null_of
 from kshell.values.match import match
 
@@ -30,7 +31,7 @@ Fn = Callable[..., Value]
 
 
 def is_collection(x: Value) -> bool:
-    """Does x have items to iterate over? (A handle is an atom here.)"""
+    """Does x have items to iterate over? (A handle is an atom here, save for each with one argument.)"""
     return x.__class__ in (Vec, Dict, Table) or isinstance(x, List)
 
 
@@ -42,8 +43,11 @@ def name_of(f: Value) -> str:
 
 
 def each1(f: Value, x: Value) -> Value:
-    """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay."""
+    """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay. The item of a handle is
+    its number, but for functions of the k-api, which want the handle."""
     if not is_collection(x):
+        if isinstance(x, Handle) and getattr(getattr(f, "entry", None), "kind", "") != "api":
+            return collapse([pyfn(f, 1)(x.number)])
         return apply1(f, x)
     if x.__class__ is Dict:
         return Dict(x.k, each1(f, x.v))
@@ -51,8 +55,28 @@ def each1(f: Value, x: Value) -> Value:
         return List([])
     if (x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1):
         return apply1(f, x)
+    found = strings_each.each(f, x) or cond_each.each(f, x)
+    if found is not None:
+        return found
     fn = pyfn(f, 1)
     return collapse([fn(i) for i in seq_items(x)])
+
+
+def each_given1(f: Value, x: Value) -> Value:
+    """`f'[x]`: the derived function has the rank of f, so that of a function of several arguments is projected."""
+    if isinstance(f, Function) and f.rank > 1 and not takes(f, 1):
+        return project(Derived("'", f), (x,))
+    return each1(f, x)
+
+
+def each_parallel(f: Value, x: Value) -> Value:
+    """`f': x`, `f peach x`: as each, with the items dealt out to threads; a single item is computed here."""
+    if x.__class__ is Dict:
+        return Dict(x.k, each_parallel(f, x.v))
+    n = threads.wanted(len(x)) if is_collection(x) else 0
+    if not n or ((x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1)):
+        return each1(f, x)
+    return collapse(threads.share(pyfn(f, 1), seq_items(x), n))
 
 
 def is_atomic(f: Value, n: int) -> bool:
@@ -93,6 +117,9 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return List([])
     if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
         return apply(f, (x, y))
+    found = strings_each.pairs(f, x, y)
+    if found is not None:
+        return found
     fn = pyfn(f, 2)
     if not cy:
         return collapse([fn(i, y) for i in seq_items(x)])
@@ -163,6 +190,9 @@ def each_left(f: Value, x: Value, y: Value) -> Value:
         return apply(f, (x, y))
     if x.__class__ is Dict:
         return Dict(x.k, each_left(f, x.v, y))
+    found = strings_each.left(f, x, y)
+    if found is not None:
+        return found
     fn = pyfn(f, 2)
     return collapse([fn(i, y) for i in seq_items(x)])
 
@@ -173,6 +203,11 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
         return apply(f, (x, y))
     if y.__class__ is Dict:
         return Dict(y.k, each_right(f, x, y.v))
+    if name_of(f) == "vs" and atom_t(x) in (T.B, T.X) and y.__class__ is Vec and len(y):
+        return apply(f, (x, y))  # which takes a list item by item
+    found = strings_each.right(f, x, y)
+    if found is not None:
+        return found
     fn = pyfn(f, 2)
     return collapse([fn(x, i) for i in seq_items(y)])
 
@@ -187,10 +222,10 @@ _BEFORE: dict[str, Value] = {"-": 0, "+": 0, "*": 1, "%": 1}
 def prior1(f: Value, x: Value) -> Value:
     """`f': x`: f between each item and the one before it; the first has the identity of f before it, else a null.
 
-    A function of one argument is applied to each item, by threads as they are free.
+    A function of one argument is applied to each item, in threads.
     """
     if rank_of(f) == 1 and not is_collection(f):
-        return each1(f, x)
+        return each_parallel(f, x)
     if not is_collection(x) or not len(x):
         return x
     if x.__class__ is Dict:
@@ -295,7 +330,8 @@ def scan1(f: Value, x: Value) -> Value:
 
 
 def rank_of(f: Value) -> int:
-    """The number of arguments by which over and scan choose their form; of a list or dictionary, its depth."""
+    """The number of arguments by which over and scan choose their form; of a list or dictionary, its depth, and the
+    arguments of the functions in it."""
     if f.__class__ is Prim:
         return 2 if 2 in f.fns else 1 if -1 in f.fns else f.rank
     if isinstance(f, Function):
@@ -309,7 +345,7 @@ def rank_of(f: Value) -> int:
         if f.__class__ is Vec or not len(f):
             break
         f = f.item(0)
-    return depth or 1
+    return depth + (f.rank or 1 if isinstance(f, Function) else 0) or 1
 
 
 def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
@@ -331,12 +367,38 @@ def over2(f: Value, x: Value, y: Value) -> Value:
         return weighed(f, x, y, None)
     if rank_of(f) == 1:
         return repeat(f, x, y, None)
+    states = machine(f, x, y)
+    if states is not None:
+        return states[-1] if states else x
     fn = pyfn(f, 2)
     if not is_collection(y):
         return fn(x, y)
     for i in seq_items(y):
         x = fn(x, i)
     return x
+
+
+def machine(f: Value, x: Value, y: Value) -> list[int] | None:
+    """The states of `x f\\ y` for f a matrix of longs, the transitions, and y a vector of longs or booleans; None if
+    they are none, or if one step leads out of the matrix: that makes a null."""
+    if x.__class__ is not int or y.__class__ is not Vec or y.t not in (T.B, T.J) or len(y) < 16:
+        return None
+    if not isinstance(f, List):
+        return None
+    rows = f.items if f.__class__ is Nd or len(f) < len(y) else []
+    if not rows or any(r.__class__ is not Vec or r.t != T.J or not len(r) for r in rows):
+        return None
+    if x < 0 or y.a.min() < 0 or min(r.a.min() for r in rows) < 0:
+        return None
+    table = [r.a.tolist() for r in rows]
+    out = []
+    try:
+        for i in y.a.astype(np.int64).tolist():
+            x = table[x][i]
+            out.append(x)
+    except IndexError:
+        return None
+    return out
 
 
 def is_weight(f: Value) -> bool:
@@ -367,6 +429,9 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     if rank_of(f) == 1:
         repeat(f, x, y, steps)
         return collapse(steps)
+    states = machine(f, x, y)
+    if states is not None:
+        return Vec(T.J, np.array(states, np.int64))
     fn = pyfn(f, 2)
     if not is_collection(y):
         return fn(x, y)
@@ -464,7 +529,7 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
 Derived.run = staticmethod(run)
 
 CALLS = {
-    "_each1": each1, "_each2": each2, "_over1": over1, "_over2": over2, "_scan1": scan1, "_scan2": scan2,
+    "_each1": each_given1, "_each2": each2, "_over1": over1, "_over2": over2, "_scan1": scan1, "_scan2": scan2,
     "_prior1": prior1, "_prior2": prior2, "_left": each_left, "_right": each_right,
 }  # fmt: skip
 
@@ -484,12 +549,15 @@ def each(f: Value, x: Value) -> Value:
 
 @verb("peach")
 def peach(f: Value, x: Value) -> Value:
-    """Apply a function to each item, as each does; the items may be computed in parallel.
+    """Apply a function to each item, as each does; `\\s n` lets n threads compute the items.
+
+    A function that threads compute cannot assign global variables: 'noupdate. Of items that fail, the error is that of
+    the first.
 
     q){x*x}peach 1 2 3
     1 4 9
     """
-    return each1(f, x)
+    return each_parallel(f, x)
 
 
 @verb("over")

@@ -13,6 +13,7 @@ from kshell.lang.s1 import s1_text
 from kshell.values import types as T
 from kshell.values.build import collapse, floats, string, sym_vec
 from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.rows import strings_of
 
 
 class Writer:
@@ -38,7 +39,9 @@ class Writer:
         if not t:
             return quote(s1_text(x, self.digits))
         if t == T.ENUM:
-            return quote(atom_string(x, self.digits) or "")
+            at = np.array([x.v], np.int64)
+            items = enum_values(Vec(T.ENUM, at, "", x.dom)) or Vec(T.J, at)
+            return self.words(items.t, items.a)[0]
         return self.words(t, np.array([raw(x)], T.DTYPE[t]) if t != T.G else np.frombuffer(x.v, "V16"))[0]
 
     def vec(self, v: Vec) -> str:
@@ -125,15 +128,30 @@ def read(text: str) -> Value:
 
 def from_json(x: Any) -> Value:
     """The q value of decoded JSON."""
-    if x is None:
-        return T.NAN
-    if isinstance(x, str):
+    return _value(x, {})
+
+
+def _value(x: Any, known: dict[tuple[str, ...], Value]) -> Value:
+    """The same; objects with the same names share one vector of them."""
+    c = x.__class__
+    if c is str:
         return string(x)
-    if isinstance(x, dict):
-        return Dict(sym_vec(list(x)), collapse([from_json(v) for v in x.values()]))
-    if isinstance(x, list):
+    if c is float or c is bool:
+        return x
+    if c is dict:
+        names = tuple(x)
+        keys = known.get(names)
+        if keys is None:
+            keys = known[names] = sym_vec(names)
+        return Dict(keys, collapse([_value(v, known) for v in x.values()]))
+    if c is list:
         if x and all(v.__class__ is float for v in x):
             return floats(x)
-        return collapse([from_json(v) for v in x])
-    return x
-
+        if x and all(v.__class__ is str for v in x):
+            return strings_of([v.encode("utf-8", "surrogateescape") for v in x])
+        if x and x[0].__class__ is dict and x[0]:
+            names = tuple(x[0])
+            if all(v.__class__ is dict and tuple(v) == names for v in x):
+                return Table(list(names), [_value([v[n] for v in x], known) for n in names])
+        return collapse([_value(v, known) for v in x])
+    return T.NAN if x is None else x

@@ -13,7 +13,9 @@ from kshell.lang.tables import key_names, rekey
 from kshell.parse import tree as N
 from kshell.store.parted import PartCols, joined
 from kshell.store.splay import SplayedCols
+from kshell.values import types as T
 from kshell.values.build import longs
+from kshell.values.context import running
 from kshell.values.core import Table, Value, Vec
 from kshell.values.index import take_at
 
@@ -39,6 +41,13 @@ def names_used(phrases: list[Any]) -> set[str]:
     return {n.name.split(".")[0] for n in scan.walk(nodes) if isinstance(n, N.Name)}
 
 
+def _links(source: PartCols, phrases: list[Any]) -> list[str]:
+    """The dotted names in phrases that go through a link: what these refer to differs by partition."""
+    named = {n.name for n in scan.walk([p.node for p in phrases]) if isinstance(n, N.Name) and "." in n.name}
+    cols = dict(zip(source.names, source.sample(), strict=True)) if named else {}
+    return sorted(n for n in named if getattr(cols.get(n.split(".")[0]), "t", 0) == T.ENUM)
+
+
 def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinct: bool, limit: Any) -> Value:
     """select or exec from a partitioned table."""
     if limit is not None:
@@ -50,6 +59,7 @@ def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinc
     if (by is None and cols and not used & _WHOLE) or not (by or cols):
         return _each(is_exec, source, parts, where, cols, distinct)
     names = [n for n in x.names if n in used] if cols else list(x.names)
+    names += _links(source, phrases)
     t = gathered(source, parts, where, names, "i" in used)
     src = qsql.Source(t)
     c = Columns(src.cols, src.n)
@@ -81,7 +91,12 @@ def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[qsql.Source
     cols = _Lazy(t)
     src = qsql.Source(Table([], []))
     src.value, src.cols, src.n = t, cols, source.db.count(source.name)[part]
-    return src, qsql.restricted(Columns(cols, src.n), where)
+
+    def table(name: str) -> Value:  # links go to the same partition
+        found = running().names.get(name)
+        return found.cols.of(part) if is_partitioned(found) else found
+
+    return src, qsql.restricted(Columns(cols, src.n, None, table), where)
 
 
 class _Lazy(dict[str, Any]):
@@ -113,7 +128,8 @@ def gathered(source: PartCols, parts: list[int], where: list[Any], names: list[s
     if not parts:
         empty = source.sample()
         none = np.zeros(0, np.int64)
-        pieces = [[take_at(empty[source.names.index(n)], none)] for n in names] + [[longs([])]] * numbers
+        c = Columns(dict(zip(source.names, empty, strict=True)), 0, none)
+        pieces = [[c[n]] for n in names] + [[longs([])]] * numbers
     return Table(names + ["i"] * numbers, [joined(p) for p in pieces])
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError, Source
+from kshell.errors import Frame, QError, Source
 from kshell.lang import qsql
 from kshell.lang.aggregates import aggregate_of
-from kshell.lang.code import build
-from kshell.lang.compile import Compiler, compile_lambda, is_infix, prim
+from kshell.lang.code import build, caller_locals
+from kshell.lang.compile import Compiler, check_stores, compile_lambda, is_infix, known
 from kshell.lang.expr import E, ops
 from kshell.lang.literal import value_of
-from kshell.lang.scan import column_names, group_clash, inferred_name
+from kshell.lang.scan import column_names, group_clash, inferred_name, walk
 from kshell.parse import parse as parse_text
 from kshell.parse import tree as N
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, enlist, sym_vec
-from kshell.values.context import running
+from kshell.values.context import block, running, unblock
 from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, text_of
 from kshell.values.functions import Function, Iter, Prim
 
@@ -34,11 +34,6 @@ def tree_value(node: Any) -> Value:
     if made is None:
         raise QError("nyi")
     return made(node)
-
-
-def _known(name: str) -> Value:
-    entry = registry.find("verb", name)
-    return prim(entry) if entry is not None else sym(name)
 
 
 _AMENDS: dict[str, Any] = {}
@@ -67,11 +62,11 @@ class _Values:
 
     @staticmethod
     def Name(node: Any) -> Value:
-        return _known(node.name)
+        return known(node.name)
 
     @staticmethod
     def Verb(node: Any) -> Value:
-        return _known(node.glyph)
+        return known(node.glyph)
 
     @staticmethod
     def Iterator(node: Any) -> Value:
@@ -85,28 +80,28 @@ class _Values:
 
     @staticmethod
     def ListOf(node: Any) -> Value:
-        return _row(_known("enlist"), node.items) if node.items else List([])
+        return _row(known("enlist"), node.items) if node.items else List([])
 
     @staticmethod
     def TableOf(node: Any) -> Value:
         names = column_names(node.cols)
-        cols = List([_known("enlist"), *(tree_value(n) for _, n in node.cols)])
-        return List([_known("flip"), List([_known("!"), enlist(sym_vec(names)), cols])])
+        cols = List([known("enlist"), *(tree_value(n) for _, n in node.cols)])
+        return List([known("flip"), List([known("!"), enlist(sym_vec(names)), cols])])
 
     @staticmethod
     def Apply(node: Any) -> Value:
         f = node.f
         if isinstance(f, N.Verb) and len(node.args) == 1 and f.glyph + ":" in ops.K_UNARY:
-            return List([_known(ops.K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
+            return List([known(ops.K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
         return List([tree_value(f), *(map(tree_value, node.args) if node.args else [NIL])])
 
     @staticmethod
     def Compose(node: Any) -> Value:
-        return _row(_known("'"), node.fs)
+        return _row(known("'"), node.fs)
 
     @staticmethod
     def Assign(node: Any) -> Value:
-        op = NIL if node.op == "::" else _known(":") if node.op is None else amend_prim(node.op)
+        op = NIL if node.op == "::" else known(":") if node.op is None else amend_prim(node.op)
         return List([op, tree_value(node.target), tree_value(node.value)])
 
     @staticmethod
@@ -121,7 +116,7 @@ class _Values:
 
     @staticmethod
     def Cond(node: Any) -> Value:
-        return _row(_known("$"), node.args)
+        return _row(known("$"), node.args)
 
     @staticmethod
     def Control(node: Any) -> Value:
@@ -133,7 +128,7 @@ class _Values:
 
     @staticmethod
     def Return(node: Any) -> Value:
-        return List([_known(":"), tree_value(node.value)])
+        return List([known(":"), tree_value(node.value)])
 
     @staticmethod
     def Signal(node: Any) -> Value:
@@ -162,7 +157,7 @@ def _limit_values(options: Any) -> list[Value]:
         return []
     count, order, column = options
     n = [INF_J if count is None else tree_value(count)]
-    return n if order is None else [*n, enlist(List([_known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
+    return n if order is None else [*n, enlist(List([known("idesc" if order == ">" else "iasc"), tree_value(column)]))]
 
 
 def _select_value(node: Any) -> Value:
@@ -171,7 +166,7 @@ def _select_value(node: Any) -> Value:
     if node.verb == "delete":
         cols: Value = enlist(sym_vec([inferred_name(n) for _, n in node.cols])) if node.cols else \
             Vec(T.S, sym_vec([]).a)
-        return List([_known("!"), tree_value(node.source), where, False, cols])
+        return List([known("!"), tree_value(node.source), where, False, cols])
     distinct = node.options is not None and "distinct" in node.options
     if node.verb == "exec":
         names = node.cols
@@ -183,7 +178,7 @@ def _select_value(node: Any) -> Value:
         if clash:
             raise QError(clash)
         by, cols = _pairs(node.by) if node.by else distinct, _pairs(node.cols) if node.cols else List([])
-    head = _known("!" if node.verb == "update" else "?")
+    head = known("!" if node.verb == "update" else "?")
     return List([head, tree_value(node.source), where, by, cols, *_limit_values(node.options)])
 
 
@@ -271,23 +266,30 @@ def _argument(x: Value) -> Any:
 class _TreeCompiler(Compiler):
     """The compiler, for trees that hold values."""
 
+    caller: dict[str, Any] = {}  # noqa: RUF012  the locals of the function that functional qSQL is called from
+
     def _Const(self, node: Any) -> E:
         return self.const(node.value)
 
+    def variable(self, node: Any) -> E:
+        found = self.caller.get(self.local(node.name)) if self.caller else None
+        return self.const(found) if found is not None and node.name[0] != "_" else super().variable(node)
+
 
 def phrase(x: Value) -> qsql.Phrase:
-    """The Phrase of a parse tree in functional qSQL: symbols are columns first."""
-    return _node_phrase(node_of(x))
+    """The Phrase of a parse tree in functional qSQL: a symbol is a column, else a local variable of the function that
+    calls, else a global."""
+    return _node_phrase(node_of(x), caller_locals())
 
 
-def _node_phrase(node: Any) -> qsql.Phrase:
+def _node_phrase(node: Any, caller: dict[str, Any]) -> qsql.Phrase:
     names = running().names
     c = _TreeCompiler(names, names.current, Source(""), None)
-    c.columns = 1
+    c.columns, c.caller = 1, caller
     c.tail(node)
     fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
     found = aggregate_of(node)
-    agg = found and (found[0], *(a.name if isinstance(a, N.Name) else _node_phrase(a) for a in found[1]))
+    agg = found and (found[0], *(a.name if isinstance(a, N.Name) else _node_phrase(a, caller) for a in found[1]))
     return qsql.Phrase(fn, node, inferred_name(node), agg)
 
 
@@ -304,10 +306,31 @@ def parse(x: Value) -> Value:
     2
     """
     text = text_of(x)
-    out = [tree_value(s.expr) for s in parse_text(text, is_infix, Source(text)) if isinstance(s, N.Statement)]
+    source = Source(text)
+    problem: QError | None = None
+    out: list[Value] = []
+    try:
+        found = [s.expr for s in parse_text(text, is_infix, source) if isinstance(s, N.Statement)]
+        for node in walk(found):
+            _check_unary(node, source)
+        out = [tree_value(node) for node in found]
+    except QError as e:
+        problem = e
+    if problem is not None:
+        problem.frames.append(Frame(Source("", name=".q.parse"), 0))
+        raise problem
     if len(out) == 1:
         return out[0]
     return List([Atom(T.C, 59), *out]) if out else NIL
+
+
+def _check_unary(node: Any, source: Source) -> None:
+    """`+2`: an operator that has no form with one argument, written as if it had, is no q."""
+    if node.__class__ is not N.Apply or node.f.__class__ is not N.Verb or len(node.args) != 1 or node.f.glyph == "-":
+        return
+    entry = registry.find("verb", node.f.glyph)
+    if entry is not None and 1 not in entry.fns and source.text[node.f.end : node.f.end + 1] not in ("[", ")"):
+        raise QError(node.f.glyph, node.f.start, source)
 
 
 @verb("eval")
@@ -326,12 +349,17 @@ def eval_(x: Value) -> Value:
 
 @verb("reval")
 def reval(x: Value) -> Value:
-    """Evaluate a parse tree, as eval does.
+    """Evaluate a parse tree, as eval does; while that runs, no global variable can be changed: 'noupdate.
 
     q)reval(+;1;2)
     3
     """
-    return eval_(x)
+    check_stores(running().names)
+    token = block(True)
+    try:
+        return eval_(x)
+    finally:
+        unblock(token)
 
 
 def connect() -> None:

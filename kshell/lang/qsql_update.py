@@ -8,6 +8,7 @@ from kshell.errors import QError
 from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
 from kshell.lang.qsql import Named, Phrase, Source, group_by, per_group, restricted
 from kshell.lang.tables import by_name, member, rekey
+from kshell.store import splay
 from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.context import running
@@ -20,17 +21,23 @@ from kshell.values.join import concat
 
 def update(table: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
     """The table with columns changed or added, at the rows that meet the conditions."""
-    _in_memory(table)
-    return by_name(table, lambda x: _updated(x, where, by, cols))
+    return by_name(_in_memory(table), lambda x: _updated(x, where, by, cols))
 
 
-def _in_memory(table: Value) -> None:
-    """A table on disk cannot be changed so: 'splay or 'par."""
-    x = running().names.find(table.s) if table.__class__ is Sym and table.s[:1] != ":" else table
-    if x.__class__ is Table and x.cols.__class__ is not list:
-        from kshell.lang import parted
+def _in_memory(table: Value) -> Value:
+    """A table in a folder is never changed there: in its place the table with its columns in memory. Its name cannot
+    stand for it, 'splay; nor has a partitioned table a place in memory, 'par."""
+    is_name = table.__class__ is Sym and table.s[:1] != ":"
+    x = running().names.find(table.s) if is_name else table
+    if x.__class__ is Sym and splay.is_splayed(x.s[1:]):
+        x = splay.read(x.s[1:])
+    if x.__class__ is not Table or x.cols.__class__ is list:
+        return table
+    from kshell.lang import parted
 
+    if is_name or parted.is_partitioned(x):
         parted.refuse(x)
+    return Table(x.names, list(x.cols))
 
 
 def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
@@ -118,11 +125,10 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
     a dictionary without some keys; a namespace (by name) without some variables."""
     if table.__class__ is Sym and _is_space(table.s):
         space = running().names
-        for n in names:
+        for n in names or space.members(table.s):
             space.delete(n if table.s == "." else f"{table.s}.{n}", ".")
         return table
-    _in_memory(table)
-    return by_name(table, lambda x: _deleted(x, where, names))
+    return by_name(_in_memory(table), lambda x: _deleted(x, where, names))
 
 
 def _is_space(name: str) -> bool:
@@ -139,7 +145,9 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
         left = {n: col for n, col in src.cols.items() if n not in names}
         return rekey(Table(list(left), list(left.values())), [k for k in src.keys if k in left])
     if src.plain:
-        raise QError("type")
+        if where:
+            raise QError("type")
+        return take_at(x, np.arange(0))
     c = restricted(Columns(src.cols, src.n), where)
     keep = np.ones(src.n, np.bool_)
     keep[... if c.rows is None else c.rows] = False

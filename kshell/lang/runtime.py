@@ -16,9 +16,9 @@ from kshell.values.amend import amend, assign_at, assign_in_place
 from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, symdict
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, NULL_J, Atom, List, Nd, Sym, Value, Vec, atom_t, long
+from kshell.values.core import HOLE, NIL, NULL_J, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
 from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
-from kshell.values.grow import append_owned, lone_array, lone_items
+from kshell.values.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
 from kshell.values.index import index1
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
@@ -59,6 +59,21 @@ def set_global(name: str, ctx: str, x: Value) -> Value:
     return x
 
 
+def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
+    """Assign a global where stores are checked: it may be forbidden, and is told of."""
+    names = running().names
+    names.allow(ctx, name)
+    names.spaces[ctx][name] = x
+    if ctx == "." and names.hook is not None:
+        names.hook(name, at)
+
+
+def allow_global(name: str, ctx: str) -> None:
+    """'noupdate if a global may not be assigned now."""
+    names = running().names
+    names.allow(*names.split(name, ctx))
+
+
 def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
     """A qualified global `.a.b`: from its namespace, else however else the name is known."""
     x = space.get(last)
@@ -68,6 +83,7 @@ def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
 def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value) -> Value:
     """`name fn:y` of a global; one that does not exist yet starts at zero, or empty."""
     names = running().names
+    names.allow(ctx, name)
     x = names.find(name, ctx)
     if x is None:
         x = List([]) if fn is append_local else 0
@@ -95,7 +111,10 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
     if getrefcount(x) <= _ALONE:
         c = x.__class__
-        if lone_array(x) if c is Vec or c is Nd else c is List and len(path) == 1 and lone_items(x):
+        if c is Dict or c is Table:
+            if put_owned(x, path, y):
+                return x
+        elif lone_array(x) if c is Vec or c is Nd else c is List and len(path) == 1 and lone_items(x):
             return assign_in_place(x, path, y)
     return assign_at(x, path, y)
 
@@ -108,6 +127,9 @@ def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
             new = f.fns[2](x.item(i), y)
             if atom_t(new) == x.t:
                 return assign_in_place(x, path, new)
+    elif x.__class__ is Dict and len(path) == 1 and getrefcount(x) <= _ALONE and f.__class__ is Prim and 2 in f.fns \
+            and f.name != ":" and amend_owned(x, path[0], f, y):
+        return x
     return amend(x, path, f, y)
 
 
@@ -118,11 +140,9 @@ def signal(x: Value) -> None:
         raise QError(x.s)
     if c is Vec and x.t == T.C:
         raise QError(x.a.tobytes().decode("utf-8", "replace"))
-    if c is Atom and x.t == T.C:
-        raise QError(chr(x.v))
     if c is Prim:
         raise QError(x.name)
-    raise QError("stype")
+    raise QError("stype")  # a char too
 
 
 def fail(text: str) -> None:
@@ -178,6 +198,8 @@ HELPERS: dict[str, Any] = {
     "_compose": compose,
     "_get": get_global,
     "_set": set_global,
+    "_put": put_global,
+    "_allow": allow_global,
     "_view": view_value,
     "_ns": ns_get,
     "_opg": op_global,

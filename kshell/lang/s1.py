@@ -11,19 +11,12 @@ import numpy as np
 
 from kshell.lang.format import atom_text, marked, null_word, quoted, raw_texts, vec_texts
 from kshell.values import types as T
+from kshell.values.cast import is_link
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
 from kshell.values.functions import Comp, Derived, Handle, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.primitives import in_k
 
 NO_LIMIT = 1 << 62
-
-# how q shows the keywords that are names for a primitive of k
-_K_NAME = {
-    "flip": "+:", "neg": "-:", "first": "*:", "reciprocal": "%:", "where": "&:", "reverse": "|:", "null": "^:",
-    "group": "=:", "iasc": "<:", "idesc": ">:", "not": "~:", "count": "#:", "floor": "_:", "string": "$:",
-    "distinct": "?:", "type": "@:", "value": ".:", "get": ".:", "key": "!:", "hopen": "<:", "hclose": ">:",
-    "and": "&", "or": "|", "mmu": "$", "raze": ",/", "sums": "+\\", "prds": "*\\", "maxs": "|\\", "mins": "&\\",
-    "deltas": "-':", "ratios": "%':", "<=": "~>", ">=": "~<", "<>": "~=",
-}  # fmt: skip
 
 
 class _Writer:
@@ -45,12 +38,14 @@ class _Writer:
         if isinstance(x, Lambda):
             return x.text
         if isinstance(x, Handle):
-            return x.show()
+            return "," + x.show()
         text = getattr(x, "text", None)
         return text if isinstance(text, str) else getattr(x, "name", "") or repr(x)
 
     # ---------------------------------------------------------------- lists
     def enum(self, x: Any) -> str:
+        if is_link(x.dom):
+            return f"`{x.dom}!{x.v}"
         (name,) = vec_texts(_enum_vec(x), self.digits)
         return f"`{x.dom}$`{name}"
 
@@ -70,8 +65,10 @@ class _Writer:
 
     def enum_vec(self, v: Vec, room: int) -> str:
         if not len(v.a):
-            return f"`{v.dom}$()"
+            return f"`{v.dom}{'!`long' if is_link(v.dom) else ''}$()"
         k = min(len(v.a), max(room, 0) + 2)
+        if is_link(v.dom):
+            return f"`{v.dom}!{',' if len(v.a) == 1 else ''}{' '.join(map(str, v.a[:k].tolist()))}"
         names = vec_texts(Vec(T.ENUM, v.a[:k], "", v.dom), self.digits)
         return f"`{v.dom}${',' if len(v.a) == 1 else ''}`{'`'.join(names)}"
 
@@ -109,7 +106,7 @@ class _Writer:
 
     # ---------------------------------------------------------------- functions
     def prim(self, f: Prim, room: int) -> str:
-        return _K_NAME.get(f.name, f.name)
+        return in_k(f.name)
 
     def args(self, args: tuple[Value, ...], room: int) -> str:
         return ";".join("" if a is HOLE else self.value(a, room) for a in args)

@@ -13,6 +13,7 @@ from kshell.lang.s1 import NO_LIMIT, cut, s1_text
 from kshell.lang.trace import error_text
 from kshell.values import types as T
 from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
+from kshell.values.functions import Handle
 
 _RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, so a list of them is no matrix
 
@@ -35,6 +36,11 @@ def head(x: Value, n: int) -> Value:
 def width_of(text: str) -> int:
     """The width of a text as q counts it, in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def opened(x: Value) -> Value:
+    """A handle as the list that it is to q: of one item, its number. Anything else as it is."""
+    return List([x.number]) if isinstance(x, Handle) else x
 
 
 def pad(texts: Sequence[str]) -> list[str]:
@@ -68,6 +74,7 @@ class Layout:
             return self.table(x)
         if x.__class__ is Dict:
             return self.mapping(x)
+        x = opened(x)
         if isinstance(x, List) and len(x):
             return self.items(x)
         return self.one(x).split("\n")
@@ -86,10 +93,26 @@ class Layout:
     # ---------------------------------------------------------------- lists
     def items(self, x: List) -> list[str]:
         x = head(x, self.rows - 1)
+        if x.__class__ is List and any(isinstance(i, Handle) for i in x.items):
+            x = List([opened(i) for i in x.items])
         if self.is_matrix(x):
             rows = [self.row(head(row, self.most)) for row in x.items]
-            return self.joined(list(zip(*rows, strict=True)))
+            columns = list(zip(*rows, strict=True))
+            for i in self.unlike(x) if x.__class__ is List else ():
+                columns[i] = tuple(self.one(row.items[i]) for row in x.items)
+            return self.joined(columns)
         return [line for item in x.items for line in self.one(item).split("\n")]
+
+    def unlike(self, x: List) -> list[int]:
+        """The columns of a matrix that hold vectors of several types or lengths: these are written out, with types."""
+        if any(row.__class__ is not List for row in x.items):
+            return []
+        found = []
+        for i, first in enumerate(x.items[0].items[: self.most]):
+            cells = [row.items[i] for row in x.items]
+            if all(c.__class__ is Vec for c in cells) and any(c.t != first.t or len(c) != len(first) for c in cells):
+                found.append(i)
+        return found
 
     def row(self, x: Value) -> list[str]:
         """The texts of a row of a matrix: vectors of numbers in it are bare."""
@@ -123,6 +146,8 @@ class Layout:
         """The texts of a table's column; vectors of one type and length are bare: no comma before a single item, no
         type after the last, nothing for an empty one."""
         rows = c.items if isinstance(c, List) and len(c) else []
+        if rows and all(isinstance(r, Handle) for r in rows):
+            return [r.show() for r in rows]
         first = rows[0] if rows else None
         if first.__class__ is Vec and first.t not in _RUNS and first.t != T.S and all(
                 r.__class__ is Vec and r.t == first.t and len(r) == len(first) for r in rows):
@@ -150,8 +175,12 @@ class Layout:
         """The lines of a dictionary's keys or values, one an item."""
         if x.__class__ is Table:
             return self.table(x) if x.names else []
-        if isinstance(x, List) and len(x) and self.is_matrix(x):
-            return self.items(x)
+        if isinstance(x, List) and len(x):
+            opened_ = List([opened(i) for i in x.items]) if x.__class__ is List else x
+            if self.is_matrix(opened_):
+                return self.items(opened_)
+            if all(is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in x.items):
+                return [""] * len(x)  # a matrix without columns
         return self.cells(x)
 
     def titled(self, lines: list[str], x: Value) -> list[str]:

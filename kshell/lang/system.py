@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
+import tempfile
 import time
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError, QExit, first_line
 from kshell.lang import memory
+from kshell.lang.compile import check_stores
 from kshell.registry import command, verb
 from kshell.values import core
 from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import longs, string, sym_vec
-from kshell.values.context import running
+from kshell.values.context import running, worker
 from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, text_of
 from kshell.values.functions import Function
 
@@ -41,10 +43,13 @@ def run(text: str) -> Value:
 
 def shell(text: str) -> Value:
     """Run a command of the operating system; its output as a list of strings."""
-    done = subprocess.run(text, shell=True, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise QError("os")
-    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    if worker() is not None:
+        raise QError("sys")
+    with tempfile.TemporaryFile() as out:  # not a pipe: a command that goes on in the background would hold it open
+        if subprocess.run(text, shell=True, stdout=out, check=False).returncode:
+            raise QError("os")
+        out.seek(0)
+        lines = out.read().decode("utf-8", "surrogateescape").splitlines()
     return List([string(s) for s in lines]) if lines else NIL
 
 
@@ -63,9 +68,9 @@ def exit_(x: Value) -> Value:
     """End the program with an exit code.
 
     q)type exit
-    100h
+    101h
     """
-    code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in T.INTEGRAL else None
+    code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in (T.X, T.H, T.I) else None
     if code is None:
         raise QError("type")
     call_exit(int(code))
@@ -112,11 +117,14 @@ def _timed(arg: str) -> float:
 
 @command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr")
 def t(arg: str) -> Value:
-    """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval."""
+    """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval.
+
+    While it is not 0, `.z.ts` is called that often with the time, whenever kshell waits for input.
+    """
     if not arg:
-        return _int(running().settings.t)
+        return _int(running().timer.interval)
     if arg.isdigit():
-        running().settings.t = int(arg)
+        running().timer.set(int(arg))
         return NIL
     return int(_timed(arg))
 
@@ -246,7 +254,10 @@ def threads(arg: str) -> Value:
     """Threads that peach may use; of 0N how many there can be."""
     if arg == "0N":
         return _int(os.cpu_count() or 1)
-    return _flag("s", arg, -1024, 1024)
+    out = _flag("s", arg, -1024, 1024)
+    if running().settings.s > 0:
+        check_stores(running().names)
+    return out
 
 
 @command("w", "\\w", "\\w 0|1", "\\w megabytes")
@@ -257,7 +268,7 @@ def workspace(arg: str) -> Value:
         used = memory.status("VmRSS")
         return longs([used, used, memory.status("VmHWM"), settings.w << 20, 0, memory.physical()])
     (n,) = _numbers(arg, 1)
-    if n in (0, 1):
+    if n in (0, 1) or (settings.w and n >= 1 << 31):
         return longs([len(core._SYMS), sum(len(s.s) for s in core._SYMS)])
     if not settings.w:
         raise QError("-w init via cmd line")
@@ -464,7 +475,9 @@ def port(arg: str) -> Value:
 @command("E", "\\E")
 def encryption(arg: str) -> Value:
     """Whether connections are encrypted: 0, they are not."""
-    return _int(0)
+    if arg not in ("", "0"):
+        raise QError("encryption of connections is not supported")
+    return _int(0) if not arg else NIL
 
 
 @command("u", "\\u")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from sys import getrefcount
 
 import numpy as np
 
@@ -11,14 +12,16 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.lang.columns import is_column, sized
 from kshell.values import types as T
-from kshell.values.build import collapse
+from kshell.values.build import collapse, longs, sym_vec
 from kshell.values.cast import domain
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
+from kshell.values.grow import append_owned
 from kshell.values.join import append
 from kshell.values.search import find
 
 Array = np.ndarray
+NAMED = 3  # what getrefcount says of a value that only a global has: that, a local name, and its own argument
 
 
 # ------------------------------------------------------------------ making
@@ -89,16 +92,27 @@ def exists(name: Sym) -> bool:
 
 
 def put(name: Sym, x: Value) -> Sym:
-    """Assign a table to a name: a variable or a file. Gives the name."""
+    """Assign a table to a name: a variable or a file, which stays compressed if it is. Gives the name."""
     if name.s[:1] == ":":
         path = name.s if not os.path.isdir(name.s[1:]) or name.s.endswith("/") else name.s + "/"
         found = registry.find("verb", "set")
         if found is None:
             raise QError("nyi")
-        found.fns[2](sym(path), x)
+        found.fns[2](_as_packed(path), x)
     else:
         running().names.set(name.s, x)
     return name
+
+
+def _as_packed(path: str) -> Value:
+    """The left argument of `set` for a file or folder that is to be compressed as it is by now."""
+    from kshell.store import kdb, splay
+
+    how = kdb.packing_of(path[1:])
+    if how is not None:
+        return List([sym(path), *how])
+    by = splay.packings_of(path[1:].rstrip("/"))
+    return List([sym(path), Dict(sym_vec(list(by)), List([longs(h) for h in by.values()]))]) if by else sym(path)
 
 
 def is_table(x: Value) -> bool:
@@ -175,7 +189,8 @@ def insert_rows(name: Sym, y: Value) -> Array:
         keys = Table(old.k.names, [column(rows, k) for k in old.k.names])
         if (np.asarray(find(old.k, typed_like(keys, old.k))) < n).any():
             raise QError("insert")
-    new = append(old, rows)
+    names.allow(*names.split(name.s, None))  # before the table is written in place
+    new = append_owned(old, rows) if getrefcount(old) <= NAMED else append(old, rows)
     names.set(name.s, new)
     return np.arange(n, len(new))
 

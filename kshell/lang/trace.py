@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from kshell.errors import Frame, QError
 from kshell.lang import code
 
 LONGEST = 400  # characters of a source line that a report shows
 LONGEST_TEXT = 999  # characters of an error's text that are printed
-DEEPEST, OUTER = 24, 4  # levels that a report shows, and how many of them are the outermost ones
+DEEPEST = 24  # levels that are all shown; of more, the innermost and the outermost ones
+INNER, OUTER = 6, 3
 
 
 def frame_lines(frame: Frame, n: int) -> list[str]:
     """Two lines for level n: where and what ran, and the caret under the part that failed.
 
-    Of a text of several lines only the one concerned is shown.
+    Of a text of several lines only the one concerned is shown; of what has no text, a verb, its name.
     """
     source = frame.source
     text = source.text
+    if not text:
+        return [f"  [{n}]  ({source.name})", ""]
     pos = min(max(frame.pos, 0), len(text))
     start = text.rfind("\n", 0, pos) + 1
     end = text.find("\n", start)
@@ -48,35 +52,37 @@ def _plain(line: str, blank: bool = False) -> str:
 
 def error_text(error: QError) -> list[str]:
     """The lines the console prints for an error: the text after a quote, then the frames, innermost first."""
-    n = len(error.frames)
-    out = ["'" + _plain(error.text[:LONGEST_TEXT])]
-    for i, frame in enumerate(error.frames):
-        if n <= DEEPEST or i < DEEPEST - OUTER or i >= n - OUTER:
-            out += frame_lines(frame, n - 1 - i)
-        elif i == n - OUTER - 1:
-            out.append("  ..")
-    return out
+    return ["'" + _plain(error.text[:LONGEST_TEXT]), *stack_lines([f for f in error.frames if f.source.text])]
+
+
+def stack_lines(frames: Sequence[Frame]) -> list[str]:
+    """The lines of the levels of a call stack; of a very deep one the middle is left out, and how much that is said."""
+    n = len(frames)
+    lines: list[str] = []
+    for i, frame in enumerate(frames):
+        if n <= DEEPEST or i < INNER or i >= n - OUTER:
+            lines += frame_lines(frame, n - 1 - i)
+        elif i == INNER:
+            lines.append(f"  ..{n - INNER - OUTER} levels left out")
+    return lines
 
 
 def backtrace_text(frames: list[Frame]) -> str:
-    """Frames as `.Q.sbt` gives them: a line's end after each line."""
-    lines: list[str] = []
-    for i, frame in enumerate(frames):
-        lines += frame_lines(frame, len(frames) - 1 - i)
-    return "".join(line + "\n" for line in lines)
+    """Frames as `.Q.bt` prints them: a line's end after each line."""
+    return "".join(line + "\n" for line in stack_lines(frames))
 
 
 def live_frames() -> list[Frame]:
     """The q call stack of the code that runs now, innermost first."""
     out: list[Frame] = []
     level = sys._getframe(1)
-    last: code.CodeInfo | None = None
+    phrase: code.CodeInfo | None = None  # of the qSQL phrase just met: part of the function it stands in
     while level is not None:
         consts = level.f_code.co_consts
         if level.f_code.co_filename == code.FILE and consts and consts[-1].__class__ is code.CodeInfo:
             info: code.CodeInfo = consts[-1]
-            if info is not last:
+            if info is not phrase and info.source.text:
                 out.append(Frame(info.source, code._position(info, level.f_lineno)))
-            last = info
+            phrase = info if level.f_code.co_name.startswith("_p") else None
         level = level.f_back  # type: ignore[assignment]
     return out

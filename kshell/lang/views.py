@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError, Source
-from kshell.lang.compile import compile_lambda, compile_statement
+from kshell.lang.compile import compile_again, compile_statement
 from kshell.lang.ptree import tree_value
 from kshell.parse import tree as N
 from kshell.registry import command, verb
@@ -44,7 +44,7 @@ def define(node: Any, source: Source, names: Names) -> Value:
     names.define_view(View(node.name, node.text, needs, lambda: tree_value(body), compute))
     for f in list(names.lambdas):
         if f.ctx == "." and node.name in f.globals:
-            f.fn.__code__ = compile_lambda(f.tree, f.source, names, f.ctx, f.source.name).fn.__code__
+            compile_again(f, names)
     return NIL
 
 
@@ -72,7 +72,7 @@ def parts(v: View) -> Value:
 
 def _named(pick: Any) -> Value:
     found = sym_vec(sorted(n for n in list(running().names.views) if pick(n)))
-    return Vec(T.S, found.a, "s")
+    return Vec(T.S, found.a, "s" if len(found.a) else "")
 
 
 @verb("views")

@@ -80,7 +80,7 @@ def _number(text: str) -> tuple[str, Any]:
 def _read(text: str) -> tuple[str, Any]:
     if len(text) < 19 and text.isdigit():
         return "j", int(text)
-    items = text.split()
+    items = (re.sub(r"/[^\n]*", "", text) if "/" in text else text).split()  # a list over lines, with notes
     if len(items) == 1:
         return _scalar(text)
     return _vector(items)

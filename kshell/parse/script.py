@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
-def logical_lines(text: str) -> Iterator[tuple[int, int]]:
+def logical_lines(text: str, comments: bool = False) -> Iterator[tuple[int, int]]:
     """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one
     before; a lone `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole
-    text."""
+    text. With `comments`, each line that is one counts as a statement."""
     if text.strip() == "\\":
         yield 0, len(text)
         return
@@ -24,7 +24,7 @@ def logical_lines(text: str) -> Iterator[tuple[int, int]]:
             continue
         elif bare == "/":
             skipping = True
-        elif line[0] == "/":
+        elif line[0] == "/" and not comments:
             continue
         elif bare == "\\":
             break
@@ -38,14 +38,15 @@ def logical_lines(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def split_script(text: str) -> list[tuple[int, str]]:
-    """(line number from 1, text) of each statement of a script, for running one after the other."""
+def split_script(text: str, comments: bool = False) -> list[tuple[int, str]]:
+    """(line number from 1, text) of each statement of a script, for running one after the other; with `comments`, of
+    lines that are comments too."""
     if text.startswith("#!"):
         text = "/" + text[1:]  # the line that names the interpreter is a comment
     out = []
     line = 1
     at = 0
-    for start, end in logical_lines(text):
+    for start, end in logical_lines(text, comments):
         line += text.count("\n", at, start)
         at = start
         out.append((line, text[start:end]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,8 @@ usage: kshell [options] [file.q [args]]
   -i         go on at the prompt after a script or -e
   -P N       digits shown of a float
   -S N       seed of random numbers
+  -s N       threads of peach
+  -t MS      interval of the timer, .z.ts
   -w MB      the most memory to use; without it, what the machine has
   -c R C     console rows and columns
   -z 0|1     form of dates read by "D"$
@@ -47,6 +50,12 @@ class UsageError(Exception):
 
 # q's options that are system commands too, and how many words each takes
 _COMMANDS = {"-P": 1, "-S": 1, "-c": 2, "-C": 2, "-z": 1, "-W": 1, "-o": 1, "-T": 1, "-g": 1, "-s": 1, "-t": 1}
+
+_NO_PORT = "listening on a port is not supported"
+# q's options that ask for what is not there, and what that is
+_REFUSED = {"-p": _NO_PORT, "-b": _NO_PORT, "-E": _NO_PORT, "-u": _NO_PORT, "-U": _NO_PORT,
+            "-r": "replication is not supported", "-l": "logging of updates is not supported",
+            "-L": "logging of updates is not supported", "-m": "there is one memory domain"}
 
 
 def parse_args(argv: list[str]) -> Options:
@@ -80,6 +89,8 @@ def parse_args(argv: list[str]) -> Options:
             raise SystemExit(print(USAGE))
         elif w == "--version" and not opts.script:
             raise SystemExit(print(f"kshell {__version__}"))
+        elif w in _REFUSED and not opts.script:
+            raise UsageError(f"{w}: {_REFUSED[w]}")
         elif w.startswith("-") and not opts.script and not opts.exprs and w != "-":
             raise UsageError(f"unknown option {w}")
         elif not opts.script and not opts.exprs:
@@ -92,14 +103,22 @@ def parse_args(argv: list[str]) -> Options:
 def tune_allocator() -> None:
     """Keep big freed blocks in the process: results of big vector operations then need no fresh pages.
 
-    M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc; elsewhere there is nothing to do.
+    M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc (threads of peach use the same blocks, where an arena of
+    their own would give big ones back at once); elsewhere there is nothing to do.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(-1, (1 << 31) - 1)
         libc.mallopt(-3, 1 << 30)
+        libc.mallopt(-8, 1)
     except (OSError, AttributeError):
         pass
+
+
+def tune_collector() -> None:
+    """Let the collector of cycles look less often: lists of many items are made of many objects, and few values are
+    part of a cycle."""
+    gc.set_threshold(50_000, 20, 50)
 
 
 def leave(code: int) -> NoReturn:
@@ -122,6 +141,7 @@ def main() -> NoReturn:
     except SystemExit:
         leave(0)
     tune_allocator()
+    tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is a session, Ctrl-C ends the program
     from kshell.shell import script

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import sys
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from kshell import __version__
-from kshell.errors import QError
+from kshell.errors import QError, QExit
 from kshell.session import Session
 from kshell.shell.complete import QCompleter
-from kshell.shell.script import report
+from kshell.shell.script import enter, tick
 
 
 def history() -> History:
@@ -36,9 +40,36 @@ def loop(session: Session, quiet: bool) -> int:
     while True:
         space = session.names.current
         try:
-            text = lines.prompt("q)" if space == "." else f"q{space})")
+            text = lines.prompt("q)" if space == "." else f"q{space})", pre_run=lambda: start_timer(session))
         except EOFError:
             return 0
         except (KeyboardInterrupt, QError):
             continue
-        report(session, text)
+        enter(session, text)
+
+
+def start_timer(session: Session) -> None:
+    """While the prompt waits for a line, call the timer's function when it is time; its output goes above the prompt.
+    A timer that is off can only be started by a line."""
+    if session.timer.interval:
+        get_app().create_background_task(_ticks(session))
+
+
+async def _ticks(session: Session) -> None:
+    while (wait := session.timer.wait()) is not None:
+        await asyncio.sleep(wait)
+        try:
+            await run_in_terminal(lambda: _tick(session))
+        except QExit as e:
+            get_app().exit(exception=e)
+            return
+
+
+def _tick(session: Session) -> None:
+    """A tick with Ctrl-C as when a line runs: the prompt's own way would not stop it."""
+    before = signal.signal(signal.SIGINT, session.interrupt)
+    try:
+        tick(session)
+        (session.out or sys.stdout).flush()
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import warnings
-from typing import TextIO
 
 from kshell.errors import QError, QExit, first_line
 from kshell.session import Session
@@ -54,7 +53,7 @@ def _start(session: Session, opts: Options) -> int:
         from kshell.shell.prompt import loop
 
         return loop(session, opts.quiet)
-    return lines(session, sys.stdin)
+    return lines(session)
 
 
 def print_error(session: Session, error: QError) -> None:
@@ -65,6 +64,17 @@ def report(session: Session, text: str) -> bool:
     """Run text as the console does, printing its value or its error; was there an error?"""
     try:
         session.run(text, show=True)
+        return False
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return True
+
+
+def enter(session: Session, text: str) -> bool:
+    """Do what a line at the console asks for, printing its error; was there one?"""
+    try:
+        session.enter(text)
         return False
     except QError as e:
         error = e
@@ -89,12 +99,29 @@ def run_file(session: Session, path: str) -> bool:
     return False
 
 
-def lines(session: Session, stream: TextIO) -> int:
-    """Lines one at a time, each with its output flushed before the next is read; 1 if any of them failed."""
+def tick(session: Session) -> bool:
+    """Call the timer's function, if it is time; was there an error?"""
+    if session.timer.wait() != 0:
+        return False
+    try:
+        session.tick()
+        return False
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return True
+
+
+def lines(session: Session) -> int:
+    """Lines of standard input one at a time, each with its output flushed before the next is read, the timer's
+    function between them; 1 if any of them failed."""
     failed = False
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="surrogateescape")
-    while line := stream.readline():
-        failed |= report(session, line.rstrip("\n"))
+    while True:
+        failed |= tick(session)
         sys.stdout.flush()
-    return int(failed)
+        line = session.input.line(session.timer.wait())
+        if line is None:
+            continue
+        if not line:
+            return int(failed)
+        failed |= enter(session, line.decode("utf-8", "surrogateescape").rstrip("\n"))

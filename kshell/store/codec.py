@@ -36,16 +36,9 @@ from kshell.values.core import (
     sym_at,
 )
 from kshell.values.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
+from kshell.values.primitives import DERIVED, OPERATORS, UNARY, number, type_of_entry
 
 ATTRS = ("", "s", "u", "p", "g")
-# the operators of type 102 by their code
-OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",
-             "0:", "1:", "2:", "in", "within", "like", "bin", "ss", "insert", "wsum", "wavg", "div", "xexp", "setenv",
-             "binr", "cov", "cor")  # fmt: skip
-_UNARY = ("::", "flip", "neg", "first", "reciprocal", "where", "reverse", "null", "group", "iasc", "idesc", "string",
-          "enlist", "count", "floor", "not", "key", "distinct", "type", "value", "read0", "read1", "2::", "avg", "last",
-          "sum", "prd", "min", "max", "exit", "getenv", "abs", "sqrt", "log", "exp", "sin", "asin", "cos", "acos",
-          "tan", "atan", "enlist", "var", "dev", "hopen")  # fmt: skip
 _FIXED = {t: T.TYPE[t].size for t in T.DTYPE if t not in (T.S, T.ENUM)}
 _ITER = ("'", "/", "\\", "':", "/:", "\\:")
 MAX_DEPTH = 200
@@ -164,10 +157,11 @@ def _put_lambda(x: Lambda, out: Out) -> None:
 
 
 def _put_prim(x: Prim, out: Out) -> None:
-    if x.name in OPERATORS:
-        out.append(bytes((102, OPERATORS.index(x.name))))
-    elif x.name in _UNARY:
-        out.append(bytes((101, _UNARY.index(x.name))))
+    n = number(x.name)
+    if n is not None:
+        out.append(bytes((x.t, n)))
+    elif x.name in DERIVED:
+        out.append(bytes((x.t, 102, OPERATORS.index(DERIVED[x.name][0]))))
     else:  # what kdb+ defines in q itself goes as a function that calls it
         args = ";".join("xyz"[: max(x.rank, 1)])
         out.append(b"\x64\0")
@@ -330,7 +324,7 @@ class Reader:
         code = self.number("B")
         if t == 101 and code == 255:
             return HOLE
-        names = _UNARY if t == 101 else OPERATORS
+        names = UNARY if t == 101 else OPERATORS
         if code >= len(names):
             raise QError("corrupt")
         if t == 101 and code == 0:
@@ -338,7 +332,7 @@ class Reader:
         entry = registry.find("verb", names[code])
         if entry is None:
             raise QError("nyi")
-        return Prim(entry.name, entry.fns, entry, entry.qtype if entry.name[-1].isalnum() else 102)
+        return Prim(entry.name, entry.fns, entry, type_of_entry(entry))
 
     def _iter(self, t: int) -> Value:
         return Iter(_ITER[min(self.number("B"), 5)])

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.core import List, Nd, Value, Vec
+from kshell.values.rows import Rows
 
 Array = np.ndarray
 _FEW = 16  # rows; less are split as text is
-_WIDE = 40  # no number has more characters
 
 
 @contextmanager
@@ -36,9 +34,6 @@ class Fields:
     def __init__(self, raw: bytes, data: Array, starts: Array, ends: Array) -> None:
         self.raw, self.data, self.starts, self.ends = raw, data, starts, ends
 
-    def __len__(self) -> int:
-        return len(self.starts)
-
     @property
     def width(self) -> int:
         """The number of columns."""
@@ -47,50 +42,10 @@ class Fields:
     def item(self, row: int, i: int) -> bytes:
         return self.raw[self.starts[row, i] : self.ends[row, i]]
 
-    def items(self, i: int, first: int = 0) -> list[bytes]:
-        """Column i from a row on, as byte strings."""
-        raw = self.raw
-        return [raw[a:b] for a, b in zip(self.starts[first:, i].tolist(), self.ends[first:, i].tolist(), strict=True)]
-
-    def matrix(self, i: int, first: int = 0) -> Array | None:
-        """Column i from a row on as rows of bytes, zero after the end of each; None if one is too long."""
-        starts = self.starts[first:, i]
-        sizes = self.ends[first:, i] - starts
-        w = int(sizes.max()) if len(sizes) else 0
-        if not 0 < w <= _WIDE:
-            return None
-        out = np.zeros((len(starts), w), np.uint8)
-        top = len(self.data) - 1
-        short = int(sizes.min()) < w
-        for k in range(w):
-            np.take(self.data, np.minimum(starts + k, top) if short else starts + k, out=out[:, k])
-            if short:
-                out[sizes <= k, k] = 0
-        return out
-
-    def strings(self, i: int, first: int = 0) -> Value:
-        """Column i from a row on as a list of strings."""
-        starts, ends = self.starts[first:, i], self.ends[first:, i]
-        sizes = ends - starts
-        before = np.cumsum(sizes) - sizes
-        flat = self.data[np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))]
-        return string_list(flat, sizes)
-
-
-def string_list(flat: Array, sizes: Array) -> Value:
-    """Strings that stand one after the other in an array, by their sizes."""
-    n = len(sizes)
-    if n > 1 and sizes[0] and (sizes == sizes[0]).all():
-        return Nd(T.C, flat.reshape(n, int(sizes[0])))
-    ends = np.cumsum(sizes).tolist()
-    with no_collection():
-        return List([Vec(T.C, flat[a:b]) for a, b in zip([0, *ends[:-1]], ends, strict=True)] if n else [])
-
-
-def strings_of(items: Sequence[bytes]) -> Value:
-    """A list of strings from byte strings."""
-    sizes = np.fromiter(map(len, items), np.int64, len(items))
-    return string_list(np.frombuffer(b"".join(items), np.uint8), sizes)
+    def column(self, i: int, first: int = 0) -> Rows:
+        """Column i from a row on."""
+        starts = np.ascontiguousarray(self.starts[first:, i])
+        return Rows(self.raw, starts, self.ends[first:, i] - starts, self.data)
 
 
 def fields_of(raw: bytes, sep: bytes) -> Fields | None:

@@ -45,6 +45,18 @@ class Packing(NamedTuple):
     level: int
 
 
+def packing_of(path: str) -> Packing | None:
+    """How a file is compressed; None if it is not, or is not there."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as f:
+        if f.read(8) != compress.MAGIC:
+            return None
+        f.seek(0)
+        tail = compress.tail_of(f.read())
+    return Packing(tail.block.bit_length() - 1, tail.algorithm, tail.level)
+
+
 # ------------------------------------------------------------------ writing
 
 
@@ -129,6 +141,16 @@ def _rows(x: Nd) -> tuple[Array, Array]:
 
 
 # ------------------------------------------------------------------ reading
+
+
+def size_of(path: str) -> int:
+    """The length in bytes of what is in a file, which of a compressed one is that of the data before."""
+    if os.path.isfile(path) and os.path.getsize(path) > len(compress.MAGIC):
+        with open(path, "rb") as f:
+            if f.read(len(compress.MAGIC)) == compress.MAGIC:
+                with mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
+                    return compress.tail_of(view).size
+    return os.path.getsize(path)
 
 
 def contents(path: str) -> Any:

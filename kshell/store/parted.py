@@ -175,6 +175,10 @@ class PartCols(splay.LazyCols):
         first = Vec(self.db.t, np.full(n, self.db.pv[part], T.DTYPE[self.db.t]))
         return Table(self.names, _WithFirst(self.names, first, t.cols))
 
+    def there(self) -> bool:
+        """Is it in the first partition, of those in view, or taken as empty where it is not?"""
+        return self.name in self.db.prototypes or not self.db.pv or splay.is_splayed(f"{self.db.folder(0)}/{self.name}")
+
     def shown(self) -> list[str]:
         return self.names[1:]
 

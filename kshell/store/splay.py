@@ -144,6 +144,14 @@ def write(path: str, x: Value, packing: Any = None) -> None:
             os.unlink(name + "#")
 
 
+def packings_of(path: str) -> dict[str, kdb.Packing]:
+    """How the compressed columns of a splayed table are compressed."""
+    if not os.path.isdir(path):
+        return {}
+    found = {name: kdb.packing_of(os.path.join(path, name)) for name in os.listdir(path)}
+    return {name: how for name, how in found.items() if how is not None}
+
+
 def _give_way(path: str) -> str:
     """Put a file that stands where the folder is to be aside; its name there, if there was one."""
     if not os.path.isfile(path):

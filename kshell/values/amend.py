@@ -69,6 +69,8 @@ def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
         return assign_at(x, path, y if y is not MISSING else NIL)
     if not len(path):
         return pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
+    if len(path) == 1 and path[0] is NIL and y is not MISSING and _whole(x, f):
+        return pyfn(f, 2)(x, y)
     return _Amend(f, y is MISSING).at(x, path, y)
 
 
@@ -91,15 +93,17 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
             d = y.__class__
             if (d is int and t == T.J) or (d is float and t == T.F) or (d is bool and t == T.B):
                 x.a[i] = y
+                x.look = 0
             elif atom_t(y) == t and t not in (T.G, T.ENUM):
                 x.a[i] = y.v
-                x.whole = False
+                x.wrote()
             else:
                 return assign_at(x, path, y)
             x.attr = "g" if x.attr == "g" else ""
             return x
         if c is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
             x.items[i] = y
+            x.look = 0
             x.attr = "g" if x.attr == "g" else ""
             return x
     if c is Nd or c is Vec:
@@ -109,7 +113,7 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
             x.a[at] = data
             if c is Vec:
                 x.attr = "g" if x.attr == "g" else ""
-                x.whole = False
+                x.wrote()
             return x
     return assign_at(x, path, y)
 
@@ -120,12 +124,24 @@ def _stays_general(items: list[Value], i: int, y: Value) -> bool:
     return not t or atom_t(items[0 if i else 1]) != t
 
 
+def _whole(x: Value, f: Value) -> bool:
+    """Does `@[x;::;f;y]` give f all of x, not item by item? Of an atom, and where a vector is joined to."""
+    return bool(atom_t(x)) or (x.__class__ is Vec and f.__class__ is Prim and f.name == ",")
+
+
 def is_assign(f: Value) -> bool:
     """Is it `:`, which takes the new value as it is?"""
     return f is None or (f.__class__ is Prim and f.name == ":")
 
 
 # ------------------------------------------------------------------ the general case
+
+
+def _name_of(x: Value) -> str:
+    """The name of a column, which must be a symbol."""
+    if x.__class__ is not Sym:
+        raise QError("type")
+    return x.s  # type: ignore[no-any-return]
 
 
 class _Amend:
@@ -275,7 +291,8 @@ class _Amend:
                 raise QError("length")
             return join_dicts(d, Dict(i, y), strict=True)
         for k, v in self.pairs(seq_items(i), y, i):
-            d = self.dict(d, (k, *rest), v)
+            whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))  # a key that is a list, not a list of keys
+            d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
         return d
 
     def dict_item(self, d: Dict, key: Value, rest: Path, y: Value) -> Dict:
@@ -286,13 +303,16 @@ class _Amend:
             raise QError("type")
         if at < n:
             return Dict(d.k, self.at(d.v, (at, *rest), y))
+        return Dict(append_item(d.k, key), append_item(d.v, self.first(d, rest, y)))
+
+    def first(self, d: Dict, rest: Path, y: Value) -> Value:
+        """The value of a key that is new."""
         old = null_of(d.v)
         if not rest and not self.plain and not self.alone and is_atom(old):
             old = atom(atom_t(old), 0) if self.name in ("+", "-") and atom_t(old) in _NUMBERS else MISSING
         if rest and rest[0].__class__ is Sym and isinstance(old, List) and not len(old):
             old = Dict(List([]), List([]))
-        v = self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
-        return Dict(append_item(d.k, key), append_item(d.v, v))
+        return self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
 
     def keyed(self, d: Dict, i: Value, rest: Path, y: Value) -> Dict:
         """A keyed table by key: a row, or an item of a row; a new key is a new row."""
@@ -332,7 +352,7 @@ class _Amend:
         if keys.__class__ is list:
             if rest and rest[0].__class__ is Vec and not is_list(y):
                 for s in rest[0].items:
-                    t = self.column(t, s.s, (i, *rest[1:]), y)
+                    t = self.column(t, _name_of(s), (i, *rest[1:]), y)
                 return t
             for k, v in self.pairs(keys, y, i):
                 t = self.row(t, k, rest, v)
@@ -343,7 +363,7 @@ class _Amend:
         names = rest[0] if rest else NIL
         cols = sym_vec(t.names).items if names is NIL or names is HOLE else seq_items(names)
         for k, v in self.pairs(cols, y, NIL):
-            t = self.column(t, k.s, (NIL, *rest[1:]), v)
+            t = self.column(t, _name_of(k), (NIL, *rest[1:]), v)
         return t
 
     def column(self, t: Table, name: str, rest: Path, y: Value) -> Table:
@@ -372,7 +392,7 @@ class _Amend:
             raise QError("length")
         if rest:
             for s, v in self.pairs(seq_items(rest[0]), y, rest[0]):
-                t = self.column(t, s.s, (k, *rest[1:]), v)
+                t = self.column(t, _name_of(s), (k, *rest[1:]), v)
             return t
         new = self.new(t.item(k), y)
         if new.__class__ is Dict:
@@ -389,6 +409,11 @@ class _Amend:
 
 
 _ASSIGN = _Amend(None)
+
+
+def first_value(d: Dict, f: Value, y: Value) -> Value:
+    """What `d[key]f:y` puts under a key that is new."""
+    return _Amend(f).first(d, (), y)
 
 
 # ------------------------------------------------------------------ parts
@@ -464,7 +489,10 @@ def append_item(x: Value, item: Value) -> Value:
         return List([*x.items, item])
     if not len(x):
         return collapse([item])
-    return List([*x.items, item])
+    out = List([*x.items, item])
+    if x.__class__ is List and x.look.__class__ is list:
+        out.look, x.look = x.look, 0  # what is known of the items before stays true
+    return out
 
 
 def append_row(t: Table, row: Value) -> Table:

@@ -8,8 +8,9 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Atom, Dict, Sym, Value, Vec, raw
-from kshell.values.functions import Function, Handle, Lambda, Lambda1, Prim, Proj
+from kshell.values.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import index, index1
+from kshell.values.primitives import spelled
 
 
 def apply1(f: Value, x: Value) -> Value:
@@ -39,12 +40,16 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
             fn = f.fns.get(n) or f.fns.get(-1)
             if fn is not None:
                 return fn(*args)
+            if n > 1 and (derived := spelled(f.name)) is not None:  # `sums[x;y]` is x+\\y
+                return derived.call(args)
         rank = f.rank
         if rank == 0 or n == rank:
             return f.call(args)
         if n < rank:
             return project(f, args)
         if isinstance(f, Lambda) and not f.params and n == 1:
+            return f.call(args)
+        if f.__class__ is Derived and takes(f, n):
             return f.call(args)
         raise QError("rank")
     if f.__class__ is Sym:
@@ -72,7 +77,9 @@ def project(f: Value, args: Sequence[Value]) -> Value:
         return Proj(f.f, full, f.rank - len(args) + sum(a is HOLE for a in args) - holes)
     rank = full_rank(f, len(args))
     if len(args) > rank:
-        raise QError("rank")
+        if not takes(f, len(args)):
+            raise QError("rank")
+        rank = len(args)
     return Proj(f, args, rank - len(args))
 
 
@@ -82,6 +89,13 @@ def full_rank(f: Value, given: int) -> int:
         known = [k for k in f.fns if k >= given]
         return min(known) if known else given if -1 in f.fns else max(f.fns)
     return getattr(f, "rank", 0) or max(given, 2)
+
+
+def takes(f: Value, n: int) -> bool:
+    """Does a verb, or `'` on it, have a form of n arguments? `@'[x;i;f;y]` has the four of `@`."""
+    while f.__class__ is Derived and f.glyph == "'":
+        f = f.f
+    return f.__class__ is Prim and (n in f.fns or -1 in f.fns or (n > 1 and spelled(f.name) is not None))
 
 
 def pyfn(f: Value, n: int) -> Callable[..., Value]:

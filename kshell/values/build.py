@@ -109,6 +109,10 @@ def _rows(items: list[Value]) -> Value:
     names = [s.s for s in keys.items]
     if len(set(names)) < len(names):
         return List(items)
+    values = [d.v for d in items]
+    t = getattr(values[0], "t", T.ENUM)
+    if t != T.ENUM and all(v.__class__ is Vec and v.t == t for v in values):
+        return Table(names, [Vec(t, a) for a in np.ascontiguousarray(np.stack([v.a for v in values]).T)])
     rows = [d.v.items for d in items]
     return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values import types as T
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Value, Vec, atom, sym_at
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec, atom, sym_at
 
 DAY = 86_400_000_000_000  # nanoseconds
 NANOS = {T.N: 1, T.U: 60_000_000_000, T.V: 1_000_000_000, T.T: 1_000_000}
@@ -284,25 +284,47 @@ def array1(x: Value, t: int) -> Array:
 
 
 def unenum(x: Value) -> Value:
-    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged."""
+    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged. A
+    link, to the rows of a table, stands for their numbers."""
     if x.__class__ is EnumAtom:
+        if is_link(x.dom):
+            return x.v
         dom = domain(x.dom)
-        return dom.item(x.v) if 0 <= x.v < len(dom) else sym_at(0)
+        return dom.item(x.v) if 0 <= x.v < len(dom) else enum_null(x.dom)
     if x.__class__ is Vec and x.t == T.ENUM:
         from kshell.values.index import take_at
 
-        return take_at(domain(x.dom), x.a)
+        return Vec(T.J, x.a) if is_link(x.dom) else take_at(domain(x.dom), x.a)
     return x
 
 
 def domain(name: str) -> Value:
-    """The list that an enumeration indexes: the value of `name`; of a keyed table, its key."""
+    """The list that an enumeration indexes: the value of `name`; of a keyed table, its key; of a table, the numbers of
+    its rows."""
     from kshell.values.context import running
 
     found = running().names.get(name)
     if found.__class__ is Dict and found.keyed:
         return found.k.cols[0] if len(found.k.cols) == 1 else found.k
-    return found
+    return Vec(T.J, np.arange(len(found))) if found.__class__ is Table else found
+
+
+def is_link(name: str) -> bool:
+    """Does an enumeration over `name` number the rows of a table?"""
+    from kshell.values.context import running
+
+    return running().names.find(name).__class__ is Table
+
+
+def enum_null(name: str) -> Value:
+    """What an enumeration over `name` stands for where its index is outside."""
+    from kshell.values.context import running
+    from kshell.values.index import null_of
+
+    found = running().names.find(name)
+    if found is None or (found.__class__ is Vec and found.t == T.S):
+        return sym_at(0)
+    return null_of(Vec(T.J, np.zeros(0, np.int64)) if found.__class__ is Table else domain(name))
 
 
 def cast_value(x: Value, t: int) -> Value:

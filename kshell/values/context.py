@@ -14,6 +14,9 @@ class Running(Protocol):
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
     files: Any  # open files by number: lang/verbs/connect.py
+    input: Any  # standard input: lang/console.py
+    timer: Any  # when `.z.ts` is to be called: lang/timer.py
+    pool: Any  # the threads of peach, or None: lang/threads.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
 
     def write(self, text: str) -> None:
@@ -45,7 +48,18 @@ class Running(Protocol):
         """The console's text of a value, under the session's settings."""
 
 
+class Worker:
+    """A thread of peach: its number, and random numbers of its own, so that they do not depend on which is first."""
+
+    __slots__ = ("number", "rng")
+
+    def __init__(self, number: int, rng: Any) -> None:
+        self.number, self.rng = number, rng
+
+
 _RUNNING: ContextVar[Running] = ContextVar("running")
+_WORKER: ContextVar[Worker | None] = ContextVar("worker", default=None)
+_BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
 
 
 def running() -> Running:
@@ -62,3 +76,26 @@ def leave(token: Any) -> None:
     _RUNNING.reset(token)
 
 
+def worker() -> Worker | None:
+    """The thread of peach that this is, if it is one."""
+    return _WORKER.get()
+
+
+def work_as(found: Worker) -> None:
+    """Make the present context that of a thread of peach: it may change no global variable."""
+    _WORKER.set(found)
+    _BLOCKED.set(True)
+
+
+def blocked() -> bool:
+    """Are global variables to stay as they are, as in a thread of peach and in reval?"""
+    return _BLOCKED.get()
+
+
+def block(on: bool) -> Any:
+    """Block changes of global variables, or allow them; give the result to `unblock` afterwards."""
+    return _BLOCKED.set(on)
+
+
+def unblock(token: Any) -> None:
+    _BLOCKED.reset(token)

@@ -8,6 +8,8 @@ n-dimensional array that only looks like lists of lists.  Values are never chang
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,17 +137,32 @@ class Sym:
 
 _POOL: dict[str, Sym] = {}
 _SYMS: list[Sym] = []  # by code
+_GATE = threading.RLock()
 
 
 def sym(s: str) -> Sym:
     """The symbol of a name."""
     found = _POOL.get(s)
-    if found is None:
-        found = Sym.__new__(Sym)
-        found.s, found.v = s, len(_SYMS)
-        _SYMS.append(found)
-        _POOL[s] = found
-    return found
+    return _new_sym(s) if found is None else found
+
+
+def _new_sym(s: str) -> Sym:
+    with _GATE:  # threads of peach may come to the same name
+        found = _POOL.get(s)
+        if found is None:
+            found = Sym.__new__(Sym)
+            found.s, found.v = s, len(_SYMS)
+            _SYMS.append(found)
+            _POOL[s] = found
+        return found
+
+
+def sym_codes(names: list[str]) -> np.ndarray:
+    """The codes of the symbols of some names."""
+    out = list(map(_POOL.get, names))
+    for k in [k for k, s in enumerate(out) if s is None] if None in out else ():
+        out[k] = sym(names[k])
+    return np.fromiter((s.v for s in out), np.int32, len(out))  # type: ignore[union-attr]
 
 
 def sym_at(code: int) -> Sym:
@@ -160,17 +177,24 @@ class Vec:
     """A vector of one q type. `t` type number, `a` numpy array (T.DTYPE[t], 1-d), `attr` one of '' s u p g.
 
     An enumeration (t 20) also has `dom`, the name of the list that it indexes. `whole` is set once it is known whether
-    the array is free of nulls (see cast.whole); whoever writes into the array unsets it.
+    the array is free of nulls (see cast.whole); `look` is how often single items were looked for, then a dictionary
+    of their places (see keys.place_one). Whoever writes into the array unsets both, by `wrote`.
     """
 
-    __slots__ = ("a", "attr", "dom", "t", "whole")
+    __slots__ = ("a", "attr", "dom", "look", "t", "whole")
     whole: bool
+    look: int | dict[Any, int]
 
     def __init__(self, t: int, a: np.ndarray, attr: str = "", dom: str = "") -> None:
         self.t, self.a, self.attr, self.dom = t, a, attr, dom
 
     def __len__(self) -> int:
         return len(self.a)
+
+    def wrote(self) -> None:
+        """The array was written into: what was known of its items is so no longer."""
+        self.whole = False
+        self.look = 0
 
     @property
     def items(self) -> list[Value]:
@@ -186,32 +210,96 @@ class Vec:
         return f"Vec({T.TYPE[self.t].char}, {self.a!r})"
 
 
-class List:
-    """A general list. `attr` is its attribute: none, s or u."""
+class Flat:
+    """Vectors of one type that stand one after the other in an array: type `t`, array `a`, and where each ends."""
 
-    __slots__ = ("_attr", "items")
+    __slots__ = ("a", "ends", "t")
+
+    def __init__(self, t: int, a: np.ndarray, ends: np.ndarray) -> None:
+        self.t, self.a, self.ends = t, a, ends
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def starts(self) -> np.ndarray:
+        out = np.zeros_like(self.ends)
+        out[1:] = self.ends[:-1]
+        return out
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.ends, prepend=0)
+
+    def item(self, i: int) -> Vec:
+        return Vec(self.t, self.a[self.ends[i - 1] if i else 0 : self.ends[i]])
+
+    def vectors(self) -> list[Value]:
+        t, a, ends = self.t, self.a, self.ends.tolist()
+        was = gc.isenabled()
+        gc.disable()  # many objects and no garbage
+        try:
+            return [Vec(t, a[i:j]) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
+        finally:
+            if was:
+                gc.enable()
+
+
+class List:
+    """A general list. `attr` is its attribute: none, s or u.
+
+    One made by `flat_list` has no items until they are asked for; till then `flat` holds them, else it is None.
+    """
+
+    __slots__ = ("_attr", "flat", "items", "look")
     _attr: str
+    look: int | list[Any]  # how often it was searched for one item, then how many items are known and their places
+    flat: Flat | None
     items: list[Value]
 
     def __init__(self, items: list[Value]) -> None:
         self.items = items
+        self.flat = None
+
+    def __getattr__(self, name: str) -> Any:
+        """The slots that are not set."""
+        if name == "items" and self.flat is not None:
+            self.items = self.flat.vectors()
+            self.flat = None
+            return self.items
+        if name == "_attr":
+            return ""
+        if name == "look":
+            return 0
+        if name == "flat":
+            return None
+        raise AttributeError(name)
 
     @property
     def attr(self) -> str:
-        return getattr(self, "_attr", "")  # set on the few lists that have one
+        return self._attr  # set on the few lists that have one
 
     @attr.setter
     def attr(self, a: str) -> None:
         self._attr = a
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.items) if self.flat is None else len(self.flat)
 
     def item(self, i: int) -> Value:
-        return self.items[i]
+        return self.items[i] if self.flat is None else self.flat.item(i)
 
     def __repr__(self) -> str:
         return f"List({self.items!r})"
+
+
+def flat_list(t: int, a: np.ndarray, ends: np.ndarray) -> List:
+    """The general list of the vectors of type t that stand one after the other in an array, by where each ends."""
+    if not len(ends):
+        return List([])
+    out = List.__new__(List)
+    out.flat = Flat(t, a, ends)
+    return out
 
 
 class Nd(List):
@@ -264,9 +352,11 @@ class Dict:
 
 
 class Table:
-    """A table: `names` column names (str), `cols` the columns, list values of equal length."""
+    """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as a vector's,
+    of rows."""
 
-    __slots__ = ("cols", "names")
+    __slots__ = ("cols", "look", "names")
+    look: int | dict[Any, int]
 
     def __init__(self, names: list[str], cols: list[Value]) -> None:
         self.names, self.cols = names, cols
@@ -343,7 +433,8 @@ def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
     raws = a.tolist()
     if t == T.J:
         if len(a) and (a.min() <= -T.LONG_MAX or a.max() == T.LONG_MAX):
-            return [long(n) for n in raws]
+            for k in np.flatnonzero((a <= -T.LONG_MAX) | (a == T.LONG_MAX)).tolist():
+                raws[k] = _SPECIAL[raws[k]]
         return raws
     if t == T.F or t == T.B:
         return raws

@@ -125,7 +125,7 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
         if cx is Table or cy is Table:
             if not tables:
                 raise QError("type")
-            return _tables(run, x, y)
+            return _tables(run, x, y, alone)
         if isinstance(x, List) or isinstance(y, List):
             return _lists(run, plan_nd, x, y)
         raise QError("type")
@@ -183,12 +183,17 @@ def _lists(run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value
     return collapse([run(x, b) for b in y.items])
 
 
-def _tables(run: Verb2, x: Value, y: Value) -> Value:
-    """A table with an atom, a list (an item a column), or a table of the same columns."""
+def _tables(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None = None) -> Value:
+    """A table with an atom, a list (an item a column), or a table: as dictionaries of columns, joined by name."""
     if x.__class__ is Table and y.__class__ is Table:
-        if set(x.names) != set(y.names):
-            raise QError("mismatch")
-        return Table(x.names, [run(c, y.col(n)) for n, c in zip(x.names, x.cols, strict=True)])
+        if len(x) != len(y):
+            raise QError("length")
+        cols = {n: run(c, y.col(n)) if n in y.names else alone(c, True) if alone else c
+                for n, c in zip(x.names, x.cols, strict=True)}
+        for n, c in zip(y.names, y.cols, strict=True):
+            if n not in cols:
+                cols[n] = alone(c, False) if alone else c
+        return Table(list(cols), list(cols.values()))
     t = x if x.__class__ is Table else y
     other = y if t is x else x
     if is_list(other):
@@ -205,29 +210,35 @@ def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value]
     if x.__class__ is Dict and y.__class__ is Dict:
         return _two_dicts(run, x, y, alone)
     d, other = (x, y) if x.__class__ is Dict else (y, x)
-    if other.__class__ is Table:
-        if d.keyed or d.k.__class__ is not Vec or d.k.t != T.S:
+    if other.__class__ is Table and not d.keyed:
+        if d.k.__class__ is not Vec or d.k.t != T.S:
             raise QError("type")
         cells = collapse([index1(d, s) for s in sym_vec(other.names).items])
         return _tables(run, cells, y) if d is x else _tables(run, x, cells)
-    on = (lambda a, b: _tables(run, a, b)) if d.keyed else run  # even if tables are refused
+    on = _values_of(run, d, alone)
     return Dict(d.k, on(d.v, other) if d is x else on(other, d.v))
+
+
+def _values_of(run: Verb2, d: Dict, alone: Callable[[Value, bool], Value] | None) -> Verb2:
+    """The verb for the values of a dictionary: those of a keyed table are a table, even if the verb refuses tables."""
+    return (lambda a, b: _tables(run, a, b, alone)) if d.keyed else run
 
 
 def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Value] | None) -> Dict:
     """The union of the keys; the verb runs where both have one."""
     at = _find(x.k, y.k)
     n = len(x.k)
+    on = _values_of(run, x, alone) if y.keyed else run
     hit = at < n
     if hit.all() and n == len(at) and np.array_equal(at, np.arange(n)):
-        return Dict(x.k, run(x.v, y.v))
+        return Dict(x.k, on(x.v, y.v))
     new = np.flatnonzero(~hit)
     both = at[hit]
     left = np.setdiff1d(np.arange(n), both)
     mine, theirs = take_at(x.v, left), take_at(y.v, new)
     if alone is not None:
         mine, theirs = (alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False)))
-    parts = [run(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
+    parts = [on(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
     values = append([v for v in parts if len(v)] or parts[:1])
     place = np.empty(n + len(new), np.int64)  # where each key's value stands in `values`
     place[both] = np.arange(len(both))
@@ -246,8 +257,10 @@ def append(parts: list[Value]) -> Value:
     first = parts[0]
     if len(parts) == 1:
         return first
-    if all(p.__class__ is Table and p.names == first.names for p in parts):
-        return Table(first.names, [append([p.cols[i] for p in parts]) for i in range(len(first.names))])
+    if first.__class__ is Table:
+        if any(set(p.names) != set(first.names) for p in parts):
+            raise QError("mismatch")
+        return Table(first.names, [append([p.col(n) for p in parts]) for n in first.names])
     if all(p.__class__ is Vec and p.t == first.t and p.dom == first.dom for p in parts):
         return Vec(first.t, np.concatenate([p.a for p in parts]), "", first.dom)
     return collapse([item for p in parts for item in p.items])

@@ -28,7 +28,8 @@ class Function:
 class Lambda(Function):
     """A lambda: `fn` is the Python function compiled from `text`; locals are its fast locals."""
 
-    __slots__ = ("__weakref__", "consts", "ctx", "fn", "globals", "locals", "params", "rank", "source", "text", "tree")
+    __slots__ = ("__weakref__", "consts", "ctx", "fn", "globals", "locals", "own", "params", "rank", "source", "stores",
+                 "text", "tree")
     t = 100
     fn: Callable[..., Value]
 
@@ -37,8 +38,10 @@ class Lambda(Function):
         self.rank = max(len(params), 1)
         self.locals: tuple[str, ...] = ()
         self.globals: tuple[str, ...] = ()
-        self.consts: tuple[Value, ...] = ()
+        self.consts: tuple[Any, ...] = ()  # nodes of literals, and the lambdas in it, as they are first evaluated
         self.tree: Any = None
+        self.own = ""  # the name that it was compiled to call itself by
+        self.stores = False  # does it assign global variables itself?
 
     def call(self, args: Sequence[Value]) -> Value:
         return self.fn(*args)
@@ -198,14 +201,14 @@ class View(Function):
             if self.value is None:
                 raise QError("loop")
             return self.value
-        now = [find(n) for n in self.needs if n != self.name]
-        if self.value is None or any(a is not b for a, b in zip(now, self.saved, strict=True)):
-            self.busy = True
-            try:
+        self.busy = True
+        try:
+            now = [find(n) for n in self.needs if n != self.name]
+            if self.value is None or any(a is not b for a, b in zip(now, self.saved, strict=True)):
                 self.value = self.compute()
-            finally:
-                self.busy = False
-            self.saved = now
+                self.saved = now
+        finally:
+            self.busy = False
         return self.value
 
 
@@ -238,7 +241,7 @@ class Handle:
         raise QError("type")
 
     def show(self) -> str:
-        """What the console shows: the number."""
+        """The one item, the number, as text; the handle itself shows like a list of it."""
         return str(self.number)
 
 

@@ -12,9 +12,16 @@ from sys import getrefcount
 import numpy as np
 
 from kshell.values import types as T
-from kshell.values.core import Dict, List, Table, Value, Vec, atom_t
+from kshell.values.amend import assign_in_place, first_value
+from kshell.values.apply import pyfn
+from kshell.values.core import Dict, List, Sym, Table, Value, Vec, atom_t, raw
+from kshell.values.functions import Prim
+from kshell.values.interrupts import HOLD
 from kshell.values.join import append, as_rows, raw_array
+from kshell.values.keys import place_one
+from kshell.values.search import find_row, raw_row
 
+_FEW = 16  # new items whose places are put into what is known of those before
 _ALONE = 3  # the attribute that holds an array or list, a local name, and getrefcount's argument
 
 
@@ -38,7 +45,7 @@ def append_owned(x: Value, y: Value) -> Value:
     c = x.__class__
     if c is Vec:
         cy, t = y.__class__, x.t
-        if ((cy is int and t == T.J) or (cy is float and t == T.F)) and not x.attr:
+        if ((cy is int and t == T.J) or (cy is float and t == T.F)) and x.attr in ("", "g"):
             return _grow(x, y, 1) if lone_array(x) else append(x, y)
         more = _fitting(x, y)
         if more is not None and lone_array(x):
@@ -48,13 +55,15 @@ def append_owned(x: Value, y: Value) -> Value:
             return x
     elif c is Table and len(x):
         return _grow_rows(x, y)
+    elif c is Dict and len(x) and not x.attr and (_put_rows(x, y) if x.keyed else _put_one(x, y)):
+        return x
     return append(x, y)
 
 
 def _fitting(x: Vec, y: Value) -> np.ndarray | None:
     """The raw items of y, if they are all of the type of x and there is no more to check."""
     t = x.t
-    if t == T.ENUM or x.attr:
+    if t == T.ENUM or x.attr not in ("", "g"):
         return None
     if y.__class__ is Vec:
         return y.a if y.t == t else None  # type: ignore[no-any-return]
@@ -74,6 +83,13 @@ def _grow(x: Vec, more: np.ndarray | float, count: int) -> Vec:
     room[n:size] = more
     x.a = room[:size]
     x.whole = False
+    look = getattr(x, "look", 0)
+    if look.__class__ is dict:
+        if count > _FEW:
+            x.look = 0
+        else:
+            for i, v in enumerate(room[n:size].tolist(), n):
+                look.setdefault(v, i)
     return x
 
 
@@ -115,6 +131,168 @@ def _grow_rows(t: Table, y: Value) -> Value:
         if fit is None or not lone_array(col):
             return append(t, more)
         new.append(fit)
-    for col, fit in zip(cols, new, strict=True):
-        _grow(col, fit, len(fit))
+    with HOLD:
+        for col, fit in zip(cols, new, strict=True):
+            _grow(col, fit, len(fit))
     return t
+
+
+# ------------------------------------------------------------------ dictionaries and tables
+
+
+def put_owned(x: Value, path: tuple[Value, ...], y: Value) -> bool:
+    """Do `x[path]:y` in place, for a caller that holds the only reference to x: one item of a dictionary, which may be
+    new, or one cell of a table. False, with nothing done, where that is not sure."""
+    if x.__class__ is Dict:
+        if x.keyed:
+            at = _key_at(x.k, path[0]) if len(path) == 2 and not x.attr else None
+            return at is not None and getrefcount(x.v) <= _ALONE - 1 and _put_cell(x.v, at, path[1], y)
+        at = _place(x, path[0]) if len(path) == 1 else None
+        return at is not None and _put_item(x, path[0], at, y)
+    if len(path) != 2:
+        return False
+    i, name = path if path[1].__class__ is Sym else path[::-1]
+    return i.__class__ is int and 0 <= i < len(x) and _put_cell(x, i, name, y)
+
+
+def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
+    """Do `d[key]f:y` in place, as put_owned."""
+    at = None if d.keyed else _place(d, key)
+    if at is None:
+        return False
+    if at == len(d.k):
+        return _put_item(d, key, at, first_value(d, f, y))
+    v = d.v
+    if f.name == "," and v.__class__ is List and getrefcount(v) <= _ALONE and lone_items(v):
+        old = v.items[at]
+        if old.__class__ is Vec and getrefcount(old) <= _ALONE:
+            more = _fitting(old, y)
+            if more is not None and not old.attr and lone_array(old):
+                _grow(old, more, len(more))
+                return True
+        del old
+    new = pyfn(f, 2)(v.item(at), y)
+    del v  # or it would not be alone
+    return _put_item(d, key, at, new)
+
+
+def _put_one(d: Dict, y: Value) -> bool:
+    """Do `d,:y` in place for a y of one item."""
+    if y.__class__ is not Dict or y.keyed or len(y) != 1:
+        return False
+    key, item = y.k.item(0), y.v.item(0)
+    at = _place(d, key)
+    t = atom_t(item)
+    fits = t == d.v.t if d.v.__class__ is Vec else not t
+    return at is not None and fits and _put_item(d, key, at, item)
+
+
+def _place(d: Dict, key: Value) -> int | None:
+    """Where a key stands in a plain dictionary of atoms, its length if it is new; None for other dictionaries."""
+    k = d.k
+    if d.attr or k.__class__ is not Vec or not len(k.a) or k.t in (T.G, T.ENUM) or atom_t(key) != k.t:
+        return None
+    v = raw(key)
+    return place_one(k, v) if v == v else None
+
+
+def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
+    """Put y under a key of a dictionary, which is at its end if it is new."""
+    k, v = d.k, d.v
+    if getrefcount(v) > _ALONE:
+        return False
+    c = v.__class__
+    if at < len(k.a):
+        if not (lone_array(v) if c is Vec else c is List and lone_items(v)):
+            return False
+        d.v = assign_in_place(v, (at,), y)
+        return True
+    if k.attr or getrefcount(k) > _ALONE or not lone_array(k):
+        return False
+    if c is List:
+        if v.attr or not v.items or not lone_items(v):
+            return False
+    elif c is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM) or not lone_array(v):
+        return False
+    with HOLD:
+        if c is List:
+            v.items.append(y)
+        else:
+            _grow(v, raw(y), 1)
+        _grow(k, raw(key), 1)
+    return True
+
+
+def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
+    """Put y in one cell of a table that, or whose dictionary, has one owner."""
+    if t.__class__ is not Table or name.__class__ is not Sym or name.s not in t.names:
+        return False
+    cols, k = t.cols, t.names.index(name.s)
+    col = cols[k]
+    if getrefcount(cols) > _ALONE or getrefcount(col) > _ALONE:
+        return False
+    if not (lone_array(col) if col.__class__ is Vec else col.__class__ is List and lone_items(col)):
+        return False
+    cols[k] = assign_in_place(col, (i,), y)
+    t.look = 0
+    return True
+
+
+def _key_at(k: Table, key: Value) -> int | None:
+    """The row of a keyed table's key column that holds an atom; None if there is none, or the key is no atom."""
+    if len(k.cols) != 1 or raw_row(k, (key,)) is None:
+        return None
+    at = find_row(k, (key,))
+    return at if at < len(k) else None
+
+
+def _put_rows(d: Dict, y: Value) -> bool:
+    """Put one row in a keyed table in place, if its columns may be written; False, with nothing done, if not."""
+    more = as_rows(y, d.k.names + d.v.names)
+    if len(more) != 1 or set(more.names) != {*d.k.names, *d.v.names}:
+        return False
+    raws = raw_row(d.k, [more.col(n).item(0) for n in d.k.names])
+    if raws is None:
+        return False
+    at = find_row(d.k, [more.col(n).item(0) for n in d.k.names])
+    fit = _row_fit(d.v, more)
+    if fit is None:
+        return False
+    if at < len(d.k):
+        with HOLD:
+            for col, new in zip(d.v.cols, fit, strict=True):
+                col.a[at] = new[0]
+                col.wrote()
+        return True
+    keys = _row_fit(d.k, more)
+    if keys is None:
+        return False
+    with HOLD:
+        if len(raws) == 1:
+            _grow(d.k.cols[0], raws[0], 1)
+        else:
+            look = getattr(d.k, "look", 0)
+            if look.__class__ is dict:
+                look[raws] = len(d.k)  # type: ignore[index]
+            for col, new in zip(d.k.cols, keys, strict=True):
+                _grow(col, new, 1)
+        for col, new in zip(d.v.cols, fit, strict=True):
+            _grow(col, new, 1)
+    return True
+
+
+def _row_fit(t: Table, more: Table) -> list[np.ndarray] | None:
+    """The raw items for the columns of a table that may be written in place; None if one may not, or does not fit."""
+    cols = t.cols
+    if getrefcount(t) > _ALONE or getrefcount(cols) > _ALONE:
+        return None
+    out = []
+    for i, name in enumerate(t.names):
+        col = cols[i]
+        if col.__class__ is not Vec or getrefcount(col) > _ALONE or not lone_array(col):
+            return None
+        fit = _fitting(col, more.col(name))
+        if fit is None:
+            return None
+        out.append(fit)
+    return out

@@ -30,6 +30,7 @@ from kshell.values.core import (
     sym_at,
 )
 from kshell.values.functions import Handle
+from kshell.values.keys import place_one
 
 _INTEGER = (T.B, T.X, T.H, T.I, T.J)
 
@@ -38,7 +39,9 @@ def null_of(x: Value) -> Value:
     """What a list gives for an index outside it: the null of its type; for a general list, that of its first item."""
     if x.__class__ is Vec:
         if x.t == T.ENUM:
-            return sym_at(0)
+            from kshell.values.cast import enum_null
+
+            return enum_null(x.dom)
         return atom(x.t, np.frombuffer(T.NULL[x.t], "V16")[0] if x.t == T.G else T.NULL[x.t])
     if isinstance(x, List):
         if not len(x):
@@ -104,7 +107,7 @@ def positions(i: Value) -> np.ndarray | None:
 def take_at(x: Value, at: np.ndarray) -> Value:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
     n = len(x)
-    inside = not len(at) or (int(at.min()) >= 0 and int(at.max()) < n)
+    inside = not len(at) or int(at.view(np.uint64).max()) < n  # below zero is far above
     c = x.__class__
     if c is Table:
         return Table(x.names, [take_at(col, at) for col in x.cols])
@@ -112,7 +115,7 @@ def take_at(x: Value, at: np.ndarray) -> Value:
         return Dict(take_at(x.k, at), take_at(x.v, at))
     if c is Vec or c is Nd:
         if inside:
-            return Vec(x.t, x.a[at], "", x.dom) if c is Vec else Nd(x.t, x.a[at])
+            return Vec(x.t, x.a.take(at), "", x.dom) if c is Vec else Nd(x.t, x.a[at])
         if c is Vec:
             out = np.empty(len(at), x.a.dtype)
             good = (at >= 0) & (at < n)
@@ -161,8 +164,8 @@ def _dict_at(d: Dict, i: Value) -> Value:
     k = d.k
     if k.__class__ is Vec and i.__class__ is Sym:  # the usual case, quickly
         if k.t == T.S:
-            at = np.flatnonzero(k.a == i.v)
-            return d.v.item(int(at[0])) if len(at) else null_of(d.v)
+            at = place_one(k, i.v)
+            return d.v.item(at) if at < len(k.a) else null_of(d.v)
     if k.__class__ is Table:
         return _keyed_at(d, i)
     if i.__class__ is Dict and not i.keyed:
@@ -170,6 +173,8 @@ def _dict_at(d: Dict, i: Value) -> Value:
     if isinstance(i, List) and k.__class__ is Vec:
         return collapse([_dict_at(d, j) for j in i.items])
     at = find_at(k, i)
+    if isinstance(at, List):  # lists of lists of keys that are lists
+        return collapse([_dict_at(d, j) for j in i.items])
     if at.__class__ is not np.ndarray:
         if d.attr == "s" and at >= len(k):
             return step_at(d, i)
@@ -220,15 +225,9 @@ def is_atom_list(x: Value) -> bool:
 def _table_at(t: Table, i: Value) -> Value:
     c = i.__class__
     if c is Sym:
-        if i.s not in t.names:
-            raise QError("type")
-        return t.col(i.s)
+        return _column(t, i.s)
     if c is Vec and i.t == T.S:
-        names = [s.s for s in i.items]
-        for n in names:
-            if n not in t.names:
-                raise QError(n)
-        return List([t.col(n) for n in names])
+        return List([_column(t, s.s) for s in i.items])
     at = positions(i)
     if at is not None:
         return take_at(t, at)
@@ -241,6 +240,11 @@ def _table_at(t: Table, i: Value) -> Value:
     if c is Dict:
         return Dict(i.k, _table_at(t, i.v))
     raise QError("type")
+
+
+def _column(t: Table, name: str) -> Value:
+    """A column by name; one that is not there is, as in any dictionary of lists, an empty list of the first's type."""
+    return t.col(name) if name in t.names else nulls_like(t.cols[0])
 
 
 def index(x: Value, args: Sequence[Value]) -> Value:
@@ -263,15 +267,39 @@ def index(x: Value, args: Sequence[Value]) -> Value:
     if i is NIL or i is HOLE:
         if c is Dict:
             return Dict(x.k, index(x.v, (NIL, *rest)))
-        if c is Table and (rest[0].__class__ is Sym or rest[0].__class__ is Vec):
+        if c is Table and rest[0].__class__ is Sym:
             return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
-        return collapse([deep(item, rest) for item in seq_items(x)])
+        if c is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
+            return rows_of(index1(x, rest[0]))
+        found = _characters(x, rest)
+        return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
     if is_atom(i) or (c is Dict and x.keyed and i.__class__ is not Table
                       and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))):
         return deep(index1(x, i), rest)
     if i.__class__ is Dict:
         return Dict(i.k, index(x, (i.v, *rest)))
     return collapse([index(x, (j, *rest)) for j in seq_items(i)])
+
+
+def rows_of(cols: List) -> Value:
+    """A list of columns as the list of their rows."""
+    first = cols.items[0]
+    if all(col.__class__ is Vec and col.t == first.t and col.dom == first.dom for col in cols.items) \
+            and first.t != T.ENUM:
+        return Nd(first.t, np.stack([col.a for col in cols.items], 1)) if len(first) else List([])
+    return collapse([collapse(list(row)) for row in zip(*(seq_items(col) for col in cols.items), strict=True)])
+
+
+def _characters(x: Value, rest: Sequence[Value]) -> Value | None:
+    """`x[;k]` of strings that all have a character k; None for all else."""
+    from kshell.values.rows import string_rows
+
+    if len(rest) != 1 or rest[0].__class__ is not int or x.__class__ is not List or len(x) < 2:
+        return None
+    rows = string_rows(x)
+    if rows is None or not 0 <= rest[0] < int(rows.sizes.min()):
+        return None
+    return Vec(T.C, rows.data[rows.starts + rest[0]])
 
 
 def deep(x: Value, rest: Sequence[Value]) -> Value:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib import _bootstrap
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 PENDING: list[bool] = []
 _WHOLE: set[int] = set()
 _IMPORTS = {id(f.__code__) for f in (_bootstrap._find_and_load, _bootstrap._find_and_load_unlocked)}  # type: ignore[attr-defined]
+_MAIN = threading.main_thread().ident
 _AGAIN = 0.05  # seconds until an interrupt during an import is tried again
 
 
@@ -39,20 +41,34 @@ def _among(frame: FrameType | None, codes: set[int]) -> bool:
 
 
 class Hold:
-    """Held sections, which may nest."""
+    """Held sections, which may nest. Signals come to the main thread; `depth` is its depth, other threads only tell
+    whether they may be stopped."""
 
-    __slots__ = ("depth",)
+    __slots__ = ("depth", "others")
 
     def __init__(self) -> None:
         self.depth = 0
+        self.others: dict[int, int] = {}
 
     def __enter__(self) -> None:
-        self.depth += 1
+        me = get_ident()
+        if me == _MAIN:
+            self.depth += 1
+        else:
+            self.others[me] = self.others.get(me, 0) + 1
 
     def __exit__(self, *_: Any) -> None:
+        me = get_ident()
+        if me != _MAIN:
+            self.others[me] -= 1
+            return
         self.depth -= 1
         if PENDING:
             wake()
+
+    def holds(self, ident: int) -> bool:
+        """Is that other thread in a held section?"""
+        return self.others.get(ident, 0) > 0
 
 
 HOLD = Hold()
@@ -60,6 +76,8 @@ HOLD = Hold()
 
 def wake() -> None:
     """At the end of work that an interrupt waited for: raise it, unless a caller's work is to be finished first."""
+    if get_ident() != _MAIN:
+        return
     frame = sys._getframe(1).f_back
     if not HOLD.depth and not _among(frame, _WHOLE):
         PENDING.clear()

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kshell.values import types as T
+from kshell.values.core import Table, Vec
 from kshell.values.order import bounds, grade_keys, pack
 
 Array = np.ndarray
@@ -104,11 +106,11 @@ def _distinct_small(at: Array, size: int) -> Array:
 def group_keys(keys: Array) -> tuple[Array, Array]:
     """Integer keys as (first positions of each in order of appearance, the number of its group for each item)."""
     n = len(keys)
-    first = distinct_keys(keys)
     if not n:
-        return first, first
+        return np.arange(0), np.arange(0)
     small = _small(keys, n)
     if small is not None:
+        first = distinct_keys(keys)
         at = _offset(keys, small[0])
         table = np.empty(small[1], np.int64)
         table[at[first]] = np.arange(len(first))
@@ -116,9 +118,11 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
     order = grade_keys(keys)
     tops = keys[order]
     new = _changes(tops)
-    numbers = np.searchsorted(first, order[new])
+    heads = order[new]
+    first = np.sort(heads)
     ids = np.empty(n, np.int64)
-    ids[order] = numbers[np.cumsum(new) - 1]
+    ids[first] = np.arange(len(first))
+    ids[order] = ids[heads][np.cumsum(new) - 1]
     return first, ids
 
 
@@ -150,6 +154,28 @@ def split_groups(ids: Array, count: int) -> list[Array]:
         order = grade_keys(ids)
     ends = np.cumsum(np.bincount(ids, minlength=count)).tolist()
     return [order[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+
+
+def seek(tops: Array, keys: Array, right: bool) -> Array:
+    """Where keys belong among sorted ones: before those equal to them or, to the right, behind them."""
+    side: Any = "right" if right else "left"
+    if len(keys) < _MANY or len(tops) < _MANY or keys.dtype.kind not in "iu" or keys.dtype.itemsize < 8:
+        return np.searchsorted(tops, keys, side)
+    low = (len(keys) - 1).bit_length()
+    lo, hi = bounds(keys)
+    if (hi - lo).bit_length() + low > 64:
+        by = pack(keys, lo, hi - lo)[0]  # nearly in order, which is enough to walk through memory in one direction
+        by.sort()
+        by &= _U64((1 << low) - 1)
+        order = by.view(np.int64)
+    else:
+        order = grade_keys(keys)
+    out = np.empty(len(keys), np.int64)
+    out[order] = np.searchsorted(tops, keys[order], side)
+    return out
+
+
+_MANY = 1 << 15  # keys, of which more do not stay in the cache
 
 
 def find_keys(hay: Array, needles: Array) -> Array:
@@ -204,6 +230,47 @@ def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> A
     out = np.full(len(needles), n, np.int64)
     out[inside[by]] = np.where((found & ~mask) == some, (found & mask).view(np.int64), n)
     return out
+
+
+_HASHED = 256  # items of which a shorter vector is looked through each time
+_LOOKS = 64  # searches for one item after which the next are by a dictionary
+
+
+def place_one(x: Vec, v: Any) -> int:
+    """The first position in a vector of one raw item, not null if it is a float; its length if it is not there.
+
+    One that is searched again and again gets a dictionary of its items, so that a loop of lookups takes no time for
+    each that grows with the length.
+    """
+    a = x.a
+    n = len(a)
+    if n < _HASHED or x.t == T.G:
+        return find_one(a, v)
+    look = getattr(x, "look", 0)
+    if look.__class__ is dict:
+        return look.get(v, n)  # type: ignore[no-any-return, union-attr]
+    if look < _LOOKS:  # type: ignore[operator]
+        x.look = look + 1  # type: ignore[operator]
+        return find_one(a, v)
+    x.look = known = dict(zip(reversed(a.tolist()), range(n - 1, -1, -1), strict=True))
+    return known.get(v, n)
+
+
+def place_row(x: Table, raws: tuple[Any, ...]) -> int:
+    """The first row of a table of vectors that holds these raw items, as place_one; its length if there is none."""
+    n = len(x)
+    look = getattr(x, "look", 0)
+    if look.__class__ is dict:
+        return look.get(raws, n)  # type: ignore[no-any-return, union-attr]
+    if n >= _HASHED:
+        if look >= _LOOKS:  # type: ignore[operator]
+            rows = list(zip(*(c.a.tolist() for c in x.cols), strict=True))
+            x.look = known = dict(zip(reversed(rows), range(n - 1, -1, -1), strict=True))
+            return known.get(raws, n)
+        x.look = look + 1  # type: ignore[operator]
+    hit = np.logical_and.reduce([c.a == v for c, v in zip(x.cols, raws, strict=True)])
+    at = int(hit.argmax()) if n else 0
+    return at if n and hit[at] else n
 
 
 def find_one(hay: Array, v: Any) -> int:

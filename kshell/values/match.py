@@ -9,6 +9,7 @@ import numpy as np
 from kshell.values import types as T
 from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.primitives import in_k
 
 TOLERANCE = 2.0**-43  # relative, as in q's comparisons
 
@@ -110,7 +111,7 @@ _RULES: dict[type, Any] = {
     Nd: _arrays,
     Dict: lambda x, y: match(x.k, y.k) and match(x.v, y.v),
     Table: _tables,
-    Prim: lambda x, y: x.name == y.name and x.t == y.t,
+    Prim: lambda x, y: in_k(x.name) == in_k(y.name) and x.t == y.t,
     Proj: lambda x, y: match(x.f, y.f) and _all(x.args, y.args),
     ListProj: lambda x, y: _all(x.args, y.args),
     Comp: lambda x, y: _all(x.fs, y.fs),

@@ -6,7 +6,7 @@ namespace sees (the k-api). A q name has no leading underscore, so no helper of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -14,6 +14,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import sym_vec
+from kshell.values.context import blocked, worker
 from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
 from kshell.values.functions import Prim, View
 from kshell.values.index import index1
@@ -34,6 +35,9 @@ def dotted(x: Value, name: str) -> Value:
 
 
 
+_ALWAYS = ("q", "Q", "h", "j", "o")
+
+
 class Names:
     """The namespaces of a session. The root is '.', others '.a' or '.a.b'."""
 
@@ -43,7 +47,10 @@ class Names:
         self.current = "."
         self._resolve = resolve  # fills builtins with the k-api, on the first name that is not known
         self._version = -1
-        self.watch: Callable[[str], None] | None = None  # told of every assignment made here
+        self.checked = False  # do stores of compiled code ask `allow` and tell `hook`?
+        self.hook: Callable[[str, Sequence[Value]], None] | None = None  # told of variables set in the root, and where
+        self.listeners: dict[str, Callable[[Value | None], None]] = {}  # told what a name becomes; None: deleted
+        self.bare: set[str] = set()  # namespaces that were assigned as dictionaries without the empty symbol
         self.views: dict[str, View] = {}  # of the root; one that is hidden by a variable assigned since is dead
         self.lambdas: WeakSet[Any] = WeakSet()  # all that were compiled for these namespaces
         self.space(".")
@@ -52,6 +59,9 @@ class Names:
         """The dict of a namespace, made if it is new."""
         found = self.spaces.get(name)
         if found is None:
+            outer = name.rpartition(".")[0]
+            if outer:
+                self.space(outer)  # .a is there as soon as .a.b is
             found = self.spaces[name] = {_HIDDEN: self.builtins}
         return found
 
@@ -69,6 +79,8 @@ class Names:
         if x is not None:
             return x
         found = self.views.get(name)
+        if found is not None and worker() is not None and self.pending(name):
+            raise QError("threadview")
         return found.get(self.find) if found is not None else self.get(name, ".")
 
     def pending(self, name: str) -> bool:
@@ -82,8 +94,14 @@ class Names:
         return any(self.pending(n) or (self.view(n) is None and self.find(n) is not old)
                    for n, old in zip(others, v.saved, strict=True))
 
+    def allow(self, space: str, last: str) -> None:
+        """'noupdate if global variables are to stay as they are now."""
+        if blocked():
+            raise QError(f"noupdate: `{space} `{last.lstrip('.')}")
+
     def define_view(self, v: View) -> None:
         """Make a name of the root a view."""
+        self.allow(".", v.name)
         self.spaces["."].pop(v.name, None)
         self.views[v.name] = v
 
@@ -129,7 +147,7 @@ class Names:
     def _inside(self, name: str) -> Value | None:
         """`.a.b.c` where .a.b is a dictionary held in namespace .a."""
         head, _, last = name.rpartition(".")
-        if not head:
+        if not head or (head in self.spaces and registry.find("name", head) is None):
             return None
         x = self.find(head)
         return dotted(x, last) if x.__class__ is Dict else None
@@ -152,21 +170,26 @@ class Names:
             raise QError(name)
         return x
 
-    def set(self, name: str, x: Value, ctx: str | None = None) -> None:
-        """Assign a global. `a.b` of an unqualified a assigns into the dictionary a."""
+    def set(self, name: str, x: Value, ctx: str | None = None, at: Sequence[Value] = ()) -> None:
+        """Assign a global. `a.b` of an unqualified a assigns into the dictionary a. `at` is where in the variable it is
+        that x differs from what was there, if that is known."""
         if not name.startswith(".") and "." in name:
             self._set_dotted(name, x, ctx)
             return
         space, last = self.split(name, ctx)
         if not last:
             raise QError("assign")
+        self.allow(space, last)
         top = space == "." and name.startswith(".") and x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S
         if top or (x.__class__ is Dict and name.startswith(".") and name in self.spaces):
             self.replace(name, x)
             return
         self.space(space)[last] = x
-        if self.watch is not None:
-            self.watch(name)
+        if self.hook is not None and space == "." and last[0] != ".":
+            self.hook(name, at)
+        listener = self.listeners.get(name)
+        if listener is not None:
+            listener(x)
 
     def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
         from kshell.values.amend import assign_at
@@ -179,12 +202,19 @@ class Names:
 
     def replace(self, name: str, d: Dict) -> None:
         """Make a namespace hold just the items of a dictionary."""
+        self.allow(".", name)
         space = self.space(name)
         for k in self.members(name):
             del space[k]
-        for k, v in zip(d.k.items, d.v.items, strict=True):
-            if k.s:
+        keys = d.k.items
+        (self.bare.discard if any(not k.s for k in keys) else self.bare.add)(name)
+        for k, v in zip(keys, d.v.items, strict=True):
+            if k.s and v.__class__ is not View:  # a view stays what it is
                 space[k.s] = v
+        for full, listener in self.listeners.items():
+            head, last = self.split(full)
+            if head == name:
+                listener(space.get(last))
 
     def delete(self, name: str, ctx: str | None = None) -> None:
         """Forget a global; an unknown one is an error that names it."""
@@ -192,16 +222,22 @@ class Names:
         if space == "." and self.view(last) is not None:
             del self.views[last]
             return
+        self.allow(space, last)
         if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
             raise QError(name)
+        listener = self.listeners.get(name)
+        if listener is not None:
+            listener(None)
 
     def members(self, space: str) -> list[str]:
         """The sorted names of the variables of a namespace."""
         return sorted(k for k in self.spaces.get(space, {}) if k != _HIDDEN and k[0] != ".")
 
     def children(self) -> list[str]:
-        """The namespaces under the root, by their first part without the dot: `a` for .a and for .a.b."""
-        return sorted({s[1:].split(".")[0] for s in self.spaces if s != "."})
+        """The namespaces under the root, without the dot: those that are always there, then others that hold something.
+        (.z is no namespace that q lists.)"""
+        return list(dict.fromkeys([*_ALWAYS, *(s[1:].split(".")[0] for s in list(self.spaces)
+                                           if s not in (".", ".z") and self.members(s))]))
 
     def as_dict(self, space: str) -> Dict:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root."""
@@ -211,7 +247,8 @@ class Names:
         prefix = space + "."
         if space != ".":
             subs = sorted({s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix)})
-            found = [("", NIL), *found, *((s, self.as_dict(prefix + s)) for s in subs)]
+            head = [] if space in self.bare else [("", NIL)]
+            found = [*head, *found, *((s, self.as_dict(prefix + s)) for s in subs)]
         return Dict(sym_vec([k for k, _ in found]), List([v for _, v in found]))
 
     def __iter__(self) -> Iterator[str]:

@@ -6,7 +6,7 @@ exact.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,19 @@ from kshell.values.core import (
     seq_items,
 )
 from kshell.values.functions import Comp, Derived, Iter, Lambda, Prim, Proj
-from kshell.values.keys import distinct_keys, find_keys, find_one, group_keys, group_lists_of
+from kshell.values.keys import (
+    distinct_keys,
+    find_keys,
+    find_one,
+    group_keys,
+    group_lists_of,
+    place_one,
+    place_row,
+    seek,
+)
 from kshell.values.order import bounds, compare, grade_keys, grade_ranks, int_keys, sort_keys
+from kshell.values.primitives import in_k
+from kshell.values.rows import string_rows
 
 Array = np.ndarray
 
@@ -65,7 +76,7 @@ def _function_key(x: Value) -> Hashable:
     if isinstance(x, Lambda):
         return "l", x.text
     if isinstance(x, Prim):
-        return "p", x.name, x.t
+        return "p", in_k(x.name), x.t
     if isinstance(x, Derived):
         return "d", x.glyph, key_of(x.f)
     if isinstance(x, Iter):
@@ -85,12 +96,22 @@ def codes(x: Value) -> Array:
         return codes(x.v)
     if not isinstance(x, List):
         raise QError("type")
+    rows = string_rows(x) if len(x) > _FEW else None
+    ids = None if rows is None else rows.ids()
+    if ids is not None:
+        return ids[1]
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(k, len(known)) for k in _item_keys(x)], np.int64)
 
 
-def _item_keys(x: Value) -> list[Hashable]:
-    """key_of for each item, in bulk for regular lists."""
+_FEW = 16  # strings, of which fewer are looked at one by one
+
+
+def _item_keys(x: Value) -> Sequence[Hashable]:
+    """A key for each item, in bulk for regular lists and strings; to be compared with those of the same list only."""
+    strings = string_rows(x)
+    if strings is not None:
+        return strings.items()
     if x.__class__ is Nd and x.t not in T.FLOATS:
         rows = np.ascontiguousarray(x.a)
         size = rows[0].nbytes if len(rows) else 0
@@ -229,16 +250,52 @@ def find(x: Value, y: Value) -> Any:
     if is_list(y) and (not len(x) or depth(y) > depth(x.item(0))):
         if not len(x):
             return np.zeros(len(y), np.int64)
+        if 1 <= depth(x.item(0)) < depth(y) - 1:
+            return found_value([find(x, i) for i in y.items])
         return _find_items(x, y)
-    if y.__class__ is Table and x.item(0).__class__ is not Table:
-        return _find_items(x, y)
+    if y.__class__ is Table and (not len(x) or x.item(0).__class__ is not Table):
+        return _find_items(x, y) if len(x) else np.zeros(len(y), np.int64)
+    if y.__class__ is List and not len(y) and x.item(0).__class__ is not List:
+        return np.zeros(0, np.int64)  # () among vectors: no items to look for
     if not len(x) or depth(y) != depth(x.item(0)):
         return len(x)
-    key, many = key_of(y), isinstance(y, List)
-    for i, item in enumerate(x.items):
+    return _find_row(x, y) if c is Nd else _find_one(x, y)
+
+
+def _find_row(x: Nd, y: Value) -> int:
+    """The first row of a regular list that matches y."""
+    b = y.a if y.__class__ in (Vec, Nd) and y.t == x.t else None
+    if b is None or b.shape != x.a.shape[1:]:
+        return len(x)
+    a = x.a
+    if x.t in T.FLOATS:
+        bits = np.int32 if x.t == T.E else np.int64
+        a, b = (a + 0.0).view(bits), (b + 0.0).view(bits)
+    return find_one((a == b).reshape(len(a), -1).all(1), True)
+
+
+_SCANNED = 8  # items of which a shorter list is looked through each time
+
+
+def _find_one(x: List, y: Value) -> int:
+    """The first item of a general list that matches y. One that is searched again and again gets a dictionary."""
+    items, key = x.items, key_of(y)
+    n, look = len(items), x.look
+    if look.__class__ is not list and n >= _SCANNED:
+        x.look = look = look + 1 if look < 2 else [0, {}]  # type: ignore[operator]
+    if look.__class__ is list:
+        known = look[1]  # type: ignore[index]
+        for i in range(look[0], n):  # type: ignore[index]
+            known.setdefault(key_of(items[i]), i)
+        look[0] = n  # type: ignore[index]
+        return known.get(key, n)  # type: ignore[no-any-return]
+    many, vec = isinstance(y, List), y.__class__ is Vec
+    for i, item in enumerate(items):
+        if vec and (item.__class__ is not Vec or item.t != y.t or len(item.a) != len(y.a)):
+            continue
         if (item.__class__ is y.__class__ or many) and key_of(item) == key:
             return i
-    return len(x)
+    return n
 
 
 def _find_items(x: Value, y: Value) -> Array:
@@ -246,7 +303,9 @@ def _find_items(x: Value, y: Value) -> Array:
         keys = [key_of(i) for i in x.items]
         return np.array([keys.index(k) if k in keys else len(keys) for k in map(key_of, seq_items(y))], np.int64)
     same = x.__class__ is Nd and y.__class__ is Nd and x.t == y.t and x.a.shape[1:] == y.a.shape[1:]
-    rows, wanted = (_item_keys(x), _item_keys(y)) if same else ([key_of(i) for i in x.items], map(key_of, seq_items(y)))
+    a, b = (string_rows(x), string_rows(y)) if not same else (None, None)
+    rows: Iterable[Hashable] = a.items() if a and b else _item_keys(x) if same else map(key_of, x.items)
+    wanted: Iterable[Hashable] = b.items() if a and b else _item_keys(y) if same else map(key_of, seq_items(y))
     known: dict[Hashable, int] = {}
     for i, k in enumerate(rows):
         known.setdefault(k, i)
@@ -265,10 +324,10 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
             raise QError("type")
         if t in T.FLOATS:
             v = raw(y)
-            return find_one(x.a, v) if v == v else find_one(np.isnan(x.a), True)
+            return place_one(x, v) if v == v else find_one(np.isnan(x.a), True)
         if t == T.G:
             return find_one(x.a, np.frombuffer(y.v, "V16")[0])
-        return find_one(x.a, raw(y))
+        return place_one(x, raw(y))
     if y.__class__ is Vec:
         if not len(y.a):
             return np.zeros(0, np.int64)
@@ -290,13 +349,17 @@ def _find_in_table(x: Table, y: Value) -> Any:
     if y.__class__ is Table:
         return find_keys(*joint_codes(x, y))
     if y.__class__ is Dict:
-        if y.keyed or not is_list(y.v):
+        if y.keyed or not is_list(y.v) or y.k.__class__ is not Vec or y.k.t != T.S:
             raise QError("type")
         names = [s.s for s in seq_items(y.k)]
         if set(names) != set(x.names):
             raise QError("mismatch")
         items = seq_items(y.v)
+        if len(items) != len(names):
+            raise QError("length")
         return find_row(x, [items[names.index(n)] for n in x.names])
+    if is_atom(y) and len(x.names) == 1:
+        return find_row(x, [y])
     if not is_list(y) or len(y) != len(x.names):
         raise QError("length" if is_list(y) else "type")
     items = seq_items(y)
@@ -308,6 +371,9 @@ def _find_in_table(x: Table, y: Value) -> Any:
 
 def find_row(x: Table, items: Sequence[Value]) -> int:
     """The first row of a table that holds these items."""
+    raws = raw_row(x, items)
+    if raws is not None:
+        return place_one(x.cols[0], raws[0]) if len(raws) == 1 else place_row(x, raws)
     hit = np.ones(len(x), np.bool_)
     for col, item in zip(x.cols, items, strict=True):
         left = np.flatnonzero(hit)
@@ -316,6 +382,19 @@ def find_row(x: Table, items: Sequence[Value]) -> int:
         hit &= equal_mask(col, item)
     at = np.flatnonzero(hit)
     return int(at[0]) if len(at) else len(x)
+
+
+def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
+    """Items as the raw ones of a row, if the columns are vectors of their types and there is no more to compare by."""
+    out = []
+    for col, item in zip(x.cols, items, strict=True):
+        if col.__class__ is not Vec or col.t in (T.G, T.ENUM) or atom_t(item) != col.t:
+            return None
+        v = raw(item)
+        if v != v:
+            return None
+        out.append(v)
+    return tuple(out) or None
 
 
 def equal_mask(col: Value, item: Value) -> Array:
@@ -341,7 +420,14 @@ indexing.FIND[0] = find
 
 
 def find_value(x: Value, y: Value) -> Value:
-    """`x?y` as a value."""
+    """`x?y` as a value. Of a list y its first item says how deep the items are that are looked for: if that is a
+    list, an atom elsewhere in y is not found in a vector x; if it is an atom, lists behind it are 'type.
+    """
+    if x.__class__ is Vec and y.__class__ is List and y.items:
+        if depth(y.items[0]) == 0:
+            raise QError("type")
+        found = [find_value(x, i) for i in y.items]  # of atoms too: one of another type is 'type
+        return collapse([f if is_list(i) else len(x) for i, f in zip(y.items, found, strict=True)])
     at = find(x, y)
     return longs(at) if at.__class__ is np.ndarray else at
 
@@ -358,7 +444,7 @@ def search_sorted(x: Value, y: Value, right: bool) -> Any:
         if x.t != y.t and T.ENUM not in (x.t, y.t):
             raise QError("type")
         a, b = _joint_ranks(x, y)
-        at = np.searchsorted(a, b, "right" if right else "left")
+        at = seek(a, b, right)
         return (int(at[0]) if one else at) - (1 if right else 0)
     if not isinstance(x, List):
         raise QError("type")
@@ -403,13 +489,13 @@ def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
         last = grade_ranks(List(seq_items(x) + seq_items(y)))
     if len(xs) == 1:
         a, b = last[:n], last[n:]
-        at = np.searchsorted(a, b, "right" if right else "left") - (1 if right else 0)
+        at = seek(a, b, right) - (1 if right else 0)
         return np.where(at < n, at, -1)
     _, ids = group_keys(np.concatenate(joint_columns(xs[:-1], ys[:-1])))
     ranks, size = _ordered_dense(last)
     words = ids * size + ranks
     order = grade_keys(ids[:n])
-    at = np.searchsorted(words[:n][order], words[n:], "right" if right else "left") - (1 if right else 0)
+    at = seek(words[:n][order], words[n:], right) - (1 if right else 0)
     found = order[np.clip(at, 0, n - 1)]
     return np.where((at >= 0) & (at < n) & (ids[found] == ids[n:]), found, -1)
 

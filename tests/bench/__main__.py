@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("startup", "parse", "language", "vectors", "memory", "training")
+NAMES = ("startup", "parse", "language", "workloads", "vectors", "tables", "strings", "scaling", "memory", "training")
 
 for name in sys.argv[1:] or NAMES:
     print(f"-- {name}", flush=True)

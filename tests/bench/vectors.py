@@ -10,7 +10,7 @@ import torch
 
 from kshell.session import Session
 from kshell.shell.cli import tune_allocator
-from tests.bench.timing import paired, row
+from tests.bench.timing import least, row
 
 N = 1_000_000
 Peer = Callable[[], Any]
@@ -88,12 +88,6 @@ def report() -> list[str]:
     for name, text, peer, target, who in rows:
         s.run(f"run:{{[] {text};}}")
         fn = s["run"].fn
-        ours, theirs = paired(lambda fn=fn: fn(None), peer)
+        ours, theirs = least(lambda fn=fn: fn(None), peer, 7)
         out.append(row(name, ours, theirs, target, who))
-    s.run("t:([]a:lo;b:i;sy)")
-    for key in ("a", "sy"):
-        s.run(f"run:{{[] select sum b by {key} from t}}")
-        fn = s["run"].fn
-        ours, theirs = paired(lambda fn=fn: fn(None), lambda: np.bincount(v["lo"], v["i"]))
-        out.append(row(f"select sum b by {key}", ours, theirs, 5, "np.bincount"))
     return out

@@ -46,7 +46,7 @@ k((0 1;5 5);(0 0;1 2))  / 2\n1 3
 g:enlist[0N 0N]!enlist 0;{g[x,x mod 7]:x}each til 40;g(39 4;38 3;50 50)  / 39 38 0N
 {g[x]+:1}each 3#enlist 39 4;(g 39 4;count g)  / 42 41
 d:`a`b!1 2;delete from`d  / `d
-(count d;type key d)  / 0 11h
+(count d;type key d)  / 0\n11h
 r:()!();r[enlist 010b]:enlist 1 2;r[enlist 01b]:enlist 3 4;r  / 010b| 1 2\n01b | 3 4
 .gone.x:1;.gone.y:2;delete from`.gone;key`.gone  / ,`
 .bare:`a`b!(1 2;3);key .bare  / `a`b

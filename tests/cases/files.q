@@ -68,7 +68,7 @@ type hcount`:/tmp/kshell_t/f.txt  / -7h
 hcount`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or directory
 hcount 5  / 'type
 `:/tmp/kshell_t/g.txt 0:();hdel`:/tmp/kshell_t/g.txt  / `:/tmp/kshell_t/g.txt
-hdel`g  / 'type
+hdel 1 2  / 'type
 hdel 5  / 'type
 `KSHELL_T setenv"abc"  / 
 getenv`KSHELL_T  / "abc"
@@ -85,3 +85,6 @@ getenv"KSHELL_T"  / 'type
 getenv`KSHELL_T  / "a=b"
 type`KSHELL_T setenv"c"  / 101h
 csv 0:([]d:0Wd,-0Wd,0Nd,9999.12.31)  / ,"d"\n"0W"\n"-0W"\n""\n"9999-12-31"
+(`$"/tmp/kshell_t/plain.txt")0:("ab";"cd")  / `/tmp/kshell_t/plain.txt
+read0`$"/tmp/kshell_t/plain.txt"  / "ab"\n"cd"
+hdel`:/tmp/kshell_t/plain.txt  / `:/tmp/kshell_t/plain.txt

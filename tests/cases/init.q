@@ -115,3 +115,5 @@ gain`foo  / 'gain: expected a nonlinearity, one of `linear`sigmoid`tanh`relu`lea
 gain 1  / 'gain: expected a nonlinearity, one of `linear`sigmoid`tanh`relu`leakyrelu`selu`conv1d`conv2d`conv3d`convtranspose1d`convtranspose2d`convtranspose3d, given long scalar
 gain(`leakyrelu;`a)  / 'gain factor: expected number, given symbol scalar
 gain()  / 'gain: expecting 1-2 args, given 0
+
+snormal(2 2#0f;-5)  / 'snormal: fraction is -5, must be between 0 and 1

@@ -282,3 +282,5 @@ t:tensor 2 2#1 1 1 1f;addmm(t;2 2#1 2 3 4f;2 2#0 1 1 0f;`beta,0;[]);tensor t  / 
 mm(2 2#1 2 3 4;2 2#1.5)  / 'mm: expected m1 and m2 to have the same dtype, but got: long int != double
 matmul(2 2#1 2 3 4;3#1)  / 'matmul: size mismatch, got input (2), mat (2x2), vec (3)
 x:tensor(2 2#2 0 0 4f;`grad);backward det x;grad x  / 4 0\n0 2
+
+cholinverse(2 2#2 0 0 4f;1b;2)  / 'cholinverse: unexpected long scalar

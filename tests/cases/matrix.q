@@ -33,3 +33,7 @@ null inv(1 2f;2 4f)  / 11b\n11b
 m:.5+"f"$(til 20)=/:til 20;1e-9>max max abs(m mmu inv m)-"f"$(til 20)=/:til 20  / 1b
 1e-9>max max abs(m mmu m lsq m)-m  / 1b
 null(1 2f;0n 3f)lsq(1 0f;0n 1f)  / 11b\n11b
+(2 2 2#1 2 3 4f)mmu 2 2 1#1 0 0 1f  / 1 3\n2 4
+(2 2 2#1 2 3 4f)mmu 1 10f  / 21 43\n21 43
+(2 2 2#1 2 3 4f)mmu 3 2 1#1f  / 'length
+(2 2 2#1 2 3 4f)mmu 2 3 1#1f  / 'length

@@ -75,7 +75,8 @@ d:`a`b!1 2  /
 exec a from d  / 1
 update a:5,c:6 from d  / a| 5\nb| 2\nc| 6
 delete a from d  / b| 2
-delete from`d  / 'type
+delete from`d  / `d
+d:`a`b!1 2;delete from d where a=1  / 'type
 k:([id:1 2 3]v:10 20 30)  /
 select from k where v>10  / id| v\n--| --\n2 | 20\n3 | 30
 select v from k  / v\n--\n10\n20\n30

@@ -35,7 +35,7 @@ MIME = {
 constant(".h.br", string("<br>"), "A line break in HTML.")
 constant(".h.c0", sym_vec([LINK]).item(0), "The colour of links.")
 constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.")
-constant(".h.d", string(" "), "What stands between the items of a nested column in delimited text.")
+constant(".h.d", char(" "), "What stands between the items of a nested column in delimited text.")
 constant(".h.sa", string(ANCHOR), "The style of links.")
 constant(".h.sb", string(BODY), "The style of a page.")
 constant(".h.sc", string(SAFE), "The characters that need no escape in a URI.")
@@ -57,25 +57,22 @@ def lines_value(lines: list[str]) -> List:
 # ------------------------------------------------------------------ delimited text
 
 
-def delimited(x: Value, sep: str) -> Value:
-    """A table, or a list of columns, as lines of text; items of nested columns are joined by `.h.d`."""
+def delimited(x: Value, sep: str, strings: bool = False) -> Value:
+    """A table, or a list of columns, as lines of text; items of nested columns are joined by `.h.d`. With `strings`,
+    those that are strings stay as they are."""
     inner = text_of(running().names.get(".h.d"))
     if is_table(x):
         t = unkeyed(x)
-        return verb("0:", 2)(char(sep), Table(t.names, [flat(c, inner) for c in t.cols]))
-    return verb("0:", 2)(char(sep), List([flat(c, inner) for c in seq_items(x)]))
+        return verb("0:", 2)(char(sep), Table(t.names, [flat(c, inner, strings) for c in t.cols]))
+    return verb("0:", 2)(char(sep), List([flat(c, inner, strings) for c in seq_items(x)]))
 
 
-def flat(column: Value, inner: str) -> Value:
+def flat(column: Value, inner: str, strings: bool) -> Value:
     """A column whose nested items are texts."""
-    if not isinstance(column, List) or all(is_string(v) for v in column.items):
+    if not isinstance(column, List):
         return column
-    return List([v if not is_list(v) or is_string(v) else string(inner.join(map(plain, seq_items(v))))
-                 for v in column.items])
-
-
-def is_string(x: Value) -> bool:
-    return x.__class__ is Vec and x.t == T.C
+    return List([v if not is_list(v) or (strings and v.__class__ is Vec and v.t == T.C)
+                 else string(inner.join(map(plain, seq_items(v)))) for v in column.items])
 
 
 @name(".h.cd")
@@ -120,9 +117,12 @@ def xd(x: Value) -> Value:
 
 
 def json_lines(x: Value) -> Value:
-    """Each item of a list as JSON."""
+    """Each item of a list as JSON; of one that is a table, the rows begin lines."""
     w = Writer(running().settings.P)
-    return lines_value([w.write(v) for v in (unkeyed(x).items if is_table(x) else seq_items(x))])
+    if is_table(x):
+        return lines_value([w.write(row) for row in unkeyed(x).items])
+    return lines_value(["[" + ",\n ".join(map(w.write, v.items)) + "]" if v.__class__ is Table else w.write(v)
+                        for v in seq_items(x)])
 
 
 @name(".h.xt", ".h.xt[`json;x]")
@@ -140,7 +140,8 @@ def xt(kind: Value, x: Value) -> Value:
 
 
 def _converters() -> Value:
-    made: dict[str, Callable[..., Any]] = {"raw": enlist, "json": json_lines, "csv": cd, "txt": td, "xml": xd}
+    made: dict[str, Callable[..., Any]] = {"raw": enlist, "json": json_lines, "csv": lambda x: delimited(x, ",", True),
+                                             "txt": lambda x: delimited(x, "\t", True), "xml": xd}
     return Dict(sym_vec(made), List([Prim(f".h.tx.{k}", {1: f}) for k, f in made.items()]))
 
 
@@ -194,7 +195,7 @@ def page(body: str) -> str:
 
 
 def links(s: str) -> str:
-    return re.sub(r"http://[^\s<>\"]+", lambda m: element("a", m[0], f" href={m[0]}"), s)
+    return re.sub(r"http://[^\s<>\"]+", lambda m: element("a", m[0], f' href="{m[0]}"'), s)
 
 
 def escape(s: bytes, keep: str) -> str:

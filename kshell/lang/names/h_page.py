@@ -26,6 +26,7 @@ _HEAD = '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>'
 _OFFICE = "urn:schemas-microsoft-com:office"
 _BOOK = (f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:o="{_OFFICE}:office" xmlns:x="{_OFFICE}:excel" '
          f'xmlns:ss="{_OFFICE}:spreadsheet">')
+_BOOKS = f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:ss="{_OFFICE}:spreadsheet">'
 _NUMBERS = T.NUMERIC - {T.B, T.X}
 
 constant(".h.logo", string('<a href="https://pypi.org/project/kshell">kshell</a>'), "The text at the head of a page.")
@@ -49,8 +50,8 @@ def sheet(title: str, t: Table) -> str:
     return f'<Worksheet ss:Name="{xml(title)}"><Table>{body}</Table></Worksheet>'
 
 
-def workbook(sheets: list[tuple[str, Table]]) -> Value:
-    return lines_value([_HEAD, _BOOK + "".join(sheet(n, t) for n, t in sheets) + "</Workbook>"])
+def workbook(sheets: list[tuple[str, Table]], book: str = _BOOK) -> Value:
+    return lines_value([_HEAD, book + "".join(sheet(n, t) for n, t in sheets) + "</Workbook>"])
 
 
 @name(".h.ed")
@@ -72,7 +73,7 @@ def edsn(x: Value) -> Value:
     """
     if x.__class__ is not Dict or x.keyed:
         raise QError("type")
-    return workbook([(plain(k), unkeyed(t)) for k, t in zip(seq_items(x.k), seq_items(x.v), strict=True)])
+    return workbook([(plain(k), unkeyed(t)) for k, t in zip(seq_items(x.k), seq_items(x.v), strict=True)], _BOOKS)
 
 
 def _add_excel() -> None:

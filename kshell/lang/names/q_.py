@@ -15,6 +15,7 @@ from kshell.errors import QError
 from kshell.lang.format import raw_text
 from kshell.lang.names.define import constant, name
 from kshell.lang.names.z_ import RELEASE, VERSION, address_of
+from kshell.lang.verbs.table import enum_char
 from kshell.lang.verbs.text import one_line, plain, string
 from kshell.values import types as T
 from kshell.values.build import string as q_string
@@ -175,7 +176,7 @@ def type_char(x: Value) -> str:
     """`.Q.ty` as a Python string."""
     t = x.t if x.__class__ is Vec else atom_t(x)
     if t:
-        return T.TYPE[t].char
+        return enum_char(x.dom) if t == T.ENUM else T.TYPE[t].char
     if not isinstance(x, List) or not len(x):
         return " "
     kinds = {v.t if v.__class__ is Vec else 0 for v in x.items}

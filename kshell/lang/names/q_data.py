@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from kshell.errors import QError
+from kshell.lang import threads
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import RESERVED, clean
 from kshell.registry import entries
 from kshell.values.apply import apply1
-from kshell.values.build import sym_vec
+from kshell.values.build import longs, sym_vec
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, is_list, sym
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym
 from kshell.values.index import index1, take_at
 
 
@@ -91,12 +93,17 @@ def fu(f: Value, x: Value) -> Value:
 
 @name(".Q.fc", ".Q.fc[f;x]")
 def fc(f: Value, x: Value) -> Value:
-    """f of x, where kdb+ would cut x for its threads.
+    """f of x, which is cut into as many pieces as there are threads (`\\s`), each computed by one of them.
 
     q).Q.fc[neg;1 2]
     -1 -2
     """
-    return apply1(f, x)
+    n = threads.wanted(len(x)) if x.__class__ in (Vec, Table) or isinstance(x, List) else 0
+    if n < 2:
+        return apply1(f, x)
+    ends = [len(x) * k // n for k in range(n + 1)]
+    pieces = [index1(x, longs(np.arange(a, b))) for a, b in pairwise(ends)]
+    return verb("raze", 1)(List(threads.share(lambda piece: apply1(f, piece), pieces, n)))
 
 
 @name(".Q.V")
@@ -162,10 +169,16 @@ def sane(names: list[str]) -> list[str]:
     return out
 
 
+# the order in which kdb+ defines its first keywords; how it goes on is not documented
+_FIRST = ("neg", "not", "null", "string", "reciprocal", "floor", "ceiling", "signum", "mod", "xbar", "xlog", "and",
+          "or", "each")  # fmt: skip
+
+
 @name(".q")
 def keywords() -> Value:
     """The keywords of the language with their functions."""
     from kshell.lang.compile import prim
 
     words = [e for e in entries("verb") if e.name[:1].isalpha() and e.name not in RESERVED]
+    words.sort(key=lambda e: (_FIRST.index(e.name) if e.name in _FIRST else len(_FIRST), e.name))
     return Dict(sym_vec(["", *(e.name for e in words)]), List([NIL, *map(prim, words)]))

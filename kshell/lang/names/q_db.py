@@ -231,7 +231,7 @@ def load_parts(x: Value) -> Value:
 
 @name(".Q.ld")
 def grouped_lines(x: Value) -> Value:
-    """The lines of a script, those of one statement together, each with the number of its first.
+    """The lines of a script, those of one statement together, each with the number of its first; comments too.
 
     q).Q.ld("f:{";" x}";"f 1")
     1          3
@@ -241,7 +241,7 @@ def grouped_lines(x: Value) -> Value:
     from kshell.values.build import string
     from kshell.values.core import text_of
 
-    found = split_script("\n".join(text_of(s) for s in seq_items(x)))
+    found = split_script("\n".join(text_of(s) for s in seq_items(x)), comments=True)
     return List([longs([n for n, _ in found]), List([string(s) for _, s in found])])
 
 
@@ -335,7 +335,7 @@ def _folders(paths: list[str]) -> Value:
 
 
 def _counts(db: Any) -> Value:
-    values = [longs(db.counts[t]) if t in db.counts else longs([]) for t in db.tables]
+    values = [longs(db.counts[t]) if t in db.counts else List([]) for t in db.tables]
     return Dict(sym_vec(db.tables), collapse(values) if values else List([]))
 
 

@@ -6,7 +6,7 @@ import gc
 import time
 
 from kshell import registry
-from kshell.errors import Frame, QError, as_qerror, first_line
+from kshell.errors import Frame, QError, Source, as_qerror, first_line
 from kshell.lang import code, trace
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import TYPES, whole
@@ -50,7 +50,7 @@ def words() -> Value:
 
 @name(".Q.def", ".Q.def[defaults;options]")
 def def_(x: Value, y: Value) -> Value:
-    """Defaults replaced by the options given, each read as the type of its default.
+    """Defaults replaced by the options given, each read as the type of its default; after them the other options.
 
     q).Q.def[`a`b!(1;2.5)] .Q.opt ("-a";"42")
     a| 42
@@ -61,7 +61,8 @@ def def_(x: Value, y: Value) -> Value:
     given = {k.s: v for k, v in zip(y.k.items, seq_items(y.v), strict=True)}
     names = [k.s for k in x.k.items]
     values = [read_as(d, given[n]) if n in given else d for n, d in zip(names, seq_items(x.v), strict=True)]
-    return Dict(sym_vec(names), collapse(values))
+    more = [n for n in given if n not in names]
+    return Dict(sym_vec(names + more), collapse(values + [given[n] for n in more]))
 
 
 def read_as(default: Value, given: Value) -> Value:
@@ -106,14 +107,12 @@ def ts(f: Value, x: Value) -> Value:
 # ------------------------------------------------------------------ backtraces
 
 
-def pictured(frames: list[Frame | str]) -> Value:
-    """A backtrace as a q list: for each level, innermost first, its number and its lines. A level may be just a
-    name."""
+def pictured(frames: list[Frame]) -> Value:
+    """A backtrace as a q list: for each level, innermost first, its number and its lines."""
     out: list[Value] = []
     for i, frame in enumerate(frames):
         n = len(frames) - 1 - i
-        lines = [f"  [{n}]  ({frame})", ""] if isinstance(frame, str) else trace.frame_lines(frame, n)
-        out.append(List([n, *map(string, lines)]))
+        out.append(List([n, *map(string, trace.frame_lines(frame, n))]))
     return List(out)
 
 
@@ -127,7 +126,8 @@ def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
         error = as_qerror(e)
         frames = error.frames + code.frames(e.__traceback__)
     error.__traceback__ = error.__context__ = None
-    return apply(handler, [string(error.text), pictured([*frames, name_, *trace.live_frames()])])
+    here = Frame(Source("", name=name_), 0)
+    return apply(handler, [string(error.text), pictured([*frames, here, *trace.live_frames()])])
 
 
 @name(".Q.trp", ".Q.trp[f;x;g]")

@@ -10,7 +10,7 @@ import time
 from kshell.lang.names.define import name
 from kshell.values import types as T
 from kshell.values.build import empty, string
-from kshell.values.context import running
+from kshell.values.context import blocked, running
 from kshell.values.core import Atom, Dict, List, Value, sym
 
 DAY = 86_400_000_000_000
@@ -225,5 +225,5 @@ def dependencies() -> Value:
 
 @name(".z.r")
 def restricted() -> Value:
-    """Whether updates are blocked here."""
-    return False
+    """Whether updates are blocked here, as they are in reval and in the threads of peach."""
+    return blocked()

@@ -8,7 +8,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs.matrix import float_array, mmu
-from kshell.lang.verbs.tok import tok, tok_text
+from kshell.lang.verbs.tok import tok, tok_rows, tok_text
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, string
@@ -17,6 +17,7 @@ from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value
 from kshell.values.dispatch import type_of
 from kshell.values.functions import Handle
 from kshell.values.index import find_at
+from kshell.values.rows import each_string, string_rows
 
 
 @verb("$", "x$y")
@@ -105,7 +106,8 @@ def cast(t: int, y: Value) -> Value:
     if y.__class__ is List and not y.items:
         return empty(t)
     if t == T.S:
-        return deep(y, _symbols)
+        rows = string_rows(y)
+        return deep(y, _symbols) if rows is None else tok_rows(T.S, rows)
     return deep(y, lambda v: cast_value(v, t))
 
 
@@ -157,7 +159,8 @@ def pad(n: int, y: Value) -> Value:
         text = s.a.tobytes()
         return string(text[:n].ljust(n) if n >= 0 else text[n:].rjust(-n))
 
-    return deep(y, leaf)
+    found = each_string(y, (lambda s: s[:n].ljust(n)) if n >= 0 else (lambda s: s[n:].rjust(-n)))
+    return deep(y, leaf) if found is None else found
 
 
 # ------------------------------------------------------------------ enumerate

@@ -332,7 +332,8 @@ def _fill_planner(tx: int, ty: int) -> Plan | None:
         m = null_mask(b, ty)
         a, b = convert(a, tx, tc), convert(b, ty, tc)
         if m is None:
-            return b if b.size >= a.size else np.broadcast_to(b, a.shape).copy()
+            shape = np.broadcast_shapes(a.shape, b.shape)
+            return b if b.shape == shape else np.broadcast_to(b, shape).copy()
         return np.where(m, a, b)
 
     return Plan(tc, fn)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, os_text
+from kshell.lang.console import Input
 from kshell.registry import verb
 from kshell.store import codec, kdb
 from kshell.values import types as T
@@ -108,6 +108,8 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     if len(args) != 1:
         raise QError("rank")
     found = opened().get(abs(handle))
+    if found is None and not _is_message(args[0]):
+        raise QError("type")
     if found is None:
         entry = registry.find("handler", "send")
         if entry is not None:
@@ -121,6 +123,11 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     elif not (_is_counted(x, found.path) and kdb.append(found.path, x)):
         _put(found, data_of(x))
     return None
+
+
+def _is_message(x: Value) -> bool:
+    """Is it data that could be sent: text, a name, a list or vector (a function alone, or a number, is none)?"""
+    return x.__class__ is Vec or isinstance(x, List) or atom_t(x) in (T.C, T.S)
 
 
 def lines(x: Value) -> bytes:
@@ -163,7 +170,8 @@ def _put(found: OpenFile, data: bytes) -> None:
 def receive(handle: int, n: int) -> bytes:
     """A line (n < 0), or up to n bytes, from the console or an open pipe."""
     if handle == 0:
-        return sys.stdin.buffer.readline() if n < 0 else sys.stdin.buffer.read(n)
+        source: Input = running().input
+        return (source.line() or b"") if n < 0 else source.take(n)
     found = opened().get(handle)
     if found is None:
         raise QError(f"Cannot read from handle {handle}. OS reports: Bad file descriptor")

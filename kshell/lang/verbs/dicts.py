@@ -12,7 +12,7 @@ from kshell.lang.verbs.lists import til
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import sym_vec
-from kshell.values.cast import domain
+from kshell.values.cast import domain, is_link
 from kshell.values.context import running
 from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym
 from kshell.values.functions import Handle
@@ -50,7 +50,7 @@ def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
 
 
 def make_dict(x: Value, y: Value) -> Value:
-    """`x!y` of two lists (or tables) of equal length."""
+    """`x!y` of two lists (or tables) of equal length; () for y is as many empty lists as there are keys."""
     if isinstance(y, Handle):
         y = List([y])
     if y.__class__ is Sym and x.__class__ is Vec and x.t == T.S:
@@ -61,7 +61,9 @@ def make_dict(x: Value, y: Value) -> Value:
     if y.__class__ is Dict:
         y = y.v
     if len(x) != len(y):
-        raise QError("length")
+        if not isinstance(y, List) or len(y):
+            raise QError("length")
+        y = List([y] * len(x))
     return Dict(x, y)
 
 
@@ -97,16 +99,18 @@ def internal(n: int, y: Value) -> Value:
 
 
 def enum_of(name: str, y: Value) -> Value:
-    """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name."""
-    n = len(domain(name))
+    """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name. Indexes of the
+    rows of a table, a link, may be outside: they refer to nothing."""
+    link = is_link(name)
+    n = 0 if link else len(domain(name))
     if atom_t(y):
         i = int(raw(y))
-        if not 0 <= i < n:
+        if not (link or 0 <= i < n):
             raise QError("index")
         return EnumAtom(i, name)
     at = positions(y)
     assert at is not None
-    if len(at) and (int(at.min()) < 0 or int(at.max()) >= n):
+    if not link and len(at) and (int(at.min()) < 0 or int(at.max()) >= n):
         raise QError("index")
     return Vec(T.ENUM, at.astype(np.int64), "", name)
 
@@ -152,7 +156,7 @@ def _key_of_name(name: str) -> Value:
 def _key_of_file(x: Sym) -> Value:
     path = os.path.expanduser(x.s[1:])
     if os.path.isdir(path):
-        return Vec(T.S, sym_vec(sorted(os.listdir(path))).a, "s")
+        return sym_vec(sorted(os.listdir(path)))
     return x if os.path.exists(path) else List([])
 
 

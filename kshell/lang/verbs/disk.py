@@ -19,7 +19,7 @@ from kshell.values import types as T
 from kshell.values.build import collapse, sym_vec
 from kshell.values.cast import unenum
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym
 from kshell.values.functions import Prim
 
 # ------------------------------------------------------------------ set and get
@@ -44,12 +44,24 @@ def write_path(x: Value, y: Value) -> Value:
             x, how = items[0], by_column(items[1], how)
         else:
             raise QError("type")
+    _write(x, y, how)
+    return x
+
+
+def _write(x: Sym, y: Value, how: Any) -> None:
     path = path_of(x)
     if path.endswith("/"):
         splay.write(path, y, how)
     else:
         kdb.write(path, y, how.get("") if isinstance(how, dict) else how)
-    return x
+
+
+def _packing_there(where: str) -> Any:
+    """How a file, or each column of a splayed table, is compressed by now; as `.z.zd` says if it is not."""
+    if not os.path.isdir(where):
+        return kdb.packing_of(where) or default_packing()
+    default = default_packing()
+    return (dict(default) if isinstance(default, dict) else {"": default}) | splay.packings_of(where)
 
 
 def default_packing() -> Any:
@@ -90,19 +102,25 @@ def locked(path: str) -> Iterator[None]:
 def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
     """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either."""
     where = path_of(x)
-    folder = where.endswith("/") or os.path.isdir(where)
+    named = bool(path) and _is_names(path[0])
+    folder = where.endswith("/") or os.path.isdir(where) or (named and not os.path.exists(where))
     appends = not path and f.__class__ is Prim and f.name == ","
     if appends and folder and y.__class__ is Table and _appended(where, y):
         return
-    if folder and path and _is_names(path[0]):
+    if folder and named:
         for name in tables.names_of(path[0]):
             _amend_column(f"{where.rstrip('/')}/{name}", path[1:], f, y, amend)
         return
     if appends and not folder and y.__class__ is Vec and y.t != T.S and os.path.exists(where) and kdb.append(where, y):
         return
     old = read_path(x) if path or _needs_old(f, where) else List([])
+    if path and not folder and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM))):
+        raise QError(f"type/attr error amending file {where}")
+    t = y.t if y.__class__ is Vec else atom_t(y)
+    if appends and old.__class__ is Vec and T.ENUM not in (old.t, t) and t != old.t and not (is_list(y) and not len(y)):
+        raise QError("type")  # a vector in a file stays one
     new = amend(old, path, f, y) if path or not (appends and not os.path.exists(where)) else y
-    write_path(x if not folder or where.endswith("/") else sym(x.s + "/"), new)
+    _write(x if not folder or where.endswith("/") else sym(x.s + "/"), new, _packing_there(where))
 
 
 def _is_names(i: Value) -> bool:
@@ -110,16 +128,18 @@ def _is_names(i: Value) -> bool:
 
 
 def _needs_old(f: Value, where: str) -> bool:
-    """Does the function look at what is in the file?"""
-    return os.path.exists(where.rstrip("/")) and not (f.__class__ is Prim and f.name == ":")
+    """Does the function look at what is in the file? Not to assign, nor to append where there is none yet."""
+    name = f.name if f.__class__ is Prim else ""
+    return name != ":" and (name != "," or os.path.exists(where.rstrip("/")))
 
 
 def _amend_column(file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
     old = kdb.read(file) if path or _needs_old(f, file) else List([])
     new = amend(old, path, f, y)
-    if not splay.storable(new):
+    if not splay.storable(new) and os.path.basename(file) != ".d":
         raise QError("type")
-    kdb.write(file, new, default_packing() if not isinstance(default_packing(), dict) else None)
+    how = _packing_there(file)
+    kdb.write(file, new, how if not isinstance(how, dict) else None)
 
 
 def _appended(where: str, y: Table) -> bool:
@@ -136,7 +156,7 @@ def _appended(where: str, y: Table) -> bool:
     from kshell.values.join import append
 
     old = splay.read(where)
-    splay.write(where, append(Table(names, list(old.cols)), rows), default_packing())
+    splay.write(where, append(Table(names, list(old.cols)), rows), _packing_there(where))
     return True
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from kshell.lang.verbs.arith import NUMBERS, SMALL, int_one, mul, scaled_type
+from kshell.lang.verbs.cast import deep
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import cast_value, convert, float_to_int, null_mask, to_float
-from kshell.values.core import Value, Vec, long
+from kshell.values.core import Nd, Value, Vec, long
 from kshell.values.dispatch import Array, Plan, dyad, type_of
 
 # ------------------------------------------------------------------ whole-number division
@@ -122,10 +123,15 @@ def xbar(x: Value, y: Value) -> Value:
     q)5 xbar 3 7 12
     0 5 10
     """
-    t = x.t if x.__class__ is Vec else type_of(x)
-    if t == T.N:
-        x = cast_value(x, T.J)
+    if x.__class__ is not int:
+        x = deep(x, _no_span)
     return mul(x, _idiv(y, x))
+
+
+def _no_span(x: Value) -> Value:
+    """A timespan as a long, so that bars of y keep the type of y."""
+    t = x.t if x.__class__ is Vec or x.__class__ is Nd else type_of(x)
+    return cast_value(x, T.J) if t == T.N else x
 
 
 # ------------------------------------------------------------------ powers and logarithms

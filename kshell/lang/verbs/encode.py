@@ -18,7 +18,9 @@ from kshell.values.build import bools, collapse, string, sym_vec
 from kshell.values.cast import array1
 from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, is_list, sym, text_of
 from kshell.values.dispatch import type_of
+from kshell.values.rows import string_rows, strings_of
 
+_FEW = 16  # strings, of which fewer are made one by one
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 _BY_WIDTH = {1: T.X, 2: T.H, 4: T.I, 8: T.J, 16: T.G}
 
@@ -72,7 +74,8 @@ def _split(mark: bytes, y: Value) -> Value:
         raise QError("type")
     if not mark:
         raise QError("length")
-    return List([string(p) for p in text.split(mark)])
+    parts = text.split(mark)
+    return strings_of(parts) if len(parts) > _FEW else List([string(p) for p in parts])
 
 
 def _lines(y: Value) -> Value:
@@ -80,7 +83,7 @@ def _lines(y: Value) -> Value:
     if text is None:
         raise QError("type")
     lines = re.split(rb"\r?\n", text)
-    return List([string(line) for line in (lines[:-1] if lines[-1] == b"" else lines)])
+    return strings_of(lines[:-1] if lines[-1] == b"" else lines)
 
 
 def _split_symbol(s: str) -> Value:
@@ -102,6 +105,8 @@ def _width(y: Value) -> tuple[int, bytes]:
 
 def _bytes(y: Value, base: int) -> Value:
     """The bytes of a number; with another base than 256, as many digits as its width can hold whole."""
+    if y.__class__ is Vec and base == 256 and y.t not in (T.S, T.ENUM, T.G) and len(y.a):
+        return Nd(T.X, _big_endian(y))
     if is_list(y):
         return collapse([_bytes(i, base) for i in y.items])
     data = _width(y)[1]
@@ -116,7 +121,15 @@ def _bytes(y: Value, base: int) -> Value:
     return Vec(T.X, np.array(digits[::-1], np.uint8))
 
 
+def _big_endian(y: Vec) -> np.ndarray:
+    """The bytes of a vector's items, a row each, the highest first."""
+    a = y.a.astype(y.a.dtype.newbyteorder(">"))
+    return a.view(np.uint8).reshape(len(a), -1)
+
+
 def _bits(y: Value) -> Value:
+    if y.__class__ is Vec and y.t not in (T.B, T.S, T.ENUM, T.G) and len(y.a):
+        return Nd(T.B, np.unpackbits(_big_endian(y), axis=1).view(np.bool_))
     if is_list(y):
         return collapse([_bits(i) for i in y.items])
     t, data = _width(y)
@@ -187,6 +200,9 @@ def _pieces(y: Value) -> list[bytes]:
         return [bytes([c]) for c in y.a.tolist()]
     if not isinstance(y, List):
         raise QError("type")
+    rows = string_rows(y)
+    if rows is not None:
+        return rows.items()
     parts = [b"" if i.__class__ is List and not i.items else _text(i) for i in y.items]
     if any(p is None for p in parts):
         raise QError("type")

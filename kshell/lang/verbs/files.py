@@ -34,24 +34,28 @@ from kshell.values.core import (
     sym_at,
     text_of,
 )
+from kshell.values.rows import strings_of
 
 
-def path_of(x: Value) -> str:
-    """The path of a file symbol `` `:path ``, or of such a string; anything else is 'type."""
+def path_of(x: Value, plain: bool = False) -> str:
+    """The path of a file symbol `` `:path ``, or of such a string; anything else is 'type. With `plain` a symbol may do
+    without its colon, as where files are read and text is written."""
     text_ = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
     if text_[:1] == ":":
         return os.path.expanduser(text_[1:])
+    if plain and text_ and x.__class__ is Sym:
+        return os.path.expanduser(text_)
     raise QError("type")
 
 
 def _range(x: Value) -> tuple[str, int, int]:
     """Path, offset and length of `` `:f `` or `` (`:f;offset;length) ``."""
     if x.__class__ is not List:
-        return path_of(x), 0, -1
+        return path_of(x, True), 0, -1
     items = x.items
     if len(items) not in (2, 3) or any(atom_t(i) not in (T.J, T.I) for i in items[1:]):
         raise QError("type")
-    return path_of(items[0]), raw(items[1]), raw(items[2]) if len(items) == 3 else -1
+    return path_of(items[0], True), raw(items[1]), raw(items[2]) if len(items) == 3 else -1
 
 
 @verb("hsym")
@@ -80,7 +84,7 @@ def read0(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, True)
-    found = fields.strings_of(text.lines_of(text.read_bytes(*_range(x))))
+    found = strings_of(text.lines_of(text.read_bytes(*_range(x))))
     return found if found.__class__ is List else List(found.items)
 
 
@@ -117,14 +121,14 @@ def from_handle(x: Value, lines: bool) -> Value:
 
 @verb("hcount")
 def hcount(x: Value) -> Value:
-    """The size of a file in bytes.
+    """The size of a file in bytes; of a compressed one, of what is in it.
 
     q)`:/tmp/kshell_doc.txt 0:enlist"ab";
     q)hcount`:/tmp/kshell_doc.txt
     3
     q)hdel`:/tmp/kshell_doc.txt;
     """
-    return _os(lambda: os.path.getsize(path_of(x)))
+    return _os(lambda: kdb.size_of(path_of(x)))
 
 
 @verb("hdel")
@@ -177,7 +181,7 @@ def text_file(x: Value, y: Value) -> Value:
     if x.__class__ is Sym:
         return save_lines(x, y)
     if x.__class__ is Atom and x.t == T.C:
-        return fields.strings_of(prepare(y, bytes((x.v,))))
+        return strings_of(prepare(y, bytes((x.v,))))
     if x.__class__ is Vec and x.t == T.C:
         return key_value(text_of(x), y)
     if x.__class__ is List and len(x) in (2, 3):
@@ -195,7 +199,7 @@ def save_lines(file: Value, lines: Value) -> Value:
         data = b"".join(text_bytes(s) + b"\n" for s in items)
     else:
         data = b"\n".join([*(s.a.tobytes() for s in items), b""])
-    atomic.write_bytes(path_of(file), data)
+    atomic.write_bytes(path_of(file, True), data)
     return file
 
 
@@ -238,6 +242,8 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
     if col.t == T.D:
         days = col.a.astype(np.int64).astype("M8[D]") + _DAYS
         texts = np.datetime_as_string(np.where(col.a == T.NULL[T.D], np.datetime64("NaT"), days)).astype("S").tolist()
+        for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
+            texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
         return [b"" if s == b"NaT" else s for s in texts]
     if col.t == T.S:
         known = {c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep) for c in set(col.a.tolist())}
@@ -299,8 +305,9 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
 def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     """Columns of the types, made at once; with a header, a table."""
     used = [(i, code) for i, code in enumerate(codes) if code != " "]
-    cols = [whole.strings(i, header) if code == "*" else tok.tok_fields(type_of_code(code), whole, i, int(header))
-            for i, code in used]
+    rows = [whole.column(i, int(header)) for i, _ in used]
+    cols = [r.strings() if code == "*" else tok.tok_rows(type_of_code(code), r)
+            for r, (_, code) in zip(rows, used, strict=True)]
     if not header:
         return List(cols)
     return table([whole.item(0, i).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
@@ -313,7 +320,7 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     for code, col in zip(codes, cols, strict=True):
         if code == " ":
             continue
-        x = fields.strings_of(col) if code == "*" else tok.tok_strings(type_of_code(code), col)
+        x = strings_of(col) if code == "*" else tok.tok_strings(type_of_code(code), col)
         out.append(x.item(0) if one and len(x) else x)
     return collapse(out) if one else List(out)
 
@@ -332,7 +339,7 @@ def key_value(form: str, y: Value) -> Value:
     if len(form) not in (3, 4) or (len(form) == 4 and form[2] != "*"):
         raise QError("length" if len(form) not in (3, 4) else "type")
     if form[0] not in "SIJ":
-        raise QError("type")
+        raise QError("IJS")
     data, sep = text_bytes(y), form[-1].encode("latin-1")
     parts = text.split_pairs(data, sep) if len(form) == 4 else data.split(sep)
     pairs = [p.partition(form[1].encode("latin-1")) for p in parts if p]
@@ -443,7 +450,7 @@ def setenv(x: Value, y: Value) -> Value:
     q)getenv`KSHELL_DOC
     "yes"
     """
-    if x.__class__ is not Sym:
+    if x.__class__ is not Sym or y.__class__ is Sym:
         raise QError("type")
     os.environ[x.s] = text_of(y)
     return NIL

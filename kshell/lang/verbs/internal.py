@@ -187,7 +187,7 @@ def type_free(x: Value) -> Value:
 @internal(-16)
 def references(x: Value) -> Value:
     """How many references there are to a value."""
-    return Atom(T.I, max(sys.getrefcount(x) - 3, 1))
+    return Atom(T.I, max(sys.getrefcount(x) - 4, 1))  # of `!` and its parts, and of the question itself
 
 
 @internal(-23)

@@ -242,20 +242,24 @@ def _union_keyed(x: Dict, y: Dict, filled: bool) -> Dict:
 
 @verb("ej")
 def ej(c: Value, x: Value, y: Value) -> Value:
-    """Equi join: a row for each pair of rows of x and y that agree in columns c; other common columns are y's.
+    """Equi join: a row for each pair of rows of x and y that agree in columns c, in the order of x; other common
+    columns are y's.
 
     q)ej[`k;([]k:1 2;a:`x`y);([]k:2 2 3;b:10 20 30)]
-    k b  a
+    k a b
     ------
-    2 10 y
-    2 20 y
+    2 y 10
+    2 y 20
     """
     names = names_of(c)
     x, y = flat(x), flat(y)
-    keys, wanted = joint_columns([column(x, n) for n in names], [column(y, n) for n in names])
-    left, right = _matches(keys, wanted)
-    rest = [n for n in x.names if n not in y.names]
-    return Table(y.names + rest, [take_at(col, right) for col in y.cols] + [take_at(x.col(n), left) for n in rest])
+    if not names:
+        raise QError("length")
+    wanted, keys = joint_columns([column(x, n) for n in names], [column(y, n) for n in names])
+    right, left = _matches(keys, wanted)
+    cols = [take_at(y.col(n), right) if n in y.names and n not in names else take_at(x.col(n), left) for n in x.names]
+    rest = [n for n in y.names if n not in x.names]
+    return Table([*x.names, *rest], cols + [take_at(y.col(n), right) for n in rest])
 
 
 def _matches(keys: Array, wanted: Array) -> tuple[Array, Array]:
@@ -377,12 +381,18 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
     def run(left: Value) -> Value:
         t = flat(left)
         spans = _spans(t, quotes, names, seq_items(w), entry)
-        out = dict(zip(t.names, t.cols, strict=True))
+        own = dict(zip(t.names, t.cols, strict=True))
+        new: list[tuple[str, Value]] = []  # two aggregates of one column are two columns of its name
         for call in items[1:]:
             f, *args = seq_items(call)
             columns = names_of(collapse(args))
-            out[columns[-1]] = _over_spans(f, [column(quotes, n) for n in columns], spans)
-        return rekey(Table(list(out), list(out.values())), key_names(left))
+            found = _over_spans(f, [column(quotes, n) for n in columns], spans)
+            if columns[-1] in own:
+                own[columns[-1]] = found
+            else:
+                new.append((columns[-1], found))
+        out = Table([*own, *(n for n, _ in new)], [*own.values(), *(v for _, v in new)])
+        return rekey(out, key_names(left))
 
     return by_name(x, run)
 

@@ -55,7 +55,9 @@ def til(x: Value) -> Value:
         raise QError("domain" if n != -T.M63 else "type")
     if n > _LARGEST:
         raise QError("limit")
-    return Vec(T.J, np.arange(n))
+    out = Vec(T.J, np.arange(n))
+    out.whole = True
+    return out
 
 
 @verb("count")

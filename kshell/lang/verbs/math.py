@@ -19,12 +19,13 @@ _TEXT = (T.S, T.G, T.ENUM)
 def _float_verb(name: str, ufunc: Callable[[Array], Array]) -> Callable[[Value], Value]:
     """A verb that takes any number and gives a float (a datetime stays one)."""
 
-    def planner(t: int) -> Plan | None:
-        if t in _TEXT:
-            return None
-        return Plan(T.Z if t == T.Z else T.F, ufunc if t == T.F else lambda a: ufunc(to_float(a, t)))
+    return monad(name, lambda t: _float_plan(ufunc, t))
 
-    return monad(name, planner)
+
+def _float_plan(ufunc: Callable[[Array], Array], t: int) -> Plan | None:
+    if t in _TEXT:
+        return None
+    return Plan(T.Z if t == T.Z else T.F, ufunc if t == T.F else lambda a: ufunc(to_float(a, t)))
 
 
 _sqrt = _float_verb("sqrt", np.sqrt)
@@ -33,7 +34,15 @@ _log = _float_verb("log", np.log)
 _sin, _cos, _tan = _float_verb("sin", np.sin), _float_verb("cos", np.cos), _float_verb("tan", np.tan)
 _asin, _acos = _float_verb("asin", np.arcsin), _float_verb("acos", np.arccos)
 _atan = _float_verb("atan", np.arctan)
-_reciprocal = _float_verb("reciprocal", np.reciprocal)
+
+
+def _reciprocal_planner(t: int) -> Plan | None:
+    if t == T.P:  # one of two kinds of time that stay what they are; the reference's table has no reason for it
+        return Plan(t, lambda a: float_to_int(np.floor(np.reciprocal(to_float(a, t)) + 0.5), t))
+    return _float_plan(np.reciprocal, t)
+
+
+_reciprocal = monad("reciprocal", _reciprocal_planner)
 
 
 @verb("sqrt")

@@ -28,17 +28,77 @@ def _needed(x: Value) -> Array:
     return a
 
 
+_SMALL = 16  # matrices up to this are worked from first to last, as q does, which fixes the last digits
+_FEW = 4096  # items of a product's operand: with more, BLAS
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Matrix or dot product."""
+    n = b.shape[0]
+    if not 0 < n <= _SMALL or a.size > _FEW or b.size > _FEW:
+        return np.asarray(np.tensordot(a, b, 1))
+    terms = np.multiply.outer if b.ndim == 2 else np.multiply
+    out = terms(a[..., 0], b[0])
+    for k in range(1, n):
+        out = out + terms(a[..., k], b[k])
+    return np.asarray(out)
+
+
+def _inverse(a: Array) -> Array:
+    """Inverse of a square matrix by LU decomposition, rows exchanged for the greatest pivot."""
+    n = len(a)
+    if n > _SMALL:
+        return np.linalg.inv(a)
+    u, x = a.copy(), np.eye(n)
+    for k in range(n):
+        m = k + int(np.argmax(np.abs(u[k:, k])))
+        if not u[m, k]:
+            raise np.linalg.LinAlgError
+        u[[k, m]], x[[k, m]] = u[[m, k]], x[[m, k]]
+        factor = (u[k + 1 :, k] / u[k, k])[:, None]
+        u[k + 1 :] -= factor * u[k]
+        x[k + 1 :] -= factor * x[k]
+    for k in reversed(range(n)):
+        x[k] /= u[k, k]
+        x[:k] -= u[:k, k, None] * x[k]
+    return x
+
+
+def _normal_solution(a: Array, b: Array) -> Array | None:
+    """The least-squares solution of a = x mmu b by Cholesky decomposition of the normal equations, as q finds it; None
+    where the rows of b are not independent."""
+    m, x = _product(b, b.T), _product(b, a.T)
+    n = len(m)
+    for k in range(n):
+        if not m[k, k] > 0:
+            return None
+        m[k, k] = np.sqrt(m[k, k])
+        m[k + 1 :, k] /= m[k, k]
+        m[k + 1 :, k + 1 :] -= np.multiply.outer(m[k + 1 :, k], m[k + 1 :, k])
+    for k in range(n):
+        x[k] /= m[k, k]
+        x[k + 1 :] -= np.multiply.outer(m[k + 1 :, k], x[k])
+    for k in reversed(range(n)):
+        x[k] /= m[k, k]
+        x[:k] -= np.multiply.outer(m[k, :k], x[k])
+    return np.ascontiguousarray(x.T)
+
+
 @verb("mmu", handle=True)
 def mmu(x: Value, y: Value) -> Value:
-    """Matrix product, or dot product of two vectors; of floats.
+    """Matrix product, or dot product of two vectors; of floats. Of two lists of matrices, the product of each pair.
 
     q)(1 2f;3 4f)mmu 5 6f
     17 39f
     """
     a, b = _needed(x), _needed(y)
+    if a.ndim == b.ndim > 2:
+        if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+            raise QError("length")
+        return regular(T.F, np.matmul(a, b))
     if a.shape[-1] != b.shape[0]:
         raise QError("length")
-    return regular(T.F, np.asarray(np.tensordot(a, b, 1)))
+    return regular(T.F, _product(a, b))
 
 
 @verb("inv", handle=True)
@@ -55,14 +115,14 @@ def inv(x: Value) -> Value:
     if a.shape[0] != a.shape[1]:
         raise QError("length")
     try:
-        return Nd(T.F, np.linalg.inv(a))
+        return Nd(T.F, _inverse(a))
     except np.linalg.LinAlgError:
         return Nd(T.F, np.full(a.shape, np.nan))
 
 
 @verb("lsq", handle=True)
 def lsq(x: Value, y: Value) -> Value:
-    """The matrix that multiplied by y comes nearest to x, by least squares.
+    """The matrix that multiplied by y comes nearest to x, by least squares; nulls if an item is null or infinite.
 
     q)(enlist 1 2 3f)lsq(1 1 1f;0 1 2f)
     1 1
@@ -72,4 +132,7 @@ def lsq(x: Value, y: Value) -> Value:
         raise QError("type")
     if a.shape[1] != b.shape[1]:
         raise QError("length")
-    return Nd(T.F, np.ascontiguousarray(np.linalg.lstsq(b.T, a.T, rcond=None)[0].T))
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return Nd(T.F, np.full((len(a), len(b)), np.nan))
+    found = _normal_solution(a, b)
+    return Nd(T.F, np.ascontiguousarray(np.linalg.lstsq(b.T, a.T, rcond=None)[0].T) if found is None else found)

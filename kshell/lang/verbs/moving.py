@@ -8,7 +8,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs.running import along
-from kshell.lang.verbs.stats import TEXT, least_of, ordered_type, sum_type
+from kshell.lang.verbs.stats import TEXT, least_of, number_or_time, ordered_type, sum_type
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, floats, longs
@@ -37,10 +37,12 @@ def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[
             if not y.items:
                 return y
             raise QError("type")
+        ordered_type(nd.t)
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
         return Nd(columns[0].t, np.stack([c.a for c in columns], axis=1).reshape(nd.a.shape))
     t = type_of(y)
     if t:
+        ordered_type(t)
         return fn(n, Vec(t, array1(y, t))).item(0)
     found = along(y, lambda v: again(x, v))
     if found is None:
@@ -62,8 +64,11 @@ def _window_sum(n: int, a: Array) -> Array:
     return _behind(np.add.accumulate(a), n)
 
 
+_MOVED = {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}
+
+
 def _msum(n: int, y: Vec) -> Vec:
-    tr = sum_type(y.t)
+    tr = _MOVED.get(y.t) or sum_type(y.t)  # a difference of running sums
     m = null_mask(y.a, y.t)
     a = y.a.astype(T.DTYPE[tr]) if m is None else np.where(m, 0, y.a).astype(T.DTYPE[tr])
     return Vec(tr, _window_sum(n, a))
@@ -97,6 +102,7 @@ def _parts(n: int, y: Vec) -> tuple[Array, Array, Array]:
 
 
 def _mavg(n: int, y: Vec) -> Vec:
+    number_or_time(y.t)
     f, count, _ = _parts(n, y)
     return floats(_window_sum(n, f) / count)
 
@@ -114,7 +120,7 @@ def mavg(x: Value, y: Value) -> Value:
 def _mdev(n: int, y: Vec) -> Vec:
     f, count, here = _parts(n, y)
     finite = f[here & np.isfinite(f)]
-    f = np.where(here, f - (finite.mean() if finite.size else 0.0), 0.0)  # near zero, so that squares lose little
+    f = np.where(here, f - (np.rint(finite.mean()) if finite.size else 0.0), 0.0)  # squares near zero lose little
     mean = _window_sum(n, f) / count
     return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
 

@@ -13,11 +13,11 @@ from kshell.lang.verbs.compare import fill as filled
 from kshell.lang.verbs.compare import max_ as greater
 from kshell.lang.verbs.compare import min_ as lesser
 from kshell.lang.verbs.compare import ne
-from kshell.lang.verbs.stats import TEXT, greatest_of, least_of, ordered_type, sum_type
+from kshell.lang.verbs.stats import TEXT, greatest_of, least_of, number_or_time, ordered_type, sum_type
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, bools, collapse, floats
-from kshell.values.cast import array1, convert, is_null, null_mask, null_raw, to_float
+from kshell.values.cast import array1, convert, is_null, null_mask, null_raw, to_float, whole
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, is_list
 from kshell.values.dispatch import Array, type_of
 from kshell.values.functions import Handle
@@ -47,7 +47,8 @@ def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Calla
     if c is Vec:
         return on_vec(x.t, x.a)
     if c is Nd:
-        if x.t in TEXT or null_mask(x.a, x.t) is not None:  # here nulls spread, as they do between vectors
+        number_or_time(x.t) if name != "maxs" and name != "mins" else ordered_type(x.t)
+        if null_mask(x.a, x.t) is not None:  # here nulls spread, as they do between vectors
             return _scan(x, op)
         r = on_vec(x.t, x.a)
         return Nd(r.t, r.a)
@@ -74,7 +75,7 @@ def _sums_vec(t: int, a: Array) -> Vec:
     tr = sum_type(t)
     if t == T.F:
         r = np.add.accumulate(a)
-        if not len(r) or r[-1] == r[-1]:  # a null would have spread to the end
+        if not r.size or not np.isnan(r[-1]).any():  # a null would have spread to the end
             return Vec(t, r)
     return Vec(tr, np.add.accumulate(_filled_with(t, a, 0), dtype=T.DTYPE[tr]))
 
@@ -99,6 +100,8 @@ def sums(x: Value) -> Value:
     q)sums 2 3 0N 7
     2 5 5 12
     """
+    if x.__class__ is Vec and x.t == T.J and whole(x):
+        return Vec(T.J, np.add.accumulate(x.a))
     return _uniform(x, "sums", _sums_vec, add, sums)
 
 
@@ -133,7 +136,7 @@ def mins(x: Value) -> Value:
 
 
 def _avgs_vec(t: int, a: Array) -> Vec:
-    ordered_type(t)
+    number_or_time(t)
     f = to_float(a, t)
     here = ~np.isnan(f)
     return floats(np.add.accumulate(np.where(here, f, 0.0)) / np.add.accumulate(here, dtype=np.int64))
@@ -156,19 +159,16 @@ def avgs(x: Value) -> Value:
 # ------------------------------------------------------------------ neighbours
 
 
-def _steps(x: Value, f: Callable[[Value, Value], Value], first: Callable[[Value, int], Value],
+def _steps(x: Value, f: Callable[[Value, Value], Value], first: Callable[[Value, int], Value], none: bool,
            again: Callable[[Value], Value]) -> Value:
-    """f between each item and the one before it, the first item as `first` makes it."""
+    """f between each item and the one before it; before the first stands `none`, of a vector `first` makes it."""
     if is_list(x):
-        n = len(x)
-        if n == 0:
-            return x
         if x.__class__ is Vec:
             rest = f(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1]))
             head = first(Vec(x.t, x.a[:1]), rest.t)
             return Vec(rest.t, np.concatenate([head.a, rest.a]))
         items = x.items
-        return collapse([items[0], *(f(b, a) for a, b in pairwise(items))])
+        return collapse([*(f(i, none) for i in items[:1]), *(f(b, a) for a, b in pairwise(items))])
     found = along(x, again)
     return x if found is None else found
 
@@ -180,7 +180,7 @@ def deltas(x: Value) -> Value:
     q)deltas 1 4 9 16
     1 3 5 7
     """
-    return _steps(x, sub, lambda v, t: Vec(t, v.a.astype(T.DTYPE[t])), deltas)
+    return _steps(x, sub, lambda v, t: Vec(t, v.a.astype(T.DTYPE[t])), False, deltas)
 
 
 @verb("ratios")
@@ -190,7 +190,7 @@ def ratios(x: Value) -> Value:
     q)ratios 2 4 6
     2 2 1.5
     """
-    return _steps(x, div_, lambda v, t: Vec(t, to_float(v.a, v.t)), ratios)
+    return _steps(x, div_, lambda v, t: Vec(t, to_float(v.a, v.t)), True, ratios)
 
 
 def _steps_from(x: Value, y: Value, f: Callable[[Value, Value], Value], plain: Callable[[Value], Value]) -> Value:
@@ -329,6 +329,7 @@ def ema(x: Value, y: Value) -> Value:
     if x.__class__ is Vec:
         if len(x) != len(rows):
             raise QError("length")
+        ordered_type(x.t)
         pairs = list(zip(to_float(x.a, x.t).tolist(), rows, strict=True))
         state, out = rows[0] if rows else 0.0, []
         for k, v in pairs:

@@ -29,7 +29,7 @@ from kshell.values.core import (
     seq_items,
 )
 from kshell.values.functions import Function
-from kshell.values.index import index1, null_of, take_at
+from kshell.values.index import index1, null_of, positions, take_at
 from kshell.values.order import sort_keys
 from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
 
@@ -91,7 +91,12 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
         from kshell.lang.qsql import functional_select
 
         t = running().names.get(x.s) if x.__class__ is Sym else x
-        return functional_select(take_at(t, np.asarray(y.a)) if y.__class__ is Vec else t, List([]), List([]), z)
+        if y.__class__ is Vec:
+            at = positions(y)
+            if at is None or not (t.__class__ is Table or (t.__class__ is Dict and t.keyed)):
+                raise QError("type")
+            t = take_at(t, at)
+        return functional_select(t, List([]), List([]), z)
     if x.__class__ is bool:
         return y if x else z
     if x.__class__ is Dict:

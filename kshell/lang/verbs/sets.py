@@ -6,6 +6,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs.join import join
+from kshell.lang.verbs.search import in_
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.core import Dict, List, Table, Value, Vec, is_list
@@ -56,6 +57,9 @@ def _there(x: Value, y: Value) -> np.ndarray:
     """Which items of x are items of y."""
     if not len(y):
         return np.zeros(len(x), np.bool_)
+    if x.__class__ is Vec and y.__class__ is Vec and len(y.a) == 1 and x.t != y.t:
+        found = in_(x, y)  # one item may be of another type, as for `in`
+        return np.asarray(found.a)
     if x.__class__ is Vec or x.__class__ is Table:
         at = find(y, x)
         if at.__class__ is np.ndarray:

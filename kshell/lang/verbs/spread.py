@@ -16,9 +16,11 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, floats
 from kshell.values.cast import array1, null_mask, to_float
-from kshell.values.core import Dict, List, Nd, Value, Vec
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec
 from kshell.values.dispatch import Array, type_of
 from kshell.values.functions import Handle
+from kshell.values.index import take_at
+from kshell.values.order import grade
 
 # ------------------------------------------------------------------ mean, median, spread
 
@@ -34,16 +36,14 @@ def _float_items(x: Value) -> Array | None:
         ordered_type(t)
         return to_float(present(array1(x, t), t), t)
     if x.__class__ is List and all(type_of(i) for i in x.items):
-        kept = mixed(x).items
-        return np.concatenate([np.zeros(0), *[to_float(array1(i, type_of(i)), type_of(i)) for i in kept]])
+        typed = [(i, ordered_type(type_of(i))) for i in mixed(x).items]
+        return np.concatenate([np.zeros(0), *[to_float(array1(i, t), t) for i, t in typed]])
     return None
 
 
 def _nested(x: Value) -> Nd:
     """A list of equally long vectors as one array; 'length if they differ, 'type if they are no vectors of numbers."""
-    if x.__class__ is Nd:
-        return x  # type: ignore[no-any-return]
-    if x.__class__ is not List:
+    if not isinstance(x, List):
         raise QError("type")
     found = as_nd(x)
     if found is None:
@@ -120,11 +120,15 @@ def _median(a: Array) -> Array:
 
 @verb("med", handle=True)
 def med(x: Value) -> Value:
-    """Median of the items, a float.
+    """Median of the items, a float: the mean of the one or two in the middle, in order. Lists, rows are items too.
 
     q)med 10 34 23 123 5 56
     28.5
     """
+    items = x.v if x.__class__ is Dict else x
+    if items.__class__ in (List, Nd, Table) and len(items) and _float_items(items) is None:
+        n = len(items)
+        return avg(take_at(items, grade(items, False)[[(n - 1) // 2, n // 2]]))
     if x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT:  # nulls sort first, and count
         s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
         mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}

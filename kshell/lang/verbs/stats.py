@@ -51,9 +51,7 @@ def present(a: Array, t: int) -> Array:
 
 def sum_type(t: int) -> int:
     """The type of a sum of items of type t; 'type for those that have none."""
-    if t in _NO_SUM:
-        raise QError("type")
-    return T.I if t in SMALL else t
+    return T.I if number_or_time(t) in SMALL else t
 
 
 def _wrapped(t: int, n: int) -> Value:
@@ -162,7 +160,15 @@ def prd(x: Value) -> Value:
 
 
 def ordered_type(t: int) -> int:
+    """t, or 'type if its items have no least."""
     if t in TEXT:
+        raise QError("type")
+    return t
+
+
+def number_or_time(t: int) -> int:
+    """t, or 'type if its items cannot be added."""
+    if t in _NO_SUM:
         raise QError("type")
     return t
 
@@ -207,6 +213,7 @@ def max_(x: Value) -> Value:
     if c is Vec:
         return _max_vec(x.t, x.a)
     if c is Nd:
+        ordered_type(x.t)
         return x.wrap((np.fmax if x.t in T.FLOATS else np.maximum).reduce(x.a, axis=0))
     if c is List:
         return _fold(x, greater, long(-T.LONG_MAX))
@@ -225,6 +232,7 @@ def min_(x: Value) -> Value:
     if c is Vec:
         return _min_vec(x.t, x.a)
     if c is Nd:
+        ordered_type(x.t)
         return x.wrap(np.minimum.reduce(x.a, axis=0))
     if c is List:
         return _fold(mixed(x), lesser, long(T.LONG_MAX))

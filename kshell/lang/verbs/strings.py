@@ -17,6 +17,7 @@ from kshell.values.apply import apply1, is_function
 from kshell.values.build import collapse, longs, vec
 from kshell.values.cast import is_null, unenum
 from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom_t, sym, sym_at
+from kshell.values.rows import each_string, string_list, string_rows
 
 # ------------------------------------------------------------------ patterns
 
@@ -73,6 +74,18 @@ def bytes_of(x: Value) -> bytes:
     raise QError("type")
 
 
+def of_symbols(codes: np.ndarray, fn: Callable[[Sym], Any], dtype: Any) -> np.ndarray:
+    """fn of each symbol, given by codes; computed once for those that are equal."""
+    if not codes.size:
+        return np.empty(codes.shape, dtype)
+    table = np.zeros(int(codes.max()) + 1, np.bool_)
+    table[codes] = True
+    used = np.flatnonzero(table)
+    out = np.empty(len(table), dtype)
+    out[used] = [fn(sym_at(k)) for k in used.tolist()]
+    return out[codes]
+
+
 def chars(data: bytes) -> Vec:
     """The string of some bytes."""
     return Vec(T.C, np.frombuffer(data, np.uint8))
@@ -87,29 +100,48 @@ def like(x: Value, y: Value) -> Value:
     q)"hello" like "h?llo"
     1b
     """
-    return _like(x, pattern(bytes_of(y)).fullmatch)
+    text = bytes_of(y)
+    if _STARS.search(_SETS.sub(b"?", text)):
+        raise QError("nyi")
+    return _like(x, matcher(text))
+
+
+def matcher(text: bytes) -> Callable[[bytes], Any]:
+    """The test whether a string matches a pattern: true, or a match."""
+    inner = text.strip(b"*")
+    if not inner or re.search(rb"[*?\[]", inner):
+        return pattern(text).fullmatch
+    before, after = text.startswith(b"*"), text.endswith(b"*")
+    if before and after:
+        return lambda s: inner in s
+    if before:
+        return lambda s: s.endswith(inner)
+    return (lambda s: s.startswith(inner)) if after else (lambda s: s == inner)
+
+
+_SETS = re.compile(rb"\[\^?.[^]]*\]", re.DOTALL)
+_STARS = re.compile(rb"\*\*|\*.*\*.", re.DOTALL)  # more than q matches: one star, or a second one at the end
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
     c = x.__class__
     if c is Vec and x.t in (T.S, T.ENUM):
         x = unenum(x)
-        used, where = np.unique(x.a, return_inverse=True)
-        hits = np.array([test(bytes_of(sym_at(k))) is not None for k in used.tolist()], np.bool_)
-        return Vec(T.B, hits[where])
+        return Vec(T.B, of_symbols(x.a, lambda s: bool(test(bytes_of(s))), np.bool_))
     if c is EnumAtom:
         return _like(unenum(x), test)
     if c is Dict:
         return Dict(x.k, _like(x.v, test))
     if isinstance(x, List) and len(x):
-        if isinstance(x, Nd) and x.t == T.C and x.a.ndim == 2:
-            return Vec(T.B, np.array([test(r.tobytes()) is not None for r in x.a], np.bool_))
+        rows = string_rows(x)
+        if rows is not None:
+            return Vec(T.B, np.fromiter(map(test, rows.items()), np.bool_, len(x)))
         if any(i.__class__ is Sym or (i.__class__ is Vec and i.t != T.C) for i in x.items):
             raise QError("type")  # only strings are looked at one by one
         return collapse([_like(i, test) for i in x.items])
     if isinstance(x, List):
         return Vec(T.B, np.zeros(0, np.bool_))
-    return test(bytes_of(x)) is not None
+    return bool(test(bytes_of(x)))
 
 
 @verb("ss")
@@ -119,16 +151,17 @@ def ss(x: Value, y: Value) -> Value:
     q)"toronto ontario" ss "ont"
     3 8
     """
-    return longs([m.start() for m in _search(x, y)])
+    return longs([m.start() for m in _search_pattern(x, y).finditer(bytes_of(x))])
 
 
-def _search(x: Value, y: Value) -> list[re.Match[bytes]]:
+def _search_pattern(x: Value, y: Value) -> re.Pattern[bytes]:
+    """The pattern y of a search in x."""
     text = bytes_of(y)
     if not text or b"*" in re.sub(rb"\[\^?.[^]]*\]", b"", text):
         raise QError("length")
     if x.__class__ is Sym:
         raise QError("type")
-    return list(pattern(text, False).finditer(bytes_of(x)))
+    return pattern(text, False)
 
 
 @verb("ssr", "ssr[x;pattern;by]")
@@ -140,17 +173,24 @@ def ssr(x: Value, y: Value, z: Value) -> Value:
     q)ssr["toronto ontario";"t?r";upper]
     "TORonto onTARio"
     """
-    data = bytes_of(x)
-    if not is_function(z):
-        by = bytes_of(z)
-        make: Callable[[bytes], bytes] = lambda _: by  # noqa: E731
-    else:
-        make = lambda found: bytes_of(apply1(z, chars(found)))  # noqa: E731
-    out, end = [], 0
-    for m in _search(x, y):
-        out += [data[end:m.start()], make(m.group())]
-        end = m.end()
-    return chars(b"".join([*out, data[end:]]))
+    if x.__class__ is Atom:
+        raise QError("type")
+    return chars(replacer(x, y, z)(bytes_of(x)))
+
+
+def replacer(x: Value, y: Value, z: Value) -> Callable[[bytes], bytes]:
+    """The function that replaces pattern y by z in a string like x."""
+    found = _search_pattern(x, y)
+    if is_function(z):
+        return lambda data: found.sub(lambda m: bytes_of(apply1(z, chars(m.group()))), data)
+    by = bytes_of(z)
+    text = bytes_of(y)
+    if not _SPECIAL.search(text):
+        return lambda data: data.replace(text, by)
+    return lambda data: found.sub(lambda _: by, data)
+
+
+_SPECIAL = re.compile(rb"[?\[]")
 
 
 # ------------------------------------------------------------------ case
@@ -185,8 +225,7 @@ def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
         if x.t == T.ENUM:
             return _recase(unenum(x), fn)
         if x.t == T.S:
-            used, where = np.unique(x.a, return_inverse=True)
-            new = np.array([_recase(sym_at(k), fn).v for k in used.tolist()], np.int32)[where].reshape(x.a.shape)
+            new = of_symbols(x.a, lambda s: _recase(s, fn).v, np.int32)
             return Vec(T.S, new) if c is Vec else Nd(T.S, new)
         raise QError("type")
     if c is Sym:
@@ -194,6 +233,9 @@ def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
     if c is Atom and x.t == T.C:
         return Atom(T.C, fn(bytes((x.v,)))[0])
     if c is List:
+        rows = string_rows(x)
+        if rows is not None:
+            return string_list(np.frombuffer(fn(rows.raw), np.uint8), rows.sizes)
         return collapse([_recase(i, fn) for i in x.items])
     if c is Dict:
         return Dict(x.k, _recase(x.v, fn))
@@ -243,7 +285,9 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
         b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
         return Vec(x.t, x.a[a:max(a, b)], "", x.dom)
     if isinstance(x, List):
-        return collapse([_trim(i, left, right) for i in x.items])
+        strip = bytes.strip if left and right else bytes.lstrip if left else bytes.rstrip
+        found = each_string(x, lambda s: strip(s, b" "))
+        return collapse([_trim(i, left, right) for i in x.items]) if found is None else found
     if c is Dict:
         return Dict(x.k, _trim(x.v, left, right))
     if c is Table:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from sys import getrefcount
+
 import numpy as np
 
 from kshell.errors import QError
@@ -9,6 +12,7 @@ from kshell.lang.aggregates import AGGREGATES
 from kshell.lang.columns import Groups, is_column, part, sized
 from kshell.lang.qsql_update import spread
 from kshell.lang.tables import (
+    NAMED,
     by_name,
     column,
     exists,
@@ -30,6 +34,7 @@ from kshell.values.build import collapse, longs, sym_vec, vec
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items
 from kshell.values.functions import Prim
+from kshell.values.grow import append_owned
 from kshell.values.index import take_at
 from kshell.values.join import append, concat
 from kshell.values.order import grade_columns
@@ -153,7 +158,7 @@ def meta(x: Value) -> Value:
 def _type_char(x: Value) -> str:
     """The type character of a column; the capital of its first item's if that is a vector."""
     if x.__class__ is Vec:
-        return _enum_char(x) if x.t == T.ENUM else T.TYPE[x.t].char
+        return enum_char(x.dom) if x.t == T.ENUM else T.TYPE[x.t].char
     if isinstance(x, List) and len(x):
         first = x.item(0)
         if first.__class__ is Vec:
@@ -161,19 +166,20 @@ def _type_char(x: Value) -> str:
     return " "
 
 
-def _enum_char(x: Vec) -> str:
-    found = running().names.find(x.dom)
+def enum_char(dom: str) -> str:
+    """The type character of an enumeration over `dom`: that of what it stands for."""
+    found = running().names.find(dom)
     if found.__class__ is Dict and found.keyed and len(found.k.cols) == 1:
         return _type_char(found.k.cols[0])
-    return "s"
+    return "j" if found.__class__ is Table else "s"
 
 
 def _foreign(x: Value) -> str:
-    """The name of the keyed table that a column refers to, or an empty string."""
+    """The name of the table that a column refers to, as a foreign key or a link, or an empty string."""
     if x.__class__ is not Vec or x.t != T.ENUM:
         return ""
     found = running().names.find(x.dom)
-    return x.dom if found.__class__ is Dict and found.keyed else ""
+    return x.dom if found.__class__ is Table or (found.__class__ is Dict and found.keyed) else ""
 
 
 @verb("fkeys")
@@ -387,17 +393,24 @@ def upsert(x: Value, y: Value) -> Value:
         if not is_table(y):
             raise QError(x.s)
         return put(x, y)
-    return by_name(x, lambda t: _upserted(t, y))
+    if x.__class__ is not Sym:
+        return _upserted(x, y)
+    t, onto = fetch(x), append
+    if x.s[:1] != ":":
+        names = running().names
+        names.allow(*names.split(x.s, None))  # before the table is written in place
+        onto = append_owned if getrefcount(t) <= NAMED else append
+    return put(x, _upserted(t, y, onto))
 
 
-def _upserted(t: Value, y: Value) -> Value:
+def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append) -> Value:
     if t.__class__ is Dict and t.attr == "s":
         raise QError("step")
     if is_table(t) and is_list(y) and _single(t, y):
         y = given_rows(t, y)
     if t.__class__ is Table and is_table(y) and y.__class__ is Dict:
         raise QError("type")
-    return append(t, y)
+    return onto(t, y)
 
 
 def _single(t: Value, y: Value) -> bool:

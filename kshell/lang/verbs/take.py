@@ -226,15 +226,15 @@ def drop_index(x: Value, y: Value) -> Value:
 
 def drop_keys(keys: Value, d: Dict) -> Dict:
     """A dictionary without the entries at some keys."""
-    if d.keyed:
-        if keys.__class__ is Table or keys.__class__ is Dict:
-            at = np.atleast_1d(np.asarray(find(d.k, keys), np.int64))
-        else:
-            if len(d.k.names) != 1:
-                raise QError("type")
-            at = np.atleast_1d(np.asarray(find(d.k.cols[0], keys), np.int64))
+    if d.keyed and keys.__class__ is not Table and keys.__class__ is not Dict:
+        if len(d.k.names) != 1:
+            raise QError("type")
+        found = find(d.k.cols[0], keys)
     else:
-        at = np.array([find(d.k, k) for k in keys.items], np.int64) if isinstance(d.k, List) else find(d.k, keys)
+        found = [find(d.k, k) for k in keys.items] if isinstance(d.k, List) else find(d.k, keys)
+    if isinstance(found, List) or (isinstance(found, list) and not all(isinstance(i, int) for i in found)):
+        raise QError("type")  # keys nested deeper than those of d
+    at = np.atleast_1d(np.asarray(found, np.int64))
     left = np.ones(len(d), np.bool_)
     left[at[at < len(d)]] = False
     kept = np.flatnonzero(left)
@@ -269,6 +269,8 @@ def cut(x: Value, y: Value) -> Value:
     n = int_of(x)
     if n <= 0:
         raise QError("domain")
+    if not is_list(y) and y.__class__ is not Table and y.__class__ is not Dict:
+        raise QError("type")
     if y.__class__ is Vec and len(y) and len(y) % n == 0 and y.t != T.ENUM:
         return Nd(y.t, y.a.reshape(-1, n))
     return cut_list(np.arange(0, len(y), n), y)

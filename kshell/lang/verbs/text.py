@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from itertools import accumulate
-
 import numpy as np
 
 from kshell import registry
-from kshell.lang.format import atom_string, vec_texts
+from kshell.lang.format import atom_string, text_matrix, vec_texts
 from kshell.lang.s1 import s1, s1_line
 from kshell.lang.show import lines_of
 from kshell.registry import verb
@@ -16,24 +13,29 @@ from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.build import string as q_string
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec
+from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, sym_at
 from kshell.values.functions import Handle
+from kshell.values.rows import Rows, rows_of, string_list, strings_of
 
 
-def strings(texts: list[str]) -> List:
+def strings(texts: list[str]) -> Value:
     """A list of strings, cut out of one buffer."""
     joined = "".join(texts)
     if not joined.isascii():
-        return List([q_string(s) for s in texts])
-    a = np.frombuffer(joined.encode(), np.uint8)
-    ends = list(accumulate(map(len, texts)))
-    collecting = gc.isenabled()
-    gc.disable()  # many objects and no garbage: the collector would take longer than the work
-    try:
-        return List([Vec(T.C, a[i:j]) for i, j in zip([0, *ends], ends, strict=False)])
-    finally:
-        if collecting:
-            gc.enable()
+        return strings_of([t.encode("utf-8", "surrogateescape") for t in texts])
+    return string_list(np.frombuffer(joined.encode(), np.uint8), np.fromiter(map(len, texts), np.int64, len(texts)))
+
+
+def _names(codes: np.ndarray) -> Value:
+    """The names of symbols, given by codes."""
+    used = np.zeros(int(codes.max()) + 1, np.bool_)
+    used[codes] = True
+    at = np.flatnonzero(used)
+    rows = rows_of([sym_at(k).s.encode("utf-8", "surrogateescape") for k in at.tolist()])
+    place = np.empty(len(used), np.int64)
+    place[at] = np.arange(len(at))
+    where = place[codes]
+    return Rows(rows.raw, rows.starts[where], rows.sizes[where]).strings()
 
 
 @verb("string")
@@ -48,7 +50,10 @@ def string(x: Value) -> Value:
     """
     c = x.__class__
     if c is Vec:
-        return strings(vec_texts(x, running().settings.P))
+        if x.t == T.S and len(x.a):
+            return _names(x.a)
+        m = text_matrix(x.t, x.a)
+        return Nd(T.C, m) if m is not None else strings(vec_texts(x, running().settings.P))
     if c is List or c is Nd:
         return collapse([string(v) for v in x.items])
     if c is Dict:

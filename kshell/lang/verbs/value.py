@@ -25,11 +25,8 @@ from kshell.values.core import (
     text_of,
 )
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
-
-# q's numbers of the operators, which `value` gives
-_OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",
-              "0:", "1:", "2:", "in", "within", "like", "bin", "ss", "insert", "wsum", "wavg", "div", "xexp", "setenv",
-              "binr", "cov", "cor")
+from kshell.values.match import match
+from kshell.values.primitives import COMPOSED, DERIVED, number
 
 
 @verb("value")
@@ -95,11 +92,13 @@ def read_file(x: Sym) -> Value:
 def _structure(x: Value) -> Value:
     """What a function is made of."""
     if isinstance(x, Lambda):
-        head = [vec(T.X, []), sym_vec(x.params), sym_vec(x.locals),
-                sym_vec([x.ctx.lstrip("."), *x.globals])]
         source = x.source
-        tail = [vec(T.J, []), string(source.name), string(source.file), source.line - 1, string(x.text)]
-        return List([*head, *x.consts, *tail])
+        name = source.name if source.name[:1] == "." else ".." + source.name
+        head = [vec(T.X, []), sym_vec(x.params or ("",)), sym_vec(x.locals),
+                sym_vec([x.ctx.lstrip("."), *x.globals])]
+        tail = [vec(T.J, []), string(name) if source.name else List([]), string(source.file),
+                source.line if source.file else -1, string(x.text)]
+        return List([*head, *_constants(x), *tail])
     if isinstance(x, (Proj, ListProj)):
         args = list(x.args)
         while args and args[-1] is HOLE:
@@ -110,7 +109,7 @@ def _structure(x: Value) -> Value:
     if isinstance(x, Derived):
         return x.f
     if isinstance(x, Prim):
-        return _OPERATORS.index(x.name) if x.name in _OPERATORS else len(_OPERATORS)
+        return _primitive(x.name)
     if isinstance(x, View):
         from kshell.lang.views import parts
 
@@ -120,6 +119,33 @@ def _structure(x: Value) -> Value:
     if x is NIL:
         return 0
     raise QError("type")
+
+
+def _primitive(name: str) -> Value:
+    """What `value` gives of a built-in: its number, or what it is made of in k."""
+    from kshell.lang.compile import known
+
+    if name in DERIVED:
+        return known(DERIVED[name][0])
+    if name in COMPOSED:
+        outer, inner, glyph = COMPOSED[name]
+        return List([known(outer), Derived(glyph, known(inner)) if glyph else known(inner)])
+    n = number(name)
+    if n is None:
+        raise QError("type")
+    return n
+
+
+def _constants(f: Lambda) -> list[Value]:
+    """The constants of a lambda, each once."""
+    from kshell.lang.literal import value_of
+
+    out: list[Value] = []
+    for c in f.consts:
+        x = c if isinstance(c, Lambda) else value_of(c)
+        if not any(match(x, old) for old in out):
+            out.append(x)
+    return out
 
 
 @verb("set")

@@ -1,0 +1,50 @@
+"""Standard input: lines for the console and for `read0 0`, from one buffer, with a limit of time to wait."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+CHUNK = 1 << 16
+
+
+class Input:
+    """What comes in on a file descriptor (standard input unless given)."""
+
+    __slots__ = ("buffer", "fd")
+
+    def __init__(self, fd: int | None = None) -> None:
+        self.fd = fd
+        self.buffer = b""
+
+    def _more(self, timeout: float | None) -> bytes | None:
+        """What comes next, put into the buffer: nothing at the end of input, None if nothing came in time."""
+        fd = sys.stdin.fileno() if self.fd is None else self.fd
+        if timeout is not None and not select.select([fd], [], [], timeout)[0]:
+            return None
+        data = os.read(fd, CHUNK)
+        self.buffer += data
+        return data
+
+    def _cut(self, n: int) -> bytes:
+        out, self.buffer = self.buffer[:n], self.buffer[n:]
+        return out
+
+    def line(self, timeout: float | None = None) -> bytes | None:
+        """The next line with its end; at the end of input what is left, then nothing. None if none came in time."""
+        at = 0
+        while (end := self.buffer.find(b"\n", at)) < 0:
+            at = len(self.buffer)
+            data = self._more(timeout)
+            if data is None:
+                return None
+            if not data:
+                return self._cut(at)
+        return self._cut(end + 1)
+
+    def take(self, n: int) -> bytes:
+        """The next n bytes; fewer at the end of input."""
+        while len(self.buffer) < n and self._more(None):
+            pass
+        return self._cut(n)

@@ -1,0 +1,68 @@
+"""What the built-in names are in k, the language that kdb+ defines q in: primitives by number, or made from others.
+
+`type`, `value`, what the console shows and kdb+'s binary form all follow from these tables; a name that is in none of
+them is, to q, a function.
+"""
+
+from __future__ import annotations
+
+from kshell import registry
+from kshell.registry import Entry
+from kshell.values.functions import ITERATORS, Derived, Prim
+
+# the operators, type 102, by number
+OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",
+             "0:", "1:", "2:", "in", "within", "like", "bin", "ss", "insert", "wsum", "wavg", "div", "xexp", "setenv",
+             "binr", "cov", "cor")  # fmt: skip
+# the unary primitives, type 101, by number; the first ones are the unary forms of the operators
+UNARY = ("::", "flip", "neg", "first", "reciprocal", "where", "reverse", "null", "group", "iasc", "idesc", "string",
+         "enlist", "count", "floor", "not", "key", "distinct", "type", "value", "read0", "read1", "2::", "avg", "last",
+         "sum", "prd", "min", "max", "exit", "getenv", "abs", "sqrt", "log", "exp", "sin", "asin", "cos", "acos",
+         "tan", "atan", "enlist", "var", "dev", "hopen")  # fmt: skip
+_SAME = {"get": "value", "and": "&", "or": "|", "mmu": "$"}
+# keywords that are an operator with an iterator
+DERIVED = {
+    "raze": (",", "/"), "sums": ("+", "\\"), "prds": ("*", "\\"), "maxs": ("|", "\\"), "mins": ("&", "\\"),
+    "fills": ("^", "\\"), "deltas": ("-", "':"), "ratios": ("%", "':"), "prev": (":", "':"),
+}  # fmt: skip
+# names that are a unary primitive after an operator, or after one with an iterator
+COMPOSED = {"<=": ("not", ">", ""), ">=": ("not", "<", ""), "<>": ("not", "=", ""), "differ": ("not", "~", "':")}
+# how the console shows the names that stand for k's
+K_TEXT = {
+    **{n: f"{op}:" for n, op in zip(UNARY[1:], OPERATORS[1:20], strict=False) if n != "enlist"},
+    "hopen": "<:", "hclose": ">:", "hdel": "~:", "ltime": "%:", "get": ".:", "and": "&", "or": "|", "mmu": "$",
+    **{n: f + glyph for n, (f, glyph) in DERIVED.items()},
+    **{n: f"~{f}{glyph}" for n, (_, f, glyph) in COMPOSED.items()},
+}  # fmt: skip
+
+
+def spelled(name: str) -> Derived | None:
+    """The operator with its iterator that a keyword is: `+\\` of sums."""
+    op, glyph = DERIVED.get(name, ("", ""))
+    entry = registry.find("verb", op) if op else None
+    return None if entry is None else Derived(glyph, Prim(entry.name, entry.fns, entry, 102))
+
+
+def in_k(name: str) -> str:
+    """What a built-in name stands for in k; kdb+ has one primitive under several names."""
+    return K_TEXT.get(name, name)
+
+
+def number(name: str) -> int | None:
+    """kdb+'s number of a primitive; None for what is no primitive."""
+    name = _SAME.get(name, name)
+    return OPERATORS.index(name) if name in OPERATORS else UNARY.index(name) if name in UNARY else None
+
+
+def type_of_entry(entry: Entry) -> int:
+    """The type of the function that a registered name stands for."""
+    name = _SAME.get(entry.name, entry.name)
+    if name in OPERATORS:
+        return 102
+    if name in DERIVED:
+        return ITERATORS[DERIVED[name][1]]
+    if name in COMPOSED:
+        return 105
+    if name in UNARY or K_TEXT.get(name, "")[-1:] == ":":
+        return 101
+    return entry.qtype if name[-1:].isalnum() else 102

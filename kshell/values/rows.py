@@ -1,0 +1,136 @@
+"""Lists of strings as places in one array of characters, for work on all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.core import List, Nd, Value, Vec, flat_list
+from kshell.values.keys import group_keys
+
+Array = np.ndarray
+_WIDE = 40  # longer texts are not laid out as columns of characters: no number has more
+
+
+class Rows:
+    """Texts as places in one array: text k is data[starts[k] : starts[k] + sizes[k]]. `raw` is the same, as bytes."""
+
+    __slots__ = ("data", "raw", "sizes", "starts")
+
+    def __init__(self, raw: bytes, starts: Array, sizes: Array, data: Array | None = None) -> None:
+        self.raw, self.starts, self.sizes = raw, starts, sizes
+        self.data = np.frombuffer(raw, np.uint8) if data is None else data
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def item(self, k: int) -> bytes:
+        return self.raw[self.starts[k] : self.starts[k] + self.sizes[k]]
+
+    def items(self) -> list[bytes]:
+        """The texts as byte strings."""
+        raw = self.raw
+        return [raw[a:b] for a, b in zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)]
+
+    def stripped(self) -> Rows:
+        """The texts without blanks around them."""
+        here = self.sizes > 0
+        first = self.starts[here]
+        if (self.data[first] == 32).any() or (self.data[first + self.sizes[here] - 1] == 32).any():
+            return rows_of([s.strip(b" ") for s in self.items()])
+        return self
+
+    def _width(self) -> int:
+        """The size of the longest; 0 if it is too long for work by columns of characters."""
+        w = int(self.sizes.max()) if len(self.sizes) else 0
+        return w if w <= _WIDE else 0
+
+    def _gather(self, w: int, offset: int = 0) -> Array:
+        """w bytes from an offset into each text, whatever they are, as items of w bytes."""
+        data = self.data
+        if len(self.starts) and int(self.starts[-1]) + offset + w > len(data):
+            data = np.concatenate([data, np.zeros(offset + w, np.uint8)])
+        every = np.ndarray((len(data) - w + 1,), f"V{w}", data, 0, (1,))
+        return every[self.starts + offset] if offset else every[self.starts]  # type: ignore[no-any-return]
+
+    def matrix(self) -> Array | None:
+        """The texts as columns of bytes, zero below the end of each; None if one is too long."""
+        w = self._width()
+        if not w:
+            return None
+        out = np.ascontiguousarray(self._gather(w).view(np.uint8).reshape(-1, w).T)
+        low = int(self.sizes.min())
+        if low < w:
+            sizes = self.sizes.astype(np.uint8)
+            for k in range(low, w):
+                out[k] *= sizes > k
+        return out
+
+    def ids(self) -> tuple[Array, Array] | None:
+        """(where each different text stands first, the number of its group for each text); None if one is too long."""
+        w = self._width()
+        if not w:
+            return None
+        first, ids = group_keys(self._word(0))
+        for at in range(8, w, 8):
+            first, ids = group_keys(group_keys(self._word(at))[1] * len(first) + ids)
+        return first, ids
+
+    def _word(self, at: int) -> Array:
+        """Eight characters of each text, from a place on, as an integer; zero behind its end."""
+        return self._gather(8, at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]  # type: ignore[no-any-return]
+
+    def strings(self) -> Value:
+        """A list of strings."""
+        sizes = self.sizes
+        before = np.cumsum(sizes) - sizes
+        return string_list(self.data[np.repeat(self.starts - before, sizes) + np.arange(int(sizes.sum()))], sizes)
+
+
+# by the number of characters that are kept of eight
+_MASKS: Array = np.array([[255 * (k < n) for k in range(8)] for n in range(9)], np.uint8).view(np.int64).ravel()
+
+
+def rows_of(items: Sequence[bytes]) -> Rows:
+    """The rows of byte strings."""
+    sizes = np.fromiter(map(len, items), np.int64, len(items))
+    return Rows(b"".join(items), np.cumsum(sizes) - sizes, sizes)
+
+
+def string_rows(x: Value) -> Rows | None:
+    """The rows of a list of strings; None if x is something else."""
+    if x.__class__ is Nd:
+        if x.t != T.C or x.a.ndim != 2:
+            return None
+        n, w = x.a.shape
+        return Rows(x.a.tobytes(), np.arange(n) * w, np.full(n, w))
+    if x.__class__ is not List:
+        return None
+    flat = x.flat
+    if flat is not None:
+        return Rows(flat.a.tobytes(), flat.starts, flat.sizes) if flat.t == T.C else None
+    if any(i.__class__ is not Vec or i.t != T.C for i in x.items):
+        return None
+    return rows_of([i.a.tobytes() for i in x.items])
+
+
+def string_list(flat: Array, sizes: Array) -> Value:
+    """Strings that stand one after the other in an array, by their sizes."""
+    n = len(sizes)
+    if n > 1 and sizes[0] and (sizes == sizes[0]).all():
+        return Nd(T.C, flat.reshape(n, int(sizes[0])))
+    return flat_list(T.C, flat, np.cumsum(sizes))
+
+
+def strings_of(items: Sequence[bytes]) -> Value:
+    """A list of strings from byte strings."""
+    sizes = np.fromiter(map(len, items), np.int64, len(items))
+    return string_list(np.frombuffer(b"".join(items), np.uint8), sizes)
+
+
+def each_string(x: Value, fn: Callable[[bytes], bytes]) -> Value | None:
+    """fn of each string of a list of strings, as such a list; None if x is something else."""
+    rows = string_rows(x)
+    return None if rows is None else strings_of(list(map(fn, rows.items())))

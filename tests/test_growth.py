@@ -1,0 +1,201 @@
+"""Values that grow in place, lists of strings held flat, and columns of text: as by the slow way, and nobody else's."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kshell.errors import QError
+from kshell.lang.format import raw_text, raw_texts
+from kshell.lang.verbs import tok
+from kshell.session import Session
+from kshell.values import types as T
+from kshell.values.core import Dict, List, Vec, raw, sym_codes
+from kshell.values.match import match
+from kshell.values.rows import strings_of
+
+
+@pytest.fixture
+def s() -> Session:
+    return Session()
+
+
+def plain(d: Dict) -> dict[Any, Any]:
+    """A dictionary, or a keyed table of one key, as Python's."""
+    if d.keyed:
+        keys = list(zip(*(c.a.tolist() for c in d.k.cols), strict=True))
+        return dict(zip(keys, zip(*(c.a.tolist() for c in d.v.cols), strict=True), strict=True))
+    values = d.v.a.tolist() if d.v.__class__ is Vec else [v.a.tolist() for v in d.v.items]
+    return dict(zip(d.k.a.tolist(), values, strict=True))
+
+
+@pytest.mark.parametrize("size", [3, 300, 2000])
+def test_a_dictionary_grows_as_pythons(s: Session, size: int) -> None:
+    rng = random.Random(size)
+    s.run("d:(enlist 0)!enlist 0;e:d")
+    model = {0: 0}
+    for _ in range(size):
+        k, v = rng.randrange(size), rng.randrange(100)
+        if rng.random() < 0.5:
+            s.run(f"d[{k}]:{v}")
+            model[k] = v
+        elif rng.random() < 0.5:
+            s.run(f"d[{k}]+:{v}")
+            model[k] = model.get(k, 0) + v
+        else:
+            s.run(f"d,:(enlist {k})!enlist {v}")
+            model[k] = v
+    assert plain(s["d"]) == model and list(plain(s["d"])) == list(model)
+    assert plain(s["e"]) == {0: 0}
+    assert s.run("all d[key d]=value d") is True
+
+
+def test_lists_under_new_keys_grow(s: Session) -> None:
+    s.run("d:(`long$())!();c:0;while[c<2000;d[c mod 700],:c;c+:1]")
+    assert plain(s["d"]) == {k: list(range(k, 2000, 700)) for k in range(700)}
+
+
+def test_what_another_name_has_stays(s: Session) -> None:
+    s.run("d:(til 300)!til 300;e:d;k:key d;v:value d;d[5]:0;d[1000]:1;d[7]+:1")
+    assert plain(s["e"]) == {k: k for k in range(300)} and s["k"].a.tolist() == s["v"].a.tolist() == list(range(300))
+    s.run("t:([]a:til 300);u:t;t[5;`a]:0;w:t`a;t[6;`a]:0")
+    assert s["u"].cols[0].a.tolist() == list(range(300)) and s["w"].a.tolist()[5:7] == [0, 6]
+    s.run("t:([a:til 300]b:til 300);u:t;`t upsert(5;0);`t upsert(1000;1);t[7;`b]:0")
+    assert plain(s["u"]) == {(k,): (k,) for k in range(300)}
+    s.run("x:value d;d[9]:-1;d[2000]:-1")
+    assert s["x"].a.tolist()[9] == 9 and len(s["x"]) == 301
+
+
+def test_lookups_see_what_is_written_between_them(s: Session) -> None:
+    s.run("x:til 1000;c:0;while[c<200;x?c;c+:1]")
+    s.run("x[3]:-5")
+    assert s.run("x?-5 ") == 3 and s.run("x?3") == 1000
+    s.run("x,:-7")
+    assert s.run("x?-7") == 1000
+    s.run("d:(til 1000)!til 1000;c:0;while[c<200;d c;c+:1];d[5000]:1")
+    assert s.run("d 5000") == 1 and raw(s.run("d 5001")) == T.NULL[T.J]
+    s.run("f:1000#1 2 0n;c:0;while[c<200;f?.5*c;c+:1]")
+    assert s.run("f?0n") == 2 and s.run("f?2f") == 1
+
+
+@pytest.mark.parametrize("keys", ["([a:`long$()]b:`float$())", "([a:`long$();g:`$()]b:`float$())"])
+def test_keyed_rows_upsert_as_python(s: Session, keys: str) -> None:
+    rng = random.Random(1)
+    s.run(f"t:{keys}")
+    two = "g:" in keys
+    model: dict[Any, Any] = {}
+    for _ in range(900):
+        k, v, name = rng.randrange(500), rng.random(), rng.choice("xy")
+        s.run(f"`t upsert({k};{f'`{name};' if two else ''}{v!r})")
+        model[(k, int(sym_codes([name])[0])) if two else (k,)] = (v,)
+    assert plain(s["t"]) == model
+    first = next(iter(model))[0]
+    with pytest.raises(QError, match="insert"):
+        s.run(f"`t insert({first};`{'x' if (first, int(sym_codes(['x'])[0])) in model else 'y'};1f)" if two else
+              f"`t insert({first};1f)")
+    with pytest.raises(QError, match="type"):
+        s.run("`t upsert(`a;`b;`c)" if two else "`t upsert(`a;`b)")
+    assert plain(s["t"]) == model
+
+
+def test_a_grouped_column_keeps_its_attribute_and_a_failed_append_changes_nothing(s: Session) -> None:
+    s.run("t:([]a:`g#1 2 3;b:1 2 3);c:0;while[c<50;`t insert(c;c);c+:1]")
+    assert s.run("attr t`a").s == "g" and s.run("count t") == 53
+    with pytest.raises(QError, match="type"):
+        s.run("`t insert(`x;1)")
+    assert s.run("count each flip t").v.a.tolist() == [53, 53]
+
+
+# ------------------------------------------------------------------ lists of strings
+
+TEXTS = st.lists(st.text("ab c1.", max_size=5).map(str.encode), min_size=9, max_size=30)
+EACH = {
+    "count each x": lambda t: [len(v) for v in t],
+    "reverse each x": lambda t: [v[::-1] for v in t],
+    "upper x": lambda t: [v.upper() for v in t],
+    "upper each x": lambda t: [v.upper() for v in t],
+    "trim x": lambda t: [v.strip(b" ") for v in t],
+    "ltrim each x": lambda t: [v.lstrip(b" ") for v in t],
+    "rtrim x": lambda t: [v.rstrip(b" ") for v in t],
+    "4$x": lambda t: [v[:4].ljust(4) for v in t],
+    "-4$/:x": lambda t: [v[-4:].rjust(4) for v in t],
+    'x,\\:"zz"': lambda t: [v + b"zz" for v in t],
+    '"z",/:x': lambda t: [b"z" + v for v in t],
+    "x,'reverse x": lambda t: [v + w for v, w in zip(t, t[::-1], strict=True)],
+    'ssr[;"a";"xy"]each x': lambda t: [v.replace(b"a", b"xy") for v in t],
+    'ssr[;"a?";"-"]each x': lambda t: [re.sub(rb"a.", b"-", v) for v in t],
+    'x like"a*"': lambda t: [v.startswith(b"a") for v in t],
+    'x like"*a"': lambda t: [v.endswith(b"a") for v in t],
+    'x like"*b*"': lambda t: [b"b" in v for v in t],
+    'x like"?b*"': lambda t: [v[1:2] == b"b" for v in t],
+    'x like\\:"ab"': lambda t: [v == b"ab" for v in t],
+    '","sv x': lambda t: b",".join(t),
+    '","vs","sv x': lambda t: t,
+    "raze x": lambda t: b"".join(t),
+    "string`$x": lambda t: [v.strip(b" ") for v in t],
+    "distinct x": lambda t: list(dict.fromkeys(t)),
+    "x?reverse x": lambda t: [t.index(v) for v in t[::-1]],
+    "x in 3#x": lambda t: [v in t[:3] for v in t],
+    "asc x": sorted,
+    '" "vs/:x': lambda t: [v.split(b" ") for v in t],
+    '"+"sv/:" "vs/:x': lambda t: [v.replace(b" ", b"+") for v in t],
+    "x til 3": lambda t: t[:3],
+    "last x": lambda t: t[-1],
+}
+
+
+def python(x: Any) -> Any:
+    if x.__class__ is Vec:
+        return x.a.tobytes() if x.t == T.C else x.a.tolist()
+    return [python(i) for i in x.items] if isinstance(x, List) else x
+
+
+@given(TEXTS)
+def test_lists_of_strings(texts: list[bytes]) -> None:
+    s = Session()
+    for text, want in EACH.items():
+        for x in (strings_of(texts), List([Vec(T.C, np.frombuffer(t, np.uint8)) for t in texts])):
+            s["x"] = x
+            got = python(s.run(text))
+            assert got == want(texts) or (got == [] and not any(want(texts))), text
+
+
+def test_a_flat_list_is_a_list(s: Session) -> None:
+    x = strings_of([b"ab", b"", b"cde"])
+    assert x.__class__ is List and len(x) == 3 and x.flat is not None
+    assert x.item(2).a.tobytes() == b"cde" and x.flat is not None
+    assert match(x, List([Vec(T.C, np.frombuffer(t, np.uint8)) for t in (b"ab", b"", b"cde")]))
+    s["x"] = strings_of([b"ab", b"", b"cde"])
+    s.run('y:x;x[1]:"z";x,:enlist"q"')
+    assert python(s["y"]) == [b"ab", b"", b"cde"]
+    assert s.run("count y") == 3
+
+
+# ------------------------------------------------------------------ columns of text
+
+PARTS = st.sampled_from(["1", "-", "+", ".", "e5", "0", "99", "2001.02.03", "2001-13-03", "D", "T", "12:34:56", ":", " ",
+                         "0W", "0N", "x", ".5", "12345678901234567890", "2001.02.03D04:05:06", ".123", "23:59:59.999"])
+
+
+@given(st.lists(st.lists(PARTS, max_size=3).map("".join).map(str.encode), min_size=9, max_size=40))
+def test_columns_read_as_single_texts_do(texts: list[bytes]) -> None:
+    for t in (T.H, T.I, T.J, T.E, T.F, T.D, T.T, T.V, T.U, T.P, T.N, T.S, T.B):
+        want = [raw(tok.tok_bytes(t, v)) for v in texts]
+        got = [raw(v) for v in tok.tok_strings(t, texts).items]
+        assert np.array(got, T.DTYPE[t]).tobytes() == np.array(want, T.DTYPE[t]).tobytes(), t
+
+
+@given(st.lists(st.integers(-(1 << 62), 1 << 62), min_size=16, max_size=40))
+def test_texts_of_temporals_in_bulk(raws: list[int]) -> None:
+    for t, size in ((T.D, 1 << 17), (T.T, 86_400_000), (T.P, 1 << 62)):
+        for a in (np.array(raws, np.int64) % size, np.array(raws, np.int64) % size - size // 2):
+            a = a.astype(T.DTYPE[t])
+            assert raw_texts(t, a, 7) == [raw_text(t, v, 7) for v in a.tolist()]
+            a[3] = T.NULL[t]
+            assert raw_texts(t, a, 7) == [raw_text(t, v, 7) for v in a.tolist()]
