@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
@@ -72,14 +73,22 @@ class Consts:
 
 def build(name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]) -> FunctionType:
     """The Python function `def name(params): body` with a q namespace as its globals."""
-    text = f"def {name}({params}):\n" + render(body or ["pass"], 1)
+    code, offsets = _assembled(f"def {name}({params}):\n" + render(body or ["pass"], 1))
+    return FunctionType(consts.swap(code, CodeInfo(source, offsets)), space, name)
+
+
+@lru_cache(maxsize=1024)
+def _assembled(text: str) -> tuple[CodeType, list[int]]:
+    """The code of a Python function, with placeholders for its constants, and the q offset of each of its lines.
+
+    Kept by text: phrases of functional qSQL and strings that are run again and again differ in constants at most.
+    """
     offsets = [0]
     for line in text.split("\n"):
         m = _MARK.search(line)
         offsets.append(int(m[1]) if m else -1)
     module = compile(text, FILE, "exec", dont_inherit=True, optimize=1)
-    code = next(c for c in module.co_consts if c.__class__ is CodeType)
-    return FunctionType(consts.swap(code, CodeInfo(source, offsets)), space, name)
+    return next(c for c in module.co_consts if c.__class__ is CodeType), offsets
 
 
 def caller_locals() -> dict[str, Any]:
