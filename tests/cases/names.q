@@ -1,5 +1,5 @@
 / names of .Q that have to do with files, and with the command line
-.Q.opt("-a";"11";"22";"-b";"-c";"xx")  / a| ("11";"22")\nb| ()\nc| "xx"
+.Q.opt("-a";"11";"22";"-b";"-c";"xx")  / a| ("11";"22")\nb| ()\nc| ,"xx"
 .Q.opt("ff";"-a";"12");.Q.x  / "ff"
 .Q.def[`a`b!(1;2.5)].Q.opt("-a";"42")  / a| 42\nb| 2.5
 .Q.def[enlist[`p]!enlist 1].Q.opt("-p";"xx")  / p|

@@ -55,7 +55,7 @@ exit 1+1  / exit 2
 @[exit;5;{x}]  / exit 5
 exit`a  / 'type
 exit"a"  / 'type
-.Q.def[`a`b!(1;0b)].Q.opt("-b";enlist"1";"-other";"xy")  / a    | 1\nb    | 1b\nother| "xy"
+.Q.def[`a`b!(1;0b)].Q.opt("-b";enlist"1";"-other";"xy")  / a    | 1\nb    | 1b\nother| ,"xy"
 system"P 7";system"P"  / 7i
 system"E 1"  / 'encryption of connections is not supported
 system"E 0"  /

@@ -21,13 +21,15 @@ CHUNK = 131_000  # bytes that .Q.fs reads at a time
 
 @name(".Q.opt")
 def opt(x: Value) -> Value:
-    """Words of a command line as a dictionary: for each -name the words after it.
+    """Words of a command line as a dictionary: for each -name the list of the words after it.
 
     q).Q.opt ("-a";"12";"34";"-b")
     a| ("12";"34")
     b| ()
     q).Q.opt ("-c";"12")
     c| "12"
+    q)first .Q.opt[("-c";"12")]`c
+    "12"
     """
     plain: list[Value] = []
     found: dict[str, list[Value]] = {}
@@ -39,7 +41,7 @@ def opt(x: Value) -> Value:
         else:
             now.append(w)
     running().names.set(".Q.x", List(plain))
-    return Dict(sym_vec(found), List([v[0] if len(v) == 1 else List(v) for v in found.values()]))
+    return Dict(sym_vec(found), List([List(v) for v in found.values()]))
 
 
 @name(".Q.x")
