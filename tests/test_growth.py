@@ -147,6 +147,10 @@ EACH = {
     '"+"sv/:" "vs/:x': lambda t: [v.replace(b" ", b"+") for v in t],
     "x til 3": lambda t: t[:3],
     "last x": lambda t: t[-1],
+    "x 20#3 0 2": lambda t: ([t[3], t[0], t[2]] * 7)[:20],
+    "x,x": lambda t: t + t,
+    "x,enlist\"qq\"": lambda t: [*t, b"qq"],
+    "x where x like\"a*\"": lambda t: [v for v in t if v[:1] == b"a"],
 }
 
 
@@ -199,3 +203,21 @@ def test_texts_of_temporals_in_bulk(raws: list[int]) -> None:
             assert raw_texts(t, a, 7) == [raw_text(t, v, 7) for v in a.tolist()]
             a[3] = T.NULL[t]
             assert raw_texts(t, a, 7) == [raw_text(t, v, 7) for v in a.tolist()]
+
+
+# ------------------------------------------------------------------ conditions over vectors
+
+
+@pytest.mark.parametrize("text", [
+    "{$[x>0;x+1;x-1]}", "{$[x>40;x;x>10;0;neg x]}", "{$[x>0;1;0f]}", "{$[x>3;x%2;x]}", "{$[x;1;0]}", "{$[x>5;x;0N]}",
+    "{$[1b;x;x]}", "{$[x<0;x;x*x]}"])
+def test_a_condition_over_a_vector_is_each_of_its_items(s: Session, text: str) -> None:
+    s.run(f"f:{text};g:{{(f x)}};x:-5+til 100")
+    assert match(s.run("f each x"), s.run("raze enlist each g each x")) and match(s.run("f'[x]"), s.run("g each x"))
+    assert match(s.run("f each .5*x"), s.run("g each .5*x"))
+
+
+def test_a_condition_fails_at_the_item_that_fails(s: Session) -> None:
+    with pytest.raises(QError, match="type"):
+        s.run("{$[x>50;x*2;x=`a;1;2]}each til 70")
+    assert s.run("count{$[x>-1;x*2;x=`a;1;2]}each til 70") == 70

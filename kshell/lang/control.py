@@ -194,7 +194,7 @@ class ControlMixin:
         self.whole(body)
 
     def worth(self, body: list[Any], params: tuple[str, ...], name: str) -> bool:
-        """Would a version for long arguments save much: is there a loop, a condition or recursion, and arithmetic on them?"""
+        """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
         hot = scan.loops(body) or any(isinstance(n, N.Cond) for n in scan.walk(body)) or scan.uses(body, ".z.s") \
             or (bool(name) and scan.uses(body, name))
         return hot and any(

@@ -14,9 +14,9 @@ from kshell.errors import QError
 from kshell.lang import cond_each, strings_each, threads
 from kshell.lang.scan import atomic_expr
 from kshell.lang.truth import times, truth
-from kshell.lang.verbs import lists, running, stats
+from kshell.lang.verbs import encode, lists, running, stats
 from kshell.lang.verbs.arith import add, mul
-from kshell.registry import find, verb
+from kshell.registry import find
 from kshell.values import types as T
 from kshell.values.apply import apply, apply1, project, pyfn, takes
 from kshell.values.build import collapse
@@ -60,13 +60,6 @@ def each1(f: Value, x: Value) -> Value:
         return found
     fn = pyfn(f, 1)
     return collapse([fn(i) for i in seq_items(x)])
-
-
-def each_given1(f: Value, x: Value) -> Value:
-    """`f'[x]`: the derived function has the rank of f, so that of a function of several arguments is projected."""
-    if isinstance(f, Function) and f.rank > 1 and not takes(f, 1):
-        return project(Derived("'", f), (x,))
-    return each1(f, x)
 
 
 def each_parallel(f: Value, x: Value) -> Value:
@@ -120,6 +113,8 @@ def each2(f: Value, x: Value, y: Value) -> Value:
     found = strings_each.pairs(f, x, y)
     if found is not None:
         return found
+    if name_of(f) == "vs" and x.__class__ is int and x > 1 and y.__class__ is Vec and y.t == T.J and y.a.min() >= 0:
+        return encode.digits_each(x, y)
     fn = pyfn(f, 2)
     if not cy:
         return collapse([fn(i, y) for i in seq_items(x)])
@@ -205,6 +200,8 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
         return Dict(y.k, each_right(f, x, y.v))
     if name_of(f) == "vs" and atom_t(x) in (T.B, T.X) and y.__class__ is Vec and len(y):
         return apply(f, (x, y))  # which takes a list item by item
+    if name_of(f) == "vs" and atom_t(x) and y.__class__ is Vec:
+        return each2(f, x, y)
     found = strings_each.right(f, x, y)
     if found is not None:
         return found
@@ -528,64 +525,27 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
 
 Derived.run = staticmethod(run)
 
+
+def _called(glyph: str, n: int, most: int) -> Fn:
+    """The iterator as the compiler calls it, with n arguments. The derived function has the rank of f, for `/` and `\\`
+    if that is above two; with fewer arguments than `most` and that rank allow it is projected."""
+    run = (_ONE if n == 1 else _TWO)[glyph]
+
+    def call1(f: Value, x: Value) -> Value:
+        if isinstance(f, Function) and f.rank > most and not takes(f, 1):
+            return project(Derived(glyph, f), (x,))
+        return run(f, x)
+
+    def call2(f: Value, x: Value, y: Value) -> Value:
+        if isinstance(f, Function) and f.rank > most and not takes(f, 2):
+            return project(Derived(glyph, f), (x, y))
+        return run(f, x, y)
+
+    return call1 if n == 1 else call2
+
+
 CALLS = {
-    "_each1": each_given1, "_each2": each2, "_over1": over1, "_over2": over2, "_scan1": scan1, "_scan2": scan2,
+    "_each1": _called("'", 1, 1), "_each2": _called("'", 2, 2), "_over1": _called("/", 1, 2),
+    "_over2": _called("/", 2, 2), "_scan1": _called("\\", 1, 2), "_scan2": _called("\\", 2, 2),
     "_prior1": prior1, "_prior2": prior2, "_left": each_left, "_right": each_right,
 }  # fmt: skip
-
-
-# ------------------------------------------------------------------ the keywords
-
-
-@verb("each")
-def each(f: Value, x: Value) -> Value:
-    """Apply a function to each item of a list, dictionary or table.
-
-    q)count each (1 2 3;"ab")
-    3 2
-    """
-    return each1(f, x)
-
-
-@verb("peach")
-def peach(f: Value, x: Value) -> Value:
-    """Apply a function to each item, as each does; `\\s n` lets n threads compute the items.
-
-    A function that threads compute cannot assign global variables: 'noupdate. Of items that fail, the error is that of
-    the first.
-
-    q){x*x}peach 1 2 3
-    1 4 9
-    """
-    return each_parallel(f, x)
-
-
-@verb("over")
-def over(f: Value, x: Value) -> Value:
-    """Fold a list with a function of two arguments, or repeat one of one argument until it converges.
-
-    q)(+)over 1 2 3
-    6
-    """
-    return over1(f, x)
-
-
-@verb("scan")
-def scan(f: Value, x: Value) -> Value:
-    """The steps of over.
-
-    q)(+)scan 1 2 3
-    1 3 6
-    """
-    return scan1(f, x)
-
-
-@verb("prior")
-def prior(f: Value, x: Value) -> Value:
-    """Apply a function of two arguments between each item and the one before it.
-
-    q)(-)prior 1 4 9
-    1 3 5
-    """
-    return prior1(f, x)
-

@@ -266,7 +266,7 @@ def _argument(x: Value) -> Any:
 class _TreeCompiler(Compiler):
     """The compiler, for trees that hold values."""
 
-    caller: dict[str, Any] = {}  # noqa: RUF012  the locals of the function that functional qSQL is called from
+    caller: dict[str, Any] = {}  # the locals of the function that functional qSQL is called from
 
     def _Const(self, node: Any) -> E:
         return self.const(node.value)

@@ -31,18 +31,18 @@ _EACH: dict[str, Callable[[Value, Rows], Value | None]] = {
     "first": lambda x, rows: _ends(rows, False),
     "last": lambda x, rows: _ends(rows, True),
     "reverse": lambda x, rows: strings_of([s[::-1] for s in rows.items()]),
-    "lower": lambda x, rows: strings.lower(x),
-    "upper": lambda x, rows: strings.upper(x),
-    "trim": lambda x, rows: strings.trim(x),
-    "ltrim": lambda x, rows: strings.ltrim(x),
-    "rtrim": lambda x, rows: strings.rtrim(x),
 }
+# verbs that go down to strings by themselves
+_DEEP: dict[str, Work] = {"lower": strings.lower, "upper": strings.upper, "trim": strings.trim, "ltrim": strings.ltrim,
+                          "rtrim": strings.rtrim}
 
 
 def each(f: Value, x: Value) -> Value | None:
     """`f each x`, or None if there is no quicker way."""
     c = f.__class__
     if c is Prim:
+        if f.name in _DEEP and _many(x):
+            return _DEEP[f.name](x)
         work = _EACH.get(f.name)
         if work is None or not _many(x):
             return None

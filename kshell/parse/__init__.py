@@ -55,9 +55,9 @@ def statement(text: str, start: int, end: int, is_infix: Callable[[str], bool], 
 
 
 def view(nodes: Any, text: str, end: int) -> Any:
-    """The View of a line that starts with `name::`, or None if what is assigned there is no plain name."""
+    """The View of a line that starts with `name::`, or None if what is assigned there is no name of the root."""
     first, *rest = nodes
-    if first.target.__class__ is not tree.Name or "." in first.target.name:
+    if first.target.__class__ is not tree.Name or first.target.name[0] == ".":
         return None
     return tree.View(first.target.name, [first.value, *rest], text[first.at + 2 : end].strip(), first.start, end,
                      first.at)

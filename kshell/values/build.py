@@ -107,8 +107,6 @@ def _rows(items: list[Value]) -> Value:
         if d.k is not keys and not np.array_equal(d.k.a, keys.a):
             return List(items)
     names = [s.s for s in keys.items]
-    if len(set(names)) < len(names):
-        return List(items)
     values = [d.v for d in items]
     t = getattr(values[0], "t", T.ENUM)
     if t != T.ENUM and all(v.__class__ is Vec and v.t == t for v in values):

@@ -234,7 +234,9 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
         return Dict(x.k, on(x.v, y.v))
     new = np.flatnonzero(~hit)
     both = at[hit]
-    left = np.setdiff1d(np.arange(n), both)
+    alone_here = np.ones(n, np.bool_)
+    alone_here[both] = False
+    left = np.flatnonzero(alone_here)
     mine, theirs = take_at(x.v, left), take_at(y.v, new)
     if alone is not None:
         mine, theirs = (alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False)))

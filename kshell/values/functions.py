@@ -171,8 +171,12 @@ class Derived(Function):
         self.glyph, self.f = glyph, f
         self.t = ITERATORS[glyph]
         rank = f.rank if isinstance(f, Function) else 0
-        # each keeps the rank of f; each-left, each-right take two; the others take one or two
-        self.rank = rank if glyph == "'" else 2 if glyph in ("/:", "\\:") and isinstance(f, Function) else 0
+        # each keeps the rank of f, as over and scan do above two; each-left, each-right take two; the others one or two
+        if glyph in ("/:", "\\:"):
+            rank = 2 if isinstance(f, Function) else 0
+        elif glyph != "'" and (glyph == "':" or rank < 3):
+            rank = 0
+        self.rank = rank
 
     def call(self, args: Sequence[Value]) -> Value:
         return Derived.run(self, args)

@@ -15,6 +15,7 @@ from kshell.values.core import (
     NIL,
     Atom,
     Dict,
+    Flat,
     List,
     Nd,
     Special,
@@ -24,6 +25,7 @@ from kshell.values.core import (
     Vec,
     atom,
     atom_t,
+    flat_list,
     is_atom,
     raw,
     seq_items,
@@ -123,11 +125,25 @@ def take_at(x: Value, at: np.ndarray) -> Value:
             null = T.NULL[x.t]
             out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
             return Vec(x.t, out, "", x.dom)
+    if inside and len(at) and getattr(x, "flat", None) is not None:
+        return _flat_at(x.flat, at)
     items = x.items
     if inside:
         return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
     null = null_of(x)
     return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
+
+
+def _flat_at(f: Flat, at: np.ndarray) -> Value:
+    """The vectors at some positions of those that stand in one array."""
+    if len(at) < _FEW:
+        return List([f.item(k) for k in at.tolist()])
+    sizes, starts = f.sizes[at], f.starts[at]
+    ends = np.cumsum(sizes)
+    return flat_list(f.t, f.a[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))], ends)
+
+
+_FEW = 16  # items, of which fewer are taken one by one
 
 
 def _list_at(x: Value, i: Value) -> Value:
@@ -141,6 +157,8 @@ def _list_at(x: Value, i: Value) -> Value:
         return take_at(x, at)
     if c is Atom and i.t in _INTEGER:
         return x.item(i.v) if 0 <= i.v < len(x) else null_of(x)
+    if c is List and i.flat is not None and i.flat.t in _INTEGER and x.__class__ is Vec and x.t != T.ENUM:
+        return flat_list(x.t, take_at(x, i.flat.a.astype(np.int64)).a, i.flat.ends)
     if c is List or c is Nd:
         return collapse([index1(x, k) for k in i.items])
     if c is Dict:

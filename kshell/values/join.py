@@ -8,7 +8,7 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, empty
 from kshell.values.cast import domain, unenum
-from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t, flat_list, is_list, raw, seq_items
 from kshell.values.functions import Handle
 from kshell.values.index import take_at
 from kshell.values.keys import distinct_keys
@@ -57,7 +57,11 @@ def raw_array(x: Value, t: int) -> np.ndarray:
 
 def _join_arrays(x: Value, y: Value) -> Value | None:
     if x.__class__ is not Nd and y.__class__ is not Nd:
-        return None
+        p, q = x.flat, y.flat
+        if p is None or q is None or p.t != q.t:
+            return None
+        end = int(p.ends[-1])
+        return flat_list(p.t, np.concatenate((p.a[:end], q.a)), np.concatenate((p.ends, q.ends + end)))
     a, b = as_nd(x), as_nd(y)
     if a is None or b is None or a.t != b.t or a.a.shape[1:] != b.a.shape[1:]:
         return None

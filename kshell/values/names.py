@@ -137,7 +137,7 @@ class Names:
             return held if entry is None or 0 not in entry.fns else join_dicts(entry.fns[0](), held)
         if not name.startswith("."):
             if "." in name:
-                return self._dotted(name, space)
+                return self.read(name) if space == "." and name in self.views else self._dotted(name, space)
             return self.load_builtins().get(name)
         entry = registry.find("name", name)
         if entry is None:
@@ -195,6 +195,7 @@ class Names:
         from kshell.values.amend import assign_at
 
         first, *rest = name.split(".")
+        self.views.pop(name, None)
         old = self.find(first, ctx)
         if old is None:
             old = Dict(sym_vec([]), List([]))
@@ -243,7 +244,8 @@ class Names:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root."""
         found = [(k, self.spaces[space][k]) for k in self.members(space)]
         if space == ".":
-            found = sorted([*found, *((k, v) for k in list(self.views) if (v := self.view(k)))], key=lambda kv: kv[0])
+            live = ((k, v) for k in list(self.views) if (v := self.view(k)) and "." not in k)
+            found = sorted([*found, *live], key=lambda kv: kv[0])
         prefix = space + "."
         if space != ".":
             subs = sorted({s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix)})

@@ -44,7 +44,8 @@ def symbol_ranks(codes: Array) -> Array:
     if _RANKS[1] == n:
         return _RANKS[0][codes]  # type: ignore[no-any-return]
     if n > 4 * len(codes) + 1000:
-        used = np.unique(codes)
+        used = np.sort(codes, axis=None)
+        used = used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used  # np.unique is slow
         order = sorted(range(len(used)), key=[_SYMS[c].s for c in used.tolist()].__getitem__)
         ranks = np.empty(len(used), np.int64)
         ranks[order] = np.arange(len(used))

@@ -12,6 +12,7 @@ from kshell.values.build import as_nd, regular
 from kshell.values.cast import domain, unenum
 from kshell.values.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
 from kshell.values.index import positions
+from kshell.values.keys import distinct_keys
 from kshell.values.search import find
 
 _INDEX = (T.B, T.X, T.H, T.I, T.J)
@@ -66,7 +67,7 @@ def single(place: tuple[Any, ...]) -> bool:
         if p.__class__ is np.ndarray and p.size > 1:
             flat = p.ravel()
             step = np.diff(flat)
-            if not (step > 0).all() and len(np.unique(flat)) < len(flat):
+            if not (step > 0).all() and len(distinct_keys(flat)) < len(flat):
                 return False
     return True
 

@@ -259,7 +259,7 @@ def find(x: Value, y: Value) -> Any:
         return np.zeros(0, np.int64)  # () among vectors: no items to look for
     if not len(x) or depth(y) != depth(x.item(0)):
         return len(x)
-    return _find_row(x, y) if c is Nd else _find_one(x, y)
+    return _find_row(x, y) if isinstance(x, Nd) else _find_one(x, y)
 
 
 def _find_row(x: Nd, y: Value) -> int:

@@ -1,8 +1,9 @@
-"""How the time of verbs and of loops grows with their data: the exponent between the two largest sizes."""
+"""How the time of verbs and of loops grows with their data: the exponent that fits the times."""
 
 from __future__ import annotations
 
 import math
+import statistics
 
 from kshell.session import Session
 from kshell.shell.cli import tune_allocator, tune_collector
@@ -47,7 +48,7 @@ LOOPS = {
     "d,:k!v": "{d:()!();i:0;while[i<N;d,:(enlist i)!enlist i;i+:1];d}[]",
     "d k": "{d:(til N)!til N;i:0;while[i<N;d i;i+:1];d}[]",
     "d sym": "{i:0;while[i<N;d sy i;i+:1];i}[]",
-    "i?x": "{y:0;while[y<N;i?y;y+:1];y}[]",
+    "i?x": "{c:0;while[c<N;i?c;c+:1];c}[]",
     "t insert row": "T:([]a:`long$();b:`float$());c:0;while[c<N;`T insert(c;2f);c+:1]",
     "t upsert row": "T:([]a:`long$();b:`float$());c:0;while[c<N;`T upsert(c;2f);c+:1]",
     "k upsert row": "T:([a:`long$()]b:`float$());c:0;while[c<N;`T upsert(c;2f);c+:1]",
@@ -55,7 +56,7 @@ LOOPS = {
     "t,:row": "T:([]a:`long$();b:`float$());c:0;while[c<N;T,:(c;2f);c+:1]",
     "t[i;`c]:v": "T:([]b:N#1f);c:0;while[c<N;T[c;`b]:2f;c+:1]",
     "k[x;`c]:v": "T:([a:til N]b:N#1f);c:0;while[c<N;T[c;`b]:2f;c+:1]",
-    "x in y, y,:x": "{y:`long$();c:0;while[c<N;if[not c in y;y,:c];c+:1];y}[]",
+    "x in v, v,:x": "{v:`long$();c:0;while[c<N;if[not c in v;v,:c];c+:1];v}[]",
     "1_x": "{x:til N;while[count x;x:1_x];x}[]",
 }
 
@@ -83,11 +84,10 @@ def report(longest: int = 1_000_000) -> list[str]:
 
 
 def _row(name: str, seen: list[tuple[int, float]]) -> str:
-    """The exponent of growth between the last two sizes at which the work outweighs the call."""
-    big = [(n, t) for n, t in seen if t > 2e-4]
+    """The exponent of growth, fitted to the sizes at which the work outweighs the call."""
+    big = [(math.log(n), math.log(t)) for n, t in seen if t > 5e-5]
     each = " ".join(f"{t / n * 1e9:.0f}" for n, t in seen)
     if len(big) < 2:
         return f"ok   {name:44} too quick to tell     ns an item: {each}"
-    (m, a), (n, b) = big[-2:]
-    power = math.log(b / a) / math.log(n / m)
+    power = statistics.linear_regression(*zip(*big, strict=True)).slope
     return f"{'ok  ' if power <= LIMIT else 'MISS'} {name:44} exponent {power:5.2f}  ns an item: {each}"

@@ -16,8 +16,9 @@ import numpy as np
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import SPANS, convert, has_null, null_mask, to_float, widen
-from kshell.values.core import List, Value, Vec, sym_at
+from kshell.values.core import List, Value, Vec
 from kshell.values.dispatch import Array, Plan, dyad
+from kshell.values.order import symbol_ranks
 
 TOLERANCE = 2.0**-43
 _FEW = 32
@@ -142,11 +143,8 @@ _UFUNC: dict[str, tuple[np.ufunc, Callable[[Any, Any], Any]]] = {
 
 def _ranks(a: Array, b: Array) -> tuple[Array, Array]:
     """Symbol codes as places in the order of their texts."""
-    codes = np.unique(np.concatenate([a.ravel(), b.ravel()]))
-    names = [sym_at(c).s for c in codes.tolist()]
-    place = np.empty(len(codes), np.int64)
-    place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(codes))
-    return place[np.searchsorted(codes, a)], place[np.searchsorted(codes, b)]
+    ranks = symbol_ranks(np.concatenate([a.ravel(), b.ravel()]))
+    return ranks[:a.size].reshape(a.shape), ranks[a.size:].reshape(b.shape)
 
 
 def _guid_keys(a: Array) -> Array:

@@ -16,7 +16,7 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import bools, collapse, string, sym_vec
 from kshell.values.cast import array1
-from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, is_list, sym, text_of
+from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, flat_list, is_list, sym, text_of
 from kshell.values.dispatch import type_of
 from kshell.values.rows import string_rows, strings_of
 
@@ -156,6 +156,19 @@ def _digits(x: Value, y: Value) -> Value:
         top = _greatest(y)
         if top <= 0:
             return collapse(rows[::-1])
+
+
+def digits_each(base: int, y: Vec) -> List:
+    """`base vs'y` for longs that are not negative: the digits of each item, as many as it needs."""
+    q = y.a
+    rows: list[np.ndarray] = []
+    while not rows or q.any():
+        q, digit = np.divmod(q, base)
+        rows.append(digit)
+    out = np.stack(rows[::-1], 1)
+    sizes = np.maximum(len(rows) - (out != 0).argmax(1), 1)
+    sizes[~out.any(1)] = 1
+    return flat_list(T.J, out[np.arange(len(rows)) >= (len(rows) - sizes)[:, None]], np.cumsum(sizes))
 
 
 def _greatest(y: Value) -> int:

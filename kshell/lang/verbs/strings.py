@@ -17,7 +17,7 @@ from kshell.values.apply import apply1, is_function
 from kshell.values.build import collapse, longs, vec
 from kshell.values.cast import is_null, unenum
 from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom_t, sym, sym_at
-from kshell.values.rows import each_string, string_list, string_rows
+from kshell.values.rows import string_list, string_rows, strings_of
 
 # ------------------------------------------------------------------ patterns
 
@@ -103,7 +103,37 @@ def like(x: Value, y: Value) -> Value:
     text = bytes_of(y)
     if _STARS.search(_SETS.sub(b"?", text)):
         raise QError("nyi")
-    return _like(x, matcher(text))
+    found = _like_literal(x, text)
+    return _like(x, matcher(text)) if found is None else found
+
+
+def _like_literal(x: Value, text: bytes) -> Vec | None:
+    """like for a list of strings held as one array and a pattern without ? and sets: by comparing characters of all
+    strings at once. None for all else."""
+    inner = text.strip(b"*")
+    flat = x.flat if x.__class__ is List else None
+    if flat is None or flat.t != T.C or not 0 < len(inner) <= _SHORT or re.search(rb"[*?\[]", inner):
+        return None
+    before, after = text.startswith(b"*"), text.endswith(b"*")
+    a, ends, sizes, n = flat.a[:int(flat.ends[-1])], flat.ends, flat.sizes, len(inner)
+    if before and after:
+        hit = np.ones(max(len(a) - n + 1, 0), np.bool_)
+        for k, c in enumerate(inner):
+            hit &= a[k:len(hit) + k] == c
+        at = np.flatnonzero(hit)
+        row = np.searchsorted(ends, at, "right")
+        out = np.zeros(len(ends), np.bool_)
+        out[row[at + n <= ends[row]]] = True
+        return Vec(T.B, out)
+    out = sizes >= n if before or after else sizes == n
+    rows = np.flatnonzero(out)
+    start = ends[rows] - n if before else ends[rows] - sizes[rows]
+    for k, c in enumerate(inner):
+        out[rows] &= a[start + k] == c
+    return Vec(T.B, out)
+
+
+_SHORT = 16  # characters of a pattern up to which comparing arrays is the quicker way
 
 
 def matcher(text: bytes) -> Callable[[bytes], Any]:
@@ -285,9 +315,14 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
         b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
         return Vec(x.t, x.a[a:max(a, b)], "", x.dom)
     if isinstance(x, List):
-        strip = bytes.strip if left and right else bytes.lstrip if left else bytes.rstrip
-        found = each_string(x, lambda s: strip(s, b" "))
-        return collapse([_trim(i, left, right) for i in x.items]) if found is None else found
+        rows = string_rows(x)
+        if rows is None:
+            return collapse([_trim(i, left, right) for i in x.items])
+        if rows.stripped() is rows:
+            return x
+        items = rows.items()
+        return strings_of([s.strip(b" ") for s in items] if left and right else
+                          [s.lstrip(b" ") for s in items] if left else [s.rstrip(b" ") for s in items])
     if c is Dict:
         return Dict(x.k, _trim(x.v, left, right))
     if c is Table:

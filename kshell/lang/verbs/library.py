@@ -1,0 +1,59 @@
+"""Functions of libraries: `2:`. A library is what registered functions say they are known from."""
+
+from __future__ import annotations
+
+import os
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.build import sym_vec
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, text_of
+from kshell.values.functions import Prim
+
+_LOADER = "fns"  # the function of a library that gives all others
+
+
+@verb("2:", "library 2:(name;rank)", infix=True)
+def dynamic_load(x: Value, y: Value) -> Value:
+    """The function of a library: x names the library, y the function and how many arguments it takes. The function
+    fns of `ktorch gives a dictionary of all functions of the k-api by name, to be put where a program wants them.
+
+    q)f:`ktorch 2:`tensor,1
+    q)f f 1 2 3
+    1 2 3
+    q).nn:(`ktorch 2:`fns,1)[]
+    q).nn.tensor .nn.tensor 4 5
+    4 5
+    """
+    if x.__class__ is not Sym:
+        raise QError("type")
+    pair = seq_items(y) if y.__class__ in (List, Vec) else []
+    if len(pair) != 2:
+        raise QError("type" if not pair else "length")
+    if pair[0].__class__ is not Sym or atom_t(pair[1]) not in (T.H, T.I, T.J):
+        raise QError("type")
+    rank = raw(pair[1])
+    if not 1 <= rank <= 8:
+        raise QError("rank")
+    path, name = text_of(x).removeprefix(":"), text_of(pair[0])
+    known = _functions(os.path.basename(path).removesuffix(".so"))
+    if not known:
+        if os.path.exists(path) or os.path.exists(path + ".so"):
+            raise QError("nyi")  # a library in C, made for kdb+
+        raise QError(f"{path.removesuffix('.so')}.so: cannot open shared object file: No such file or directory")
+    if name == _LOADER:
+        return Prim(_LOADER, {1: lambda _: Dict(sym_vec(known), List(list(known.values())))}, t=112)
+    if name not in known:
+        raise QError(name)
+    if rank not in known[name].fns:
+        raise QError("rank")
+    return known[name]
+
+
+def _functions(library: str) -> dict[str, Prim]:
+    """The functions that a library has, by name."""
+    built_in = running().names.load_builtins()
+    return {e.name: built_in[e.name] for e in registry.entries("api") if e.since == library}
