@@ -27,6 +27,8 @@ def join(x: Value, y: Value) -> Value:
             return Vec(t, np.concatenate((x.a, raw_array(y, t))))
     elif y.__class__ is Vec and y.t != T.ENUM and atom_t(x) == y.t:
         return Vec(y.t, np.concatenate((raw_array(x, y.t), y.a)))
+    elif (t := atom_t(x)) and t == atom_t(y) and t not in (T.G, T.ENUM):
+        return Vec(t, np.array((raw(x), raw(y)), T.DTYPE[t]))
     if x.__class__ is Table or x.__class__ is Dict or y.__class__ is Table or y.__class__ is Dict:
         return _join_maps(x, y)
     if _enum_type(x) or _enum_type(y):
