@@ -1,11 +1,12 @@
-# make setup | demo | test | test-all | check | bench | conformance
+# make setup | demo | test | test-all | check | bench | golden | conformance
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 MARK := $(VENV)/.installed
+PARALLEL ?= -n auto --dist worksteal
 
-.PHONY: setup demo test test-all check bench conformance docs clean
+.PHONY: setup demo test test-all check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -13,7 +14,7 @@ setup: $(MARK)
 $(MARK): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e . 'pytest>=8' 'hypothesis>=6.100' 'ruff>=0.6' 'mypy>=1.11'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e . 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'ruff>=0.6' 'mypy>=1.11'
 	$(BIN)/python -m compileall -q kshell
 	touch $(MARK)
 
@@ -21,15 +22,15 @@ demo: setup
 	$(BIN)/kshell examples/digits.q
 
 test: setup
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
 test-all: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 check: setup
 	$(BIN)/ruff check kshell tests
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
 bench: setup
 	$(BIN)/python -m compileall -q kshell
@@ -37,6 +38,9 @@ bench: setup
 
 docs: setup
 	$(BIN)/python docs/build.py
+
+golden: setup
+	$(BIN)/python -m tests.golden
 
 conformance: setup
 	test -d $(SHARED)/conformance

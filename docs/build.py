@@ -8,7 +8,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from kshell import registry
+from kshell.kapi.functional import FUNCTIONS
 from kshell.kapi.help import forms_of
+from kshell.kapi.schedulers import options_of
 from kshell.registry import REQUIRED, Entry
 from kshell.session import Session
 
@@ -30,13 +32,18 @@ PAGES = {
     "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order "
                   "of the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api "
                   "has all forms."),
+    "scheduler": ("schedulers.md", "Schedulers", "`` sched(optimizer;`type;option;..) ``. Options are given in the "
+                  "order of the table, from any place on as name-value pairs or a dictionary; the entry `sched` of the "
+                  "k-api has all forms, and [schedules and scaling rules](../schedulers.md) the formulas."),
+    "rule": ("rules.md", "Scaling rules", "`` scale(optimizer;`type;option;..) ``; the entry `scale` of the k-api has "
+             "all forms, and [schedules and scaling rules](../schedulers.md) the formulas."),
     "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
     "name": ("names.md", "Names of .z .Q .h .j", ""),
     "internal": ("internal.md", "Internal functions", "A negative number on the left of `!`."),
     "setting": ("settings.md", "Settings", ""),
 }
 NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this page -->"
-SYMBOLIC = ("module", "loss", "optimizer")
+SYMBOLIC = ("module", "loss", "optimizer", "scheduler", "rule")
 
 
 def code(text: str) -> str:
@@ -65,6 +72,8 @@ def default_text(x: object) -> str:
 def section(entry: Entry) -> str:
     """The text of one entry: name, forms, summary, options, examples."""
     lines = [f"### {code(spelled(entry))}", ""]
+    if entry.kind == "scheduler":
+        options_of(entry)  # those of torch are in a class's signature
     forms = forms_of(entry)
     if forms and forms != (spelled(entry),) and not (entry.kind in SYMBOLIC and not entry.forms):
         lines += ["```", *forms, "```", ""]
@@ -73,8 +82,8 @@ def section(entry: Entry) -> str:
     if entry.target.startswith("torch."):
         lines += [f"PyTorch: `{entry.target}`", ""]
     if entry.options:
-        lines += ["| option | type | default |", "|---|---|---|"]
-        lines += [f"| {o.name} | {o.type} | {default_text(o.default)} |" for o in entry.options] + [""]
+        lines += ["| option | type | default | |", "|---|---|---|---|"]
+        lines += [f"| {o.name} | {o.type} | {default_text(o.default)} | {o.doc} |" for o in entry.options] + [""]
     if entry.examples:
         groups = ["\n".join([*("q)" + i for i in inputs), *output]) for inputs, output in entry.examples]
         lines += ["```q", "\n".join(groups), "```", ""]
@@ -115,17 +124,18 @@ def page(kind: str) -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
-def documented() -> tuple[dict[str, list[str]], dict[str, tuple[str, str]]]:
-    """The names that Kx documents, by kind, and what is to be said of some: docs/documented.txt."""
+def documented(file: str = "documented.txt") -> tuple[dict[str, list[str]], dict[str, tuple[str, str]]]:
+    """The names of another program, by kind, and what is to be said of some: docs/documented.txt for those that Kx
+    documents, docs/ktorch.txt for those of ktorch."""
     kinds: dict[str, list[str]] = {}
     notes: dict[str, tuple[str, str]] = {}
     kind = ""
-    for line in (Path(__file__).parent / "documented.txt").read_text().splitlines():
+    for line in (Path(__file__).parent / file).read_text().splitlines():
         if line.startswith("["):
             kind = line[1:-1] if line.endswith("]") else kind
         elif kind == "notes" and line.strip():
-            name, word, reason = line.split(" | ")
-            notes[name] = word, reason
+            names, word, reason = line.split(" | ")
+            notes |= dict.fromkeys(names.split(), (word, reason))
         elif kind:
             kinds.setdefault(kind, []).extend(line.split())
     return kinds, notes
@@ -156,11 +166,45 @@ def coverage() -> str:
     return "\n".join(out + rest).replace("`|`", "`\\|`").rstrip().replace("\n\n\n", "\n\n") + "\n"
 
 
+# how names of a kind are written where they are no functions
+MARKS = {"Module types": "`", "Losses": "loss`", "Optimizers": "`"}
+
+
+def ktorch() -> str:
+    """The page that says of every name of ktorch whether it is there and does the same."""
+    kinds, notes = documented("ktorch.txt")
+    types = {e.name for k in SYMBOLIC for e in registry.entries(k)} | {e.name for e in FUNCTIONS}
+    functions = {e.name for e in registry.entries("api")}
+    note = NOTE.replace("registry", "registry and docs/ktorch.txt").replace("entry", "source")
+    out = ["# Coverage of ktorch", "", note, "", "The functions, module types, losses and optimizers of ktorch 2.3.0. "
+           "\"Same\" is the documented use; [what differs](../deviations.md) has what holds for all of them.", "",
+           "| kind | names | same | extended | deviates | missing |", "|---|---|---|---|---|---|"]
+    rest: list[str] = []
+    for kind, names in kinds.items():
+        mark = MARKS.get(kind, "")
+        there = types if mark else functions
+        state = {mark + n: notes.get(mark + n, ("same" if n in there else "missing", "")) for n in names}
+        words = [w for w, _ in state.values()]
+        out += [f"| {kind} | {len(names)} | " +
+                " | ".join(str(words.count(w)) for w in ("same", "extended", "deviates", "missing")) + " |"]
+        rest += ["", f"## {kind}", ""]
+        for word in ("same", "missing"):
+            found = [code(n) for n in state if state[n] == (word, "")]
+            rest += [f"{word.capitalize()}: " + " ".join(found), ""] if found else []
+        noted: dict[tuple[str, str], list[str]] = {}
+        for n, said in state.items():
+            if said[1]:
+                noted.setdefault(said, []).append(code(n))
+        rest += ["| name | | |", "|---|---|---|", *(f"| {' '.join(n)} | {w} | {r} |" for (w, r), n in noted.items()),
+                 ""] if noted else []
+    return "\n".join(out + rest).rstrip().replace("\n\n\n", "\n\n") + "\n"
+
+
 def pages() -> dict[str, str]:
     """File name and text of every reference page."""
     Session().names.load_builtins()
     made = {PAGES[kind][0]: page(kind) for kind in PAGES if list(registry.entries(kind))}
-    return made | {"coverage.md": coverage()}
+    return made | {"coverage.md": coverage(), "ktorch.md": ktorch()}
 
 
 def stale() -> list[str]:

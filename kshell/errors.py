@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+# the file name of compiled q code, by which its frames are told from Python's
+Q_FILE = "<q>"
 # q's error names, what each means, and a q line that raises it
 ERRORS: dict[str, tuple[str, str]] = {
     "type": ("wrong type of argument", "1+`a"),

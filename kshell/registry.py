@@ -1,4 +1,4 @@
-"""One entry per thing that has a name: verb, iterator, api function, module, loss, optimizer, command, setting, topic.
+"""One entry per thing that has a name: verb, api function, module, loss, optimizer, scheduler, command, setting, topic.
 
 From an entry come argument checks and their texts, `help`, completion, the toolbar's signature, the reference pages
 and the list of what is implemented. This module imports nothing of kshell.
@@ -94,7 +94,8 @@ class Entry:
         return found
 
 
-KINDS = ("verb", "api", "module", "loss", "optimizer", "command", "setting", "topic", "name", "internal", "handler")
+KINDS = ("verb", "api", "module", "loss", "optimizer", "scheduler", "rule", "command", "setting", "topic", "name",
+         "internal", "handler")
 _ENTRIES: dict[str, dict[str, Entry]] = {k: {} for k in KINDS}
 _VERSION = [0]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,10 +18,11 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import hooks, loading, locked, ptree, system, timer, views
+from kshell.lang import debug, hooks, loading, locked, memory, ptree, system, timer, views
 from kshell.lang.code import with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.console import Input
+from kshell.lang.outline import outline
 from kshell.lang.runtime import HELPERS
 from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
@@ -32,6 +34,7 @@ from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import string
 from kshell.values.core import NIL, List, Value, Vec, text_of
+from kshell.values.functions import Handle
 from kshell.values.names import Names
 
 # q code nests one Python frame a call, two to five through iterators and traps; far above this, Python 3.11 would die
@@ -39,6 +42,13 @@ RECURSION_LIMIT = 6000
 
 for _package in ("kshell.lang.verbs", "kshell.lang.names"):
     registry.load_package(_package)
+
+
+def launch(n: int, words: Sequence[str]) -> int:
+    """Run a command line on n processes of this machine; the exit code."""
+    from kshell.kapi import ranks
+
+    return ranks.launch(n, words)
 
 
 class Session:
@@ -66,6 +76,8 @@ class Session:
         self._handles: Any = None
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
+        self.interactive = False  # is this the session of a prompt on a terminal?
+        self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
 
     def limit_memory(self, megabytes: int = 0) -> None:
         """Let requests past this much memory, or past what the machine has, be 'wsfull."""
@@ -137,6 +149,25 @@ class Session:
             self._handles = HandleTable()
         return self._handles
 
+    @property
+    def rank(self) -> int:
+        """The number of this process among those of its job, 0 without one."""
+        from kshell.kapi.ranks import group
+
+        return group.rank()
+
+    def join(self, timeout: float | None = None, verbose: bool = False) -> None:
+        """Take part in the job of several processes that this one was started for; its errors are those of `run`."""
+        from kshell.kapi import ranks
+
+        self._guarded(ranks.join, self, self.out or sys.stdout, self.err or sys.stderr, timeout, verbose)
+
+    def leave(self, well: bool) -> None:
+        """Leave the job."""
+        from kshell.kapi.ranks import group
+
+        group.leave(well, "" if self.last_error is None else self.last_error.text)
+
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: an interrupt waits until it ends."""
         return interrupts.HOLD
@@ -151,12 +182,70 @@ class Session:
         if not interrupts.must_wait(frame):
             raise KeyboardInterrupt(*["again"] * again)
 
+    @property
+    def was_stopped(self) -> bool:
+        """Was the last error an interrupt?"""
+        return self._stopped > 0 and self.last_error is not None and self.last_error.text == "stop"
+
+    def terminate(self, signum: int = 0, frame: FrameType | None = None) -> None:
+        """What SIGTERM does (a signal handler): leave with 143, after what has to be finished first."""
+        if interrupts.must_finish(frame):
+            timer_ = threading.Timer(0.05, os.kill, (os.getpid(), signum))
+            timer_.daemon = True
+            timer_.start()
+        else:
+            raise QExit(143)
+
     def _add_api(self, builtins: dict[str, Any]) -> None:
         """Make the k-api's functions known by name; importing them does not import torch."""
         with interrupts.HOLD:
             registry.load_package("kshell.kapi")
             for entry in registry.entries("api"):
                 builtins.setdefault(entry.name, prim(entry))
+
+    # ------------------------------------------------------------ what the prompt shows
+    def prepare(self) -> None:
+        """Load the k-api and torch in the background, so that their first use need not wait."""
+        from kshell.kapi.call import load
+
+        def work() -> None:
+            try:
+                self.names.load_builtins()
+                load()
+            except Exception:  # the first use tells what is wrong
+                return
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def status(self) -> tuple[str, int, int]:
+        """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
+        from kshell.kapi import words
+
+        device, used = words.device()
+        return device, used or memory.status("VmRSS"), 0 if self._handles is None else len(self._handles)
+
+    def words(self, call: str) -> list[tuple[str, str]]:
+        """The symbols that a call of the k-api takes, and a few words on each."""
+        from kshell.kapi import words
+
+        return words.of_call(call)
+
+    def forms(self, entry: registry.Entry) -> tuple[str, ...]:
+        """The ways to call an entry."""
+        from kshell.kapi.help import forms_of
+
+        return forms_of(entry)
+
+    def parts(self, name: str) -> list[tuple[str, str]]:
+        """What a global variable holds by name, and what each is: columns of a table, keys of a dictionary, children
+        and parameters of a module. Nothing is computed for it."""
+        space, last = self.names.split(name)
+        x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
+        if isinstance(x, Handle):
+            from kshell.kapi import words
+
+            return words.parts(x)
+        return outline(x)
 
     # ------------------------------------------------------------ running
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
@@ -186,6 +275,23 @@ class Session:
         """Call `.z.ts`, as the timer says; its errors are those of `run`."""
         self._guarded(timer.tick)
 
+    def run_suspended(self, text: str) -> None:
+        """Run a line where the debugger stands, with the local variables there; its values are printed."""
+        self._guarded(self._run_suspended, self.suspended[-1].level, text)
+
+    def _run_suspended(self, level: debug.Level, text: str) -> Value:
+        source = Source(text)
+        before, self.names.current = self.names.current, level.space
+        try:
+            for node in parse(text, is_infix, source):
+                value = self._statement(node, source) if not isinstance(node, N.Statement) else \
+                    level.run(self._compile(node.expr, source), self.names)
+                if value is not NIL and (not isinstance(node, N.Statement) or node.show):
+                    self.write(self.show(value) + "\n")
+        finally:
+            self.names.current = before
+        return NIL
+
     def run_script(self, path: str) -> None:
         """Run a script file from outside q; its errors are those of `run`."""
         self._guarded(loading.load, path)
@@ -213,6 +319,8 @@ class Session:
             self._runs -= 1
             context.leave(token)
         with_frames(error, tb, missing)
+        if self.interactive and self.settings.debug and not self._runs and error.text not in debug.NEVER:
+            self.suspended += debug.suspension(error, tb, self.names)
         error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects
         self.last_error = error
         raise error

@@ -1,4 +1,4 @@
-"""Tests use one thread of torch: they are many small programs, which two threads only make wait for one another.
+"""Tests use one thread of torch: they are many small programs, which two threads only make wait for one another; `make test` runs them in as many processes as there are cores.
 
 Generated inputs are the same at every run of continuous integration, and new ones at every run by hand.
 """
@@ -10,6 +10,6 @@ import os
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("ci", derandomize=True, deadline=None)  # time is measured by the benchmarks
+settings.register_profile("by hand", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "by hand")

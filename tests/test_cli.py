@@ -139,10 +139,10 @@ def test_stack_overflow_is_an_error() -> None:
 class Terminal:
     """A kshell on a pseudo-terminal."""
 
-    def __init__(self, *args: str) -> None:
+    def __init__(self, *args: str, term: str = "xterm") -> None:
         self.pid, self.fd = pty.fork()
         if not self.pid:
-            os.environ["TERM"] = "xterm"
+            os.environ["TERM"] = term
             os.execv(KSHELL[0], [*KSHELL, *args])
         self.seen = ""
 

@@ -124,6 +124,32 @@ def test_documented_names() -> None:
     assert all(word in ("done", "different", "impossible") and reason for word, reason in notes.values())
 
 
+def test_names_of_ktorch() -> None:
+    """The list of ktorch's names is whole, has each once, each is here, and its notes speak of names in it."""
+    build = builder()
+    build.Session().names.load_builtins()
+    kinds, notes = build.documented("ktorch.txt")
+    counts = {k: len(v) for k, v in kinds.items()}
+    types = counts.pop("Module types"), counts.pop("Losses"), counts.pop("Optimizers")
+    assert (sum(counts.values()), *types) == (429, 128, 21, 7)
+    functions = [n for k, v in kinds.items() if k not in build.MARKS for n in v]
+    assert len(set(functions)) == 429 and set(functions) <= {e.name for e in registry.entries("api")}
+    names = {build.MARKS.get(k, "") + n for k, v in kinds.items() for n in v}
+    assert set(notes) <= names
+    assert all(word in ("extended", "deviates", "missing") and reason for word, reason in notes.values())
+    for kind, entry in (("Module types", "module"), ("Losses", "loss"), ("Optimizers", "optimizer")):
+        known = {e.name for e in registry.entries(entry) if e.since == "ktorch"}
+        assert set(kinds[kind]) - known == ({"interpolate", "normalize"} if entry == "module" else set())
+        assert known <= set(kinds[kind])
+
+
+def test_options_have_words() -> None:
+    """Every option of a module type, loss and optimizer says what it is."""
+    builder().Session().names.load_builtins()
+    assert [(e.name, o.name) for k in ("module", "loss", "optimizer") for e in registry.entries(k)
+            if e.since in ("ktorch", "torch") for o in e.options if not o.doc] == []
+
+
 def test_reference_is_current() -> None:
     """docs/reference is what `make docs` writes now."""
     stale = builder().stale()

@@ -340,6 +340,7 @@ def test_every_filling_has_an_oracle() -> None:
 
 
 def test_gain(session: Session) -> None:
+    name: Any
     for q, name in [("linear", "linear"), ("conv2d", "conv2d"), ("tanh", "tanh"), ("leakyrelu", "leaky_relu"),
                     ("convtranspose1d", "conv_transpose1d"), ("selu", "selu")]:
         assert session.run(f"gain`{q}") == torch.nn.init.calculate_gain(name)

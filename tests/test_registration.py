@@ -71,7 +71,7 @@ for line in ("help`zigzag", "help`plantfn", "help`twice", "help`signed", "exec o
              "exec module from help`module"):
     s.run(line, show=True)
 from kshell.shell.complete import candidates
-print("completion", [candidates(s, t) for t in ("zigz", "plantf", "opt(`sig", "module(`twi")])
+print("completion", [candidates(s, t) for t in ("zigz", "plantf", "opt(`signe", "module(`twi")])
 sys.path.insert(0, ".")
 from docs.build import pages
 text = "\\n".join(pages().values())
@@ -91,7 +91,8 @@ def test_every_entry_is_documented() -> None:
     assert not [e.name for e in registry.entries("verb") if not e.examples]
 
 
-@pytest.mark.parametrize("kind", ["verb", "api", "name", "topic", "command", "internal", "optimizer"])
+@pytest.mark.parametrize("kind", ["verb", "api", "name", "topic", "command", "internal", "optimizer", "scheduler",
+                                  "rule"])
 def test_examples_print_what_they_say(kind: str) -> None:
     session = Session()
     session.names.load_builtins()

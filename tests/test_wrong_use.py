@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import io
 import time
+import warnings
+from typing import Any
 
 import pytest
+import torch
 
 from kshell import registry
-from kshell.errors import QError, QExit
+from kshell.errors import ERRORS, QError, QExit
+from kshell.kapi.handles import TensorHandle, table
 from kshell.session import Session
 from kshell.values.primitives import DERIVED
 
@@ -97,3 +101,140 @@ def test_wrong_use_changes_no_optimizer() -> None:
     for x in ["(o;-1f)", "(o;1)", "(o;.1 .2)", "(o;`a)", "(o;0n)"]:
         assert attempt(session, f"lr{x}") is not None, x
         assert session.run("k~.Q.s1 state o") is True, x
+
+
+# ------------------------------------------------------------------ the k-api, kind by kind
+
+# the twelve kinds of a wrong argument, as q text; `away` is a tensor on a device without memory
+WRONG = {"rank": ["2 2 2 2 2 2#1e", "3e"], "type": ["`a", "\"abc\"", "0x01"], "null": ["::", "0N"],
+         "empty": ["()", "0#0f", "0#`"], "stale": ["freed"], "class": ["relu1", "loss1", "opt1", "vec1"],
+         "extreme": ["0W", "-0W", "0w"], "nan": ["0n", "3#0n"], "mixed": ["(1;`a;\"x\")"], "function": ["{x}"],
+         "device": ["away"], "shape": ["7 9#1e", "([]a:1 2)", "`a`b!1 2"]}
+# what messages of ktorch begin with in place of the call's name; the caret under the line shows the call
+OWN_WORDS = ("stale pointer", "no torch type found for k", "unable to map mixed array", "type mismatch at depth",
+             "dimension mismatch at depth", "undefined tensor", "unrecognized", "limit", "wsfull", "children: ",
+             "clip gradient value: ", "module not specified", "loss not specified", "optimizer not specified",
+             "unable to add a ", "bcelogits: ", "lun: ", "ckpt: ")
+
+
+def watched(session: Session) -> Any:
+    """What a failed call must leave as it was: which handles there are, and every tensor behind some of them."""
+    def versions(tensors: Any) -> list[tuple[int, int]]:
+        return [(id(t), t._version) for t in tensors]
+
+    net, o = session["net"].obj, session["opt1"].obj.torch
+    groups = [{k: v for k, v in g.items() if k != "params"} for g in o.param_groups]
+    return ({h.number for h in table()}, versions(net.parameters()), [m.training for m in net.modules()], repr(groups),
+            [versions(g["params"]) for g in o.param_groups],
+            versions(t for s in o.state.values() for t in s.values() if isinstance(t, torch.Tensor)),
+            versions(session["vec1"].get()), versions([session["t"].get(), session["keep"].get()]),
+            torch.is_grad_enabled(), torch.get_default_dtype(), dict(session["loss1"].obj.__dict__))
+
+
+def apart() -> Session:
+    session = Session(out=io.StringIO(), err=io.StringIO())
+    session.names.load_builtins()
+    session.run("freed:tensor 1 2 3f;free freed;relu1:module`relu;loss1:loss`mse;vec1:vector(1 2f;3 4f);"
+                "net:module seq(`sequential;(`linear;`a;2;2);(`linear;`b;2;2));opt1:opt(`adam;net;.01);"
+                "backward Sum forward(net;3 2#1e);step opt1;t:tensor 2 3#1 2 3 4 5 6f;keep:tensor 1 2 3f")
+    session["away"] = TensorHandle(torch.empty(2, 3, device="meta"))
+    return session
+
+
+def named_by(name: str, text: str) -> bool:
+    said = text.partition(":")[0]
+    return text.startswith((name + ":", name + " ", *OWN_WORDS)) or text == "abc" or \
+        (len(said) > 3 and name.startswith(said)) or \
+        registry.find("module", said) is not None  # a text that was run; a module's own complaint
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_kinds(kind: str) -> None:
+    """Each function of the k-api with each kind alone, twice, after a tensor and after a module: a value, or an error
+    that names the call and changes nothing."""
+    session, before, errors = apart(), None, 0
+    for e in names("api"):
+        if e.name in ("return", "help", "png"):
+            continue
+        for x in WRONG[kind]:
+            forms = [f"({x};{x})", f"(t;{x})", f"(net;{x})", f" {x}" if x != "::" else "[]"]
+            if 2 in e.fns:
+                forms = [f"[{x};{x}]", f"[t;{x}]", f"[net;{x}]"]
+            for form in forms:
+                before = watched(session) if before is None else before
+                error = attempt(session, e.name + form + ";")
+                if error is None:  # what it changed is its purpose
+                    session, before = (session if watched_or_none(session) == before else apart()), None
+                    continue
+                errors += 1
+                assert named_by(e.name, error.text), (e.name + form, error.text)
+                assert unchanged(before, watched(session)), (e.name + form, error.text)
+    assert errors > 500
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    """Is all as it was, but for handles that went because nothing referred to them?"""
+    return after[0] <= before[0] and after[1:] == before[1:]
+
+
+def watched_or_none(session: Session) -> Any:
+    """What is watched, None if something of it is gone."""
+    try:
+        return watched(session)
+    except (QError, KeyError, AttributeError):
+        return None
+
+
+registry.load_package("kshell.kapi")
+MODULES = [e for e in registry.entries("module") if e.examples and e.since == "ktorch"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_inputs_of_modules(kind: str) -> None:
+    """forward, evaluate and nforward of each module type with each kind, alone and as a second input."""
+    session, errors = apart(), 0
+    with warnings.catch_warnings():
+        for e in MODULES:
+            session.run(f"m:{e.examples[0][0][0].removeprefix('objtype ')}")
+            mine = session["m"].obj
+            for x in WRONG[kind]:
+                for form in (f"forward(m;{x})", f"evaluate(m;{x})", f"nforward(m;t;{x})"):
+                    before = watched(session)
+                    kept = [(p._version, p.shape) for p in mine.parameters()], [k.training for k in mine.modules()]
+                    error = attempt(session, form + ";")
+                    if error is None:
+                        session["t"] = TensorHandle(torch.arange(6.).view(2, 3))
+                        continue
+                    errors += 1
+                    assert named_by(form.partition("(")[0], error.text) or named_by(e.name, error.text), (e.name, form,
+                                                                                                         error.text)
+                    assert unchanged(before, watched(session)), (e.name, form, error.text)
+                    assert ([(p._version, p.shape) for p in mine.parameters()],
+                            [k.training for k in mine.modules()]) == kept, (e.name, form)
+    assert errors > 100
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["module", "loss", "optimizer"])
+def test_wrong_options(kind: str) -> None:
+    """Each kind for the first option of each type in order, and for each of its options by name."""
+    session, errors = apart(), 0
+    before = watched(session)
+    start = {"module": "module enlist(`{};{})", "loss": "loss(`{};{})", "optimizer": "opt(`{};net;{})"}[kind]
+    for e in registry.entries(kind):
+        for x in [x for found in WRONG.values() for x in found]:
+            for form in [x, *(f"(enlist`{o.name})!enlist {x}" for o in e.options)]:
+                text = start.format(e.name, form)
+                error = attempt(session, text + ";")
+                if error is None:
+                    continue
+                errors += 1
+                assert error.text not in ERRORS or error.text in OWN_WORDS, (text, error.text)
+                # what is wrong with a rate torch says by the option's name, as in ktorch
+                assert kind == "optimizer" or named_by(e.name, error.text) or error.text.startswith(kind + ": "), (
+                    text, error.text)
+                assert ".cpp" not in error.text, (text, error.text)  # a place in torch's source
+                assert unchanged(before, watched(session)), (text, error.text)
+    assert errors > 500

@@ -246,7 +246,23 @@ def _size(x: Value, named: bool) -> Any:
     n = long_of(x)
     if n is not None:
         return n
+    if x.__class__ is List and not x.items:
+        return ()
     return tuple(x.a.tolist()) if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else None
+
+
+def _longs(x: Value, named: bool) -> Any:
+    n = long_of(x)
+    if n is not None:
+        return [n]
+    return x.a.tolist() if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else [] if is_empty(x) else None
+
+
+def _doubles(x: Value, named: bool) -> Any:
+    n = _double(x, True)
+    if n is not None:
+        return n
+    return [float(v) for v in x.a.tolist()] if x.__class__ is Vec and x.t in (T.J, T.I, T.H, T.F, T.E) else None
 
 
 # how each type word of an Option reads a value, and how messages call it: (reader, positional words, named words)
@@ -256,6 +272,8 @@ _READ: dict[str, tuple[Callable[[Value, bool], Any], str, str]] = {
     "boolean": (lambda x, named: flag_of(x), "boolean", "boolean scalar"),
     "symbol": (lambda x, named: name_of(x), "symbol", "symbol"),
     "size": (_size, "long scalar or list", "long scalar or list"),
+    "longs": (_longs, "long(s)", "long(s)"),
+    "doubles": (_doubles, "long/double(s)", "long/double(s)"),
     "any": (lambda x, named: x, "", ""),
 }
 
@@ -292,8 +310,8 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
 
     `name` is the type (`linear`, `adamw`); `positional` and `named` come from `split`. `before` counts the arguments
     before the options, for the message on too many; `more` are options that can only be given by name. A name of no
-    option is `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and lacks it, else
-    `{name} option: foo not recognized`.
+    option is `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and lacks it,
+    else `{name} option: foo not recognized`.
     """
     if len(positional) > len(options):
         raise QError(f"{name}: expecting up to {before + len(options)} positional args, "

@@ -1,4 +1,4 @@
-"""Stochastic weight averaging: copies and running means of parameters, and the statistics of batch normalization.
+"""Averaging of weights: copies, running and exponential means of parameters, the statistics of batch normalization.
 
 Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization" (arXiv 1803.05407).
 """
@@ -11,7 +11,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import items, number_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import kname, to_tensor
+from kshell.kapi.convert import dtype_name, kname, to_tensor
 from kshell.kapi.forward import calculate, in_mode, with_gradients
 from kshell.kapi.handles import (
     DictHandle,
@@ -107,11 +107,7 @@ def avgparms(x: Value) -> Value:
     _, m, rest = _head(x, "avgparms")
     if len(rest) != 1 or rest[0].__class__ is not DictHandle:
         raise QError("avgparms: expecting (module;dictionary of tensors)")
-    means: dict[str, Any] = rest[0].get()
-    own = {k: p.detach() for k, p in m.named_parameters() if means.get(k) is not None}
-    if not own:
-        raise QError("avgparms: no parameter in the dictionary")
-    n = 1.0 if means.get(COUNT) is None else float(means[COUNT])
+    means, own, n = _averaged(m, rest[0], "avgparms")
     new = {k: (means[k] * (n / (n + 1)) + p.to(means[k]) / (n + 1)) if means[k].shape != p.shape else None
            for k, p in own.items()}
     with torch.no_grad():
@@ -122,6 +118,58 @@ def avgparms(x: Value) -> Value:
                 means[k] = new[k]
     means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
     return int(n) + 1
+
+
+def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
+    means: dict[str, Any] = h.get()
+    own = {k: p.detach() for k, p in m.named_parameters() if means.get(k) is not None}
+    if not own:
+        raise QError(f"{call}: no parameter in the dictionary")
+    return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
+
+
+@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell")
+def emaparms(x: Value) -> Value:
+    """Take a module's parameters into the exponential means in a dictionary: decay times the mean, and what is left to
+    1 times the parameter. The number of averages is the result, and is kept in the dictionary as `.n`.
+
+    Averages by `avgparms` weigh all the same; `copyparms(m;dict)` puts means into a module.
+
+    q)m:module enlist(`linear;2;1)
+    q)parm(m;`bias;1e)
+    q)p:copyparms m
+    q)parm(m;`bias;2e)
+    q)emaparms(m;p;.9)
+    2
+    q)dict(p;`bias)
+    ,1.1e
+    """
+    _, m, rest = _head(x, "emaparms", 3)
+    decay = number_of(rest[1]) if len(rest) == 2 else None
+    if len(rest) != 2 or rest[0].__class__ is not DictHandle or decay is None:
+        raise QError("emaparms: expecting (module;dictionary of tensors;decay)")
+    if not 0 <= decay <= 1:
+        raise QError(f"emaparms: decay {decay:g} is not between 0 and 1")
+    means, own, n = _averaged(m, rest[0], "emaparms")
+    for k, p in own.items():
+        if means[k].shape != p.shape:
+            raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(p.shape)}")
+        if not means[k].is_floating_point():
+            raise QError(f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type")
+    with torch.no_grad():
+        for group in _alike(means, own):
+            torch._foreach_lerp_([means[k] for k in group], [own[k].to(means[k]) for k in group], 1 - float(decay))
+    means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
+    return int(n) + 1
+
+
+def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
+    """The names of parameters by data type and device of their means, as one call takes them."""
+    found: dict[Any, list[str]] = {}
+    for k in own:
+        found.setdefault((means[k].dtype, means[k].device), []).append(k)
+    return list(found.values())
 
 
 def _norms(m: Any) -> dict[str, Any]:

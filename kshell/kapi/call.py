@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from kshell import registry
-from kshell.errors import QError, as_qerror, first_line
+from kshell.errors import ERRORS, Q_FILE, QError, as_qerror, first_line
 from kshell.values.context import running
 from kshell.values.core import Value
 from kshell.values.interrupts import HOLD, PENDING, held_section, wake, whole
@@ -34,7 +35,8 @@ torch: Any = _Torch()
 _MODULE: list[Any] = []
 # warnings of torch that say nothing to a user of the shell
 _QUIET = ("The given NumPy array is not writable", "An output with one or more elements was resized",
-          "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental")
+          "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental",
+          "Detected call of `lr_scheduler.step")
 
 
 def load() -> Any:
@@ -63,6 +65,8 @@ def loaded() -> bool:
 
 # parts of torch's messages that mean something q has a name for
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed")
+# where in a library's source a message comes from
+_PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: )")
 # what the call's own name adds nothing to
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
@@ -81,7 +85,7 @@ def mapped(name: str, exc: BaseException) -> QError:
         return as_qerror(exc)
     if isinstance(exc, OverflowError) or "overflow when unpacking" in low:
         return QError("limit")
-    message = message or type(exc).__name__
+    message = _PLACE.sub("", message).split(". This is typically ")[0] or type(exc).__name__
     return QError(first_line(message if message.startswith(name + ":") else f"{name}: {message}"))
 
 
@@ -124,10 +128,12 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
             if PENDING:
                 wake()
             return out
-        except QError:
+        except QError as exc:
             if PENDING:
                 wake()
-            raise
+            if exc.text not in _BARE or _of_q(exc):
+                raise
+            error = _told(name, exc, x)
         except Exception as exc:
             error = mapped(name, exc)
         if PENDING:
@@ -137,9 +143,36 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+# q's names for a wrong argument, which do not say of which call
+_BARE = ("type", "domain", "length", "nyi")
+
+
+def _of_q(exc: QError) -> bool:
+    """Was the error raised by q code that the call ran?"""
+    level = exc.__traceback__
+    while level is not None:
+        if level.tb_frame.f_code.co_filename == Q_FILE:
+            return True
+        level = level.tb_next
+    return False
+
+
+def _told(name: str, exc: QError, *args: Value) -> QError:
+    """A bare q error of a call as one that names it and says what was given."""
+    from kshell.kapi.convert import kname
+
+    return QError(f"{name}: {ERRORS[exc.text][0]}, given {', '.join(map(kname, args))}")
+
+
 def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Value) -> Value:
-        return invoke(name, fn, *args)
+        try:
+            return invoke(name, fn, *args)
+        except QError as exc:
+            if exc.text not in _BARE or _of_q(exc):
+                raise
+            error = _told(name, exc, *args)
+        raise error
 
     return run
 

@@ -28,6 +28,7 @@ _DTYPES = (
 )
 DTYPE_NAMES = tuple(row[0] for row in _DTYPES)
 KTORCH_DTYPES = DTYPE_NAMES[:12]
+_TORCHS = {attribute: name for name, attribute, _ in _DTYPES if attribute not in DTYPE_NAMES}
 _FROM_Q = {T.E: "float", T.F: "double", T.J: "long", T.I: "int", T.H: "short", T.B: "bool", T.X: "byte", T.C: "char"}
 # numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
 _VIEW = {T.C: np.dtype("i1")}
@@ -64,9 +65,15 @@ def dtype_name(d: Any) -> str:
     return tables().name.get(d) or str(d).removeprefix("torch.")
 
 
+def dtype_symbol(name: str) -> str:
+    """The symbol of a data type given by it or by torch's name (`uint16 is `ushort); empty if it is none."""
+    return name if name in DTYPE_NAMES else _TORCHS.get(name, "")
+
+
 def dtype_named(name: str) -> Any:
     """The torch dtype of a symbol, or None."""
-    return tables().named.get(name) if name in DTYPE_NAMES else None
+    known = dtype_symbol(name)
+    return tables().named[known] if known else None
 
 
 def dtype_of_q(t: int) -> Any:

@@ -8,14 +8,14 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, long_of, name_of, names_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, kname
-from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, handle
+from kshell.kapi.convert import dtype_name, dtype_named, dtype_symbol, kname
+from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
 from kshell.values.build import collapse, sym_vec
 from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym
 
 _MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "channel2d": "channels_last",
            "channel3d": "channels_last_3d"}
-_TYPES = ("cpu", "cuda", "mps", "xpu")
+_TYPES = ("cpu", "cuda", "mps", "xpu", "meta")
 
 
 def device_names() -> list[str]:
@@ -37,7 +37,7 @@ def is_device(name: str) -> bool:
 
 def device_named(name: str, call: str) -> Any:
     """The torch device of a symbol; an error that names it if this machine has none such."""
-    if name != "cpu" and name not in device_names():
+    if name not in ("cpu", "meta") and name not in device_names():  # meta is no machine's: tensors without data
         raise QError(f"{call}: device {name} is not available, this machine has " + " ".join(device_names()))
     return torch.device(name)
 
@@ -61,7 +61,7 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
         raise QError(f"{call}: expected symbol(s) for tensor options, given {kname(x)}")
     out = TensorOptions()
     for name in names:
-        if name in DTYPE_NAMES:
+        if dtype_symbol(name):
             out.dtype = dtype_named(name)
         elif is_device(name):
             out.device = device_named(name, call)
@@ -212,6 +212,8 @@ def _sync_devices(x: Value) -> set[str]:
     if is_empty(x):
         return {_default_device()}
     if isinstance(x, KHandle):
+        if x.__class__ not in (TensorHandle, VectorHandle, DictHandle) and behaves("device", x) is None:
+            raise QError(f"sync: not implemented for {x.plural}")
         found = device(x)
         if found.__class__ is Dict:
             found = found.v
@@ -231,6 +233,8 @@ def _sync_devices(x: Value) -> set[str]:
 def _generator(name: str) -> Any:
     if name == "cpu":
         return torch.default_generator
+    if name == "meta":
+        raise QError("seed: meta has no random numbers")
     if name.startswith("mps"):
         return torch.mps._get_default_mps_generator()
     _, _, number = name.partition(":")

@@ -27,7 +27,7 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.moduleapi import device_of_module
 from kshell.kapi.moduledef import type_of
-from kshell.kapi.moduleparts import child_of, end_of
+from kshell.kapi.moduleparts import child_of
 from kshell.values.core import List, Sym, Value
 
 # ------------------------------------------------------------------ inputs
@@ -49,11 +49,11 @@ def inputs_of(x: Value, m: Any, call: str) -> list[Any]:
         return [t if device.type == "cpu" else t.to(device)]
     if x.__class__ is not List:
         raise QError(f"{call}: unrecognized arg, {kname(x)}")
-    chosen = _chosen(x.items, call)
+    chosen = chosen_of(x.items, call)
     return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call)]
 
 
-def _chosen(given: Sequence[Value], call: str) -> list[Any] | None:
+def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
     """The tensors that a (vector;indices) or (dictionary;keys) pair selects; None if it is no such pair."""
     if len(given) != 2:
         return None
@@ -107,10 +107,11 @@ def _check_count(m: Any, n: int) -> None:
     if entry.extra.get("result", "tensor") == "":
         raise QError(f"{name}: no forward calculation defined")
     if "container" in entry.extra and "whole" not in entry.extra:
-        first = end_of(m, 0)
-        if first is m:
+        first = next(m.children(), None)
+        if first is None:
             raise QError(f"{name}: no forward calculation defined")
-        m, entry = first, type_of(first) or entry
+        _check_count(first, n)
+        return
     least, most = (m.inputs, m.inputs) if entry.name == "callback" else entry.extra.get("n", (1, 1))
     if n == 0:
         raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
@@ -182,7 +183,7 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     if not rest:
         raise QError(f"{call}: requires a module or model and at least one input")
     if len(rest) == 2:
-        chosen = _chosen(rest, call)
+        chosen = chosen_of(rest, call)
         if chosen is not None:
             return m, chosen
     return m, [t for a in rest for t in inputs_of(a, device, call)]

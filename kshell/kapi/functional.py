@@ -15,7 +15,8 @@ from kshell.kapi.handles import TensorHandle
 from kshell.kapi.math import Row, register
 from kshell.kapi.moduleargs import parse
 from kshell.kapi.modulemake import build, entry_of, split_args
-from kshell.kapi.modules import B
+from kshell.kapi.modules import B, D, L
+from kshell.kapi.optionwords import worded
 from kshell.registry import REQUIRED, Entry
 from kshell.values.core import NIL, Value
 
@@ -141,7 +142,11 @@ register(ROWS, "functions of modules")
 
 _UPSAMPLE = registry.find("module", "upsample")
 assert _UPSAMPLE is not None
-_INTERPOLATE = Entry("interpolate", "module", options=(*_UPSAMPLE.options, B("rescale", "", None)))
+_INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
+    *_UPSAMPLE.options, B("rescale", "", None))))
+# what help lists beside the module types: functions with options of the same kind
+FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
+    "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12)))))
 _MODES = {"nearestexact": "nearest-exact"}
 
 

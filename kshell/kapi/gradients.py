@@ -119,7 +119,7 @@ def _detached(t: Any) -> Any:
 # ------------------------------------------------------------------ backward
 
 # the modes of backward: (retain the graph, make a graph of the gradients)
-_MODES = {"free": (False, False), "retain": (True, False), "create": (True, True), "createfree": (False, True)}
+MODES = {"free": (False, False), "retain": (True, False), "create": (True, True), "createfree": (False, True)}
 
 
 @api("backward", "backward t", "backward(t;mode)", "backward(t;gradient)", "backward(t;gradient;mode)",
@@ -140,13 +140,13 @@ def backward(x: Value) -> Value:
         return ask("backward", h, *rest)
     t = as_tensor(h)
     rest = list(rest)
-    retain, create = _MODES["free"]
+    retain, create = MODES["free"]
     if rest and name_of(rest[-1]) is not None:
         mode = name_of(rest.pop())
-        if mode not in _MODES:
+        if mode not in MODES:
             raise QError(f"unrecognized mode for backward: `{mode}, expecting one of "
-                         + "".join("`" + m for m in _MODES))
-        retain, create = _MODES[mode]
+                         + "".join("`" + m for m in MODES))
+        retain, create = MODES[mode]
     if len(rest) > 1 or (rest and not isinstance(rest[0], TensorHandle) and not is_array(rest[0])):
         raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
     outer = None

@@ -54,6 +54,8 @@ def length(name: str, n: int) -> None:
     if n < 0:
         raise QError(f"{name}: length is {n}")
     reserve((n,), 8)
+    if n > SIZE_MAX:
+        raise QError(f"{name}: length is more than {SIZE_MAX}")
 
 
 def finite(name: str, x: Any) -> None:

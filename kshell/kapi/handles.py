@@ -83,6 +83,9 @@ class KHandle(Handle):
     def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
         return ask("amend", self, args, f, y)
 
+    def rows(self) -> list[Value]:
+        return ask("rows", self) if self.folded else [self]
+
     def __repr__(self) -> str:
         return f"{self.kind}#{self.number}"
 
@@ -91,6 +94,7 @@ class TensorHandle(KHandle):
     """A tensor; obj is a torch.Tensor, or None for the undefined tensor."""
 
     __slots__ = ()
+    folded = True
     kind, plural = "tensor", "tensors"
 
 
@@ -134,6 +138,20 @@ class ModelHandle(KHandle):
 
     __slots__ = ()
     kind, plural = "model", "models"
+
+
+class SchedulerHandle(KHandle):
+    """A scheduler of learning rates; obj is what kapi/schedulers.py makes of it."""
+
+    __slots__ = ()
+    kind, plural = "scheduler", "schedulers"
+
+
+class RuleHandle(KHandle):
+    """A rule that scales learning rates; obj is what kapi/rules.py makes of it."""
+
+    __slots__ = ()
+    kind, plural = "rule", "rules"
 
 
 # ------------------------------------------------------------------ the session's table
@@ -220,6 +238,16 @@ def model_handle(m: Any) -> ModelHandle:
     return ModelHandle(m)
 
 
+def scheduler_handle(s: Any) -> SchedulerHandle:
+    """A new handle of a scheduler."""
+    return SchedulerHandle(s)
+
+
+def rule_handle(r: Any) -> RuleHandle:
+    """A new handle of a scaling rule."""
+    return RuleHandle(r)
+
+
 # ------------------------------------------------------------------ asking
 
 
@@ -255,7 +283,7 @@ def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
 
     Rows in use: monad dyad at amend (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
     holds(h) -> objects it refers to; size elements bytes tensorcount objtype device dtype (an attribute as a q value);
-    zerograd nograd backward to sync gradflag str info detail options.
+    zerograd nograd backward step lr to sync gradflag str info detail options help.
     """
 
     def register(fn: F) -> F:

@@ -6,6 +6,7 @@ Everything is read from the registry, so what is registered has help.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable
 
 from kshell import registry
@@ -15,6 +16,7 @@ from kshell.kapi.args import is_empty
 from kshell.kapi.call import api
 from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_of_q, kname, ktype_of
 from kshell.kapi.device import device_names, seeds
+from kshell.kapi.functional import FUNCTIONS
 from kshell.kapi.handles import (
     DictHandle,
     KHandle,
@@ -23,6 +25,7 @@ from kshell.kapi.handles import (
     OptimizerHandle,
     TensorHandle,
     VectorHandle,
+    behaves,
     handle,
 )
 from kshell.kapi.losses import type_of as loss_type
@@ -30,6 +33,7 @@ from kshell.kapi.moduleargs import options_dict as module_options
 from kshell.kapi.moduledef import options_of, pytorch_name, type_of
 from kshell.kapi.optstate import options_dict as optimizer_options
 from kshell.kapi.optstate import options_table
+from kshell.kapi.settings import SETTINGS
 from kshell.registry import Entry
 from kshell.values import types as T
 from kshell.values.build import bools, longs, string, sym_vec, symdict
@@ -56,7 +60,8 @@ def described(entry: Entry, options: Value = None) -> Dict:
 
 def _many(kind: str) -> Table:
     """The table of all modules or losses, by name."""
-    rows = [described(e).v.items for e in sorted(registry.entries(kind), key=lambda e: e.name)]
+    found = [*registry.entries(kind), *(FUNCTIONS if kind == "module" else ())]
+    rows = [described(e).v.items for e in sorted(found, key=lambda e: e.name)]
     name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
     return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
                  [_syms(name), List(torch_name), bools(forward), _syms(result), longs(n), List(args), List(options)])
@@ -66,9 +71,13 @@ def _syms(found: Iterable[Sym]) -> Vec:
     return sym_vec([s.s for s in found])
 
 
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep  # what is registered from here is no user's
+
+
 def _optimizers(every: bool = False) -> Table:
-    """ktorch's optimizers and those of the user; with `every` torch's others too."""
-    found = sorted((e for e in registry.entries("optimizer") if every or e.since != "torch"), key=lambda e: e.name)
+    """ktorch's optimizers and those of the user's own files; with `every` all."""
+    found = sorted((e for e in registry.entries("optimizer")
+                    if every or e.since == "ktorch" or not e.file.startswith(_OWN)), key=lambda e: e.name)
     return Table(["optimizer", "pytorch", "options"],
                  [sym_vec([e.name for e in found]), List([string(pytorch(e)) for e in found]),
                   List([optimizer_options(e) for e in found])])
@@ -133,7 +142,8 @@ TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
 def help_(x: Value) -> Value:
     """Help on a topic, on a type of module, loss or optimizer, on an object, or on any function by its name.
 
-    With no argument, the topics. Topics and types give tables and dictionaries; the help of a function is printed.
+    With no argument, the topics. Topics and types give tables and dictionaries; the help of a function is printed, and
+    that of a type if its name is a string.
 
     q)help`adamw
     lr     | 0.001
@@ -155,21 +165,24 @@ def help_(x: Value) -> Value:
     if isinstance(x, Prim) and isinstance(x.entry, Entry):
         return show_entry(x.entry)
     if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
-        return of_name(text_of(x))
+        return of_name(text_of(x), x.__class__ is not Sym)
     raise QError(f"help: expecting a name, function or torch object, given {kname(x)}")
 
 
-def of_name(name: str) -> Value:
-    """The help on a topic, a type, or a function of this name."""
+def of_name(name: str, text: bool = False) -> Value:
+    """The help on a topic, a type, or a function of this name; with `text`, what is known of a type is printed."""
     if name in TOPICS:
         return TOPICS[name][1]()
-    for kind in ("module", "loss"):
-        entry = registry.find(kind, name)
-        if entry is not None:
-            return described(entry)
+    entry = _with_options(name)
+    if entry is not None:
+        return show_entry(entry) if text else described(entry)
     entry = registry.find("optimizer", name)
     if entry is not None:
-        return optimizer_options(entry)
+        return show_entry(entry) if text else optimizer_options(entry)
+    if any(registry.find(kind, name) for kind in ("scheduler", "rule")):
+        return next(d for d in (fn(name) for fn in tensorinfo.NAMED_OPTIONS) if d is not None)
+    if name in SETTINGS:
+        return show_setting(name)
     spelled = {"command": name[1:] if name[:1] == "\\" else name, "internal": name.removesuffix("!")}
     for kind in ("api", "verb", "name", "topic", "command", "internal", "setting"):
         entry = registry.find(kind, spelled.get(kind, name))
@@ -184,6 +197,9 @@ def of_object(h: KHandle) -> Value:
         return tensorinfo.options(h)
     if isinstance(h, OptimizerHandle):
         return options_table(h.obj)
+    own = behaves("help", h)
+    if own is not None:
+        return own(h)  # type: ignore[no-any-return]
     entry = type_of(h.obj) if isinstance(h, ModuleHandle) else \
         loss_type(h.obj) if isinstance(h, LossHandle) else None
     if entry is None:
@@ -197,12 +213,22 @@ def show_entry(entry: Entry) -> Value:
     return NIL
 
 
+def show_setting(name: str) -> Value:
+    """Print what is known of a setting, with its present value; the result is ::."""
+    found = SETTINGS[name]
+    forms = [f"setting`{name}"] + [f"setting(`{name};{found.takes})"] * (found.put is not None)
+    session = running()
+    session.write("\n".join([*forms, "", found.doc, "", f"q)setting`{name}", session.show(found.get()), ""]))
+    return NIL
+
+
 def entry_text(entry: Entry) -> str:
     """The help text of an entry: how it is called, then its doc."""
     forms = forms_of(entry)
     lines = [*forms, ""] if forms else []
     lines += inspect.cleandoc(entry.doc).split("\n")
-    lines += [f"{o.name:12} {o.doc}" for o in entry.options if o.doc]
+    words = [f"{o.name:12} {o.doc}" for o in entry.options if o.doc]
+    lines += ["", *words] if words else []
     return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
 
 
@@ -225,12 +251,15 @@ def _form(entry: Entry, n: int) -> str:
     return f"{entry.name}[{';'.join(names[:n])}]"
 
 
+def _with_options(name: str) -> Entry | None:
+    """The module type, function with a module's options, or loss of a name."""
+    return registry.find("module", name) or next((e for e in FUNCTIONS if e.name == name), None) or \
+        registry.find("loss", name)
+
+
 def _named_options(name: str) -> Value | None:
-    for kind in ("module", "loss"):
-        entry = registry.find(kind, name)
-        if entry is not None:
-            return module_options(entry)
-    return None
+    entry = _with_options(name)
+    return None if entry is None else module_options(entry)
 
 
 tensorinfo.NAMED_OPTIONS.append(_named_options)

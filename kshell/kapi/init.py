@@ -80,7 +80,9 @@ def random(t: Any, low: Any = None, high: Any = None) -> None:
 
 
 def snormal(t: Any, fraction: float, std: float = 0.01) -> None:
-    """torch.nn.init.sparse_."""
+    """torch.nn.init.sparse_ of a fraction that is one."""
+    if not 0 <= fraction <= 1:
+        raise QError(f"snormal: fraction is {fraction}, must be between 0 and 1")
     torch.nn.init.sparse_(t, fraction, std)
 
 

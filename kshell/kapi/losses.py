@@ -12,6 +12,7 @@ from kshell.kapi import guard
 from kshell.kapi.args import flag_of, is_empty, items, split
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.forward import chosen_of
 from kshell.kapi.handles import (
     KHandle,
     LossHandle,
@@ -27,6 +28,7 @@ from kshell.kapi.moduleapi import every_option
 from kshell.kapi.moduleargs import as_dict, class_of, live_values, nothing, parse, torch_args
 from kshell.kapi.modules import B, D, L, S, T
 from kshell.kapi.moduletree import is_state
+from kshell.kapi.optionwords import worded
 from kshell.registry import Entry, Option
 from kshell.values.build import symdict
 from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym
@@ -44,7 +46,8 @@ def row(name: str, target: str, summary: str, *options: Option, least: int = 2, 
     """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
     with the same name and `out` is its result. `functions` name other functions than that one."""
     return registry.add(Entry(
-        name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=options, topic="losses", since="ktorch",
+        name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=worded(name, options), topic="losses",
+        since="ktorch",
         target=f"torch.nn.{target}", file=_HERE, extra={"n": (least, most), "result": "tensor", "eg": (eg, out),
                                                         "functions": functions, **extra}))
 
@@ -236,7 +239,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits,
 
 
 def _inputs(args: Sequence[Value]) -> list[Any]:
-    """The tensors of a call: tensor handles, vectors of them, arrays, or lists of these."""
+    """The tensors of a call: tensor handles, vectors of them, arrays, (vector;indices), or lists of these."""
     out = []
     for x in args:
         if x.__class__ is TensorHandle or is_array(x):
@@ -244,7 +247,8 @@ def _inputs(args: Sequence[Value]) -> list[Any]:
         elif x.__class__ is VectorHandle:
             out.extend(x.get())
         elif x.__class__ is List:
-            out.extend(_inputs(items(x)))
+            chosen = chosen_of(x.items, "loss")
+            out.extend(_inputs(x.items) if chosen is None else chosen)
         else:
             raise QError(f"loss: unrecognized arg, {kname(x)}")
     return out

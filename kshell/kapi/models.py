@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from kshell.errors import QError
@@ -27,17 +29,21 @@ from kshell.kapi.moduleapi import device_of_module, every_option, tensors_of_mod
 from kshell.kapi.moduledef import definition
 from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, elements_of
+from kshell.kapi.precision import casting
 from kshell.values.build import sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Value, sym
 from kshell.values.match import match
 
 Settings = dict[str, Value]
+# options that are shown only where they are not as they are by default
+MORE: Settings = {"accumulate": 1, "autocast": sym(""), "gradscale": NIL}
 # the options of training, in the order in which they are shown, and those that testing has too with its own defaults
 TRAIN: Settings = {
     "batchsize": 32, "task": 0, "tasks": 1, "droplast": False, "hidden": False, "shuffle": False, "shufflecuda": False,
     "shuffleseed": 0, "sync": False, "clipgroup": False, "clipnorm": NIL, "clipvalue": NIL, "tensor": False,
-    "dictionary": False, "metrics": sym_vec(["loss"])}
-TEST: Settings = {k: v for k, v in TRAIN.items() if not k.startswith(("shuffle", "sync", "clip"))} | {"batchsize": 100}
+    "dictionary": False, "metrics": sym_vec(["loss"]), **MORE}
+_TRAIN_ONLY = ("shuffle", "sync", "clip", "accumulate", "gradscale")
+TEST: Settings = {k: v for k, v in TRAIN.items() if not k.startswith(_TRAIN_ONLY)} | {"batchsize": 100}
 
 
 class Data:
@@ -92,8 +98,13 @@ class Model:
 
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
         """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
-        out = flat(calculate(self.module, inputs))
-        return losses.calculate(self.loss, [out[0], *targets])
+        with self.cast(False)():
+            out = flat(calculate(self.module, inputs))
+            return losses.calculate(self.loss, [out[0], *targets])
+
+    def cast(self, test: bool) -> Callable[[], AbstractContextManager[Any]]:
+        """A maker of the contexts in which outputs and losses of training, or of testing, are calculated."""
+        return casting(self.settings(test)["autocast"].s, self.module.parameters()) or nullcontext
 
 
 _PARTS = ((ModuleHandle, "module"), (LossHandle, "loss"), (OptimizerHandle, "optimizer"))
@@ -167,9 +178,10 @@ def _view(cls: type[KHandle], obj: Any) -> Any:
 
 
 def shown(values: Settings, every: bool, test: bool) -> Dict:
-    """Options as a q dictionary; unless `every`, only those that are not as they are by default."""
+    """Options as a q dictionary; unless `every`, only those that are not as they are by default. (Those that ktorch
+    does not have are always left out as long as they are.)"""
     defaults = TEST if test else TRAIN
-    names = [k for k, v in values.items() if every or not match(v, defaults[k])]
+    names = [k for k, v in values.items() if (every and k not in MORE) or not match(v, defaults[k])]
     return symdict(names, [values[k] for k in names])
 
 

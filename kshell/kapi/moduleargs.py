@@ -197,11 +197,15 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
         value = given.get(o.name)
         if o.default is REQUIRED and value is None:
             raise QError(f"{entry.name}: {need.get(o.name) or 'no ' + o.name + ' given'}")
-        if o.low is None or value is None:
+        if (o.low is None and o.high is None) or value is None:
             continue
         for v in value if value.__class__ is tuple else (value,):
-            if v < o.low:
-                raise QError(f"{entry.name}: {need.get(o.name) or f'{o.name} is {v:g}, below {o.low:g}'}")
+            if o.low is not None and v < o.low:
+                text = need.get(o.name, "")
+                raise QError(f"{entry.name}: " +
+                             (text if text.startswith("positive") else f"{o.name} is {v:g}, below {o.low:g}"))
+            if o.high is not None and v > o.high:
+                raise QError(f"{entry.name}: {o.name} is {v:g}, above {o.high:g}")
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:

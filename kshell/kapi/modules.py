@@ -14,13 +14,14 @@ from typing import Any
 from kshell import registry
 from kshell.kapi import modulemake as make
 from kshell.kapi.moduleargs import signature_options
+from kshell.kapi.optionwords import worded
 from kshell.registry import REQUIRED, Entry, Option
 
 
 def _option(kind: str) -> Callable[..., Option]:
     def build(name: str, torch: str = "", default: Any = REQUIRED, low: float | None = None,
-              choices: tuple[str, ...] = ()) -> Option:
-        return Option(name, kind, default, torch, low=low, choices=choices)
+              choices: tuple[str, ...] = (), high: float | None = None) -> Option:
+        return Option(name, kind, default, torch, low=low, high=high, choices=choices)
 
     return build
 
@@ -54,14 +55,15 @@ def row(name: str, target: str, summary: str, *options: Option, kind: str = "mod
     dims (of sizes), need ({option: message if it is missing}), like ({option: option whose value is its default}),
     read ({option: function of the live module}), own (fixed torch arguments), make (builder instead of the class),
     container, n (least and most inputs of forward), whole (a container with a calculation of its own), result (`tensor`
-    or `vector`), shortflag, pytorch (name in help), label (name in `str`), text (options in `str`: function of
-    the live module).
+    or, of several, `tuple`, `nested`, `vector`), shortflag, pytorch (name in help), label (name in `str`), suffix (of
+    that name), open (what `str` writes before the bracket of the children), text (options in `str`: function of the
+    live module).
     """
     example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
     example |= extra.pop("also", {})
     lines = sys._getframe(1)
     return registry.add(Entry(
-        name, kind, doc=_doc(name, summary, options, example, args), options=options, topic=kind + "s",
+        name, kind, doc=_doc(name, summary, options, example, args), options=worded(name, options), topic=kind + "s",
         target=target if "." in target else f"torch.nn.{target}", since="ktorch", file=lines.f_code.co_filename,
         line=lines.f_lineno,
         extra={"example": example, **extra}))
@@ -96,7 +98,16 @@ row("modulelist", "ModuleList", "Container of modules in order, without a forwar
     result="", children="any")
 row("parmdict", "ParameterDict", "Container of named parameters.",
     container=True, result="", parse=make.parmdict_parse, make=make.parmdict, live=make.parmdict_live,
-    args="module enlist(`parmdict;`a`b!(1 2e;3e))")
+    args="module enlist(`parmdict;`a`b!(1 2e;3e))", text=lambda m: _parameters(m))
+
+
+def _parameters(m: Any) -> str:
+    """The parameters of a dictionary as libtorch writes them, a line each."""
+    from kshell.kapi.tensorstr import scalar_text
+
+    return "\n" + "".join(f"({k}): Parameter containing: [{scalar_text(t)} of size {list(t.shape)}]\n"
+                          for k, t in m.items())
+
 
 # ------------------------------------------------------------------ linear, convolution
 
@@ -110,17 +121,18 @@ row("bilinear", "Bilinear", "Bilinear map of two inputs.",
     need={"in1": "positive input sizes required", "in2": "positive input sizes required",
           "out": "positive output size required"})
 
+_CHANNELS = (L("in", "in_channels", low=1), L("out", "out_channels", low=1))
 _CONV_NEED = {"in": "number of input channels not defined", "out": "number of output channels not defined",
               "size": "no kernel size(s) given"}
 _PADMODE = S("padmode", "padding_mode", "zeros", choices=("zeros", "reflect", "replicate", "circular"))
 for _d in (1, 2, 3):
     row(f"conv{_d}d", f"Conv{_d}d", f"Convolution over {_d} dimension{'s' * (_d > 1)}.",
-        L("in", "in_channels"), L("out", "out_channels"), Z("size", "kernel_size"), Z("stride", "", 1),
+        *_CHANNELS, Z("size", "kernel_size", low=1), Z("stride", "", 1),
         P("pad", "padding", 0), Z("dilate", "dilation", 1), L("groups", "", 1), B("bias", "", True), _PADMODE,
         dims=_d, eg=(16, 32, (3, 5, 2)[:_d] if _d > 1 else 3), need=_CONV_NEED)
 for _d in (1, 2, 3):
     row(f"convtranspose{_d}d", f"ConvTranspose{_d}d", f"Transposed convolution over {_d} dimension{'s' * (_d > 1)}.",
-        L("in", "in_channels"), L("out", "out_channels"), Z("size", "kernel_size"), Z("stride", "", 1),
+        *_CHANNELS, Z("size", "kernel_size", low=1), Z("stride", "", 1),
         Z("pad", "padding", 0), Z("outpad", "output_padding", 0), L("groups", "", 1), B("bias", "", True),
         Z("dilate", "dilation", 1), _PADMODE, dims=_d, n=(1, 2),
         eg=(128, 64, 5 if _d == 1 else (3, 5, 2)[:_d]), need=_CONV_NEED)
@@ -130,18 +142,19 @@ for _d in (1, 2, 3):
 _FEATURES = {"in": "number of input features not defined"}
 for _d in (1, 2, 3):
     row(f"batchnorm{_d}d", f"BatchNorm{_d}d", f"Batch normalization, {_d}-d.",
-        L("in", "num_features"), D("eps", "", 1e-5), D("momentum", "", .1, choices=("null",)),
+        L("in", "num_features", low=1), D("eps", "", 1e-5), D("momentum", "", .1, choices=("null",)),
         B("affine", "", True), B("track", "track_running_stats", True), eg=(32,), need=_FEATURES)
 for _d in (1, 2, 3):
     row(f"instancenorm{_d}d", f"InstanceNorm{_d}d", f"Instance normalization, {_d}-d.",
-        L("in", "num_features"), D("eps", "", 1e-5), D("momentum", "", .1), B("affine", "", False),
+        L("in", "num_features", low=1), D("eps", "", 1e-5), D("momentum", "", .1), B("affine", "", False),
         B("track", "track_running_stats", False), eg=(100,), need=_FEATURES)
 row("groupnorm", "GroupNorm", "Group normalization: channels in groups.",
-    L("groups", "num_groups"), L("channels", "num_channels"), D("eps", "", 1e-5), B("affine", "", True), eg=(3, 6),
+    L("groups", "num_groups", low=1), L("channels", "num_channels", low=1), D("eps", "", 1e-5), B("affine", "", True),
+    eg=(3, 6),
     need={"groups": "specify no. of groups to separate the channels into",
           "channels": "specify no. of channels expected in input"})
 row("layernorm", "LayerNorm", "Layer normalization over the last dimensions.",
-    LS("shape", "normalized_shape"), D("eps", "", 1e-5), B("affine", "elementwise_affine", True), eg=((32, 10),),
+    LS("shape", "normalized_shape", low=0), D("eps", "", 1e-5), B("affine", "elementwise_affine", True), eg=((32, 10),),
     need={"shape": "no normalized shape given"})
 _NEIGHBOURS = {"size": "specify no. of neighboring channels to use for normalization"}
 row("localnorm", "LocalResponseNorm", "Local response normalization over neighbouring channels.",
@@ -197,14 +210,33 @@ for _d in (2, 3):
         Z("size", "kernel_size"), Z("outsize", "output_size", None), DS("ratio", "output_ratio", None), dims=_d,
         eg=((2, 4, 3)[:_d],), also={"outsize": (16, 32, 24)[:_d]}, need=_KERNEL, make=make.fractional,
         args=f"module enlist(`fmaxpool{_d}d;2;16)")
+
+
+def _lppool(dims: int) -> Callable[[Any], str]:
+    """The options of a power-average pool as libtorch writes them."""
+    def size(v: Any) -> str:
+        many = v if isinstance(v, tuple) else (v,) * dims
+        return str(list(many) if dims > 1 else many[0])
+
+    return lambda m: (f"norm_type={m.norm_type:g}, kernel_size={size(m.kernel_size)}, "
+                      f"stride={size(m.stride or m.kernel_size)}, ceil_mode={m.ceil_mode}")
+
+
 for _d in (1, 2):
     row(f"lppool{_d}d", f"LPPool{_d}d", f"Power-average pooling, {_d}-d.",
         D("p", "norm_type"), Z("size", "kernel_size"), Z("stride", "", None), B("ceiling", "ceil_mode", False),
-        dims=_d, eg=(2.0, 3 if _d == 1 else (2, 3)), need={"p": "no power given", **_KERNEL}, like={"stride": "size"})
+        dims=_d, eg=(2.0, 3 if _d == 1 else (2, 3)), need={"p": "no power given", **_KERNEL}, like={"stride": "size"},
+        text=_lppool(_d))
 
 # ------------------------------------------------------------------ padding, folding, resizing
 
 _PADS = {"pad": "no padding sizes given"}
+
+
+def _padding(m: Any) -> str:
+    return f"padding={list(m.padding)}"
+
+
 row("pad", "kshell.nn.shape.Pad", "Padding by sizes from the last dimension on.",
     LS("pad"), S("mode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
     D("value", "", 0.0), eg=((1, 2, 2, 1, 1, 2),), need=_PADS, pytorch="torch.nn.functional.pad")
@@ -216,9 +248,9 @@ for _n, _c, _last in (("reflect", "Reflection", 2), ("replicate", "Replication",
     for _d in range(1, _last + 1):
         row(f"{_n}{_d}d", f"{_c}Pad{_d}d", f"Padding by {_c.lower()} of the edge, {_d}-d.",
             Z("pad", "padding"), widths={"pad": 2 * _d}, eg=((1, 1, 2, 0, 1, 1)[:2 * _d] if _d > 1 else (1, 2),),
-            need=_PADS)
+            need=_PADS, text=_padding)
 row("zeropad2d", "ZeroPad2d", "Padding with zeros, 2-d.",
-    Z("pad", "padding"), widths={"pad": 4}, eg=((1, 1, 2, 0),), need=_PADS)
+    Z("pad", "padding"), widths={"pad": 4}, eg=((1, 1, 2, 0),), need=_PADS, text=_padding)
 row("fold", "Fold", "Combines sliding blocks into images.",
     Z("out", "output_size"), Z("size", "kernel_size"), Z("dilate", "dilation", 1), Z("pad", "padding", 0),
     Z("stride", "", 1), dims=2, eg=((4, 6), (2, 3)), need={"out": "no output size given", **_KERNEL})
@@ -229,11 +261,12 @@ row("upsample", "Upsample", "Resizes to a size or by a scale.",
     LS("size", "", None), DS("scale", "scale_factor", None),
     S("mode", "", "nearest", choices=("nearest", "linear", "bilinear", "bicubic", "trilinear", "nearestexact")),
     B("align", "align_corners", None), make=make.upsample, read={"mode": make.upsample_mode},
-    args="module enlist(`upsample;`scale,2.0)")
+    args="module enlist(`upsample;`scale,2.0)", text=lambda m: _resize(m))
 
 # ------------------------------------------------------------------ recurrent, attention
 
-_RECUR = (L("in", "input_size", low=1), L("hidden", "hidden_size", low=1), L("layers", "num_layers", 1))
+MOST = 10_000  # layers: each is made by itself, and more are a mistake that would fill the memory
+_RECUR = (L("in", "input_size", low=1), L("hidden", "hidden_size", low=1), L("layers", "num_layers", 1, 1, high=MOST))
 _RTAIL = (B("bias", "", True), B("batchfirst", "batch_first", False), D("dropout", "", 0.0),
           B("bi", "bidirectional", False))
 _TEXT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
@@ -246,40 +279,54 @@ def _recurrent(m: Any) -> str:
 
 def _table(m: Any) -> str:
     """The options of an embedding as libtorch writes them: the sizes, and what was asked for."""
-    more = (("padding_idx", None), ("max_norm", None), ("norm_type", 2.0), ("scale_grad_by_freq", False),
-            ("sparse", False))
+    more: list[tuple[str, Any]] = [("padding_idx", None), ("max_norm", None), ("norm_type", 2.0),
+                                   ("scale_grad_by_freq", False), ("sparse", False)]
+    if hasattr(m, "mode"):  # a bag
+        more = [*more[1:], ("mode", "mean"), ("include_last_offset", False), more[0]]
     return f"num_embeddings={m.num_embeddings}, embedding_dim={m.embedding_dim}" + "".join(
-        f", {k}={getattr(m, k)}" for k, v in more if getattr(m, k, v) != v)
+        f", {k}={_cpp(getattr(m, k))}" for k, v in more if getattr(m, k) != v)
+
+
+def _cpp(v: Any) -> str:
+    """A number or enumerated value as C++ writes it."""
+    return f"{v:g}" if v.__class__ is float else f"k{v.capitalize()}" if v.__class__ is str else str(v)
+
+
+def _resize(m: Any) -> str:
+    """The options of a resizing module as libtorch writes them."""
+    key, v = ("size", m.size) if m.scale_factor is None else ("scale_factor", m.scale_factor)
+    sizes = ", ".join(_cpp(n) for n in (v if isinstance(v, tuple | list) else (v,)))
+    return f"{key}=[{sizes}], mode={_cpp(make.upsample_mode(m))}"
 
 
 row("rnn", "RNN", "Elman recurrent layers.",
     *_RECUR, S("fn", "nonlinearity", "tanh", choices=("tanh", "relu")), *_RTAIL, eg=(10, 20), n=(1, 2),
-    result="vector", text=_recurrent)
-row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="vector", text=_recurrent)
-row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="vector", text=_recurrent,
-    nested=True)
+    result="tuple", text=_recurrent)
+row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="tuple", text=_recurrent)
+row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="nested",
+    text=_recurrent, nested=True)
 row("attention", "MultiheadAttention", "Multi-head attention.",
     L("dim", "embed_dim", low=1), L("heads", "num_heads", low=1), D("dropout", "", 0.0), B("bias", "", True),
     B("addbias", "add_bias_kv", False), B("addzero", "add_zero_attn", False), L("kdim", "", None), L("vdim", "", None),
-    eg=(2048, 8), n=(3, 6), result="vector", like={"kdim": "dim", "vdim": "dim"}, read=make.ATTENTION_READ)
-_LAYER = (L("in", "d_model", low=1), L("heads", "nhead", low=1), L("dim", "dim_feedforward", 2048),
+    eg=(2048, 8), n=(3, 6), result="tuple", like={"kdim": "dim", "vdim": "dim"}, read=make.ATTENTION_READ)
+_LAYER = (L("in", "d_model", low=1), L("heads", "nhead", low=1), L("dim", "dim_feedforward", 2048, 1),
           D("dropout", "", .1), S("fn", "activation", "relu", choices=("relu", "gelu")))
 row("encoderlayer", "TransformerEncoderLayer", "One transformer encoder layer.", *_LAYER, eg=(512, 8), n=(1, 3),
-    read=make.LAYER_READ)
+    read=make.LAYER_READ, suffix="Impl")
 row("decoderlayer", "TransformerDecoderLayer", "One transformer decoder layer.", *_LAYER, eg=(512, 8), n=(2, 6),
-    read=make.LAYER_READ)
+    read=make.LAYER_READ, suffix="Impl")
 for _n, _w in (("encoder", "Encoder"), ("decoder", "Decoder")):
     row(_n, f"Transformer{_w}", f"A stack of transformer {_n} layers.",
-        X(f"{_n}layer", "-"), L("layers", "-", low=1), X("layernorm", "-", None), make=make.coder,
+        X(f"{_n}layer", "-"), L("layers", "-", low=1, high=MOST), X("layernorm", "-", None), make=make.coder,
         read=make.CODER_READ[_n], n=(1, 3) if _n == "encoder" else (2, 6),
         args=f"module enlist(`{_n};(`{_n}layer;16;2;32);2)",
-        eg=(make.EXAMPLE_LAYER, 6))
+        eg=(make.EXAMPLE_LAYER, 6), suffix="Impl")
 row("transformer", "Transformer", "Encoder and decoder stacks.",
-    L("in", "d_model", 512, 1), L("heads", "nhead", 8, 1), L("elayers", "num_encoder_layers", 6),
-    L("dlayers", "num_decoder_layers", 6), L("dim", "dim_feedforward", 2048), D("dropout", "", .1),
+    L("in", "d_model", 512, 1), L("heads", "nhead", 8, 1), L("elayers", "num_encoder_layers", 6, 0, high=MOST),
+    L("dlayers", "num_decoder_layers", 6, 0, high=MOST), L("dim", "dim_feedforward", 2048, 1), D("dropout", "", .1),
     S("fn", "activation", "relu", choices=("relu", "gelu")), X("encoder", "-", None), X("decoder", "-", None),
     make=make.transformer, read=make.TRANSFORMER_READ, n=(2, 8),
-    args="module enlist(`transformer;16;2;1;1;32)")
+    args="module enlist(`transformer;16;2;1;1;32)", suffix="Impl")
 
 # ------------------------------------------------------------------ activations
 
@@ -308,8 +355,9 @@ row("hardtanh", "Hardtanh", "Values limited to a range.",
 row("rrelu", "RReLU", "Rectified linear unit with a random negative slope.",
     D("lower", "", .125), D("upper", "", 1 / 3), _INPLACE, shortflag=True)
 row("prelu", "PReLU", "Rectified linear unit with a learnt negative slope.",
-    L("in", "num_parameters", 1), D("init", "", .25))
-for _n, _c, _s in (("gelu", "GELU", "Gaussian error linear unit."), ("logsigmoid", "LogSigmoid", "Log of the sigmoid."),
+    L("in", "num_parameters", 1, 1), D("init", "", .25))
+row("gelu", "GELU", "Gaussian error linear unit.", text=lambda m: "")
+for _n, _c, _s in (("logsigmoid", "LogSigmoid", "Log of the sigmoid."),
                    ("identity", "Identity", "The input itself."), ("mish", "Mish", "Mish activation."),
                    ("sigmoid", "Sigmoid", "Logistic sigmoid."), ("silu", "SiLU", "Sigmoid linear unit."),
                    ("softsign", "Softsign", "x over 1+|x|."), ("softmax2d", "Softmax2d", "Softmax over channels."),
@@ -331,5 +379,7 @@ row("unsqueeze", "kshell.nn.shape.Unsqueeze", "The input with a new dimension of
 row("transpose", "kshell.nn.shape.Transpose", "The input with two dimensions swapped.",
     L("dim0", "", -2), L("dim1", "", -1), pytorch="knn.Transpose")
 row("pairwise", "PairwiseDistance", "p-norm distance of two inputs.",
-    D("p", "", 2.0), D("eps", "", 1e-6), B("keepdim", "", False), n=(2, 2), read={"p": lambda m: float(m.norm)})
-row("similar", "CosineSimilarity", "Cosine similarity of two inputs.", L("dim", "", 1), D("eps", "", 1e-8), n=(2, 2))
+    D("p", "", 2.0), D("eps", "", 1e-6), B("keepdim", "", False), n=(2, 2), read={"p": lambda m: float(m.norm)},
+    text=lambda m: f"p={m.norm:g}, eps={m.eps:g}, keepdim={m.keepdim}")
+row("similar", "CosineSimilarity", "Cosine similarity of two inputs.", L("dim", "", 1), D("eps", "", 1e-8), n=(2, 2),
+    text=lambda m: f"dim={m.dim}, eps={m.eps:g}")

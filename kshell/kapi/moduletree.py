@@ -296,6 +296,8 @@ def is_state(x: Value) -> bool:
 def spec_row(d: Dict, at: int) -> Spec:
     """The definition in one row of a state."""
     row = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
+    if "module" not in row:
+        raise QError("module: a dictionary with `module and `options expected, given other keys")
     kind, name, options = row["module"], row.get("name"), row.get("options")
     if kind.__class__ is not Sym:
         raise QError(f"module: expected symbol for module type, given {kname(kind)}")

@@ -16,7 +16,7 @@ from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, to_tensor
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, behaviour, tensor_handle
 from kshell.values import types as T
 from kshell.values.apply import apply
-from kshell.values.core import HOLE, NIL, Atom, Sym, Value, Vec, is_list
+from kshell.values.core import HOLE, NIL, Atom, List, Sym, Value, is_list
 from kshell.values.functions import Handle, Prim
 
 Fn = Callable[..., Any]
@@ -315,6 +315,13 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
+@behaviour("rows", TensorHandle)
+def rows(h: TensorHandle) -> list[Value]:
+    """The items along the first dimension; a tensor without dimensions is its own."""
+    t = as_tensor(h)
+    return [tensor_handle(i) for i in invoke("rows", t.unbind)] if t.dim() else [h]
+
+
 @behaviour("amend", TensorHandle)
 def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: changes the tensor in place. + and - count an index given twice twice."""
@@ -362,30 +369,27 @@ def _value(y: Value, t: Any) -> Any:
 # ------------------------------------------------------------------ vectors and dictionaries
 
 
+def _members(held: Any, keys: Value, names: Sequence[Any] | None, rest: Sequence[Value]) -> Value:
+    """The tensors of a vector or dictionary at some places: a handle, of a list of places a list of handles."""
+    if names is None:
+        raise QError("type")
+    if any(n not in held for n in names):
+        raise QError("index")
+    made: list[Value] = [tensor_handle(held[n]) for n in names]
+    found = [index(h, rest) for h in made] if rest else made
+    return List(found) if is_list(keys) else found[0]
+
+
 @behaviour("at", VectorHandle)
 def vector_at(h: VectorHandle, args: Sequence[Value]) -> Value:
-    """`v i`: a handle of tensor i of a vector; further indices index the tensor."""
-    tensors = h.get()
-    n = long_of(args[0])
-    if n is None:
-        raise QError("type")
-    if not 0 <= n < len(tensors):
-        raise QError("index")
-    made = tensor_handle(tensors[n])
-    return made if len(args) == 1 else index(made, args[1:])
+    """`v i`: a handle of tensor i of a vector, of several a list; further indices index the tensors."""
+    return _members(dict(enumerate(h.get())), args[0], longs_of(args[0]), args[1:])
 
 
 @behaviour("at", DictHandle)
 def dict_at(h: DictHandle, args: Sequence[Value]) -> Value:
-    """`d`key`: a handle of a dictionary's tensor; further indices index the tensor."""
-    named = h.get()
-    names = names_of(args[0])
-    if names is None or args[0].__class__ is Vec or not names:
-        raise QError("type")
-    if names[0] not in named:
-        raise QError("index")
-    made = tensor_handle(named[names[0]])
-    return made if len(args) == 1 else index(made, args[1:])
+    """`d`key`: a handle of a dictionary's tensor, of several keys a list; further indices index the tensors."""
+    return _members(h.get(), args[0], names_of(args[0]), args[1:])
 
 
 def operators() -> tuple[list[str], list[str]]:

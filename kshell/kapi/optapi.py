@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, items, split
+from kshell.kapi.args import flag_of, items, number_of, split
 from kshell.kapi.call import api
-from kshell.kapi.convert import kname
+from kshell.kapi.convert import as_tensor, kname, to_q
 from kshell.kapi.gradients import drop_gradient, zero_gradient
 from kshell.kapi.handles import (
     KHandle,
     ModelHandle,
     ModuleHandle,
     OptimizerHandle,
+    behaves,
     behaviour,
     handle,
     optimizer_handle,
@@ -38,6 +39,7 @@ from kshell.kapi.optstate import RESTORABLE, counts, definition, options_dict, o
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
 from kshell.registry import find
 from kshell.values import types as T
+from kshell.values.apply import apply1, is_function
 from kshell.values.build import floats
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym
 
@@ -168,7 +170,10 @@ def lr(x: Value) -> Value:
     if first is None:
         raise QError(f"lr: not implemented for {kname(x)}")
     if not isinstance(first, OptimizerHandle | ModelHandle):
-        raise QError(f"lr: not implemented for {first.kind}")
+        own = behaves("lr", first)
+        if own is None:
+            raise QError(f"lr: not implemented for {first.kind}")
+        return own(first, *given[1:])
     if len(given) > 2:
         raise QError(f"lr: expecting 1-2 args, given {len(given)}")
     groups = optimizer_of(first).torch.param_groups
@@ -196,9 +201,14 @@ def _rates(x: Value, n: int) -> list[float]:
     return rates
 
 
-@api("step", "step o", "step model", "step module", held=True)
+@api("step", "step o", "step model", "step module", "step(o;denom)", "step(o;denom;multiplier)", "step(o;f)", "step s",
+     "step(s;n)", held=True)
 def step(x: Value) -> Value:
-    """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module.
+    """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module; one step, or
+    n, of a scheduler.
+
+    A denominator is for custom averages of agg and fp16, a multiplier for fp16. A function computes gradients and gives
+    the loss, which is then the result. What an optimizer itself says of a step (fp16: was it made) is the result, too.
 
     q)t:tensor(1 2e;`grad)
     q)o:opt(`sgd;t;.5)
@@ -208,16 +218,42 @@ def step(x: Value) -> Value:
     0.5 1.5e
     """
     if x.__class__ is OptimizerHandle:
-        x.get().step()
-        return NIL
-    h = handle(x)
+        return _stepped(x.get().step())
+    given: Sequence[Value] = items(x) if x.__class__ is List else []
+    h = handle(given[0]) if given else handle(x)
+    own = None if h is None else behaves("step", h)
+    if own is not None:
+        return own(h, *given[1:])
+    if given and isinstance(h, OptimizerHandle | ModelHandle):
+        return _step_with(optimizer_of(h), given[1:])
     if isinstance(h, OptimizerHandle | ModelHandle):
-        optimizer_of(h).step()
+        return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):
         _optimizer_for(h.obj).step()
     else:
         raise QError(f"step: expects model or optimizer, given {kname(x)}")
     return NIL
+
+
+def _stepped(found: Any) -> Value:
+    """What a step says: was it made, or the loss; :: if nothing."""
+    return NIL if found is None else found if isinstance(found, bool) else to_q(found)
+
+
+def _step_with(o: Opt, given: Sequence[Value]) -> Value:
+    """A step with a denominator and a multiplier, or with a function that gives the loss."""
+    call = None
+    if given and is_function(given[0]):
+        call, given = given[0], given[1:]
+    found = [None if n is NIL else number_of(n) for n in given]
+    if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(found, given, strict=True)):
+        raise QError("step: expecting an optimizer, and a function or numbers: denominator and multiplier")
+    args = {k: float(n) for k, n in zip(("denom", "multiplier"), found, strict=False) if n is not None}
+
+    def closure() -> Any:
+        return as_tensor(apply1(call, NIL))
+
+    return _stepped(o.step(None if call is None else closure, **args))
 
 
 def optimizer_of(h: KHandle) -> Opt:

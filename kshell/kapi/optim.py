@@ -18,6 +18,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import parse_options
 from kshell.kapi.call import torch
+from kshell.kapi.optionwords import worded
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NULL_J, Value
 
@@ -42,9 +43,9 @@ def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Ent
     if isinstance(target, type):
         hooks["class"] = target
         target = f"{target.__module__}.{target.__qualname__}"
-    return registry.add(Entry(name, "optimizer", doc=doc, options=options, target=target, topic="optimizers",
-                              since=hooks.pop("since", "ktorch"), file=at.f_code.co_filename, line=at.f_lineno,
-                              extra=hooks))
+    return registry.add(Entry(name, "optimizer", doc=doc, options=worded(name, options), target=target,
+                              topic="optimizers", since=hooks.pop("since", "ktorch"), file=at.f_code.co_filename,
+                              line=at.f_lineno, extra=hooks))
 
 
 def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], type]:
@@ -396,10 +397,13 @@ class Opt:
     """What an optimizer handle owns: the registered entry, the torch optimizer, and the module that holds the
     parameters it was given (`own`: a ModuleDict made here, because they came from several objects)."""
 
-    __slots__ = ("container", "entry", "own", "torch")
+    __slots__ = ("container", "entry", "own", "timings", "torch", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
+        self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/wraps.py
+        self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
+        self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
 
     @property
     def groups(self) -> list[dict[str, Any]]:
@@ -409,8 +413,19 @@ class Opt:
         """The parameters of all groups."""
         return [p for g in self.torch.param_groups for p in g["params"]]
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update; an optimizer that needs the loss is given a closure that computes it."""
+    def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
+        """One update; an optimizer that needs the loss is given a closure that computes it. Other arguments are for
+        what stands around the step."""
+        if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
+            from kshell.kapi import wraps
+
+            return wraps.step(self, closure, given)
+        return self.bare_step(closure)
+
+    def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
+        """One update by the optimizer alone."""
+        if given:
+            return self.torch.step(closure, **given)
         if closure is None:
             if self.entry.extra.get("closure"):
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
@@ -430,9 +445,12 @@ def _refused(exc: ValueError) -> QError:
 
 def build(entry: Entry, values: Values) -> Any:
     """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)"""
+    from kshell.optim.comm import alone
+
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     try:
-        o = cls([dummy], **torch_args(entry, values))
+        with alone():
+            o = cls([dummy], **torch_args(entry, values))
     except ValueError as exc:
         error = _refused(exc)
     else:
@@ -464,8 +482,10 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
 
 def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
     """Set options of a group and add parameters to it; the group after the last is made. Nothing here can fail that
-    was checked before (`build` on the same values, selection of the parameters)."""
+    was checked before (`build` on the same values, selection of the parameters), save what an optimizer that is told of
+    new parameters (its method `attached`) finds among several processes: then all is as it was."""
     args = torch_args(o.entry, values)
+    held = [dict(g, params=list(g["params"])) for g in o.groups]
     if at == len(o.groups):
         o.torch.add_param_group({"params": list(params), **args})
     else:
@@ -477,6 +497,16 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
         group["params"].extend(params)
     if params and "added" in o.entry.extra:
         o.entry.extra["added"](o.torch)
+    if hasattr(o.torch, "attached"):
+        try:
+            o.torch.attached()
+        except BaseException:
+            del o.groups[len(held):]
+            for group, old in zip(o.groups, held, strict=True):
+                group.update(old)
+            raise
+    for w in o.wraps.values():
+        w.attached(o)
 
 
 def adopt(torch_optimizer: Any, container: Any = None) -> Opt:

@@ -7,13 +7,13 @@ the optimizer's row documents, others under torch's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import pairs, size_text
 from kshell.kapi.call import torch
-from kshell.kapi.convert import kname, to_q, to_tensor
+from kshell.kapi.convert import is_array, kname, to_q, to_tensor
 from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, VectorHandle
 from kshell.kapi.optim import (
     Opt,
@@ -100,10 +100,22 @@ def _differs(entry: Entry, option: Option, values: Values) -> bool:
 # ------------------------------------------------------------------ definition and state
 
 
+# what tells of the things around an optimizer: fn(o) -> [(name, what to show of it)]
+WRAPS: list[Callable[[Opt], list[tuple[str, Value]]]] = []
+
+
 def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
-    """Type, options by group and parameters of an optimizer; with `state` the buffers of each parameter too."""
-    return Dict(sym_vec(["optimizer", "options", "parms"]),
-                List([sym(o.entry.name), options_table(o, every), parms_table(o, state)]))
+    """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
+    each parameter too, and what it keeps for none of them."""
+    found = {"optimizer": sym(o.entry.name), "options": options_table(o, every), "parms": parms_table(o, state)}
+    from kshell.kapi import wraps
+
+    around = wraps.shown(o, state)
+    if len(around):
+        found["wrap"] = around
+    if state and hasattr(o.torch, "get_extra"):
+        found["extra"] = buffer_q("extra", o.torch.get_extra())
+    return Dict(sym_vec(list(found)), List(list(found.values())))
 
 
 def parms_table(o: Opt, state: bool = False) -> Table:
@@ -220,7 +232,36 @@ def restore(state: Dict, h: KHandle) -> Opt:
         edit_group(o, i, {}, params)
     for p, found in held:
         put_buffers(o, p, found)
+    if "wrap" in fields:
+        from kshell.kapi import wraps
+
+        wraps.restore(o, fields["wrap"])
+    if "extra" in fields and hasattr(o.torch, "set_extra"):
+        o.torch.set_extra(extra_value(o, fields["extra"]))
     return o
+
+
+def extra_value(o: Opt, x: Value) -> Any:
+    """The state that belongs to no parameter, from its q value: numbers, tensors, lists and dictionaries. A list of
+    tensors of one size may come as one tensor, which has the same items. Dictionaries under `inner` are the buffers of
+    an optimizer inside, of vectors in single precision."""
+    if x.__class__ is Dict:
+        return {k: _inner(o, v) if k == "inner" else extra_value(o, v) for k, v in _fields(x).items()}
+    if x.__class__ is Vec or (isinstance(x, List) and is_array(x)):
+        return to_tensor(x)
+    if isinstance(x, List):
+        return [extra_value(o, i) for i in x.items]
+    return x.v if x.__class__ is Special else x
+
+
+def _inner(o: Opt, x: Value) -> list[dict[str, Any]]:
+    """Buffers by group."""
+    out = []
+    for found, group in zip(seq_items(x), o.groups, strict=True):
+        p = torch.zeros(1, dtype=torch.float32, device=next((p.device for p in group["params"]), "cpu"))
+        made = _made(o.entry, torch_args(o.entry, group_values(o.entry, group)), p)
+        out.append({k: buffer_value(k, v, p, made.get(k)) for k, v in _fields(found).items()})
+    return out
 
 
 def _fields(d: Dict) -> dict[str, Value]:
@@ -309,8 +350,10 @@ def put_buffers(o: Opt, p: Any, found: Value) -> None:
 def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
     """What the optimizer keeps for a parameter of this kind, seen by stepping one of a single element: so a buffer gets
     back the very type that torch gave it (a count in a float tensor or an int, say). Empty if that cannot be seen."""
+    from kshell.optim.comm import alone
+
     try:
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        with torch.random.fork_rng(devices=[]), torch.enable_grad(), alone():
             like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
             o = class_of(entry)([like], **args)
             like.grad = torch.ones_like(like)

@@ -9,7 +9,7 @@ from kshell.errors import QError, as_qerror
 from kshell.kapi.args import is_pairs, names_of, pairs
 from kshell.kapi.call import api
 from kshell.kapi.convert import dict_q, dtype_name, dtype_named, kname, to_tensor
-from kshell.kapi.handles import GONE, DictHandle, ModuleHandle, TensorHandle
+from kshell.kapi.handles import GONE, STALE, DictHandle, ModuleHandle, TensorHandle
 from kshell.kapi.modules import LS, B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.apply import apply
@@ -29,11 +29,11 @@ row("seqlist", _SEQ + "SeqList", "Container: a list of sequences in order; furth
 row("seqjoin", _SEQ + "SeqJoin", "Container: the outputs of two sequences, each for one input, joined by a module.",
     n=(1, 2), pytorch="knn.SeqJoin", label="SeqJoin", **_OWN)
 row("fork", _SEQ + "Fork", "Container: two modules for one input; the result is a vector of both outputs.",
-    pytorch="knn.Fork", result="vector", **_OWN)
+    pytorch="knn.Fork", result="tuple", **_OWN)
 row("residual", _SEQ + "Residual", "Container: the input, or a second sequence's output, added to a sequence's output.",
     n=(1, 3), pytorch="knn.Residual", label="Residual", **_OWN)
 row("transform", _SEQ + "Transform", "Container: transformations of data for training, and for evaluation.",
-    pytorch="knn.Transform", label="Transform", **_OWN)
+    pytorch="knn.Transform", label="Transform", open="(", **_OWN)
 row("nbeats", _SEQ + "NBeats", "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
     pytorch="knn.NBeats", **_OWN)
 row("recur", _SEQ + "Recur", "Container of a recurrent layer, with sequences for its input and output.",
@@ -62,7 +62,7 @@ row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("clas
     pytorch="torch.nn.functional.one_hot")
 _DIM = {"dim": "no dimension given"}
 row("select", _OPS + "Select", "The slice at one index of a dimension.", L("dim"), L("ind"), eg=(1, -1),
-    need={**_DIM, "ind": "no index given"}, pytorch="torch.select")
+    need={**_DIM, "ind": "no index given"}, pytorch="torch.Tensor.select")
 row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), LS("ind"),
     eg=(1, (0, 1, 2)), need={**_DIM, "ind": "no indices given"}, pytorch="torch.index_select",
     read={"ind": lambda m: tuple(m.ind.tolist()) if m.ind.dim() else (m.ind.item(),)})
@@ -88,14 +88,14 @@ row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence
 row("zscore", _OPS + "Zscore", "(x - mean) / std, by channel if several are given.", T("mean"),
     T("std"), B("inplace", "", False), eg=((.51, .49, .47), (.25, .25, .21)), label="Zscore",
     need={"mean": "no mean(s) defined", "std": "no stddev(s) defined"}, args="module enlist(`zscore;.5;.25)",
-    read={"mean": lambda m: m.mean, "std": lambda m: m.stddev}, pytorch="knn.Zscore")
+    read={"mean": lambda m: m.mean, "std": lambda m: m.stddev}, pytorch="torchvision.transforms")
 row("randomcrop", _OPS + "RandomCrop", "Images padded, then cut to a size at random places.", Z("size"),
     Z("pad", "", 0), S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
     D("value", "", 0.0), eg=(32,), also={"pad": 4, "padmode": "reflect"}, dims=2, widths={"pad": 4},
     args="module enlist(`randomcrop;32)", need={"size": "positive cropping height & width not given"},
-    label="RandomCrop", pytorch="knn.RandomCrop")
+    label="RandomCrop", pytorch="torchvision.transforms")
 row("randomflip", _OPS + "RandomFlip", "Images turned over along a dimension at random.", D("p", "", .5),
-    L("dim", "", -1), label="RandomFlip", pytorch="knn.RandomFlip")
+    L("dim", "", -1), label="RandomFlip", pytorch="torchvision.transforms")
 
 # ------------------------------------------------------------------ callbacks
 
@@ -165,7 +165,9 @@ class _QFunction:
         own = [ModuleHandle(m), *map(TensorHandle, inputs)]
         try:
             found = apply(fn, own)
-            if found.__class__ is not TensorHandle or found.obj is GONE or found.obj is None:
+            if found.__class__ is TensorHandle and found.obj is GONE:
+                raise QError(STALE)
+            if found.__class__ is not TensorHandle or found.obj is None:
                 raise QError(f"callback: {self.text} must return a tensor, given {kname(found)}")
             return found.obj
         except QError:
@@ -203,8 +205,8 @@ def _inputs(n: int) -> Value:
 
 row("callback", "kshell.nn.callback.Callback", "A forward calculation in q: a function of the module and its inputs.",
     X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3),
-    parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any", pytorch="knn.Callback",
-    eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
+    parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any",
+    pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
 
 
 @api("callbacks", "callbacks[]")

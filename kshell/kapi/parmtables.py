@@ -41,7 +41,8 @@ def _rows(h: KHandle) -> list[Row]:
     """The parameters of a module or model, or those that an optimizer has, each once."""
     if isinstance(h, OptimizerHandle):
         known = owners(h.obj.container)
-        return [Row(*reversed(known.get(id(p), ("", str(i)))), p) for i, p in enumerate(h.obj.parameters())]
+        found = [(known.get(id(p), ("", str(i))), p) for i, p in enumerate(h.obj.parameters())]
+        return [Row(name, kind, p) for (kind, name), p in found]
     out: dict[int, Row] = {}
     for p, kind, name in named_parameters(_module(h)):
         out.setdefault(id(p), Row(name, kind, p))
@@ -147,8 +148,8 @@ def gradtable(x: Value) -> Value:
         raise QError(f"gradtable: expecting one arg, given {len(rest) + 1}")
     rows = [r for r in _rows(h) if r.p.grad is not None]
     gradients = [r.p.grad for r in rows]
-    return table(("name", "module", *_ABOUT, *NAMES), [sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]),
-                                                       *_about(gradients), *columns(gradients)])
+    return table(("name", "module", *_ABOUT, *NAMES), [
+        sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(gradients), *columns(gradients)])
 
 
 @api("statetable", "statetable o", "statetable model", since="kshell")
@@ -330,7 +331,9 @@ def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Se
 def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]) -> list[_Group]:
     """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
     none has them, those that come first; the others follow after all."""
-    n, kept, more = len(bases) - 1, [], []
+    n = len(bases) - 1
+    kept: list[_Group] = []
+    more: list[_Group] = []
     for i, base in enumerate(bases):
         kinds: list[_Group] = []
         for p, values in members[i]:

@@ -124,10 +124,10 @@ def sref(x: Value) -> Value:
     h = need_handle(x, "sref")
     if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
         raise QError(f"sref: not implemented for {h.plural}")
-    return _each(h, _storage_references)
+    return _each(h, storage_references)
 
 
-def _storage_references(t: Any) -> int:
+def storage_references(t: Any) -> int:
     if t is None:
         return 0
     at = storage_ptr(t)

@@ -19,9 +19,14 @@ def _bytes(data: bytes | np.ndarray) -> Vec:
     return Vec(T.X, np.frombuffer(bytes(data), np.uint8))
 
 
+def own_state() -> Vec:
+    """The state of q's own generator."""
+    return _bytes(json.dumps(running().rng.bit_generator.state).encode())
+
+
 def states() -> Value:
     """A dictionary: the state of q's own generator under `q, of torch's under its devices, as bytes."""
-    found = {"q": _bytes(json.dumps(running().rng.bit_generator.state).encode()),
+    found = {"q": own_state(),
              "cpu": _bytes(torch.get_rng_state().numpy())}
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):

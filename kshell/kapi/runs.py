@@ -7,6 +7,7 @@ and nothing read back from the device before the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from kshell.errors import QError
@@ -19,8 +20,9 @@ from kshell.kapi.convert import kname, to_q
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
 from kshell.kapi.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
 from kshell.kapi.models import Data, Model, Settings, parts_of
+from kshell.kapi.precision import Scaler
 from kshell.kapi.training import begin, both, define
-from kshell.values.build import collapse, symdict
+from kshell.values.build import collapse, floats, symdict
 from kshell.values.core import NIL, List, Value
 from kshell.values.interrupts import PENDING, wake
 
@@ -137,43 +139,100 @@ def _carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
     return inputs if out is None or not s["hidden"] else [inputs[0], *(t.detach() for t in flat(out)[1:])]
 
 
+Batch = tuple[list[Any], list[Any]]
+
+
+class _Trainer:
+    """Updates of a model by its training options: forward, loss and backward for a batch or, with `accumulate`, for
+    several; clipping; a step."""
+
+    def __init__(self, model: Model, call: str) -> None:
+        s = self.s = model.train
+        o = self.o = model.optimizer
+        self.model, self.parameters = model, o.parameters()
+        self.forward = _calculator(model.module)
+        self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
+        self.cast = model.cast(False) if s["autocast"].s else None
+        self.closure = bool(o.entry.extra.get("closure"))
+        self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
+        if self.scaler is not None and self.closure:
+            raise QError(f"{call}: {o.entry.name} optimizer cannot step with gradscale")
+
+    def _calculate(self, inputs: list[Any], targets: list[Any]) -> tuple[Any, Any]:
+        """The output for a batch, and its loss."""
+        out = self.forward(self.model.module, inputs)
+        first = flat(out)[0] if out.__class__ is not torch.Tensor else out
+        return out, losses.calculate(self.model.loss, [first, *targets])
+
+    def _gradients(self, batches: Sequence[Batch], out: Any) -> list[tuple[Any, Any]]:
+        """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
+        output and the loss of each are the result."""
+        for p in self.parameters:
+            p.grad = None
+        made = []
+        for inputs, targets in batches:
+            given = _carried(inputs, out, self.s)
+            if self.cast is None:
+                out, found = self._calculate(given, targets)
+            else:
+                with self.cast():
+                    out, found = self._calculate(given, targets)
+            part = found if len(batches) == 1 else found / len(batches)
+            part.backward() if self.scaler is None else self.scaler.backward(part)
+            if self.s["sync"] and found.is_cuda:
+                torch.cuda.synchronize(found.device)
+            made.append((out, found.detach()))
+        if self.scaler is not None:
+            self.scaler.unscale()
+        if self.clips:
+            clip_model(self.model)
+        return made
+
+    def update(self, batches: Sequence[Batch], out: Any = None) -> list[tuple[Any, Any]]:
+        """One step. The output of each batch, and its loss before the step."""
+        if not self.closure:
+            made = self._gradients(batches, out)
+            self.o.step() if self.scaler is None else self.scaler.step()
+            return made
+        first: list[tuple[Any, Any]] = []
+        last: list[tuple[Any, Any]] = []
+
+        def closure() -> Any:
+            nonlocal first, last
+            last = self._gradients(batches, out)
+            first = first or last
+            return torch.stack([found for _, found in last]).mean()
+
+        self.o.step(closure)
+        return [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
+
+    def end(self) -> None:
+        """Keep the scale for the next run."""
+        if self.scaler is not None:
+            self.s["gradscale"] = floats(list(self.scaler.state()))
+
+
 def _train(model: Model) -> Value:
     """One pass over the training data."""
-    s, o = model.train, model.optimizer
+    s = model.train
     begin(model, False)
     record = _Record([k.s for k in s["metrics"].items])
-    parameters = o.parameters()
-    forward, loss = _calculator(model.module), model.loss
-    clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
-    closure_wanted = bool(o.entry.extra.get("closure"))
-    out: Any = None
-
-    def once(inputs: list[Any], targets: list[Any]) -> Any:
-        nonlocal out
-        for p in parameters:
-            p.grad = None
-        out = forward(model.module, inputs)
-        found = losses.calculate(loss, [flat(out)[0] if out.__class__ is not torch.Tensor else out, *targets])
-        found.backward()
-        if s["sync"] and found.is_cuda:
-            torch.cuda.synchronize(found.device)
-        if clips:
-            clip_model(model)
-        return found
+    trainer = _Trainer(model, "run")
 
     def loop() -> None:
-        for inputs, targets in batches_of(model.data, s):
-            given = _carried(inputs, out, s)
-            if closure_wanted:
-                found = o.step(lambda given=given, targets=targets: once(given, targets))
-            else:
-                found = once(given, targets)
-                o.step()
-            record.add(out, targets, found)
+        out: Any = None
+        batches = batches_of(model.data, s)
+        while several := list(islice(batches, s["accumulate"])):
+            made = trainer.update(several, out)
+            for (_, targets), (out, found) in zip(several, made, strict=True):
+                record.add(out, targets, found)
             if PENDING:
                 wake()
 
-    with_gradients(True, lambda: in_mode(model.module, True, loop))
+    try:
+        with_gradients(True, lambda: in_mode(model.module, True, loop))
+    finally:
+        trainer.end()
     return record.result(s)
 
 
@@ -182,13 +241,14 @@ def _test(model: Model) -> Value:
     s = model.test
     begin(model, True)
     record = _Record([k.s for k in s["metrics"].items])
-    forward = _calculator(model.module)
+    forward, cast = _calculator(model.module), model.cast(True)
 
     def loop() -> None:
         out: Any = None
         for inputs, targets in batches_of(model.testdata, s):
-            out = forward(model.module, _carried(inputs, out, s))
-            found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
+            with cast():
+                out = forward(model.module, _carried(inputs, out, s))
+                found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
             record.add(out, targets, found)
             if PENDING:
                 wake()
@@ -235,19 +295,9 @@ def backstep(x: Value) -> Value:
     inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
     targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
 
-    def closure() -> Any:
-        for p in model.optimizer.parameters():
-            p.grad = None
-        found = model.loss_of(inputs, targets)
-        found.backward()
-        clip_model(model)
-        return found
-
-    def run() -> Any:
-        if model.optimizer.entry.extra.get("closure"):
-            return model.optimizer.step(closure)
-        found = closure()
-        model.optimizer.step()
-        return found
-
-    return to_q(with_gradients(True, run))
+    trainer = _Trainer(model, "backstep")
+    try:
+        made = with_gradients(True, lambda: trainer.update([(inputs, targets)]))
+    finally:
+        trainer.end()
+    return to_q(made[0][1])

@@ -88,8 +88,9 @@ def _shift(name: str, doc: str, example: str) -> Row:
 
 
 def _window(name: str, shape: str, example: str, more: str = "") -> Row:
-    return Row(name, _made(name, f"{name}_window"), f"{shape} window of a length; periodic unless the flag says 0b.", example,
-               inputs=0, wrap=True, out=False, options=f"length:long* periodic:flag {more} options:options")
+    doc = f"{shape} window of a length; periodic unless the flag says 0b."
+    return Row(name, _made(name, f"{name}_window"), doc, example, inputs=0, wrap=True, out=False,
+               options=f"length:long* periodic:flag {more} options:options")
 
 
 ROWS = (

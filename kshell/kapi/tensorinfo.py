@@ -12,7 +12,7 @@ from kshell.kapi.convert import dtype_name, dtype_named, kname, ktype_of, to_q
 from kshell.kapi.device import is_pinned, layout_name, memory_format, memory_name, options_dict
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
 from kshell.kapi.pointers import bytes_of, elements_of, need_handle, tensors_of
-from kshell.kapi.references import address, references, storage_ptr
+from kshell.kapi.references import address, references, storage_ptr, storage_references
 from kshell.values import types as T
 from kshell.values.build import collapse, longs, sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Value, char, long, sym
@@ -224,7 +224,6 @@ def _info(t: Any) -> tuple[list[str], list[Value]]:
         values.append(row.undefined if t is None else row.fn(t))
     for n, found in (("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
                      ("coalesced", ATTRIBUTES["coalesced"].fn(t) if t is not None else False),
-                     ("defined", t is not None),
                      ("offset", 0 if t is None else ATTRIBUTES["offset"].fn(t)),
                      ("ptr", long(0 if t is None else address(t))),
                      ("ref", 0 if t is None else references(t))):
@@ -234,12 +233,14 @@ def _info(t: Any) -> tuple[list[str], list[Value]]:
 
 
 def _storage(t: Any) -> Value:
-    """A tensor's storage: bytes, references, address, data."""
+    """A tensor's storage: elements, bytes of each, references, address, data."""
     if t is None:
         return NIL
     s = t.untyped_storage()
     data = torch.empty(0, dtype=t.dtype, device=t.device).set_(s)
-    return symdict(["bytes", "ref", "ptr", "data"], [s.nbytes(), 1, long(storage_ptr(t)), to_q(data)])
+    return symdict(["size", "itemsize", "ref", "ptr", "data"],
+                   [s.nbytes() // t.element_size(), t.element_size(), storage_references(t), long(storage_ptr(t)),
+                    to_q(data)])
 
 
 def _detail(t: Any) -> Value:

@@ -76,11 +76,16 @@ def _matrix(t: Any, indent: str) -> str:
     return "\n".join(blocks)
 
 
+def scalar_text(t: Any) -> str:
+    """libtorch's name of a tensor's data type: Float, ComplexDouble."""
+    name = dtype_name(t.dtype)
+    return _TYPES.get(name, name.capitalize())
+
+
 def type_text(t: Any) -> str:
     """libtorch's name of a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
-    name = dtype_name(t.dtype)
     sparse = "" if t.layout is torch.strided else "Sparse"
-    return f"{sparse}{t.device.type.upper()}{_TYPES.get(name, name.capitalize())}Type"
+    return f"{sparse}{t.device.type.upper()}{scalar_text(t)}Type"
 
 
 def tensor_text(t: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,8 +25,9 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.models import Data, Model, Settings, parts_of, shown
 from kshell.kapi.moduleapi import every_option
+from kshell.kapi.precision import cast_name
 from kshell.values.build import collapse, floats, sym_vec, symdict
-from kshell.values.core import NIL, Dict, Value, Vec, is_list, seq_items
+from kshell.values.core import NIL, Dict, Sym, Value, Vec, is_list, seq_items, sym
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
 
@@ -79,10 +81,31 @@ def _clipvalue(name: str, x: Value) -> Value:
     return float(n)
 
 
+def _autocast(name: str, x: Value) -> Value:
+    """The name of a data type, ` for none."""
+    return x if x.__class__ is Sym and not x.s else sym(cast_name(name, x))
+
+
+def _gradscale(name: str, x: Value) -> Value:
+    """The scale of losses and the steps since it changed, 0 if they are not given; :: for no scale."""
+    if is_empty(x):
+        return NIL
+    n = number_of(x)
+    found = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
+    if any(i is None for i in found) or not 1 <= len(found) <= 2:
+        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(found)}")
+    scale, since = [*found, 0][:2]
+    if not 0 < scale < math.inf or not 0 <= since < 1 << 31:
+        raise QError(f"{name}: expecting a finite scale above zero, given {scale:g}" if 0 <= since < 1 << 31 else
+                     f"{name}: expecting a count of steps, given {since:g}")
+    return floats([scale, since])
+
+
 _READ: dict[str, Callable[[str, Value], Value]] = {
     "batchsize": lambda name, x: _whole(name, x, 0), "task": lambda name, x: _whole(name, x, 0),
     "tasks": lambda name, x: _whole(name, x, 1), "shuffleseed": lambda name, x: _whole(name, x, 0),
-    "metrics": _metrics, "clipnorm": _clipnorm, "clipvalue": _clipvalue}
+    "metrics": _metrics, "clipnorm": _clipnorm, "clipvalue": _clipvalue,
+    "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
 
 
 def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
@@ -162,6 +185,11 @@ def _setup(x: Value, test: bool) -> Value:
 def train(x: Value) -> Value:
     """Read or set a model's options for training, or give its training data: the result is the number of batches.
 
+    Three options are shown only when they are set. accumulate: a step every so many batches, by the gradient of the
+    mean of their losses. autocast: outputs and losses are calculated in `bfloat16 or `half where torch's autocast does
+    so. gradscale: a number that losses are multiplied with, for half; gradients are divided by it before a step, a step
+    with infinite ones is left out and halves the scale, 2,000 others double it; it reads as scale and count of steps.
+
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
     q)train(m;`batchsize`shuffle;10,1b)
@@ -177,6 +205,8 @@ def train(x: Value) -> Value:
      "test(m;inputs[;targets])", held=True)
 def test(x: Value) -> Value:
     """Read or set a model's options for testing, or give its test data: the result is the number of batches.
+
+    The option autocast, shown only when it is set, is that of `train`.
 
     q)m:model(module`identity;loss`mse;opt`sgd)
     q)test(m;`batchsize)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
-from types import CodeType, FunctionType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
-from kshell.errors import Frame, QError, Source
+from kshell.errors import Q_FILE, Frame, QError, Source
 
-FILE = "<q>"
+FILE = Q_FILE
 _MARK = re.compile(r"#(\d+)$")
 
 Block = list[Any]  # str lines and nested Blocks
@@ -104,7 +104,12 @@ def caller_locals() -> dict[str, Any]:
 
 def frames(tb: TracebackType | None) -> list[Frame]:
     """The q frames of a traceback, innermost first."""
-    out: list[Frame] = []
+    return [frame for frame, _ in levels(tb)]
+
+
+def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
+    """The q frames of a traceback and the Python frames that ran them, innermost first."""
+    out: list[tuple[Frame, FrameType]] = []
     last: CodeInfo | None = None
     while tb is not None:
         code = tb.tb_frame.f_code
@@ -114,9 +119,9 @@ def frames(tb: TracebackType | None) -> list[Frame]:
             if not info.source.text:
                 pass  # compiled from a parse tree: there is no text to show
             elif info is last and code.co_name.startswith("_p"):
-                out[-1] = frame  # a phrase of a qSQL template is part of the function it stands in
+                out[-1] = frame, out[-1][1]  # a phrase of a qSQL template is part of the function it stands in
             else:
-                out.append(frame)
+                out.append((frame, tb.tb_frame))
             last = info
         tb = tb.tb_next
     return out[::-1]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang import cond_each, strings_each, threads
+from kshell.lang import cond_each, rows_each, strings_each, threads
 from kshell.lang.scan import atomic_expr
 from kshell.lang.truth import times, truth
 from kshell.lang.verbs import encode, lists, running, stats
@@ -110,7 +110,7 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return List([])
     if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
         return apply(f, (x, y))
-    found = strings_each.pairs(f, x, y)
+    found = strings_each.pairs(f, x, y) or rows_each.pairs(f, x, y)
     if found is not None:
         return found
     if name_of(f) == "vs" and x.__class__ is int and x > 1 and y.__class__ is Vec and y.t == T.J and y.a.min() >= 0:
@@ -269,14 +269,16 @@ def over1(f: Value, x: Value) -> Value:
     rank = rank_of(f)
     if rank == 1:
         return converge(f, x, None)
-    if not is_collection(x):
+    if not is_collection(x) and not getattr(x, "folded", False):
         return x
     quick = _REDUCE.get(name_of(f))
+    if isinstance(x, Handle) and quick is not None:
+        return quick(x)
     if quick is not None and ((x.__class__ is Vec and x.t in T.NUMERIC and len(x)) or name_of(f) == ","):
         return quick(x)
     if x.__class__ is Dict:
         return over1(f, x.v)
-    items = seq_items(x)
+    items = x.rows() if isinstance(x, Handle) else seq_items(x)
     if not items:
         return _identity(f, x)
     if rank > 2:
@@ -303,14 +305,16 @@ def scan1(f: Value, x: Value) -> Value:
         out: list[Value] = []
         converge(f, x, out)
         return collapse(out)
-    if not is_collection(x):
+    if not is_collection(x) and not getattr(x, "folded", False):
         return x
     quick = _ACCUMULATE.get(name_of(f))
+    if isinstance(x, Handle) and quick is not None:
+        return quick(x)
     if quick is not None and x.__class__ is Vec and x.t in T.NUMERIC:
         return quick(x)
     if x.__class__ is Dict:
         return Dict(x.k, scan1(f, x.v))
-    items = seq_items(x)
+    items = x.rows() if isinstance(x, Handle) else seq_items(x)
     if not items:
         return List([])
     if rank > 2:

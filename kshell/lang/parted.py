@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from kshell.parse import tree as N
 from kshell.store.parted import PartCols, joined
 from kshell.store.splay import SplayedCols
 from kshell.values import types as T
-from kshell.values.build import longs
+from kshell.values.build import collapse, longs
 from kshell.values.context import running
-from kshell.values.core import Table, Value, Vec
+from kshell.values.core import Dict, Table, Value, is_list
 from kshell.values.index import take_at
+from kshell.values.join import join_dicts
 
 # a phrase that has one of these is computed over the rows of all partitions together
 _WHOLE = frozenset({"all", "any", "avg", "cor", "count", "cov", "dev", "distinct", "first", "last", "max", "med", "min",
@@ -143,7 +145,7 @@ def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], c
     if not out:
         return _nothing(is_exec, source, where, cols)
     if is_exec and out[0].__class__ is not Table:
-        return _joined_exec(out, distinct)
+        return _joined_exec(out, cols[0][0] is None, distinct)
     t = Table(out[0].names, [joined([o.cols[i] for o in out]) for i in range(len(out[0].names))])
     if distinct:
         t = take_at(t, qsql.distinct_at(t))
@@ -158,16 +160,19 @@ def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Va
     return qsql.run_exec(src, c, None, cols, False) if is_exec else qsql.run_select(src, c, None, cols, False, None)
 
 
-def _joined_exec(out: list[Value], distinct: bool) -> Value:
-    from kshell.values.core import Dict
-
-    if out[0].__class__ is Dict:
-        values = [joined([o.v.item(i) for o in out]) for i in range(len(out[0].k))]
-        from kshell.values.build import collapse
-
+def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
+    """The results of an exec in each partition as one: `single` if it has one column without a name."""
+    if not single:
+        values = [_joined_values([o.v.item(i) for o in out]) for i in range(len(out[0].k))]
         return Dict(out[0].k, collapse(values))
-    x = joined(out) if out[0].__class__ is Vec or hasattr(out[0], "items") else out[-1]
+    x = _joined_values(out)
     return take_at(x, qsql.distinct_at(x)) if distinct else x
+
+
+def _joined_values(out: list[Value]) -> Value:
+    if all(o.__class__ is Dict for o in out):
+        return reduce(join_dicts, out)
+    return joined(out) if all(map(is_list, out)) else collapse(out)
 
 
 def rows_at(x: Table, at: np.ndarray) -> Table:

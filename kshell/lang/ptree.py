@@ -84,9 +84,12 @@ class _Values:
 
     @staticmethod
     def TableOf(node: Any) -> Value:
-        names = column_names(node.cols)
-        cols = List([known("enlist"), *(tree_value(n) for _, n in node.cols)])
-        return List([known("flip"), List([known("!"), enlist(sym_vec(names)), cols])])
+        cols = List([known("flip"), _literal(node.cols)])
+        return List([known("!"), List([known("flip"), _literal(node.keys)]), cols]) if node.keys else cols
+
+    @staticmethod
+    def DictOf(node: Any) -> Value:
+        return _literal(node.items)
 
     @staticmethod
     def Apply(node: Any) -> Value:
@@ -137,6 +140,12 @@ class _Values:
     @staticmethod
     def Select(node: Any) -> Value:
         return _select_value(node)
+
+
+def _literal(pairs: list[tuple[str | None, Any]]) -> Value:
+    """`names!values` of the columns of a literal."""
+    values = List([known("enlist"), *(tree_value(n) for _, n in pairs)])
+    return List([known("!"), enlist(sym_vec(column_names(pairs))), values])
 
 
 def _pairs(pairs: list[tuple[str | None, Any]]) -> Value:

@@ -23,3 +23,5 @@ class Settings:
     w: int = 0  # the most memory to use, in megabytes; 0 is no limit
     p: int = 0  # the port that is listened on; 0 is none
     q: bool = False  # quiet: started without a banner
+    debug: int = 1  # at the prompt: is what an error stopped kept, for the debugger?
+    suggest: int = 1  # at the prompt: are endings from the history suggested?

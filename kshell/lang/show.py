@@ -80,11 +80,17 @@ class Layout:
         return self.one(x).split("\n")
 
     # ---------------------------------------------------------------- columns
-    def cells(self, column: Value) -> list[str]:
-        """The texts of a column, or of a dictionary's keys or values: bare if it is a vector, else as source."""
-        if column.__class__ is Vec:
-            return vec_texts(column, self.digits)
-        return [self.one(x) for x in column.items]
+    def texts(self, x: Value) -> list[str]:
+        """The texts of a list's items, as they stand in a row of a matrix, in a column or beside keys: the lines of a
+        matrix, nothing for each of a matrix without columns, else as source."""
+        if x.__class__ is Vec:
+            return vec_texts(x, self.digits)
+        if len(x) and self.is_matrix(x):
+            return self.matrix(x)
+        items = x.items
+        if items and all(is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in items):
+            return [""] * len(items)
+        return [self.one(i) for i in items]
 
     def joined(self, columns: Sequence[Sequence[str]], sep: str = " ") -> list[str]:
         """Columns of texts side by side."""
@@ -96,30 +102,13 @@ class Layout:
         if x.__class__ is List and any(isinstance(i, Handle) for i in x.items):
             x = List([opened(i) for i in x.items])
         if self.is_matrix(x):
-            rows = [self.row(head(row, self.most)) for row in x.items]
-            columns = list(zip(*rows, strict=True))
-            for i in self.unlike(x) if x.__class__ is List else ():
-                columns[i] = tuple(self.one(row.items[i]) for row in x.items)
-            return self.joined(columns)
+            return self.matrix(x)
         return [line for item in x.items for line in self.one(item).split("\n")]
 
-    def unlike(self, x: List) -> list[int]:
-        """The columns of a matrix that hold vectors of several types or lengths: these are written out, with types."""
-        if any(row.__class__ is not List for row in x.items):
-            return []
-        found = []
-        for i, first in enumerate(x.items[0].items[: self.most]):
-            cells = [row.items[i] for row in x.items]
-            if all(c.__class__ is Vec for c in cells) and any(c.t != first.t or len(c) != len(first) for c in cells):
-                found.append(i)
-        return found
-
-    def row(self, x: Value) -> list[str]:
-        """The texts of a row of a matrix: vectors of numbers in it are bare."""
-        if x.__class__ is Vec:
-            return vec_texts(x, self.digits)
-        return [" ".join(vec_texts(head(i, self.columns), self.digits))
-                if i.__class__ is Vec and i.t not in _RUNS and i.t != T.S and len(i) else self.one(i) for i in x.items]
+    def matrix(self, x: List) -> list[str]:
+        """The lines of a matrix: each row's items by themselves, then what came out in columns."""
+        rows = [self.texts(head(row, self.most)) for row in x.items]
+        return self.joined(list(zip(*rows, strict=True)))
 
     def is_matrix(self, x: List) -> bool:
         """Does x print in aligned columns: lists of one length, not all of them strings, bits or bytes?"""
@@ -143,16 +132,11 @@ class Layout:
         return [title, "-" * width_of(title), *rows]
 
     def column(self, c: Value) -> list[str]:
-        """The texts of a table's column; vectors of one type and length are bare: no comma before a single item, no
-        type after the last, nothing for an empty one."""
+        """The texts of a table's column, of tensors what they show."""
         rows = c.items if isinstance(c, List) and len(c) else []
         if rows and all(isinstance(r, Handle) for r in rows):
             return [r.show() for r in rows]
-        first = rows[0] if rows else None
-        if first.__class__ is Vec and first.t not in _RUNS and first.t != T.S and all(
-                r.__class__ is Vec and r.t == first.t and len(r) == len(first) for r in rows):
-            return [" ".join(vec_texts(head(r, self.columns), self.digits)) for r in rows]
-        return self.cells(c)
+        return self.texts(c)
 
     def mapping(self, d: Dict) -> list[str]:
         rows = self.rows - (3 if Table in (d.k.__class__, d.v.__class__) else 1)
@@ -175,13 +159,7 @@ class Layout:
         """The lines of a dictionary's keys or values, one an item."""
         if x.__class__ is Table:
             return self.table(x) if x.names else []
-        if isinstance(x, List) and len(x):
-            opened_ = List([opened(i) for i in x.items]) if x.__class__ is List else x
-            if self.is_matrix(opened_):
-                return self.items(opened_)
-            if all(is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in x.items):
-                return [""] * len(x)  # a matrix without columns
-        return self.cells(x)
+        return self.texts(List([opened(i) for i in x.items]) if x.__class__ is List else x)
 
     def titled(self, lines: list[str], x: Value) -> list[str]:
         """Lines beside a table's: two blank ones for the title and the rule, unless they are a table's."""

@@ -28,6 +28,8 @@ from kshell.values.functions import Function
 def run(text: str) -> Value:
     """Run a system command, given without its backslash; what is no command of q goes to the operating system."""
     word, _, rest = text.strip().partition(" ")
+    if word[:1] == "?":
+        word, rest = "?", text.strip()[1:]
     name, _, count = word.partition(":")
     entry = registry.find("command", name)
     if word == "\\":
@@ -216,6 +218,18 @@ def error_mode(arg: str) -> Value:
     return _flag("e", arg, 0, 2)
 
 
+@command("debug", "\\debug", "\\debug 0|1")
+def debug(arg: str) -> Value:
+    """At the prompt, whether an error inside a function opens the debugger."""
+    return _flag("debug", arg, 0, 1)
+
+
+@command("suggest", "\\suggest", "\\suggest 0|1")
+def suggest(arg: str) -> Value:
+    """At the prompt, whether endings from the history are suggested; the right arrow takes one."""
+    return _flag("suggest", arg, 0, 1)
+
+
 @command("z", "\\z", "\\z 0|1")
 def date_form(arg: str) -> Value:
     """How "D"$ reads dates: 0 month before day, 1 day before month."""
@@ -400,6 +414,42 @@ def expunge(arg: str) -> Value:
     if names.find(arg) is not None and registry.find("name", arg) is None:
         names.delete(arg)
     return NIL
+
+
+# ------------------------------------------------------------------ help
+
+_SHOWN = 40  # entries that a search lists
+
+
+@command("?", "\\?text")
+def search(arg: str) -> None:
+    """Search the help: what has the text in its name or summary, or else in what is told of it."""
+    session = running()
+    session.names.load_builtins()
+    text = arg.strip().lower()
+    if not text:
+        raise QError("\\?text searches the help for a text")
+    ranked = sorted(((rank, e.name, e) for e in registry.every() if (rank := _rank(e, text)) >= 0),
+                    key=lambda row: row[:2])
+    near = [row for row in ranked if row[0] < 3] or ranked
+    lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
+    wide = max((len(name) for name, _, _ in lines), default=0)
+    session.write("".join(f"{name:{wide}}  {kind:9}  {summary}\n" for name, kind, summary in lines)
+                  or f"nothing in the help has: {text}\n")
+    if len(near) > _SHOWN:
+        session.write(f".. and {len(near) - _SHOWN} more\n")
+
+
+def _rank(entry: registry.Entry, text: str) -> int:
+    """How near an entry is to a text that is searched: 0 its name, 1 part of it, 2 in the summary, 3 elsewhere; -1."""
+    name = entry.name.lower()
+    if name == text:
+        return 0
+    if text in name:
+        return 1
+    if text in entry.summary.lower():
+        return 2
+    return 3 if text in entry.doc.lower() or any(text in o.name or text in o.doc.lower() for o in entry.options) else -1
 
 
 # ------------------------------------------------------------------ streams, scripts

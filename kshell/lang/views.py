@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell import registry
 from kshell.errors import QError, Source
 from kshell.lang.compile import compile_again, compile_statement
 from kshell.lang.ptree import tree_value
+from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.registry import command, verb
+from kshell.store import snapshot
 from kshell.values import types as T
 from kshell.values.build import collapse, string, sym_vec
 from kshell.values.context import running
@@ -46,6 +48,20 @@ def define(node: Any, source: Source, names: Names) -> Value:
         if f.ctx == "." and node.name in f.globals:
             compile_again(f, names)
     return NIL
+
+
+def from_text(name: str, text: str) -> Callable[[], Value]:
+    """What defines a view that was read as data: the text must be that of one view. Nothing is computed."""
+    source = Source(f"{name}::{text}", "", 0)
+    nodes = parse(source.text, lambda _: False, source)
+    if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.View) or \
+            nodes[0].expr.name != name:
+        raise QError("corrupt")
+    view = nodes[0].expr
+    return lambda: define(view, source, running().names)
+
+
+snapshot.VIEW.append(from_text)
 
 
 def needed(nodes: Any) -> Iterator[str]:

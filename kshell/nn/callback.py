@@ -15,6 +15,7 @@ class Callback(nn.Module):
                  buffers: dict[str, Tensor] | None = None) -> None:
         super().__init__()
         self.fn, self.inputs = fn, inputs
+        self.call = fn  # the function as it is called: what compiles a module puts one here that is left as it is
         for name, t in (parameters or {}).items():
             self.register_parameter(name, nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex()))
         for name, t in (buffers or {}).items():
@@ -27,4 +28,4 @@ class Callback(nn.Module):
     def forward(self, *inputs: Any) -> Any:
         if len(inputs) != self.inputs:
             raise ValueError(f"callback: {len(inputs)} tensor(s) supplied, but {self.inputs} expected")
-        return self.fn(self, *inputs)
+        return self.call(self, *inputs)

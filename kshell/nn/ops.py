@@ -38,15 +38,15 @@ class Matmul(nn.Module):
 
 
 class OneHot(nn.Module):
-    """Class numbers as rows of 0 and a single 1, along a new last dimension; -1 classes: as many as occur."""
+    """Class numbers as rows of 0 and a single 1, along a new last dimension; -1 classes: as many as occur. The result
+    is float unless another type is asked for."""
 
     def __init__(self, classes: int = -1, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.classes, self.dtype = classes, dtype
 
     def forward(self, x: Tensor) -> Tensor:
-        out = F.one_hot(x, self.classes)
-        return out if self.dtype is None else out.to(self.dtype)
+        return F.one_hot(x, self.classes).to(self.dtype or torch.float32)
 
     def extra_repr(self) -> str:
         return f"num_classes={self.classes}"
@@ -63,7 +63,7 @@ class Select(nn.Module):
         return x.select(self.dim, self.ind)
 
     def extra_repr(self) -> str:
-        return f"dim={self.dim}, ind={self.ind}"
+        return f"dim={self.dim},ind={self.ind}"
 
 
 class IndexSelect(nn.Module):
@@ -80,7 +80,7 @@ class IndexSelect(nn.Module):
         return x.index_select(self.dim, self.ind)
 
     def extra_repr(self) -> str:
-        return f"dim={self.dim}, ind={self.ind.tolist()}"
+        return f"dim={self.dim},ind={self.ind.tolist()}"
 
 
 class DropPath(nn.Module):
@@ -107,7 +107,8 @@ class DropPath(nn.Module):
 
 
 class EmbedPosition(nn.Module):
-    """A learnt vector for each place of a sequence: (1, n, cols) for an input of n columns; zeros at first."""
+    """A learnt vector for each place of a sequence: (1, n, cols) for an input of n columns, all rows for one of more;
+    zeros at first."""
 
     def __init__(self, rows: int, cols: int) -> None:
         super().__init__()
@@ -115,10 +116,7 @@ class EmbedPosition(nn.Module):
         self.pos = nn.Parameter(torch.zeros(1, rows, cols))
 
     def forward(self, x: Tensor) -> Tensor:
-        n = x.size(-1)
-        if n > self.rows:
-            raise ValueError(f"embedpos: sequence of {n} is longer than the {self.rows} positions")
-        return self.pos[:, :n]
+        return self.pos[:, : x.size(-1)]
 
     def extra_repr(self) -> str:
         return f"rows={self.rows}, cols={self.cols}"
@@ -134,6 +132,9 @@ class EmbedSequence(nn.Module):
         self.pos = EmbedPosition(length, cols)
 
     def forward(self, x: Tensor) -> Tensor:
+        n = x.size(-1)
+        if n > self.length:
+            raise ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions")
         return self.tok(x) + self.pos(x)
 
     def extra_repr(self) -> str:
@@ -206,7 +207,7 @@ class Zscore(nn.Module):
 
 def _short(t: Tensor) -> str:
     found = [f"{v:g}" for v in t.flatten()[:3].tolist()]
-    return found[0] if not t.dim() else "[" + ", ".join(found) + (", ..]" if t.numel() > 3 else "]")
+    return found[0] if t.numel() == 1 else "[" + ", ".join(found) + (", ..]" if t.numel() > 3 else "]")
 
 
 class RandomCrop(nn.Module):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import Tensor, nn
@@ -17,12 +19,17 @@ def call(m: nn.Module, *inputs: Any) -> Any:
     if isinstance(m, nn.LSTM) and len(inputs) == 3:
         return m(inputs[0], (inputs[1], inputs[2]))
     if m.__class__ is nn.Sequential and len(m):
-        children = iter(m)
-        x = call(next(children), *inputs)
-        for child in children:
-            x = child(x)
-        return x
+        return chain(m, *inputs)
     return m(*inputs)
+
+
+def chain(children: Iterable[nn.Module], *inputs: Any) -> Any:
+    """Modules one after the other; the first gets all inputs, each other one the output before it."""
+    rest = iter(children)
+    x = call(next(rest), *inputs)
+    for child in rest:
+        x = child(x)
+    return x
 
 
 def takes(m: nn.Module) -> int:
@@ -32,7 +39,19 @@ def takes(m: nn.Module) -> int:
     most = getattr(m, "most_inputs", None)
     if most is not None:
         return int(most)
-    found = inspect.signature(m.forward).parameters.values()
+    bound = getattr(m.forward, "__func__", None)
+    return parameters_of(m.forward) if bound is None else _of_method(bound)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_method(forward: Callable[..., Any]) -> int:
+    """As parameters_of, for a method that is bound to its module when it is called."""
+    return parameters_of(functools.partial(forward, None))
+
+
+def parameters_of(forward: Callable[..., Any]) -> int:
+    """How many positional arguments a forward calculation takes at most."""
+    found = inspect.signature(forward).parameters.values()
     if any(p.kind is p.VAR_POSITIONAL for p in found):
         return MOST_INPUTS
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found)
@@ -43,13 +62,7 @@ class SeqNest(nn.Sequential):
 
     def forward(self, *inputs: Any) -> Any:
         """Run the children in order; the first gets all inputs, each other one the output before it."""
-        if not len(self):
-            return inputs[0]
-        children = iter(self)
-        x = call(next(children), *inputs)
-        for child in children:
-            x = child(x)
-        return x
+        return chain(self, *inputs) if len(self) else inputs[0]
 
 
 def through(parts: Any, inputs: tuple[Any, ...]) -> Any:

@@ -1,0 +1,1 @@
+"""Several processes: launching them, their group, and what they do together."""

@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ usage: kshell [options] [file.q [args]]
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
   -q         quiet: no banner
+  -resume F  bring back the session that a snapshot saved, first of all
   -i         go on at the prompt after a script or -e
   -P N       digits shown of a float
   -S N       seed of random numbers
@@ -25,6 +27,9 @@ usage: kshell [options] [file.q [args]]
   -w MB      the most memory to use; without it, what the machine has
   -c R C     console rows and columns
   -z 0|1     form of dates read by "D"$
+  -n N       run on N processes of this machine; process 0 prints
+  -v         with several processes: all print, each line after its number
+  --timeout S  seconds that a process waits for the others (60)
   --version  print the version
   --help     print this
 
@@ -37,9 +42,13 @@ class Options:
 
     exprs: list[str] = field(default_factory=list)
     script: str = ""
+    resume: str = ""  # a snapshot to begin with
     args: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     memory: int = 0  # megabytes
+    processes: int = 0  # how many to start; 0: this one
+    timeout: float | None = None  # seconds
+    verbose: bool = False
     quiet: bool = False
     stay: bool = False
 
@@ -58,8 +67,29 @@ _REFUSED = {"-p": _NO_PORT, "-b": _NO_PORT, "-E": _NO_PORT, "-u": _NO_PORT, "-U"
             "-L": "logging of updates is not supported", "-m": "there is one memory domain"}
 
 
+MOST = 1024  # processes of one job
+
+
+def _seconds(words: list[str]) -> float:
+    """The number of seconds that comes next."""
+    try:
+        found = float(words.pop(0))
+    except (IndexError, ValueError):
+        found = 0.0
+    if not 0 < found < 1e6:
+        raise UsageError("--timeout needs a number of seconds")
+    return found
+
+
+def without_n(argv: Sequence[str]) -> list[str]:
+    """The words of a command line that each process of a job gets."""
+    at = list(argv).index("-n")
+    return [*argv[:at], *argv[at + 2:]]
+
+
 def parse_args(argv: list[str]) -> Options:
-    """Options from the words of the command line; those after a script are the script's, save q's own."""
+    """Options from the words of the command line; those after a script, or after an option that is
+    not known, are the user's, save q's own."""
     opts = Options()
     words = list(argv)
     while words:
@@ -72,28 +102,42 @@ def parse_args(argv: list[str]) -> Options:
             opts.quiet = True
         elif w == "-i":
             opts.stay = True
+        elif w == "-resume" and not opts.script:
+            if not words:
+                raise UsageError("-resume needs a file")
+            opts.resume = words.pop(0)
         elif w in _COMMANDS:
             n = _COMMANDS[w]
             if len(words) < n:
                 raise UsageError(f"{w} needs {n} number{'s' * (n > 1)}")
             opts.commands.append(" ".join([w[1:], *words[:n]]))
-            opts.args += [w, *words[:n]] if opts.script else []
+            opts.args += [w, *words[:n]] if opts.script or opts.args else []
             del words[:n]
         elif w == "-w":
             if not words or not words[0].isdecimal() or not 1 < int(words[0]) < 1 << 40:
                 raise UsageError("-w needs a number of megabytes")
             opts.memory = int(words[0])
-            opts.args += [w, words[0]] if opts.script else []
+            opts.args += [w, words[0]] if opts.script or opts.args else []
             del words[0]
+        elif w == "-n" and not opts.script:
+            if not words or not words[0].isdecimal() or not 1 <= int(words[0]) <= MOST:
+                raise UsageError(f"-n needs a number of processes, 1 to {MOST}")
+            opts.processes = int(words.pop(0))
+        elif w == "-v" and not opts.script:
+            opts.verbose = True
+        elif w == "--timeout" and not opts.script:
+            opts.timeout = _seconds(words)
         elif w in ("-h", "--help") and not opts.script:
             raise SystemExit(print(USAGE))
         elif w == "--version" and not opts.script:
             raise SystemExit(print(f"kshell {__version__}"))
         elif w in _REFUSED and not opts.script:
             raise UsageError(f"{w}: {_REFUSED[w]}")
-        elif w.startswith("-") and not opts.script and not opts.exprs and w != "-":
+        elif w.startswith("--") and not opts.script and not opts.exprs and not opts.args:
             raise UsageError(f"unknown option {w}")
-        elif not opts.script and not opts.exprs:
+        elif w.startswith("-") and w != "-" and not opts.script and not opts.exprs:
+            opts.args.append(w)  # an option of the user's: what follows belongs to it
+        elif not opts.script and not opts.exprs and not opts.args:
             opts.script = w
         else:
             opts.args.append(w)
@@ -140,10 +184,18 @@ def main() -> NoReturn:
         leave(2)
     except SystemExit:
         leave(0)
+    if opts.processes:
+        if not opts.script and not opts.exprs:
+            print("kshell: -n needs a script or -e", file=sys.stderr)
+            leave(2)
+        from kshell.session import launch
+
+        leave(launch(opts.processes, without_n(sys.argv[1:])))
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is a session, Ctrl-C ends the program
+    for n in (signal.SIGINT, signal.SIGTERM):  # until there is a session they end the program
+        signal.signal(n, lambda number, _: os._exit(128 + number))
     from kshell.shell import script
 
     leave(script.start(opts))

@@ -1,94 +1,267 @@
-"""Completion: names from the registry and the session, by what stands before the cursor."""
+"""Completion: what may stand at the cursor, from the registry and the session, by what stands before it."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from kshell import registry
+from kshell.parse.lex import scan
+from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
+from kshell.shell.context import GROUP, WORDS, Call, Place, place, statement_start
 
-# a symbol as the first item after one of these calls names an entry of a kind
-_KIND_OF = {"opt": "optimizer", "module": "module", "loss": "loss", "help": "", "setting": "setting"}
-_CALL = re.compile(r"(\w+)\s*[\[(]?\s*`(\w*)$")
-_NESTED = re.compile(r"\(\s*`(\w*)$")
-_COMMAND = re.compile(r"^\\(\w*)$")
-_WORD = re.compile(r"[.a-zA-Z][\w.]*$")
-
-
-def in_string_or_comment(text: str) -> bool:
-    """Does the text end inside a string or a comment?"""
-    quoted, i = False, 0
-    while i < len(text):
-        c = text[i]
-        if quoted and c == "\\":
-            i += 1
-        elif c == '"':
-            quoted = not quoted
-        elif c == "/" and not quoted and (i == 0 or text[i - 1].isspace()):
-            return True
-        i += 1
-    return quoted
+MOST = 300  # candidates that are offered
+_COMMAND = re.compile(r"\\(\S*)\Z")
+_TIMED = re.compile(r"\\ts?(:\d*)? (?!\d*\Z)")
+_PATH = re.compile(r"\\(?:l|cd|1|2|_) +(.*)\Z", re.DOTALL)
+_SPACE = re.compile(r"\\[dvfa] +(\S*)\Z")
+_PLAIN = re.compile(r"[\w.:/~%-]+", re.ASCII)
+# which kinds of entry the first symbol of a call names; other calls take any
+_KINDS = {"opt": ("optimizer",), "module": ("module",), "loss": ("loss",), "sched": ("scheduler",),
+          "scale": ("rule",), "": ("module",)}
+_ALL = ("module", "loss", "optimizer", "scheduler", "rule", "api")
 
 
-def candidates(session: Session, text: str) -> list[str]:
-    """What may complete the text before the cursor, sorted."""
-    if in_string_or_comment(text):
+class Found(NamedTuple):
+    """One candidate: the text that replaces the last `size` characters, and a few words on it."""
+
+    text: str
+    size: int
+    note: str = ""
+
+
+def candidates(session: Session, text: str, after: str = "") -> list[str]:
+    """The texts of what may complete the text before the cursor."""
+    return [f.text for f in offers(session, text, after)]
+
+
+def offers(session: Session, text: str, after: str = "") -> list[Found]:
+    """What may complete the text before the cursor, `after` being what follows it; nothing in strings and comments."""
+    line = text[statement_start(text):]
+    if line[:1] == "\\":
+        return _command(session, line)
+    at = place(text)
+    if at is None:
         return []
-    m = _COMMAND.search(text)
+    session.names.load_builtins()
+    if at.kind == "file":
+        return files(at.prefix)
+    size = len(at.prefix)
+    found = _symbols(session, at) if at.kind == "symbol" else _words(session, at, after)
+    return _matching(found, at.prefix, size)
+
+
+def _matching(found: Iterable[tuple[str, str]], prefix: str, size: int) -> list[Found]:
+    """Those that begin with the prefix, each once, in the order given."""
+    seen: dict[str, str] = {}
+    for name, note in found:
+        if name.startswith(prefix) and name != prefix and name not in seen:
+            seen[name] = note
+    return [Found(name, size, note) for name, note in list(seen.items())[:MOST]]
+
+
+# ------------------------------------------------------------------ commands, files
+
+
+def _command(session: Session, line: str) -> list[Found]:
+    m = _COMMAND.match(line)
     if m:
-        return _starting((e.name for e in registry.entries("command")), m[1])
-    m = _CALL.search(text)
-    if m and m[1] in _KIND_OF:
-        kind = _KIND_OF[m[1]]
-        session.names.load_builtins()
-        kinds = [kind] if kind else ["module", "loss", "optimizer", "topic", "api", "verb"]
-        return _starting((e.name for k in kinds for e in registry.entries(k)), m[2])
-    m = _NESTED.search(text)
-    if m and "module" in text:
-        session.names.load_builtins()
-        return _starting((e.name for e in registry.entries("module")), m[1])
-    m = _WORD.search(text)
-    return _starting(_names(session), m[0]) if m else []
+        return _matching(((e.name, e.summary) for e in sorted(registry.entries("command"), key=lambda e: e.name)),
+                         m[1], len(m[1]))
+    m = _PATH.match(line)
+    if m:
+        return files(os.path.expanduser(m[1]), len(m[1].rpartition("/")[2]))
+    m = _SPACE.match(line)
+    if m:
+        return _matching(((space, "namespace") for space in session.names), m[1], len(m[1]))
+    m = _TIMED.match(line)
+    return offers(session, line[m.end():]) if m else []
 
 
-def _names(session: Session) -> Iterable[str]:
+def files(path: str, size: int | None = None) -> list[Found]:
+    """The files and folders that a path may go on to; hidden ones if its last part begins with a dot."""
+    folder, _, last = path.rpartition("/")
+    folder = folder or ("/" if path[:1] == "/" else ".")
+    try:
+        with os.scandir(folder) as listed:
+            names = sorted((e.name, e.is_dir()) for e in listed if e.name.startswith(last))
+    except OSError:
+        return []
+    return [Found(name + "/" * folder_, len(last) if size is None else size, "folder" if folder_ else "file")
+            for name, folder_ in names if (name[0] != "." or last[:1] == ".") and name != last][:MOST]
+
+
+# ------------------------------------------------------------------ symbols
+
+
+def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
+    """What a symbol at this place may be."""
+    prev = at.arg[-1] if at.arg else None
+    own = list(_of_call(session, at))
+    if prev is not None and prev.kind in WORDS:
+        own += [*session.words(prev.text), *session.parts(prev.text)]
+    if own:
+        yield from (row for row in own if _PLAIN.fullmatch(row[0]))
+    else:
+        yield from ((name, "variable") for name in session.names.members(session.names.current))
+
+
+def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
+    """What the calls around a place take as symbols there, the nearest first."""
+    if at.arg:
+        return
+    entry: Entry | None = None
+    for depth, call in enumerate(reversed(at.calls[1:])):
+        if call.kind == "{":
+            return
+        n = len(call.args) - 1
+        if n:
+            entry = named(call)
+            if depth == 0:
+                yield from _choices(call, entry)
+        if entry is not None and (depth or n):
+            yield from ((o.name, option_note(o)) for o in entry.options)
+        if call.head:
+            yield from _listed(session, call, depth, named(call) if n else None)
+            for name in call.names():
+                yield from session.parts(name)
+            if call.kind == "[":
+                yield from session.parts(call.head)
+            return
+
+
+def _listed(session: Session, call: Call, depth: int, entry: Entry | None) -> Iterator[tuple[str, str]]:
+    """The symbols that a call lists, where they may stand: not after one that says what is made."""
+    if call.head not in _KINDS or entry is None or (call.head == "module" and depth):
+        yield from session.words(call.head)
+
+
+def named(call: Call) -> Entry | None:
+    """The entry that a symbol of a call before the present argument names, or whose name the call has."""
+    kinds = _KINDS.get(call.head, _ALL)
+    names = [s for i in range(len(call.args) - 1) if (s := call.symbol(i))]
+    if call.head and call.head not in _KINDS:
+        names.append(call.head)
+    return next((e for n in names for k in kinds if (e := registry.find(k, n)) is not None and e.options), None)
+
+
+def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
+    """The values of the option whose name is the argument before."""
+    name = call.symbol(len(call.args) - 2)
+    for o in entry.options if entry is not None else ():
+        if o.name == name:
+            yield from ((c, f"{o.name}{', the default' * (c == o.default)}") for c in o.choices)
+
+
+def option_note(o: Option) -> str:
+    """The type and default of an option, and what it is."""
+    value = "required" if o.default is REQUIRED else "" if o.default is None else f"= {q_text(o.default)}"
+    return " ".join(part for part in (value or o.type, o.doc) if part)
+
+
+def q_text(x: object) -> str:
+    """The default of an option as q writes it."""
+    if isinstance(x, bool):
+        return f"{int(x)}b"
+    if isinstance(x, float):
+        return f"{x:g}"
+    return "`" + x if isinstance(x, str) else str(x)
+
+
+# ------------------------------------------------------------------ words
+
+
+def _words(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]:
+    """What a name at this place may be: columns and local variables first, then globals, then what q has."""
+    columns = list(_query(session, at, after))
+    yield from columns
+    if not at.prefix:
+        if not columns:
+            yield from (("`" + name, note) for name, note in _of_call(session, at) if _PLAIN.fullmatch(name))
+        return
+    if session.suspended:
+        yield from ((name, "local") for name in session.suspended[-1].level.locals)
+    yield from ((name, "local") for name in sorted(at.names))
+    head, dot, _ = at.prefix.rpartition(".")
+    if dot and at.prefix[0] != ".":
+        yield from ((f"{head}.{name}", note) for name, note in session.parts(head))
+        return
     names = session.names
-    names.load_builtins()
-    for kind in ("verb", "api", "name"):
-        yield from (e.name for e in registry.entries(kind))
-    yield from names.members(names.current)
-    for space in names:
-        if space != ".":
-            yield from (f"{space}.{n}" for n in names.members(space))
+    if at.prefix[0] == ".":
+        yield from sorted((f"{space}.{name}", "variable") for space in names if space != "."
+                          for name in names.members(space))
+        yield from sorted((space + ".", "namespace") for space in names if space != ".")
+    else:
+        yield from ((name, "variable") for name in names.members(names.current))
+    yield from _registered()
 
 
-def _starting(names: Iterable[str], prefix: str) -> list[str]:
-    return sorted({n for n in names if n.startswith(prefix) and n != prefix})
+_SORTED: dict[int, list[tuple[str, str]]] = {}
+
+
+def _registered() -> list[tuple[str, str]]:
+    """The names of the registry with their summaries, sorted."""
+    if registry.version() not in _SORTED:
+        _SORTED.clear()
+        every = (e for kind in ("verb", "api", "name", "topic") for e in registry.entries(kind))
+        _SORTED[registry.version()] = sorted((e.name, e.summary) for e in every if e.name[0].isalpha() or "." in e.name)
+    return _SORTED[registry.version()]
+
+
+def _query(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]:
+    """In a query: its columns, or after `from` the tables."""
+    kinds = "".join(t.kind for t in at.arg)
+    start = kinds.rfind("q")
+    if start < 0:
+        return
+    source = kinds.find("f", start)
+    if source < 0:
+        yield from _columns(session, _source(after))
+    elif source == len(kinds) - 1:
+        yield from _tables(session)
+    elif "w" in kinds[source:]:
+        yield from _columns(session, at.arg[source + 1].text if at.arg[source + 1].kind != GROUP else "")
+
+
+def _source(after: str) -> str:
+    """The name after `from` in a text."""
+    tokens = list(scan(after.split("\n", 1)[0]))
+    at = next((i for i, t in enumerate(tokens) if t.kind == "f"), -1)
+    return tokens[at + 1].text if 0 <= at < len(tokens) - 1 else ""
+
+
+def _columns(session: Session, table: str) -> Iterator[tuple[str, str]]:
+    """The columns of a table; of all tables if it is not known which is meant."""
+    found = session.parts(table.lstrip("`")) if table else []
+    yield from found
+    if not found:
+        for name, _ in _tables(session):
+            yield from ((column, f"column of {name}") for column, _ in session.parts(name))
+
+
+def _tables(session: Session) -> Iterator[tuple[str, str]]:
+    for name in session.names.members(session.names.current):
+        found = session.parts(name)
+        if any("column" in note for _, note in found):
+            yield name, "table: " + " ".join(column for column, _ in found)[:60]
+
+
+# ------------------------------------------------------------------ prompt_toolkit
 
 
 class QCompleter(Completer):
-    """The completions for prompt_toolkit, each with its entry's summary beside it."""
+    """The candidates for prompt_toolkit, each with its note beside it."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session, find: Callable[[Session, str, str], list[Found]] = offers) -> None:
+        self.session, self.find = session, find
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        text = document.text_before_cursor
-        found = candidates(self.session, text)
-        tail = re.search(r"[.\w]*$", text)
-        size = len(tail[0]) if tail else 0
-        for name in found[:200]:
-            yield Completion(name, -size, display_meta=summary(name))
-
-
-def summary(name: str) -> str:
-    """The first line of help of a name, whatever kind it is."""
-    for kind in registry.KINDS:
-        entry = registry.find(kind, name)
-        if entry is not None:
-            return entry.summary
-    return ""
+        before = document.text_before_cursor
+        for name, size, note in self.find(self.session, before, document.text[len(before):]):
+            yield Completion(name, -size, display_meta=note)

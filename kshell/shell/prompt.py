@@ -6,56 +6,114 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import nullcontext
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app, run_in_terminal
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.application import create_app_session, get_app, run_in_terminal
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.layout.processors import HighlightMatchingBracketProcessor
+from prompt_toolkit.output.plain_text import PlainTextOutput
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import is_dumb_terminal
 
 from kshell import __version__
 from kshell.errors import QError, QExit
+from kshell.parse import split_script
 from kshell.session import Session
+from kshell.shell import debugger
 from kshell.shell.complete import QCompleter
+from kshell.shell.highlight import STYLE, QLexer, colours
+from kshell.shell.history import history
+from kshell.shell.keys import bindings
 from kshell.shell.script import enter, tick
+from kshell.shell.toolbar import toolbar
 
 
-def history() -> History:
-    """Lines of former sessions, in the user's state folder; in memory if there is none to write to."""
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    folder = os.path.join(base, "kshell")
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, "history")
-        with open(path, "a"):
-            return FileHistory(path)
-    except OSError:
-        return InMemoryHistory()
-
-
-def loop(session: Session, quiet: bool) -> int:
-    """Read, run and print until end of input; the exit code."""
+def loop(session: Session, quiet: bool, sized: bool = False) -> int:
+    """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for."""
     if not quiet:
         session.write(f"kshell {__version__}: q over PyTorch. help[] for help, \\\\ to leave\n")
-    lines: PromptSession[str] = PromptSession(history=history(), completer=QCompleter(session),
-                                             complete_while_typing=False)
+    session.interactive = True
+    try:
+        with create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb_terminal() else nullcontext():
+            return _loop(session, None if sized else session.settings.c)
+    finally:
+        session.interactive = False
+        session.suspended.clear()
+
+
+def _loop(session: Session, size: tuple[int, int] | None) -> int:
+    lines = reader(session)
+    size = fit(session, size)
+    opened: list[bool] = []
     while True:
-        space = session.names.current
         try:
-            text = lines.prompt("q)" if space == "." else f"q{space})", pre_run=lambda: start_timer(session))
+            text = lines.prompt(prompt_text(session), pre_run=lambda: start(session, opened))
         except EOFError:
             return 0
         except (KeyboardInterrupt, QError):
             continue
-        enter(session, text)
+        finally:
+            signal.signal(signal.SIGTERM, session.terminate)
+        size = fit(session, size)
+        run(session, text)
 
 
-def start_timer(session: Session) -> None:
-    """While the prompt waits for a line, call the timer's function when it is time; its output goes above the prompt.
-    A timer that is off can only be started by a line."""
-    if session.timer.interval:
-        get_app().create_background_task(_ticks(session))
+def reader(session: Session) -> PromptSession[str]:
+    """What reads the lines."""
+    suggest = Condition(lambda: bool(session.settings.suggest) and len(get_app().current_buffer.text) < 1000)
+    return PromptSession(
+        history=history(), completer=QCompleter(session), complete_while_typing=False, enable_history_search=True,
+        multiline=True, prompt_continuation=lambda width, *_: " " * width, key_bindings=bindings(),
+        lexer=QLexer() if colours() else None, include_default_pygments_style=False,
+        style=Style([(f"q.{name}", style) for name, style in STYLE.items()]) if colours() else None,
+        input_processors=[HighlightMatchingBracketProcessor(max_cursor_distance=500)],
+        auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), suggest),
+        bottom_toolbar=lambda: toolbar(session), enable_open_in_editor=True)
+
+
+def prompt_text(session: Session) -> str:
+    """q), with the namespace, and a further bracket for each debugger that is open."""
+    held = session.suspended
+    space = held[-1].level.space if held else session.names.current
+    return "q" + space * (space != ".") + ")" * (1 + len(held))
+
+
+def run(session: Session, text: str) -> None:
+    """Run what was typed or pasted: a line, or a block statement by statement, up to the first error."""
+    for _, statement in split_script(text):
+        if debugger.enter(session, statement) if session.suspended else enter(session, statement):
+            break
+    (session.out or sys.stdout).flush()
+
+
+def fit(session: Session, size: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Let the console's size follow the terminal's, while it is what was last set here."""
+    if size is None or session.settings.c != size:
+        return None
+    try:
+        columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return size
+    if columns and rows:
+        session.settings.c = size = min(max(rows, 10), 2000), min(max(columns, 10), 2000)
+    return size
+
+
+def start(session: Session, opened: list[bool]) -> None:
+    """When the prompt has appeared: load torch in the background, once; let the timer tick; leave well when told to."""
+    app = get_app()
+    if not opened:
+        opened.append(True)
+        asyncio.get_running_loop().call_later(0.1, session.prepare)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: app.exit(exception=QExit(143)))
+    if session.timer.interval:  # a timer that is off can only be started by a line
+        app.create_background_task(_ticks(session))
 
 
 async def _ticks(session: Session) -> None:
+    """While the prompt waits for a line, call the timer's function when it is time; its output goes above it."""
     while (wait := session.timer.wait()) is not None:
         await asyncio.sleep(wait)
         try:
@@ -66,10 +124,12 @@ async def _ticks(session: Session) -> None:
 
 
 def _tick(session: Session) -> None:
-    """A tick with Ctrl-C as when a line runs: the prompt's own way would not stop it."""
+    """A tick with Ctrl-C as when a line runs: the prompt's own way would not stop it. Its errors open no debugger."""
     before = signal.signal(signal.SIGINT, session.interrupt)
+    session.interactive = False
     try:
         tick(session)
         (session.out or sys.stdout).flush()
     finally:
+        session.interactive = True
         signal.signal(signal.SIGINT, before)

@@ -20,11 +20,30 @@ def start(opts: Options) -> int:
     session.limit_memory(opts.memory)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
+    job = os.environ.get("WORLD_SIZE", "1") != "1" and "RANK" in os.environ
+    if job:  # who waits for other processes sees no signal but by its default action
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if not join(session, opts):
+            return 1
     try:
         code = _start(session, opts)
-        return code if _at_exit(session, code) else code or 1
+        code = code if _at_exit(session, code) else code or 1
     except QExit as e:
-        return e.code
+        code = e.code
+    if job:
+        session.leave(code == 0)
+    return code
+
+
+def join(session: Session, opts: Options) -> bool:
+    """Take part in the job that this process was started for; false, with the error on standard error, if it failed."""
+    try:
+        session.join(opts.timeout, opts.verbose)
+        return True
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return False
 
 
 def _at_exit(session: Session, code: int) -> bool:
@@ -39,21 +58,28 @@ def _at_exit(session: Session, code: int) -> bool:
 
 
 def _start(session: Session, opts: Options) -> int:
+    if opts.resume and not resume(session, opts.resume):
+        return 1
     for command in opts.commands:
         if report(session, "\\" + command):
             return 2
     if opts.script and not run_file(session, opts.script):
-        return 1
+        return failed(session)
     for text in opts.exprs:
         if report(session, text):
-            return 1
+            return failed(session)
     if (opts.script or opts.exprs) and not opts.stay:
         return 0
     if sys.stdin.isatty():
         from kshell.shell.prompt import loop
 
-        return loop(session, opts.quiet)
+        return loop(session, opts.quiet, any(c.startswith("c ") for c in opts.commands))
     return lines(session)
+
+
+def failed(session: Session) -> int:
+    """The exit code after an error: 130 if it was an interrupt."""
+    return 130 if session.was_stopped else 1
 
 
 def print_error(session: Session, error: QError) -> None:
@@ -80,6 +106,12 @@ def enter(session: Session, text: str) -> bool:
         error = e
     print_error(session, error)
     return True
+
+
+def resume(session: Session, path: str) -> bool:
+    """Bring back the session of a snapshot; false, with the error on standard error, if that failed."""
+    text = path.replace("\\", "\\\\").replace('"', '\\"')
+    return not report(session, f'resume`$":{text}";')
 
 
 def run_file(session: Session, path: str) -> bool:

@@ -115,7 +115,7 @@ def symbols(codes: np.ndarray) -> bytes:
 
 def _put_nd(x: Nd, out: Out) -> None:
     """A regular nested list of fixed-width items: every row of the last dimension is a head and its items."""
-    if x.t == T.S:
+    if x.t == T.S or not x.a.size:
         _put_list(x, out)
         return
     *outer, n = x.a.shape

@@ -64,6 +64,11 @@ def null_mask(a: Array, t: int) -> Array | None:
     return m if m.any() else None
 
 
+def number_nulls(a: Array, t: int) -> Array | None:
+    """null_mask for arithmetic, in which a blank is a number: its code."""
+    return None if t == T.C else null_mask(a, t)
+
+
 def null_raw(t: int) -> Any:
     """The raw null of a type, in a form that numpy can assign."""
     return _GUID0 if t == T.G else T.NULL[t]

@@ -18,6 +18,7 @@ class Running(Protocol):
     timer: Any  # when `.z.ts` is to be called: lang/timer.py
     pool: Any  # the threads of peach, or None: lang/threads.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
+    rank: int  # the number of this process among several: kapi/ranks.py
 
     def write(self, text: str) -> None:
         """Text to the console (standard output)."""

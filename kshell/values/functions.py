@@ -224,6 +224,7 @@ class Handle:
 
     __slots__ = ("__weakref__", "number")
     number: int  # address-like, stable for the life of the object
+    folded = False  # do `f/ h` and `f\ h` go through its rows?
 
     def __len__(self) -> int:
         return 1
@@ -243,6 +244,10 @@ class Handle:
     def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
         """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim; changes the object and returns the handle."""
         raise QError("type")
+
+    def rows(self) -> list[Value]:
+        r"""What `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
+        return [self]
 
     def show(self) -> str:
         """The one item, the number, as text; the handle itself shows like a list of it."""

@@ -291,6 +291,8 @@ def index(x: Value, args: Sequence[Value]) -> Value:
             return rows_of(index1(x, rest[0]))
         found = _characters(x, rest)
         return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
+    if c is Dict and x.keyed and i.__class__ is Table:
+        return index(index1(x, i), (NIL, *rest))
     if is_atom(i) or (c is Dict and x.keyed and i.__class__ is not Table
                       and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))):
         return deep(index1(x, i), rest)

@@ -97,6 +97,11 @@ def must_wait(frame: FrameType | None) -> bool:
     return False
 
 
+def must_finish(frame: FrameType | None) -> bool:
+    """Is what `frame` does to be finished before the program may leave?"""
+    return bool(HOLD.depth) or _among(frame, _WHOLE) or _among(frame, _IMPORTS)
+
+
 def held_section(fn: F) -> F:
     """fn as a held section (a decorator)."""
 

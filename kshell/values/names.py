@@ -241,14 +241,16 @@ class Names:
                                            if s not in (".", ".z") and self.members(s))]))
 
     def as_dict(self, space: str) -> Dict:
-        """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root."""
-        found = [(k, self.spaces[space][k]) for k in self.members(space)]
+        """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root; names in
+        the order in which they came, then views or namespaces within."""
+        names = self.spaces[space]
+        found = [(k, names[k]) for k in list(names) if k != _HIDDEN and k[0] != "."]
         if space == ".":
             live = ((k, v) for k in list(self.views) if (v := self.view(k)) and "." not in k)
-            found = sorted([*found, *live], key=lambda kv: kv[0])
+            found += live
         prefix = space + "."
         if space != ".":
-            subs = sorted({s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix)})
+            subs = dict.fromkeys(s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix))
             head = [] if space in self.bare else [("", NIL)]
             found = [*head, *found, *((s, self.as_dict(prefix + s)) for s in subs)]
         return Dict(sym_vec([k for k, _ in found]), List([v for _, v in found]))

@@ -87,7 +87,7 @@ def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
     if t == T.ENUM:
         return _enum_block(x, place, y)
     if ty:
-        if ty != t:
+        if ty != t or len(place) < x.a.ndim:  # an atom in the place of a list leaves no regular array
             return None
         return np.frombuffer(y.v, "V16")[0] if t == T.G else raw(y)
     if y.__class__ is List:

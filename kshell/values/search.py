@@ -14,7 +14,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import index as indexing
 from kshell.values import types as T
-from kshell.values.build import collapse, longs
+from kshell.values.build import as_nd, collapse, longs
 from kshell.values.cast import unenum
 from kshell.values.core import (
     Dict,
@@ -264,6 +264,8 @@ def find(x: Value, y: Value) -> Any:
 
 def _find_row(x: Nd, y: Value) -> int:
     """The first row of a regular list that matches y."""
+    if y.__class__ is List:
+        y = as_nd(y)
     b = y.a if y.__class__ in (Vec, Nd) and y.t == x.t else None
     if b is None or b.shape != x.a.shape[1:]:
         return len(x)

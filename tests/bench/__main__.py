@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("startup", "parse", "language", "workloads", "vectors", "tables", "strings", "scaling", "memory", "training")
+NAMES = ("startup", "prompt", "parse", "language", "workloads", "vectors", "tables", "strings", "scaling", "memory",
+         "training", "programs", "ranks")
 
 for name in sys.argv[1:] or NAMES:
     print(f"-- {name}", flush=True)

@@ -100,3 +100,12 @@ count get`:/tmp/kshell_t/zs/  / 9002
 `:/tmp/kshell_t/za set til 5;count -21!`:/tmp/kshell_t/za  / 0
 lk:([]id:3 4 5);`:/tmp/kshell_t/lk set`lk!2 0;get`:/tmp/kshell_t/lk  / `lk!2 0
 system"mkdir -p /tmp/kshell_t/adir;touch /tmp/kshell_t/adir/b";key`:/tmp/kshell_t/adir  / ,`b
+/ exec of a dictionary from a partitioned table
+system"mkdir -p /tmp/kshell_t";pq:([]s:`a`b;v:1 2);.Q.dpft[`:/tmp/kshell_t/pdb;2024.01.01;`s;`pq];pq:([]s:`b`c;v:3 4);.Q.dpft[`:/tmp/kshell_t/pdb;2024.01.02;`s;`pq]  / `pq
+wd:system"cd";system"l /tmp/kshell_t/pdb"  /
+exec s!v from pq  / a| 1\nb| 3\nc| 4
+exec s!v from pq where date=2024.01.01  / a| 1\nb| 2
+exec s,n:v from pq  / s| a b b c\nn| 1 2 3 4
+exec {5}v from pq  / 5 5
+exec s!nope from pq  / 'nope
+system"cd ",wd  /

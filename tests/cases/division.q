@@ -60,3 +60,6 @@ mod[7;0Ng]  / 'type
 2 xlog`a  / 'type
 `a xlog 2  / 'type
 2 3 xlog 1 2 3  / 'length
+"a b" div 3  / 32 10 32i
+(" ";10 div " ";3 xbar "a b")  / " "\n0\n96 30 96
+" " div 3  / 10i

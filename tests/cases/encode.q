@@ -42,3 +42,10 @@
 0x0 vs 1 2h  / 0x0001\n0x0002
 0x01 vs 5  / 'domain
 `a vs 5  / 'type
+10 vs'5 10 0 999  / ,5\n1 0\n,0\n9 9 9
+2 vs/:3 2  / 1 1\n1 0
+(10 vs'7 8)~enlist each 7 8  / 1b
+"0123456789abcdef"16 vs'0 255 16  / ,"0"\n"ff"\n"10"
+(16 vs'x)~{16 vs x}each x:til 5000  / 1b
+(0b vs/:x)~{0b vs x}each x:-3+til 7  / 1b
+10 vs'1 -5  / 1\n5

@@ -50,31 +50,31 @@ split(1 2 4 7 11 16f;(`size;4))  / 1 2 4 7f\n11 16f
 split(1 2 4 7 11 16f;`zz)  / 'split size: expected long scalar or list, given symbol scalar
 split(1 2 4 7 11 16f;`zz`zy!1 2)  / 'split option: zz not recognized
 split `a  / 'no torch type found for k: symbol scalar
-split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;3);1)  / 1      -5       2\n-2 3 4 6 0.5 -1 0 7 -3
-split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`size`dim!((1;3);1))  / 1      -5       2\n-2 3 4 6 0.5 -1 0 7 -3
+split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;3);1)  / 1         -5        2\n-2 3   4  6  0.5 -1 0  7   -3
+split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`size`dim!((1;3);1))  / 1         -5        2\n-2 3   4  6  0.5 -1 0  7   -3
 chunk(1 2 4 7 11 16f;3)  / 1  2\n4  7\n11 16
 vector chunk(tensor 1 2 4 7 11 16f;3)  / 1  2\n4  7\n11 16
 chunk(1 2 4 7 11 16f;(`chunks;3))  / 1  2\n4  7\n11 16
 chunk(1 2 4 7 11 16f;`zz)  / 'chunk chunks: expected long scalar, given symbol scalar
 chunk(1 2 4 7 11 16f;`zz`zy!1 2)  / 'chunk option: zz not recognized
 chunk `a  / 'no torch type found for k: symbol scalar
-chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;1)  / 1 -2 -5 6   2 0\n3 4  0.5 -1 7 -3
-chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`chunks`dim!(2;1))  / 1 -2 -5 6   2 0\n3 4  0.5 -1 7 -3
+chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;1)  / 1  -2  -5 6   2  0\n3   4  0.5 -1 7   -3
+chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`chunks`dim!(2;1))  / 1  -2  -5 6   2  0\n3   4  0.5 -1 7   -3
 tensorsplit(1 2 4 7 11 16f;4)  / 1 2f\n4 7f\n,11f\n,16f
 vector tensorsplit(tensor 1 2 4 7 11 16f;4)  / 1 2f\n4 7f\n,11f\n,16f
 tensorsplit(1 2 4 7 11 16f;(`places;4))  / 1 2f\n4 7f\n,11f\n,16f
 tensorsplit(1 2 4 7 11 16f;`zz)  / 'tensorsplit places: expected long scalar or list, given symbol scalar
 tensorsplit(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tensorsplit option: zz not recognized
 tensorsplit `a  / 'no torch type found for k: symbol scalar
-tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;2);1)  / 1   -5     2\n-2  6      0\n3 4 0.5 -1 7 -3
-tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`places`dim!((1;2);1))  / 1   -5     2\n-2  6      0\n3 4 0.5 -1 7 -3
+tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;2);1)  / 1      -5     2\n-2     6      0\n3   4  0.5 -1 7   -3
+tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`places`dim!((1;2);1))  / 1      -5     2\n-2     6      0\n3   4  0.5 -1 7   -3
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 3   4\n-5 6  0.5 -1\n2  0  7   -3
 vector unbind(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 3   4\n-5 6  0.5 -1\n2  0  7   -3
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'unbind: unexpected symbol scalar, expecting dim (long scalar)
 unbind `a  / 'no torch type found for k: symbol scalar
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 1  -5  2\n-2 6   0\n3  0.5 7\n4  -1  -3
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 1  -5  2\n-2 6   0\n3  0.5 7\n4  -1  -3
-repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(2;1;2))  / 1 -2 3 4 1 -2 3 4 -5 6 0.5 -1 -5 6 0.5 -1 2 0 7 -3 2 0 7 -3\n1 -2 3 4 1 -2 3 4 -5 6 0.5 -1 -5 6 0.5 -1 2 0 7 -3 2 0 7 -3
+repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(2;1;2))  / 1  -2 3   4  1  -2 3   4  -5 6  0.5 -1 -5 6  0.5 -1 2  0  7   -3 2  0  7   -3\n1  -2 3   4  1  -2 3   4  -5 6  0.5 -1 -5 6  0.5 -1 2  0  7   -3 2  0  7   -3
 first repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`times;(2;1;2)))  / 1  -2 3   4  1  -2 3   4\n-5 6  0.5 -1 -5 6  0.5 -1\n2  0  7   -3 2  0  7   -3
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'repeat times: expected long scalar or list, given symbol scalar
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'repeat option: zz not recognized
@@ -95,11 +95,11 @@ rot90(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 4  -1  -3\n3  0.5 7\n-2 6   0\n1  -5
 tensor rot90(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 4  -1  -3\n3  0.5 7\n-2 6   0\n1  -5  2
 rot90(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'rot90: unexpected symbol scalar, expecting k (long scalar), dims (long scalar or list)
 rot90 `a  / 'no torch type found for k: symbol scalar
-rot90(2 3 4#til 24;3;(1;2))  / 8 4 0    9 5 1    10 6 2   11 7 3\n20 16 12 21 17 13 22 18 14 23 19 15
-rot90(2 3 4#til 24;`k`dims!(3;(1;2)))  / 8 4 0    9 5 1    10 6 2   11 7 3\n20 16 12 21 17 13 22 18 14 23 19 15
-movedim(2 3 4#til 24;(0;1);(1;2))  / 0 4 8  12 16 20\n1 5 9  13 17 21\n2 6 10 14 18 22\n3 7 11 15 19 23
-tensor movedim(tensor 2 3 4#til 24;(0;1);(1;2))  / 0 4 8  12 16 20\n1 5 9  13 17 21\n2 6 10 14 18 22\n3 7 11 15 19 23
-movedim(2 3 4#til 24;`source`destination!((0;1);(1;2)))  / 0 4 8  12 16 20\n1 5 9  13 17 21\n2 6 10 14 18 22\n3 7 11 15 19 23
+rot90(2 3 4#til 24;3;(1;2))  / 8  4 0   9  5 1   10 6 2   11 7 3\n20 16 12 21 17 13 22 18 14 23 19 15
+rot90(2 3 4#til 24;`k`dims!(3;(1;2)))  / 8  4 0   9  5 1   10 6 2   11 7 3\n20 16 12 21 17 13 22 18 14 23 19 15
+movedim(2 3 4#til 24;(0;1);(1;2))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
+tensor movedim(tensor 2 3 4#til 24;(0;1);(1;2))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
+movedim(2 3 4#til 24;`source`destination!((0;1);(1;2)))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
 movedim(2 3 4#til 24;`zz)  / 'movedim source: expected long scalar or list, given symbol scalar
 movedim(2 3 4#til 24;`zz`zy!1 2)  / 'movedim option: zz not recognized
 movedim `a  / 'no torch type found for k: symbol scalar
@@ -137,16 +137,16 @@ nanquantile(0 0n 0w -0w 2 0n;0 .5 1;"a")  / 'nanquantile: unexpected char scalar
 nanquantile 1f  / 'nanquantile: expecting 2 input(s), given 1
 nanquantile(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0 .5 1;0)  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
 nanquantile(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0 .5 1;(`dim;0))  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
-cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 1 3 4 -5 6 6 6 2 2 7 7\n0 0 2 3 0 1 1 1  0 0 2 2
-vector cummax(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 1 3 4 -5 6 6 6 2 2 7 7\n0 0 2 3 0 1 1 1  0 0 2 2
-r:vector();cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / 1 1 3 4 -5 6 6 6 2 2 7 7\n0 0 2 3 0 1 1 1  0 0 2 2
+cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  1 3 4 -5 6 6 6 2  2 7 7\n0 0 2 3  0 1 1 1  0 0 2 2
+vector cummax(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  1 3 4 -5 6 6 6 2  2 7 7\n0 0 2 3  0 1 1 1  0 0 2 2
+r:vector();cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / 1  1 3 4 -5 6 6 6 2  2 7 7\n0 0 2 3  0 1 1 1  0 0 2 2
 cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'cummax: unexpected symbol scalar, expecting dim (long scalar)
 cummax `a  / 'no torch type found for k: symbol scalar
-cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1 -2 3 4 1 6 3 4 2 6 7 4\n0 0 0 0  0 1 0 0 2 1 2 0
-cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / 1 -2 3 4 1 6 3 4 2 6 7 4\n0 0 0 0  0 1 0 0 2 1 2 0
-cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 -2 -2 -2 -5 -5 -5 -5 2 0 0 -3\n0 1 1 1    0 0 0 0     0 1 1 3
-vector cummin(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 -2 -2 -2 -5 -5 -5 -5 2 0 0 -3\n0 1 1 1    0 0 0 0     0 1 1 3
-r:vector();cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / 1 -2 -2 -2 -5 -5 -5 -5 2 0 0 -3\n0 1 1 1    0 0 0 0     0 1 1 3
+cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1 -2 3 4 1 6  3 4 2 6  7 4\n0 0 0 0  0 1 0 0  2 1 2 0
+cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / 1 -2 3 4 1 6  3 4 2 6  7 4\n0 0 0 0  0 1 0 0  2 1 2 0
+cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 -2 -2 -5 -5 -5 -5 2  0  0  -3\n0 1 1 1     0 0 0 0     0 1 1 3
+vector cummin(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 -2 -2 -5 -5 -5 -5 2  0  0  -3\n0 1 1 1     0 0 0 0     0 1 1 3
+r:vector();cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / 1  -2 -2 -2 -5 -5 -5 -5 2  0  0  -3\n0 1 1 1     0 0 0 0     0 1 1 3
 cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'cummin: unexpected symbol scalar, expecting dim (long scalar)
 cummin `a  / 'no torch type found for k: symbol scalar
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1        -2       3        4\n1.002476 6.000335 3.07889  4.006715\n2.313928 6.00281  7.019625 4.007621

@@ -117,3 +117,40 @@ t:tensor 1 2;(type t;type each t)  / 0h\n,-7h
 ","in .Q.s([]a:enlist t)  / 0b
 ","in .Q.s(t;t)  / 0b
 size each t  / ,2
+
+/ devices, and where a tensor's values are
+(0<cudadevices[])~(cudadevice())in(cudadevices())  / 1b
+cudadevice 5  / 'unrecognized CUDA device, expecting cuda with valid device number, e.g. `cuda:0
+(sptr t)=sptr View(t:tensor 1 2 3;1 3)  / 1b
+(sptr tensor 1 2)=sptr t:tensor 1 2  / 0b
+first config()  / "PyTorch built with:"
+
+/ keywords of lists and folds go along the first dimension of a tensor
+a:tensor 3 2#"e"$til 6;tensor each(flip a;reverse a;2#a;1_a;-1_a)  / (0 2 4e;1 3 5e)\n(4 5e;2 3e;0 1e)\n(0 1e;2 3e)\n(2 3e;4 5e)\n(0 1e;2 3e)
+tensor each{x tensor 3 1 3}each(asc;desc;iasc;idesc;distinct)  / 1 3 3\n3 3 1\n1 0 2\n0 2 1\n1 3
+tensor each(raze tensor 2 2#til 4;where tensor 101b)  / 0 1 2 3\n0 2
+tensor each((+/)a;(*/)1+a;(|/)a;(&/)a;(-/)a;{x+2*y}/[a])  / 6  9\n15 48\n4  5\n0  1\n-6 -7\n12 17
+tensor(+\)a  / 0 1\n2 4\n6 9
+tensor each(-\)a  / 0  1\n-2 -2\n-6 -7
+t:tensor(2 2#1 2 3 4e;`grad);backward((+/)t*t;1 1e);grad t  / 2 4\n6 8
+5#a  / 'length
+class(+/)module`relu  / `module
+class(+/)tensor 3  / `tensor
+class reverse module`relu  / `module
+
+/ meta: tensors without data
+t:tensor(2 3#1e;`meta);(device t;size t+1)  / `meta\n2 3
+tensor t  / 'tensor: Cannot copy out of meta tensor; no data!
+m:module enlist(`linear;3;4);to(m;`meta);(device m;size forward(m;t))  / `meta\n2 4
+seed`meta  / 'seed: meta has no random numbers
+
+/ several members of a vector or dictionary at once
+v:vector(1 2e;3 4e;5 6 7e);tensor each v 2 0  / 5 6 7e\n1 2e
+tensor each v[0 2;1]  / 2 6e
+d:dict`a`b!(1 2;3 4 5);tensor each d`b`a  / 3 4 5\n1 2
+(tensor d`a;tensor d[`b;1])  / 1 2\n4
+v 0 3  / 'index
+v 1.5  / 'type
+v -1  / 'index
+d`a`c  / 'index
+f:{[m;x]free x;x};forward(module enlist(`callback;`cb;`f);1 2e)  / 'stale pointer

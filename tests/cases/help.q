@@ -24,8 +24,6 @@ help vector(1 2;3 4e)  / device dtype layout  gradient pin      memory\n--------
 help loss`mse  / module | `mse\npytorch| "torch.nn.MSELoss"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| (,`reduce)!,`mean
 help module enlist(`linear;2;3)  / module | `linear\npytorch| "torch.nn.Linear"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | ,`tensor\noptions| `in`out`bias!(2;3;1b)
 help opt`sgd  / lr   momentum dampening decay nesterov\n--------------------------------------\n0.01 0        0         0     0
-help`step  / step o\nstep model\nstep module\n\nOne update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module.\n\nq)t:tensor(1 2e;`grad)\nq)o:opt(`sgd;t;.5)\nq)backward Sum t\nq)step o\nq)tensor t\n0.5 1.5e
-help step  / step o\nstep model\nstep module\n\nOne update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module.\n\nq)t:tensor(1 2e;`grad)\nq)o:opt(`sgd;t;.5)\nq)backward Sum t\nq)step o\nq)tensor t\n0.5 1.5e
 help"zerograd"  / zerograd ptr\n\nSet the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.\n\nq)x:tensor(1 2e;`grad)\nq)backward Sum x\nq)zerograd x\nq)grad x\n0 0e
 help`foo  / 'help: unrecognized help topic, `foo
 help 1  / 'help: expecting a name, function or torch object, given long scalar
@@ -33,3 +31,13 @@ help(1;2)  / 'help: expecting a name, function or torch object, given long list
 help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
 help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
 type help`lr  / lr o\nlr(o;rates)\n\nThe learning rates of an optimizer or model, one a parameter group; given rates, set them.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h
+help"relu"  / Rectified linear unit.\n\nq)objtype module`relu\n`relu\n\ninplace      writes the result into its input
+help`interpolate  / module | `interpolate\npytorch| "torch.nn.functional.interpolate"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | ,`tensor\noptions| `size`scale`mode`align`rescale!(();();`nearest;();())
+options`normalize  / p  | 2f\ndim| 1\neps| 1e-12
+help[`lstm]`result  / `nested
+help[`attention]`result`n  / `tuple\n3
+exec pytorch from help[`module] where module in`zscore`randomcrop`randomflip`select  / "torchvision.transforms"\n"torchvision.transforms"\n"torch.Tensor.select"\n"torchvision.transforms"
+exec module from help[`module] where not forward  / `moduledict`modulelist`parmdict
+count help`module  / 128
+help`narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6

@@ -36,3 +36,7 @@ count -21!`:/tmp/kshell_t/c  / 0
 -999!1  / 'nyi
 ra:1 2 3;-16!ra  / 1i
 rb:rc:rd:ra;-16!ra  / 4i
+(-9!-8!{x in 1 2})2  / 1b
+(-9!-8!{2 xexp x}) 3  / 8f
+-9!-8!2 0#0n  / `float$()\n`float$()
+-22!2 3 0#0  / 62

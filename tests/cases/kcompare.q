@@ -89,13 +89,13 @@ tensor minimum(tensor 3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6)  / 1 -2 3 0\n5 1  1 -2\n3 
 r:tensor 0#0f;minimum(3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6;r);tensor r  / 1 -2 3 0\n5 1  1 -2\n3 0  1 2
 minimum(3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6;`zz)  / 'minimum: unexpected symbol scalar
 minimum 1f  / 'minimum: expecting 2 input(s), given 1
-sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -2 1 3 4 -5 -1 0.5 6 -3 0 2 7\n1 0 2 3  0 3 2 1     3 1 0 2
-vector sort(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -2 1 3 4 -5 -1 0.5 6 -3 0 2 7\n1 0 2 3  0 3 2 1     3 1 0 2
-r:vector();sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / -2 1 3 4 -5 -1 0.5 6 -3 0 2 7\n1 0 2 3  0 3 2 1     3 1 0 2
+sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -2 1  3   4 -5 -1 0.5 6 -3 0  2   7\n1 0 2 3     0 3 2 1     3 1 0 2
+vector sort(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -2 1  3   4 -5 -1 0.5 6 -3 0  2   7\n1 0 2 3     0 3 2 1     3 1 0 2
+r:vector();sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / -2 1  3   4 -5 -1 0.5 6 -3 0  2   7\n1 0 2 3     0 3 2 1     3 1 0 2
 sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'sort: unexpected symbol scalar, expecting dim (long scalar), descending (boolean), stable (boolean)
 sort `a  / 'no torch type found for k: symbol scalar
-sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b;1b)  / 2 6 7 4 1 0 3 -1 -5 -2 0.5 -3\n2 1 2 0 0 2 0 1  1 0 1 2
-sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`descending`stable!(0;1b;1b))  / 2 6 7 4 1 0 3 -1 -5 -2 0.5 -3\n2 1 2 0 0 2 0 1  1 0 1 2
+sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b;1b)  / 2  6  7   4  1  0  3   -1 -5 -2 0.5 -3\n2 1 2 0      0 2 0 1      1 0 1 2
+sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`descending`stable!(0;1b;1b))  / 2  6  7   4  1  0  3   -1 -5 -2 0.5 -3\n2 1 2 0      0 2 0 1      1 0 1 2
 msort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
 tensor msort(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
 r:tensor 0#0f;msort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
@@ -107,15 +107,15 @@ argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'argsort: unexpected symbol sc
 argsort `a  / 'no torch type found for k: symbol scalar
 argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b)  / 2 1 2 0\n0 2 0 1\n1 0 1 2
 argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`descending!(0;1b))  / 2 1 2 0\n0 2 0 1\n1 0 1 2
-topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 4 3 6 0.5 7 2\n3 2 1 2   2 0
-vector topk(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 4 3 6 0.5 7 2\n3 2 1 2   2 0
-r:vector();topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 4 3 6 0.5 7 2\n3 2 1 2   2 0
-topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`k;2))  / 4 3 6 0.5 7 2\n3 2 1 2   2 0
+topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
+vector topk(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
+r:vector();topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
+topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`k;2))  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'topk k: expected long scalar, given symbol scalar
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'topk option: zz not recognized
 topk `a  / 'no torch type found for k: symbol scalar
-topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;0;0b;1b)  / -5 -2 0.5 -3 1 0 3 -1\n1 0 1 2      0 2 0 1
-topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`k`dim`largest`sorted!(2;0;0b;1b))  / -5 -2 0.5 -3 1 0 3 -1\n1 0 1 2      0 2 0 1
+topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;0;0b;1b)  / -5 -2 0.5 -3 1  0  3   -1\n1 0 1 2      0 2 0 1
+topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`k`dim`largest`sorted!(2;0;0b;1b))  / -5 -2 0.5 -3 1  0  3   -1\n1 0 1 2      0 2 0 1
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 1 -1 0\n0 3  1
 vector kthvalue(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 1 -1 0\n0 3  1
 r:vector();kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 1 -1 0\n0 3  1

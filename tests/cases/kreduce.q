@@ -75,8 +75,8 @@ nanmean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 1.5 0.125 1.5
 median(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0.5
 median(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'median: unexpected symbol scalar, expecting dim (long scalar), keepdim (boolean)
 median `a  / 'no torch type found for k: symbol scalar
-median(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1;1b)  / 1 -1 0\n0 3  1
-median(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim!(1;1b))  / 1 -1 0\n0 3  1
+median(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1;1b)  / 1  -1 0\n0  3  1
+median(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim!(1;1b))  / 1  -1 0\n0  3  1
 nanmedian(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0.5
 nanmedian(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'nanmedian: unexpected symbol scalar, expecting dim (long scalar), keepdim (boolean)
 nanmedian `a  / 'no torch type found for k: symbol scalar
@@ -138,8 +138,8 @@ unique(1 1 0 2 2 2 0 0 1)  / 0 1 2
 tensor unique(tensor 1 1 0 2 2 2 0 0 1)  / 0 1 2
 unique(1 1 0 2 2 2 0 0 1;`zz)  / 'unique: unexpected symbol scalar, expecting dim (long scalar), sort (boolean), indices (boolean), counts (boolean)
 unique `a  / 'no torch type found for k: symbol scalar
-unique(3 4#1 -2 3 0 5 6;0;1b;1b;1b)  / 1 -2 3 0 3 0 5 6 5 6 1 -2\n0        2       1\n1        1       1
-unique(3 4#1 -2 3 0 5 6;`dim`sort`indices`counts!(0;1b;1b;1b))  / 1 -2 3 0 3 0 5 6 5 6 1 -2\n0        2       1\n1        1       1
+unique(3 4#1 -2 3 0 5 6;0;1b;1b;1b)  / 1 -2 3 0  3 0  5 6  5 6  1 -2\n0         2         1\n1         1         1
+unique(3 4#1 -2 3 0 5 6;`dim`sort`indices`counts!(0;1b;1b;1b))  / 1 -2 3 0  3 0  5 6  5 6  1 -2\n0         2         1\n1         1         1
 uniquec(1 1 0 2 2 2 0 0 1)  / 1 0 2 0 1
 tensor uniquec(tensor 1 1 0 2 2 2 0 0 1)  / 1 0 2 0 1
 uniquec(1 1 0 2 2 2 0 0 1;`zz)  / 'uniquec: unexpected symbol scalar, expecting dim (long scalar), indices (boolean), counts (boolean)

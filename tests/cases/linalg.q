@@ -35,9 +35,9 @@ cholx(2 2#4 2 2 5f;`upper`check!(1b;0b))  / (2 1f;0 2f)\n0i
 cholx(2 2#4 2 2 5f;`zz)  / 'cholx: unexpected symbol scalar, expecting upper (boolean), check (boolean)
 cholx(2 2#4 2 2 5f;`zz`zy!1 2)  / 'cholx option: zz not recognized
 cholx `a  / 'no torch type found for k: symbol scalar
-eig(2 2#2 0 0 4f)  / 2 4         0 0\n(1 0f;0 1f) (0 0f;0 0f)
-vector eig(tensor 2 2#2 0 0 4f)  / 2 4         0 0\n(1 0f;0 1f) (0 0f;0 0f)
-r:vector();eig(2 2#2 0 0 4f;r);vector r  / 2 4         0 0\n(1 0f;0 1f) (0 0f;0 0f)
+eig(2 2#2 0 0 4f)  / 2 4     0 0\n1 0 0 1 0 0 0 0
+vector eig(tensor 2 2#2 0 0 4f)  / 2 4     0 0\n1 0 0 1 0 0 0 0
+r:vector();eig(2 2#2 0 0 4f;r);vector r  / 2 4     0 0\n1 0 0 1 0 0 0 0
 eig(2 2#2 0 0 4f;`zz)  / 'eig: unexpected symbol scalar
 eig `a  / 'no torch type found for k: symbol scalar
 eigvals(2 2#2 0 0 4f)  / 2 4\n0 0
@@ -62,9 +62,9 @@ eigvalsh `a  / 'no torch type found for k: symbol scalar
 eigvalsh(2 2 2#1 0 0 2f)  / 1 2\n1 2
 qr(2 2#2 0 0 4f;1b)  / 'qr: unexpected boolean scalar, expecting mode (symbol)
 qr `a  / 'no torch type found for k: symbol scalar
-lu(2 2#1 2 4 4f)  / 4 4 0.25 1\n2   2
-vector lu(tensor 2 2#1 2 4 4f)  / 4 4 0.25 1\n2   2
-r:vector();lu(2 2#1 2 4 4f;r);vector r  / 4 4 0.25 1\n2   2
+lu(2 2#1 2 4 4f)  / 4    4 0.25 1\n2      2
+vector lu(tensor 2 2#1 2 4 4f)  / 4    4 0.25 1\n2      2
+r:vector();lu(2 2#1 2 4 4f;r);vector r  / 4    4 0.25 1\n2      2
 lu(2 2#1 2 4 4f;`zz)  / 'lu: unexpected symbol scalar, expecting pivot (boolean)
 lu `a  / 'no torch type found for k: symbol scalar
 lux(2 2#1 2 4 4f;1b;1b)  / (4 4f;0.25 1)\n2 2i\n0i
@@ -121,7 +121,7 @@ tensor inverse(tensor 2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 r:tensor 0#0f;inverse(2 2#2 0 0 4f;r);tensor r  / 0.5 0\n0   0.25
 inverse(2 2#2 0 0 4f;`zz)  / 'inverse: unexpected symbol scalar
 inverse `a  / 'no torch type found for k: symbol scalar
-inverse(2 2 2#1 0 0 2f)  / 1 0 0 0.5\n1 0 0 0.5
+inverse(2 2 2#1 0 0 2f)  / 1 0   0 0.5\n1 0   0 0.5
 pinverse(2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 tensor pinverse(tensor 2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 r:tensor 0#0f;pinverse(2 2#2 0 0 4f;r);tensor r  / 0.5 0\n0   0.25

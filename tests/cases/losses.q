@@ -109,3 +109,9 @@ l:loss`ce  /
 free l  /
 loss l  / 'stale pointer
 loss(l;1e;1e)  / 'stale pointer
+/ tensors of a vector by their place
+v:vector(2 3#1 2 3 3 2 1e;9 9e)  /
+tensor loss(loss`ce;(v;0);2 0)  / 0.4076059e
+loss(loss`ce;(v;2);2 0)  / 'loss: vector[2] invalid for 2-element vector
+loss(loss`ce;v;2 0)  / 'ce: loss calculation expects 2 tensors, 3 given
+tensor loss(loss`mse;(v;1 1))  / 0e

@@ -248,3 +248,17 @@ m:module s  / 'linear: unable to find  parameter: bias
 s:state l  /
 s[`parms]:`bias`weight!("e"$s[`parms]`bias;s[`parms]`weight)  /
 m:module s  /
+
+/ options out of range, and text of torch without the place in its source
+module enlist(`batchnorm1d;-3)  / 'batchnorm1d: in is -3, below 1
+module enlist(`groupnorm;-3;2)  / 'groupnorm: groups is -3, below 1
+module enlist(`conv1d;2;-3;3)  / 'conv1d: out is -3, below 1
+module enlist(`lstm;2;3;0W)  / 'lstm: layers is 9.22337e+18, above 10000
+module enlist(`transformer;(enlist`elayers)!enlist 0W)  / 'transformer: elayers is 9.22337e+18, above 10000
+module enlist(`transformer;(enlist`encoder)!enlist`a`b!1 2)  / 'module: a dictionary with `module and `options expected, given other keys
+module enlist(`transformer;8;2;1;1;-5)  / 'transformer: dim is -5, below 1
+str module enlist(`conv1d;16;32;3)  / "torch::nn::Conv1d(16, 32, kernel_size=3, stride=1)"
+str module enlist(`upsample;`scale,2.0)  / "torch::nn::Upsample(scale_factor=[2], mode=kNearest)"
+sync opt`sgd  / 'sync: not implemented for optimizers
+5#names module enlist(`decoderlayer;4;2;8)  / `self_attn`self_attn.out_proj`dropout1`norm1`multihead_attn
+-5#childnames(module enlist(`transformer;4;2;1;1;8);`decoder.layers.0)  / `linear1`dropout`linear2`dropout3`norm3

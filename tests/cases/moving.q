@@ -56,3 +56,5 @@
 1 mdev 0 2 0  / 0 0 0f
 2 mdev 0Ng  / 'type
 type 2 msum 2000.01.01 2000.01.02  / 6h
+-3!2 mavg 2 0#0  / "(`float$();`float$())"
+-3!2 msum 2 0#0  / "(`long$();`long$())"

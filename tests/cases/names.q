@@ -44,3 +44,9 @@ system"x .z.zd";.z.zd  / '.z.zd
 .h.tx[`json]enlist([]0 1)  / "[{\"x\":0},\n {\"x\":1}]"
 .h.tx[`json]([]0 1)  / "{\"x\":0}"\n"{\"x\":1}"
 .h.http"at http://www.example.com now"  / "at <a href=\"http://www.example.com\">http://www.example.com</a> now"
+/ the names of a namespace stand in the order in which they came
+.qo.z:1;.qo.a:2;.qo.z:3;key`.qo  / ``z`a
+.qp.z.y:1;.qp.z.b:2;.qp.b:1;key`.qp  / ``b`z
+zzq:1;aaq:2;-2#key`.  / `zzq`aaq
+zzq:1;aaq:2;delete zzq from`.;zzq:3;-2#value`.  / aaq| 2\nzzq| 3
+key`.qnone  / ()

@@ -43,9 +43,9 @@ flatten(2 3 4#til 24;`zz)  / 'flatten: unexpected symbol scalar, expecting start
 flatten `a  / 'no torch type found for k: symbol scalar
 flatten(2 3 4#til 24;1;2)  / 0  1  2  3  4  5  6  7  8  9  10 11\n12 13 14 15 16 17 18 19 20 21 22 23
 flatten(2 3 4#til 24;`start`end!(1;2))  / 0  1  2  3  4  5  6  7  8  9  10 11\n12 13 14 15 16 17 18 19 20 21 22 23
-Flip(2 3 4#til 24;(0;2))  / 15 14 13 12 19 18 17 16 23 22 21 20\n3 2 1 0     7 6 5 4     11 10 9 8
-tensor Flip(tensor 2 3 4#til 24;(0;2))  / 15 14 13 12 19 18 17 16 23 22 21 20\n3 2 1 0     7 6 5 4     11 10 9 8
-Flip(2 3 4#til 24;(`dims;(0;2)))  / 15 14 13 12 19 18 17 16 23 22 21 20\n3 2 1 0     7 6 5 4     11 10 9 8
+Flip(2 3 4#til 24;(0;2))  / 15 14 13 12 19 18 17 16 23 22 21 20\n3  2  1 0   7  6  5 4   11 10 9 8
+tensor Flip(tensor 2 3 4#til 24;(0;2))  / 15 14 13 12 19 18 17 16 23 22 21 20\n3  2  1 0   7  6  5 4   11 10 9 8
+Flip(2 3 4#til 24;(`dims;(0;2)))  / 15 14 13 12 19 18 17 16 23 22 21 20\n3  2  1 0   7  6  5 4   11 10 9 8
 Flip(2 3 4#til 24;`zz)  / 'Flip dims: expected long scalar or list, given symbol scalar
 Flip(2 3 4#til 24;`zz`zy!1 2)  / 'Flip option: zz not recognized
 Flip `a  / 'no torch type found for k: symbol scalar

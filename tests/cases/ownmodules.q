@@ -23,7 +23,9 @@ seed 1;count distinct raze return forward(module enlist(`droppath;.5);50 1#1e)  
 max raze return forward(module enlist(`droppath;.75);50 1#1e)  / 4e
 / embeddings, attention
 size forward(module enlist(`embedpos;8;12);3 7#21?8)  / 1 7 12
-forward(module enlist(`embedpos;8;12);3 9#0)  / 'forward: embedpos: sequence of 9 is longer than the 8 positions
+size forward(module enlist(`embedpos;8;12);3 9#0)  / 1 8 12
+forward(module enlist(`embedseq;10;12;8);3 9#0)  / 'forward: embedseq: sequence of 9 is longer than the 8 positions
+size forward(module(`residual;seq(`sequential;(`embedpos;4;9)));tensor(`randn;2 4 9))  / 2 4 9
 parmnames module enlist(`embedseq;10;12;8)  / `tok.weight`pos.pos
 size forward(module enlist(`embedseq;10;12;8);3 8#24?10)  / 3 8 12
 module enlist(`embedseq;10;12)  / 'embedseq: no maximum length given
@@ -164,7 +166,7 @@ softmax(1 2#0f;`dim,0)  / 1 1
 type softmax 0 0  / 8h
 type softmax(0 0f;`float)  / 8h
 softmax(0 0f;5)  / 'softmax: Dimension out of range (expected to be in range of [-1, 0], but got 5)
-maxpool2d(1 4 4#"f"$til 16;2;`stride,1)  / 5 6 7 9 10 11 13 14 15
+maxpool2d(1 4 4#"f"$til 16;2;`stride,1)  / 5  6  7  9  10 11 13 14 15
 maxpool2d(1 4 4#"f"$til 16)  / 'maxpool2d: no kernel size given
 maxpool2d(tensor(1 2 2#1f);2;`x,1)  / 'maxpool2d: unrecognized option `x
 linear(1 2f;2 2#1 2 3 4f;10 20f)  / 15 31f
@@ -203,3 +205,10 @@ reset(1 2 3;0)  / 'reset: tensor expected as 1st of at least two arguments
 reset(t;`a)  / 'reset: offset (long) expected as 2nd argument, given symbol scalar
 resolve(1;2;3)  / 1 2 3
 result t  / 'result: not implemented for tensors
+/ inputs go to the first child of a sequence, whatever it is
+m:module((0;`sequential);(1;`seqjoin);(2;`sequential);(2;`sequential);(3;`relu);(2;`mul))  /
+evaluate(m;2 3e;-1 4e)  / 0 12e
+evaluate(m;1e;2e;3e)  / 'seqjoin: 3 tensors supplied, but only 2 expected
+m:module(`sequential;(`residual;seq(`sequential;(`selfattention;4;2;0.;1b);`drop)))  /
+size eforward(m;tensor(`randn;2 3 4);triu(3 3#-0we;1))  / 2 3 4
+evaluate(module seq(`sequential;`relu;`sigmoid);1e;2e)  / 'relu: 2 tensors supplied, but only 1 expected

@@ -44,3 +44,15 @@ reval`nosuchname  / 'nosuchname
 reval(first;rv)  / 1
 parse"2+2;+2"  / '+
 parse"(#)x"  / #:\n`x
+value"1.5 2 /note\n 3\n -4"  / 1.5 2 3 -4
+value"{1 2\n /more\n 3}[]"  / 1 2 3
+value"(1 2;\n 3)"  / 1 2\n3
+value"f:{x-\n 1};f 3"  / 2
+(-1)_.q.til 4  / 0 1 2
+parse"x :': y"  / (':;:)\n`x\n`y
+/ table and dictionary literals
+-3!parse"([k:1 2]a:3 4)"  / "(!;(+:;(!;,,`k;(enlist;1 2)));(+:;(!;,,`a;(enlist;3 4))))"
+eval parse"([k:1 2]a:3 4)"  / k| a\n-| -\n1| 3\n2| 4
+-3!parse"([a:1;b:x])"  / "(!;,`a`b;(enlist;1;`x))"
+eval parse"([a:1;b:2])"  / a| 1\nb| 2
+eval parse"([a:1;b:nope])"  / 'nope

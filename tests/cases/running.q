@@ -144,3 +144,9 @@ ratios(2 4;4 4)  / 2 4\n2 1
 type deltas 0#0b  / 6h
 type deltas 0#2000.01.01  / 6h
 sums(1 2f;3 0n)  / 1 2\n4
+/ the first row of a list of lists stays as it is
+-3!sums 2 3#101010b  / "(101b;1 1 1i)"
+-3!prds 2 2#1 2 3 4h  / "(1 2h;3 8i)"
+-3!sums 2 2#0x01020304  / "(0x0102;4 6i)"
+-3!sums 2 2#2000.01.01+til 4  / "(2000.01.01 2000.01.02;2 4i)"
+prds 2 2#2000.01.01+til 4  / 'type

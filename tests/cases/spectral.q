@@ -37,9 +37,9 @@ tensor fft2(tensor 2 2#1 2 3 4f)  / 10 -2 -4 0\n0 0   0 0
 r:tensor(0#0f;`cdouble);fft2(2 2#1 2 3 4f;r);tensor r  / 10 -2 -4 0\n0 0   0 0
 fft2(2 2#1 2 3 4f;1b)  / 'fft2: unexpected boolean scalar, expecting size (long scalar or list), dim (long scalar or list), norm (symbol)
 fft2 `a  / 'no torch type found for k: symbol scalar
-ifft2(2 2#1 2 3 4f)  / 2.5 -0.5 -1 0\n0 0      0 0
-tensor ifft2(tensor 2 2#1 2 3 4f)  / 2.5 -0.5 -1 0\n0 0      0 0
-r:tensor(0#0f;`cdouble);ifft2(2 2#1 2 3 4f;r);tensor r  / 2.5 -0.5 -1 0\n0 0      0 0
+ifft2(2 2#1 2 3 4f)  / 2.5 -0.5 -1  0\n0 0      0 0
+tensor ifft2(tensor 2 2#1 2 3 4f)  / 2.5 -0.5 -1  0\n0 0      0 0
+r:tensor(0#0f;`cdouble);ifft2(2 2#1 2 3 4f;r);tensor r  / 2.5 -0.5 -1  0\n0 0      0 0
 ifft2(2 2#1 2 3 4f;1b)  / 'ifft2: unexpected boolean scalar, expecting size (long scalar or list), dim (long scalar or list), norm (symbol)
 ifft2 `a  / 'no torch type found for k: symbol scalar
 rfft2(2 2#1 2 3 4f)  / 10 -2 -4 0\n0 0   0 0
@@ -67,11 +67,11 @@ tensor fftn(tensor 2 2#1 2 3 4f)  / 10 -2 -4 0\n0 0   0 0
 r:tensor(0#0f;`cdouble);fftn(2 2#1 2 3 4f;r);tensor r  / 10 -2 -4 0\n0 0   0 0
 fftn(2 2#1 2 3 4f;1b)  / 'fftn: unexpected boolean scalar, expecting size (long scalar or list), dim (long scalar or list), norm (symbol)
 fftn `a  / 'no torch type found for k: symbol scalar
-fftn(2 3 4#til 24;(2;2);(0;2))  / (26 -2e;42 -2e;58 -2e) (-24 0e;-24 0e;-24 0e)\n(0 0e;0 0e;0 0e)       (0 0e;0 0e;0 0e)
-fftn(2 3 4#til 24;`size`dim!((2;2);(0;2)))  / (26 -2e;42 -2e;58 -2e) (-24 0e;-24 0e;-24 0e)\n(0 0e;0 0e;0 0e)       (0 0e;0 0e;0 0e)
-ifftn(2 2#1 2 3 4f)  / 2.5 -0.5 -1 0\n0 0      0 0
-tensor ifftn(tensor 2 2#1 2 3 4f)  / 2.5 -0.5 -1 0\n0 0      0 0
-r:tensor(0#0f;`cdouble);ifftn(2 2#1 2 3 4f;r);tensor r  / 2.5 -0.5 -1 0\n0 0      0 0
+fftn(2 3 4#til 24;(2;2);(0;2))  / 26 -2 42 -2 58 -2 -24 0 -24 0 -24 0\n0 0 0 0 0 0       0 0 0 0 0 0
+fftn(2 3 4#til 24;`size`dim!((2;2);(0;2)))  / 26 -2 42 -2 58 -2 -24 0 -24 0 -24 0\n0 0 0 0 0 0       0 0 0 0 0 0
+ifftn(2 2#1 2 3 4f)  / 2.5 -0.5 -1  0\n0 0      0 0
+tensor ifftn(tensor 2 2#1 2 3 4f)  / 2.5 -0.5 -1  0\n0 0      0 0
+r:tensor(0#0f;`cdouble);ifftn(2 2#1 2 3 4f;r);tensor r  / 2.5 -0.5 -1  0\n0 0      0 0
 ifftn(2 2#1 2 3 4f;1b)  / 'ifftn: unexpected boolean scalar, expecting size (long scalar or list), dim (long scalar or list), norm (symbol)
 ifftn `a  / 'no torch type found for k: symbol scalar
 rfftn(2 2#1 2 3 4f)  / 10 -2 -4 0\n0 0   0 0
@@ -113,8 +113,8 @@ ifftshift(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0.5 -1 -5 6\n7   -3 2  0\n3   4 
 tensor ifftshift(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0.5 -1 -5 6\n7   -3 2  0\n3   4  1  -2
 ifftshift(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'ifftshift: unexpected symbol scalar, expecting dim (long scalar or list)
 ifftshift `a  / 'no torch type found for k: symbol scalar
-ifftshift(2 3 4#til 24;(0;2))  / 14 15 12 13 18 19 16 17 22 23 20 21\n2 3 0 1     6 7 4 5     10 11 8 9
-ifftshift(2 3 4#til 24;(`dim;(0;2)))  / 14 15 12 13 18 19 16 17 22 23 20 21\n2 3 0 1     6 7 4 5     10 11 8 9
+ifftshift(2 3 4#til 24;(0;2))  / 14 15 12 13 18 19 16 17 22 23 20 21\n2  3  0 1   6  7  4 5   10 11 8 9
+ifftshift(2 3 4#til 24;(`dim;(0;2)))  / 14 15 12 13 18 19 16 17 22 23 20 21\n2  3  0 1   6  7  4 5   10 11 8 9
 tensor bartlett(7;`double)  / 0 0.2857143 0.5714286 0.8571429 0.8571429 0.5714286 0.2857143
 bartlett `zz  / 'bartlett length: expected long scalar, given symbol scalar
 bartlett(`zz`zy!1 2)  / 'bartlett option: zz not recognized
@@ -156,3 +156,5 @@ x:tensor(1 2 3f;`grad);backward Sum(Abs(rfft(x)));dtype x  / `double
 fft[::]  / 'fft: expecting 1 input(s), given 0
 setting`complexfirst,0b;fft 1 2f  / 3  0\n-1 0
 setting`complexfirst,1b  /
+
+hann 2147483648  / 'hann: length is more than 2147483647

@@ -71,3 +71,6 @@ any 0N  / 1b
 any(01b;00b)  / 01b
 any([]a:1 2;b:00b)  / a| 1\nb| 0
 any 0Ng  / 'type
+sum 2 2#2000.01.01+til 4  / 2 4i
+prd 2 2#2000.01.01+til 4  / 'type
+-3!sum enlist 101b  / "101b"

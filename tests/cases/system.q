@@ -64,8 +64,8 @@ system"nosuchcommand_x 2>/dev/null"  / 'os
 system"s 2";a:system"s";system"s 0";a,system"s"  / 2 0i
 system"t 500";a:system"t";system"t 0";a,system"t"  / 500 0i
 / callbacks
-.z.vs:{vz,:enlist(x;y)};vz:();m:(1 2;3 4);m[1;1]:0;m[0]:5 6;vz  / `vz ()\n`m  ()\n`m  1 1\n`m  0
-vz:();{g1::x;g1[0]:7;h1,:1;x+:1;l:2}1 2;`k1 set 3;.n1.a:1;d1.p:1;vz  / `vz ()\n`g1 ()\n`g1 0\n`h1 ()\n`k1 ()\n`d1 ()
+.z.vs:{vz,:enlist(x;y)};vz:();m:(1 2;3 4);m[1;1]:0;m[0]:5 6;vz  / `vz ()\n`m  ()\n`m  1 1\n`m  ,0
+vz:();{g1::x;g1[0]:7;h1,:1;x+:1;l:2}1 2;`k1 set 3;.n1.a:1;d1.p:1;vz  / `vz ()\n`g1 ()\n`g1 ,0\n`h1 ()\n`k1 ()\n`d1 ()
 system"x .z.vs";vz:();m:1;vz  / ()
 .z.vs:{[x;y]'"no"};g1:2  / 'no
 system"x .z.vs";g1:3;g1  / 3

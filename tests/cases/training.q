@@ -39,6 +39,31 @@ train(m;`batchsize`shuffle;1 2 3)  / 'train: 2 symbol(s) but 3 value(s)
 train(m;`batchsize`shuffle;(7;7))  / 'shuffle: expects one boolean, given long scalar
 train(m;`batchsize)  / 256
 train 1  / 'train: 1st argument must be a model
+/ options that are shown only where they are set
+train(m;`accumulate`autocast`gradscale)  / accumulate| 1\nautocast  | `\ngradscale | ::
+test(m;`autocast)  / `
+train(m;`accumulate`autocast`gradscale;(4;`bfloat16;1024))  /
+-3#train(m;1b)  / accumulate| 4\nautocast  | `bfloat16\ngradscale | 1024 0f
+count train(m;1b)  / 18
+train(m;`gradscale;8 100)  /
+train(m;`gradscale)  / 8 100f
+train(m;`autocast;`float16)  /
+train(m;`autocast)  / `half
+train(m;`accumulate;0)  / 'accumulate: cannot be less than one, given 0
+train(m;`accumulate;2.)  / 'accumulate: expects one long integer, given double scalar
+train(m;`autocast;`float)  / 'autocast: unrecognized data type `float, expecting one of `bfloat16`half
+train(m;`autocast;1b)  / 'autocast: expected symbol for data type, given boolean scalar
+train(m;`gradscale;0)  / 'gradscale: expecting a finite scale above zero, given 0
+train(m;`gradscale;0n)  / 'gradscale: expecting a finite scale above zero, given nan
+train(m;`gradscale;2 -1)  / 'gradscale: expecting a count of steps, given -1
+train(m;`gradscale;1 2 3)  / 'gradscale: expecting 1-2 numbers, given long list
+test(m;`accumulate;2)  / 'accumulate: not set for evaluation
+test(m;`gradscale;2)  / 'gradscale: not set for evaluation
+test(m;`autocast;`half)  /
+-1#test m  / autocast| half
+test(m;`autocast;`)  /
+train(m;`accumulate`autocast`gradscale;(1;`;()))  /
+count train(m;1b)  / 15
 / data
 train(m;`batchsize;3)  /
 batchinit m  / -1
@@ -187,6 +212,27 @@ test(m;`metrics;`accuracy`matches`predict)  /
 testrun(m;(1 0 0e;0 1 0e;0 1 0e;0 0 1e);0 1 0 2)  / 75f\n3 4\n0 1 1 2
 train(m;`metrics;`hidden)  /
 testrun(m;5;5)  / 'run: tensor has no dimensions
+q:module enlist(`linear;1;1);x:tensor 6 1#1 2 3 4 5 6e  /
+m:model(addref q;loss`mse;opt(`sgd;q;.01))  /
+train(m;`batchsize`accumulate`gradscale`autocast`metrics;(2;2;256;`bfloat16;`batchloss`output))  /
+{count each x}run(m;x;x)  / 3 6
+train(m;`gradscale)  / 256 2f
+train(m;`gradscale;1e38)  /
+k:dict parms q;run m;  /
+k~dict parms q  / 1b
+train(m;`gradscale)  / 2.5e+37 0
+train(m;`gradscale;4)  /
+type backstep(m;x;x)  / -8h
+train(m;`gradscale)  / 4 1f
+type backward(m;x;x)  / -8h
+p:model(addref q;loss`mse;opt(`lbfgs;q))  /
+train(p;`gradscale;4)  /
+run(p;x;x)  / 'run: lbfgs optimizer cannot step with gradscale
+backstep(p;x;x)  / 'backstep: lbfgs optimizer cannot step with gradscale
+train(p;`gradscale`accumulate`batchsize;(();3;2))  /
+1e-3>{run p}/[5;0]  / 1b
+test(m;`autocast`metrics;(`half;`output))  /
+type each testrun(m;x;x)  / 8 8 8 8 8 8h
 x:tensor(.5 2.5 3;`grad)  /
 m:model(module enlist(`linear;1;1);loss`mse;opt`lbfgs)  /
 backstep(m;2 1#1 2e;2 1#1 2e);  / 'lbfgs: no parameters to optimize
@@ -208,6 +254,22 @@ dict(p;`weight)  / 4 4 4 4\n4 4 4 4
 dict(p;`.n)  / 3f
 avgparms(m;1)  / 'avgparms: expecting (module;dictionary of tensors)
 avgparms(m;dict(enlist`z)!enlist 1)  / 'avgparms: no parameter in the dictionary
+m:module enlist(`linear;2;1);parm(m;`bias;1e);p:copyparms m;parm(m;`bias;2e)  /
+emaparms(m;p;.9)  / 2
+dict(p;`bias)  / ,1.1e
+emaparms(m;p;0)  / 3
+dict(p;`bias)  / ,2e
+dict(p;`.n)  / 3f
+emaparms(m;p;2)  / 'emaparms: decay 2 is not between 0 and 1
+emaparms(m;p;0n)  / 'emaparms: decay nan is not between 0 and 1
+emaparms(m;p)  / 'emaparms: expecting (module;dictionary of tensors;decay)
+emaparms(m;p;`a)  / 'emaparms: expecting (module;dictionary of tensors;decay)
+emaparms(m;1;.5)  / 'emaparms: expecting (module;dictionary of tensors;decay)
+emaparms(m;dict(enlist`z)!enlist 1;.5)  / 'emaparms: no parameter in the dictionary
+emaparms(m;dict(enlist`bias)!enlist 1 2 3e;.5)  / 'emaparms: size [3] of bias is not [1]
+emaparms(m;dict(enlist`bias)!enlist enlist 1;.5)  / 'emaparms: bias is long, expecting a floating-point type
+dict(p;`.n)  / 3f
+m:module enlist(`linear;4;2)  /
 copyparms 1  / 'copyparms: expecting module, model or optimizer, given long scalar
 copyparms(m;1)  / 'copyparms: expecting dictionary of tensors, given long scalar
 q:module seq(`sequential;(`linear;`a;2;3);(`batchnorm1d;`b;3;1e-5;.2))  /

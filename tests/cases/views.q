@@ -62,3 +62,12 @@ kept  / 7
 la::lb+1  /
 lb::la+1  /
 la  / 'loop
+box.items:1 2  /
+box.total::sum box.items  /
+box.total  / 3
+box.items:5 6  /
+({box.total})[]  / 11
+box.late::notyet box.items  /
+notyet:{x+1};box.late  / 6 7
+box.total:0  /
+(box.total;`box.total in views`)  / 0\n0b

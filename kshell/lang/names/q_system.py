@@ -161,8 +161,9 @@ def sbt(x: Value) -> Value:
 
 @name(".Q.bt")
 def bt(x: Value) -> Value:
-    """Print the backtrace of the code that runs."""
-    running().write(trace.backtrace_text(trace.live_frames()))
+    """Print the backtrace of the code that runs; in the debugger, that of what failed, with >> at the present level."""
+    held = getattr(running(), "suspended", [])
+    running().write(held[-1].backtrace() if held else trace.backtrace_text(trace.live_frames()))
     return NIL
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.cast import NANOS, SPANS, array1, convert, has_null, null_mask, to_float
+from kshell.values.cast import NANOS, SPANS, array1, convert, has_null, number_nulls, to_float
 from kshell.values.core import Special, Value, Vec, long
 from kshell.values.dispatch import Array, Plan, dyad, monad, type_of
 
@@ -79,7 +79,7 @@ def _int_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, 
         return Plan(tr, _native(ufunc, null), int_one(op, tx, ty, tr, ox, oy), ufunc)
 
     def fn(a: Array, b: Array) -> Array:
-        m, n = null_mask(a, tx), null_mask(b, ty)
+        m, n = number_nulls(a, tx), number_nulls(b, ty)
         r = ufunc(convert(a, tx, ox), convert(b, ty, oy), dtype=dtype, casting="unsafe")
         if m is not None:
             np.copyto(r, null, where=m)

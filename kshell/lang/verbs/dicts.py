@@ -145,9 +145,7 @@ def _key_of_name(name: str) -> Value:
     names = running().names
     if name == "":
         return sym_vec(names.children())
-    if name == ".":
-        return sym_vec(names.members("."))
-    found = names.find(name)
+    found = names.as_dict(".") if name == "." else names.find(name)
     if found is None:
         return List([])
     return found.k if found.__class__ is Dict else sym(name)

@@ -12,7 +12,7 @@ from kshell.lang.verbs.arith import NUMBERS, SMALL, int_one, mul, scaled_type
 from kshell.lang.verbs.cast import deep
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.cast import cast_value, convert, float_to_int, null_mask, to_float
+from kshell.values.cast import cast_value, convert, float_to_int, number_nulls, to_float
 from kshell.values.core import Nd, Value, Vec, long
 from kshell.values.dispatch import Array, Plan, dyad, type_of
 
@@ -44,7 +44,7 @@ def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int
     wide = np.int64 if T.J in (tx, ty) or T.DTYPE[tx].itemsize == 8 or T.DTYPE[ty].itemsize == 8 else np.int32
 
     def fn(a: Array, b: Array) -> Array:
-        m, n, zero = null_mask(a, tx), null_mask(b, ty), b == 0
+        m, n, zero = number_nulls(a, tx), number_nulls(b, ty), b == 0
         r = ufunc(a, b, dtype=wide, casting="unsafe")
         if r.dtype != T.DTYPE[tr]:
             r = r.astype(T.DTYPE[tr])

@@ -60,12 +60,12 @@ def byte_vec(data: bytes) -> Vec:
 
 def read_lambda(text: str, ctx: str) -> Value:
     """The function of a definition that was read as data: the text must be that of one function, and nothing else."""
-    from kshell.lang.compile import compile_statement
+    from kshell.lang.compile import compile_statement, is_infix
 
     if text.startswith("k)"):
         raise QError("k) code is not supported")
     source = Source(text, "", 0)
-    nodes = parse(text, lambda _: False, source)
+    nodes = parse(text, is_infix, source)
     if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.Lambda):
         raise QError("corrupt")
     names = running().names

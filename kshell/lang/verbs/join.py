@@ -25,7 +25,7 @@ def join(x: Value, y: Value) -> Value:
     return kernel.join(x, y)
 
 
-@verb("raze")
+@verb("raze", handle=True)
 def raze(x: Value) -> Value:
     """The items of the items of x in one list: one level of nesting less.
 

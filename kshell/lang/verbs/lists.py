@@ -145,7 +145,7 @@ def reverse(x: Value) -> Value:
         return Dict(reverse(x.k), reverse(x.v))
     if c is Table:
         return Table(x.names, list(map(reverse, x.cols)))
-    return x
+    return x.monad("reverse") if isinstance(x, Handle) and x.folded else x
 
 
 @verb("rotate")
@@ -173,7 +173,7 @@ def rotate(x: Value, y: Value) -> Value:
     return List(y.items[k:] + y.items[:k])
 
 
-@verb("where")
+@verb("where", handle=True)
 def where(x: Value) -> Value:
     """The indexes (or keys) of the 1s, each as often as its item says.
 
@@ -202,7 +202,7 @@ def where_at(x: Value) -> np.ndarray:
     return np.repeat(np.arange(len(x.a)), x.a)
 
 
-@verb("flip")
+@verb("flip", handle=True)
 def flip(x: Value) -> Value:
     """Rows for columns: of a matrix, a table, a dictionary of columns.
 

@@ -38,6 +38,9 @@ def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[
                 return y
             raise QError("type")
         ordered_type(nd.t)
+        if not nd.a.size:  # lists of nothing: only the type may change
+            r = fn(n, Vec(nd.t, nd.a.reshape(-1)))
+            return Nd(r.t, r.a.reshape(nd.a.shape))
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
         return Nd(columns[0].t, np.stack([c.a for c in columns], axis=1).reshape(nd.a.shape))
     t = type_of(y)

@@ -47,8 +47,10 @@ def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Calla
     if c is Vec:
         return on_vec(x.t, x.a)
     if c is Nd:
-        number_or_time(x.t) if name != "maxs" and name != "mins" else ordered_type(x.t)
-        if null_mask(x.a, x.t) is not None:  # here nulls spread, as they do between vectors
+        added = name not in ("maxs", "mins")
+        number_or_time(x.t) if added else ordered_type(x.t)
+        # between vectors nulls spread; the first row keeps its type, moments add to spans
+        if null_mask(x.a, x.t) is not None or (added and x.t not in (T.I, T.J, T.E, T.F)):
             return _scan(x, op)
         r = on_vec(x.t, x.a)
         return Nd(r.t, r.a)

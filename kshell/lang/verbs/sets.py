@@ -22,7 +22,7 @@ def _items(x: Value) -> Value:
     return x if x.__class__ is Table else as_list(x)
 
 
-@verb("distinct")
+@verb("distinct", handle=True)
 def distinct(x: Value) -> Value:
     """The different items of x, in the order of their first appearance.
 

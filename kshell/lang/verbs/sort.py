@@ -9,7 +9,8 @@ from kshell.lang.verbs.attributes import set_attribute
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import longs
-from kshell.values.core import NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
+from kshell.values.context import running
+from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
 from kshell.values.index import take_at
 from kshell.values.order import grade, is_sorted, sort_vec
 
@@ -19,7 +20,7 @@ def _sortable(x: Value) -> None:
         raise QError("rank")
 
 
-@verb("asc")
+@verb("asc", handle=True)
 def asc(x: Value) -> Value:
     """x in ascending order, marked sorted; a dictionary by its values.
 
@@ -48,7 +49,7 @@ def asc(x: Value) -> Value:
     return out
 
 
-@verb("desc")
+@verb("desc", handle=True)
 def desc(x: Value) -> Value:
     """x in descending order; a dictionary by its values.
 
@@ -75,7 +76,7 @@ def _mark(t: Table) -> Table:
     return Table(t.names, [set_attribute("s" if len(t.cols) == 1 else "p", first), *t.cols[1:]])
 
 
-@verb("iasc")
+@verb("iasc", handle=True)
 def iasc(x: Value) -> Value:
     """The indexes (of a dictionary, keys) that put x in ascending order.
 
@@ -85,7 +86,7 @@ def iasc(x: Value) -> Value:
     return _grade(x, False)
 
 
-@verb("idesc")
+@verb("idesc", handle=True)
 def idesc(x: Value) -> Value:
     """The indexes (of a dictionary, keys) that put x in descending order.
 
@@ -103,11 +104,13 @@ def _grade(x: Value, down: bool) -> Value:
 
 @verb("rank")
 def rank(x: Value) -> Value:
-    """Where each item would stand if x were sorted.
+    """Where each item would stand if x were sorted. `rank[]` is the number of this process among several.
 
     q)rank 30 10 20
     2 0 1
     """
+    if x is NIL:
+        return running().rank
     _sortable(x)
     if x.__class__ is Dict:
         return _grade(_grade(x, False), False)

@@ -249,7 +249,7 @@ def _cor(a: Array, b: Array) -> float:
     return float(np.mean(u * v) / np.sqrt(np.mean(u * u) * np.mean(v * v)))
 
 
-@verb("cov")
+@verb("cov", handle=True)
 def cov(x: Value, y: Value) -> Value:
     """Covariance.
 

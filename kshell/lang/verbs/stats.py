@@ -92,6 +92,9 @@ def _prd_vec(t: int, a: Array) -> Value:
     return _wrapped(tr, int(np.multiply.reduce(a, dtype=np.int64)))
 
 
+_NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
+
+
 def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
     """ufunc down the first axis of an array; a null makes its column null."""
     tr = sum_type(x.t)
@@ -121,9 +124,9 @@ def sum_(x: Value) -> Value:
         if x.t == T.J and len(x.a) > 4096 and whole(x):
             return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
-    if c is Nd:
+    if c is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.add)
-    if c is List:
+    if c is List or c is Nd:
         return _fold(mixed(x), add, 0)
     found = over_items(x, sum_)
     return _whole(x, sum_type) if found is None else found
@@ -148,9 +151,9 @@ def prd(x: Value) -> Value:
     c = x.__class__
     if c is Vec:
         return _prd_vec(x.t, x.a)
-    if c is Nd:
+    if c is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.multiply)
-    if c is List:
+    if c is List or c is Nd:
         return _fold(mixed(x), mul, 1)
     found = over_items(x, prd)
     return _whole(x, sum_type) if found is None else found

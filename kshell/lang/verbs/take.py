@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
+from kshell.values.functions import Handle
 from kshell.values.index import index1, null_of, positions, take_at
 from kshell.values.join import as_list
 from kshell.values.search import depth, find
@@ -38,6 +40,8 @@ def take(x: Value, y: Value) -> Value:
     a| 1
     c| 3
     """
+    if isinstance(y, Handle) and y.folded:
+        return y.dyad("#", x, y)
     if x.__class__ is int or atom_t(x) in _INTS:
         return take_n(int(raw(x)), y)
     if x.__class__ is Sym:
@@ -136,11 +140,12 @@ def _nested(shape: list[int], y: Value) -> Value:
     size = 1
     for n in shape:
         size *= n
-    if y.__class__ is Nd:
-        return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:])) if size else List([])
+    if y.__class__ is Nd and size:
+        return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:]))
     flat = take_n(size, y)
     for n in reversed(shape[1:]):
-        flat = List([cut_at(flat, i, i + n) for i in range(0, len(flat), n)]) if n else List([flat] * shape[0])
+        empty = not n  # only the last can be: as many empty lists as the others ask for
+        flat = List([flat] * prod(shape[:-1]) if empty else [cut_at(flat, i, i + n) for i in range(0, len(flat), n)])
     return flat
 
 
@@ -207,6 +212,8 @@ def drop(x: Value, y: Value) -> Value:
 def drop_n(n: int, y: Value) -> Value:
     """y without its first n (or last -n) items."""
     if not (is_list(y) or y.__class__ in (Table, Dict)):
+        if isinstance(y, Handle):
+            return y.dyad("_", n, y)
         raise QError("type")
     have = len(y)
     return cut_at(y, min(n, have), have) if n >= 0 else cut_at(y, 0, max(have + n, 0))

@@ -1,0 +1,357 @@
+"""Checkpoints of PyTorch as q values: .pt files, .safetensors files and folders of them, read, edited and written.
+
+A file is opened only after its checksums and bounds were verified, and only what is data is made of it: torch's own
+reader of weights alone reads a .pt file, and refuses whatever else a pickle may ask for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from kshell.errors import QError, os_text
+from kshell.kapi.args import items, long_of
+from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.handles import ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.pthvalues import from_q, to_q_value
+from kshell.kapi.snapshots import path_of
+from kshell.store import atomic, safetensors
+from kshell.store.archive import WRONG, verify
+from kshell.values.build import longs, sym_vec, table
+from kshell.values.core import NIL, Dict, List, Value
+
+_DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
+           "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
+           "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64"}
+_META = "__metadata__"
+_INDEX = ".safetensors.index.json"
+_CHUNK = 1 << 24
+_GLOBAL = re.compile(r"(?:GLOBAL|global|Unsupported (?:global|class|operand)):?\s+(?:GLOBAL\s+)?([\w.]+)")
+
+
+def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
+    """work(file, size) of a file that is there, with its errors as q errors that name the file."""
+    problem: QError | None = None
+    try:
+        with open(path, "rb") as f:
+            return work(f, os.fstat(f.fileno()).st_size)
+    except OSError as e:
+        problem = QError(os_text(e, path))
+    except (RecursionError, *WRONG) as e:
+        text = str(e).splitlines()
+        problem = QError(f"ckpt: {path} is damaged: {text[0] if text else type(e).__name__}")
+    raise problem
+
+
+# ------------------------------------------------------------------ .pt
+
+
+def _read_pt(path: str) -> Any:
+    def work(f: BinaryIO, size: int) -> Any:
+        if f.read(4) != b"PK\3\4":
+            raise QError(f"ckpt: {path} is no checkpoint: PyTorch's are zip files since version 1.6")
+        names = verify(f, size)
+        if any(n.endswith("/constants.pkl") for n in names):
+            raise QError(f"ckpt: {path} is a TorchScript program, not a checkpoint")
+        if not any(n.endswith("data.pkl") for n in names):
+            raise QError(f"ckpt: {path} is no checkpoint: it has no data.pkl")
+        f.seek(0)
+        return _weights(path, f)
+
+    return _opened(path, work)
+
+
+def _weights(path: str, f: BinaryIO) -> Any:
+    import warnings
+
+    problem = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.load(f, map_location="cpu", weights_only=True)
+    except Exception as e:  # whatever a hostile file can make of torch's reader
+        text = str(e)
+        found = _GLOBAL.search(text)
+        if "weights_only" in text.lower() or "Weights only" in text:
+            problem = f"it holds more than tensors and plain values{': ' + found[1] if found else ''}"
+        else:
+            problem = (text.splitlines() or [type(e).__name__])[0]
+    raise QError(f"ckpt: {path} is refused: {problem}")
+
+
+def _write_pt(path: str, value: Any) -> None:
+    atomic.write(path, lambda f: torch.save(value, f))
+
+
+# ------------------------------------------------------------------ .safetensors
+
+
+def _memory(t: Any) -> memoryview:
+    """The bytes of a contiguous tensor on the CPU."""
+    n = t.numel() * t.element_size()
+    return memoryview((ctypes.c_uint8 * n).from_address(t.data_ptr())).cast("B") if n else memoryview(b"")
+
+
+def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str]]:
+    def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
+        places, meta, first = safetensors.read_header(f, size)
+        reserve([size], 1)
+        made: dict[str, Any] = {}
+        want = meta.pop(safetensors.DIGEST, None)
+        if meta.pop(safetensors.OWN, None) is not None and want is None:
+            raise ValueError("it has no digest")
+        digest = hashlib.sha256(safetensors.described(places, meta))
+        for p in sorted(places, key=lambda p: (p.start, p.end)):
+            t = made[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
+            into = _memory(t)
+            f.seek(first + p.start)
+            for at in range(0, len(into), _CHUNK):
+                part = into[at : at + _CHUNK]
+                if f.readinto(part) != len(part):  # type: ignore[attr-defined]
+                    raise ValueError(f"{p.name} is cut off")
+                if want is not None:
+                    digest.update(part)
+            if p.dtype == "BOOL" and p.end > p.start and int(t.view(torch.uint8).max()) > 1:
+                raise ValueError(f"{p.name} has wrong booleans")
+        if want is not None and digest.hexdigest() != want:
+            raise ValueError("the digest is another")
+        return {p.name: made[p.name] for p in places}, meta
+
+    return _opened(path, work)  # type: ignore[no-any-return]
+
+
+def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tensors by name, and the metadata, of what is to be written."""
+    if not isinstance(value, dict):
+        raise QError("ckpt: a .safetensors file holds tensors by name")
+    value = dict(value)
+    meta = value.pop(_META, {})
+    if not isinstance(meta, dict) or any(not isinstance(v, str) for v in (*meta, *meta.values())):
+        raise QError(f"ckpt: {_META} holds texts by name")
+    known = {getattr(torch, v) for v in _DTYPES.values()}
+    for k, t in value.items():
+        if not isinstance(k, str) or not isinstance(t, torch.Tensor):
+            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is none")
+        if t.layout is not torch.strided or t.dtype not in known:
+            raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
+    return value, {"format": "pt", **meta}
+
+
+def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int]:
+    """What writes a .safetensors file of these tensors, and their bytes."""
+    names = {getattr(torch, v): k for k, v in _DTYPES.items()}
+    plain = {k: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for k, t in tensors.items()}
+    places = safetensors.layout([(k, names[t.dtype], list(t.shape)) for k, t in plain.items()])
+    order = [plain[p.name] for p in sorted(places, key=lambda p: (p.start, p.end))]
+    digest = hashlib.sha256(safetensors.described(places, meta))
+    for t in order:
+        digest.update(_memory(t))
+    head = safetensors.header(places, {**meta, safetensors.OWN: "1", safetensors.DIGEST: digest.hexdigest()})
+
+    def fill(f: BinaryIO) -> None:
+        f.write(head)
+        for t in order:
+            f.write(_memory(t))
+
+    return fill, sum(p.end - p.start for p in places)
+
+
+def _write_safetensors(path: str, value: Any) -> None:
+    fill, _ = _filling(*_named_tensors(value))
+    atomic.write(path, fill)
+
+
+# ------------------------------------------------------------------ folders
+
+
+def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
+    found = glob.glob(os.path.join(glob.escape(path), "*" + _INDEX))
+    if len(found) != 1:
+        alone = glob.glob(os.path.join(glob.escape(path), "*.safetensors"))
+        if not found and len(alone) == 1:
+            return _read_safetensors(alone[0])
+        raise QError(f"ckpt: {path} has {len(found) or 'no'} index of .safetensors files")
+
+    def work(f: BinaryIO, size: int) -> dict[str, str]:
+        known = json.loads(f.read(safetensors.MOST))["weight_map"]
+        for name, file in known.items():
+            if file.__class__ is not str or file != os.path.basename(file) or not file.endswith(".safetensors"):
+                raise ValueError(f"{name} is in a file outside the folder")
+        return dict(known)
+
+    where: dict[str, str] = _opened(found[0], work)
+    held: dict[str, dict[str, Any]] = {}
+    meta: dict[str, str] = {}
+    for file in dict.fromkeys(where.values()):
+        held[file], more = _read_safetensors(os.path.join(path, file))
+        meta |= more
+    missing = next((k for k, file in where.items() if k not in held[file]), None)
+    if missing is not None:
+        raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
+    return {k: held[file][k] for k, file in where.items()}, meta
+
+
+def _write_folder(path: str, value: Any, most: int) -> None:
+    """Tensors in files of at most so many bytes (one tensor at least), and their index."""
+    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise QError(f"ckpt: {path} is there already, and not an empty folder")
+    tensors, meta = _named_tensors(value)
+    parts: list[dict[str, Any]] = []
+    room = 0
+    for k, t in tensors.items():
+        n = t.numel() * t.element_size()
+        if not parts or n > room:
+            parts.append({})
+            room = most
+        parts[-1][k] = t
+        room -= n
+    names = [f"model-{i + 1:05}-of-{len(parts):05}.safetensors" for i in range(len(parts))]
+    files = [_filling(part, meta) for part in parts]
+    index = {"metadata": {"total_size": sum(n for _, n in files)},
+             "weight_map": {k: name for name, part in zip(names, parts, strict=True) for k in part}}
+    text = json.dumps(index, indent=1).encode()
+    atomic.write_all([*((os.path.join(path, name), fill) for name, (fill, _) in zip(names, files, strict=True)),
+                      (os.path.join(path, "model" + _INDEX), atomic.filling([text]))])
+
+
+# ------------------------------------------------------------------ the functions
+
+
+def read(path: str) -> Any:
+    """The Python value of a checkpoint: what torch's reader of weights makes of it, or tensors by name."""
+    if os.path.isdir(path) or path.endswith(".safetensors"):
+        tensors, meta = _read_folder(path) if os.path.isdir(path) else _read_safetensors(path)
+        meta.pop("format", None)
+        return tensors | ({_META: meta} if meta else {})
+    return _read_pt(path)
+
+
+@api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell")
+def ckpt(x: Value) -> Value:
+    """Read a checkpoint of PyTorch, or write one: .safetensors by its name, a folder of such files with their index if
+    the most bytes of a file are given, .pt else.
+
+    Dictionaries are dictionaries, tensors are tensor handles, lists of dictionaries and the parameter groups of an
+    optimizer are tables, its state is a keyed table. In what is written a module stands for its state_dict, and so
+    does an optimizer. A file is verified before it is read; one that holds more than tensors and plain values is
+    refused.
+
+    q)m:module enlist(`linear;2;1)
+    q)ckpt(`:docs.pt;`epoch`model!(3;m))
+    `:docs.pt
+    q)d:ckpt`:docs.pt
+    q)key d`model
+    `weight`bias
+    q)d`epoch
+    3
+    q)hdel`:docs.pt
+    `:docs.pt
+    """
+    given = items(x)
+    if not 1 <= len(given) <= 3:
+        raise QError(f"ckpt: expecting 1-3 args, given {len(given)}")
+    path = path_of(given[0], "ckpt")
+    if len(given) == 1:
+        return to_q_value(read(path))
+    value = from_q(given[1])
+    if len(given) == 3:
+        most = long_of(given[2])
+        if most is None or most < 1:
+            raise QError("ckpt: expected the most bytes of a file, a number above zero")
+        _write_folder(path, value, most)
+    elif path.endswith(".safetensors"):
+        _write_safetensors(path, value)
+    else:
+        _write_pt(path, value)
+    return given[0]
+
+
+@api("ckpttable", "ckpttable value", since="kshell")
+def ckpttable(x: Value) -> Value:
+    """The tensors of a checkpoint that was read, a row each: where they are, data type, size, bytes.
+
+    q)ckpttable`step`model!(1;`w`b!(tensor 2 3#1e;tensor 1 2f))
+    name    dtype  size bytes
+    -------------------------
+    model.w float  2 3  24
+    model.b double ,2   16
+    """
+    from kshell.kapi.convert import dtype_name
+
+    rows: list[tuple[str, Any]] = []
+
+    def walk(name: str, v: Any) -> None:
+        if isinstance(v, torch.Tensor):
+            rows.append((name, v))
+        elif isinstance(v, dict | list | tuple):
+            for k, i in v.items() if isinstance(v, dict) else enumerate(v):
+                walk(f"{name}.{k}" if name else str(k), i)
+
+    given = x if isinstance(x, Dict) or handle(x) is not None else items(x)[0] if items(x) else NIL
+    walk("", from_q(given))
+    return table(["name", "dtype", "size", "bytes"], [
+        sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for _, t in rows]),
+        List([longs(list(t.shape)) for _, t in rows]), longs([t.numel() * t.element_size() for _, t in rows])])
+
+
+@api("putstate", "putstate(module;d)", "putstate(optimizer;d)", held=True, since="kshell")
+def putstate(x: Value) -> Value:
+    """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
+    reads them. Names, sizes and counts are checked before anything changes.
+
+    q)m:module enlist(`linear;2;1)
+    q)putstate(m;`weight`bias!(tensor enlist 1 2e;tensor enlist 3e))
+    q)evaluate(m;enlist 1 1e)
+    6
+    """
+    given = items(x)
+    h = handle(given[0]) if len(given) == 2 else None
+    if not isinstance(h, ModuleHandle | OptimizerHandle):
+        raise QError("putstate: expecting a module or an optimizer, and a dictionary")
+    value = from_q(given[1])
+    if not isinstance(value, dict):
+        raise QError("putstate: expecting a module or an optimizer, and a dictionary")
+    if isinstance(h, OptimizerHandle):
+        _put_optimizer(h.obj, value)
+        return NIL
+    own = h.obj.state_dict(keep_vars=True)
+    _fits(own, value)
+    with torch.no_grad():
+        for k, t in own.items():
+            t.copy_(value[k])
+    return NIL
+
+
+def _fits(own: dict[str, Any], given: dict[str, Any]) -> None:
+    missing = [k for k in own if k not in given]
+    more = [k for k in given if k not in own]
+    if missing or more:
+        raise QError(f"putstate: no {missing[0]} given" if missing else f"putstate: unable to find {more[0]}")
+    for k, t in own.items():
+        if not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape:
+            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given "
+                         f"{list(getattr(given[k], 'shape', []))}")
+
+
+def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
+    groups = value.get("param_groups")
+    if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
+        raise QError("putstate: expecting state and param_groups")
+    if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
+        raise QError("putstate: the parameter groups have other sizes")
+    places = dict(zip([i for g in groups for i in g["params"]], o.parameters(), strict=True))
+    for i, state in value["state"].items():
+        for k, t in state.items():
+            p = places.get(i)
+            if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
+                             and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
+                raise QError(f"putstate: {k} of parameter {i} has a wrong size")
+    o.torch.load_state_dict(value)
+

@@ -1,0 +1,150 @@
+"""How modules and functions are carried out: autocast, activation checkpointing, compilation."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import flag_of, items, name_of, names_of
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import dtype_named, kname
+from kshell.kapi.functions import applied, is_function
+from kshell.kapi.handles import ModelHandle, ModuleHandle, handle
+from kshell.kapi.moduleapi import device_of_module
+from kshell.kapi.precision import cast_name
+from kshell.values.build import bools
+from kshell.values.core import NIL, Sym, Value
+
+
+@api("autocast", "autocast(dtype;f;x;..)", since="kshell")
+def autocast(x: Value) -> Value:
+    """A function of q applied with torch's autocast: products and convolutions are calculated in bfloat16 or half, what
+    needs it in float. Gradients are calculated outside.
+
+    The options `autocast` of train and test do so for the runs of a model.
+
+    q)m:module enlist(`linear;2;1)
+    q)dtype forward(m;3 2#1e)
+    `float
+    q)dtype autocast(`bfloat16;forward;(m;3 2#1e))
+    `bfloat16
+    q)dtype autocast(`bfloat16;{mse(forward(x;y);z)};m;3 2#1e;3 1#tensor 1 1 1e)
+    `float
+    """
+    given = items(x)
+    if len(given) < 2:
+        raise QError(f"autocast: expecting (data type;function;argument;..), given {len(given)} "
+                     f"arg{'s' * (len(given) != 1)}")
+    dtype = dtype_named(cast_name("autocast", given[0]))
+    if not is_function(given[1]) or isinstance(given[1], ModuleHandle):
+        raise QError(f"autocast: expecting function, its name or text, given {kname(given[1])}")
+    with ExitStack() as casts:
+        casts.enter_context(torch.autocast("cpu", dtype=dtype))
+        if torch.cuda.is_available():
+            casts.enter_context(torch.autocast("cuda", dtype=dtype))
+        return applied(given[1], given[2:])
+
+
+def _module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
+    """The module of a module or model, and the arguments after it."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
+    return h.obj if isinstance(h, ModuleHandle) else h.obj.module, given[1:]
+
+
+@api("checkpoint", "checkpoint m", "checkpoint(m;flag)", "checkpoint(m;names)", "checkpoint(m;names;flag)", held=True,
+     since="kshell")
+def checkpoint(x: Value) -> Value:
+    """Let a module, or the modules in it with these names, keep nothing but their inputs for the gradients, and
+    calculate again what backward needs: less memory for more time, and the same numbers. Without a flag, whether they
+    do.
+
+    It is no part of a module's definition and state.
+
+    q)m:module seq(`sequential;(`linear;`a;2;8);`tanh;(`linear;`b;8;1))
+    q)checkpoint(m;`a`b;1b)
+    q)checkpoint(m;`a`1`b)
+    101b
+    q)checkpoint m
+    0b
+    """
+    from kshell.nn.recompute import recomputes, set_recompute
+
+    m, rest = _module(x, "checkpoint")
+    parts, single = [m], True
+    if rest and flag_of(rest[0]) is None:
+        names = names_of(rest[0])
+        if names is None:
+            raise QError(f"checkpoint: expected name(s) or flag, given {kname(rest[0])}")
+        found = dict(m.named_modules())
+        for name in names:
+            if not name or name not in found:
+                raise QError(f"checkpoint: no module named `{name}")
+        parts, single, rest = [found[n] for n in names], rest[0].__class__ is Sym, rest[1:]
+    if not rest:
+        flags = [recomputes(p) for p in parts]
+        return flags[0] if single else bools(flags)
+    flag = flag_of(rest[0])
+    if flag is None or len(rest) > 1:
+        raise QError(f"checkpoint: expected boolean scalar, given {kname(rest[0])}"
+                     if flag is None else f"checkpoint: expecting up to 3 args, given {len(items(x))}")
+    for p in parts:
+        set_recompute(p, flag)
+    return NIL
+
+
+_COMPILERS = ("g++", "clang++", "cl")
+
+
+@api("compile", "compile m", "compile(m;backend)", "compile(m;flag)", held=True, since="kshell")
+def compile_(x: Value) -> Value:
+    """Let torch.compile make the code of a module's forward calculation, at its next call and for each new kind of
+    input; with 0b, take that code away. The backend is torch's default, inductor, or another, such as eager.
+
+    inductor needs a C++ compiler for the CPU, Triton for GPUs. It is no part of a module's definition and state.
+
+    q)m:module seq(`sequential;(`linear;3;4);`relu)
+    q)y:evaluate(m;2 3#1e)
+    q)compile(m;`eager)
+    q)y~evaluate(m;2 3#1e)
+    1b
+    q)compile(m;0b)
+    """
+    from kshell.nn.callback import Callback
+
+    m, rest = _module(x, "compile")
+    flag = flag_of(rest[0]) if rest else True
+    if flag is False:
+        m._compiled_call_impl = None
+        return NIL
+    backend = name_of(rest[0]) if rest and flag is None else "inductor"
+    if backend is None or len(rest) > 1:
+        raise QError(f"compile: expected backend or flag, given {kname(rest[0])}" if backend is None else
+                     f"compile: expecting 1-2 args, given {len(rest) + 1}")
+    known = torch.compiler.list_backends(exclude_tags=())
+    if backend not in known:
+        raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
+                     + "".join("`" + k for k in torch.compiler.list_backends()) + "`eager`aot_eager")
+    if backend == "inductor":
+        _check_inductor(device_of_module(m).type)
+    for part in m.modules():
+        if isinstance(part, Callback):  # q is no Python for torch to look into
+            part.call = torch.compiler.disable(part.fn)
+    m.compile(backend=backend)
+    return NIL
+
+
+def _check_inductor(device: str) -> None:
+    """Is there what torch's default backend needs? Better an error here than at the first forward calculation."""
+    if device == "cpu":
+        named = os.environ.get("CXX", "")
+        if not any(shutil.which(c) for c in (named, *_COMPILERS) if c):
+            raise QError("compile: no C++ compiler found; install one, set CXX, or give the backend `eager")
+    elif device == "cuda" and not torch.utils._triton.has_triton():
+        raise QError("compile: no Triton found; install it, or give the backend `eager")

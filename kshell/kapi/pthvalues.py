@@ -1,0 +1,204 @@
+"""Python values of a checkpoint as q values, and back.
+
+None is ::, a text a symbol, a number a number, a tensor a tensor handle, a list or tuple a list, a dictionary a
+dictionary. The state_dict of an optimizer has its state as a keyed table, a row a parameter, and its groups as a table.
+Back, an array of reals is a tensor, other arrays are lists; lists in parameter groups are tuples, as torch has them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.call import torch
+from kshell.kapi.convert import kname, to_tensor
+from kshell.kapi.handles import (
+    DictHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    SchedulerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+    tensor_handle,
+)
+from kshell.values import types as T
+from kshell.values.build import collapse, longs, symdict
+from kshell.values.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    long,
+    seq_items,
+    sym,
+    text_of,
+)
+
+MOST = 5_000_000  # values of one checkpoint
+MAX_DEPTH = 100
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def value(self, v: Any, depth: int = 0) -> Value:
+        self.seen += 1
+        if self.seen > MOST or depth > MAX_DEPTH:
+            raise QError("limit")
+        if isinstance(v, torch.Tensor):
+            return tensor_handle(v)
+        if v is None:
+            return NIL
+        if isinstance(v, bool | float):
+            return v
+        if isinstance(v, int):
+            if not -(1 << 63) < v < 1 << 63:
+                raise QError("limit")
+            return long(v)
+        if isinstance(v, str):
+            return sym(v)
+        if isinstance(v, bytes | bytearray):
+            return Vec(T.X, _bytes(v))
+        if isinstance(v, dict):
+            return self._optimizer(v, depth) if is_optimizer(v) else self._dict(v, depth)
+        if isinstance(v, list | tuple):
+            if v and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v) and all(
+                    isinstance(k, str) for k in v[0]):
+                cols = [collapse([self.value(d[k], depth + 2) for d in v]) for k in v[0]]
+                return Table(list(v[0]), cols)
+            return collapse([self.value(i, depth + 1) for i in v]) if v else List([])
+        return sym(str(v))  # a device, a data type
+
+    def _dict(self, v: dict[Any, Any], depth: int) -> Value:
+        values = [self.value(i, depth + 1) for i in v.values()]
+        if all(isinstance(k, str) for k in v):
+            return symdict(list(v), values)
+        keys = collapse([self.value(k, depth + 1) for k in v])
+        return Dict(keys, collapse(values))
+
+    def _optimizer(self, v: dict[str, Any], depth: int) -> Value:
+        out = {k: self.value(i, depth + 1) for k, i in v.items() if k not in ("state", "param_groups")}
+        state = v["state"]
+        rows = list(state.values())
+        names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
+        if names and all(isinstance(r, dict) and list(r) == names for r in rows) and all(
+                k.__class__ is int for k in state) and all(isinstance(k, str) for k in names):
+            cols = [collapse([self.value(r[k], depth + 2) for r in rows]) for k in names]
+            out["state"] = Dict(Table(["parm"], [longs(list(state))]), Table(names, cols))
+        else:
+            out["state"] = self._dict(state, depth + 1)
+        out["param_groups"] = self.value(v["param_groups"], depth + 1)
+        return symdict([k for k in v], [out[k] for k in v])
+
+
+def _bytes(v: bytes | bytearray) -> Any:
+    import numpy as np
+
+    return np.frombuffer(bytes(v), np.uint8)
+
+
+def is_optimizer(v: dict[Any, Any]) -> bool:
+    """Is a dictionary the state_dict of an optimizer?"""
+    return isinstance(v.get("state"), dict) and isinstance(v.get("param_groups"), list) and all(
+        isinstance(k, str) for k in v)
+
+
+def to_q_value(v: Any) -> Value:
+    """The q value of a checkpoint; 'limit for one with more values than q could show."""
+    return _Reader().value(v)
+
+
+# ------------------------------------------------------------------ back
+
+
+def from_q(x: Value, where: str = "") -> Any:
+    """The Python value of a q value that a checkpoint can hold."""
+    h = handle(x)
+    if h is not None:
+        return _of_handle(h, where)
+    c = x.__class__
+    if c is Dict:
+        return _from_dict(x, where)
+    if c is Table:
+        return [from_q(d, _at(where, i)) for i, d in enumerate(x.items)]
+    if x is NIL or x is NULL_J:
+        return None
+    if c is bool or c is int or c is float:
+        return x
+    if c is Sym:
+        return x.s
+    if c is Atom and x.t in (T.H, T.I):
+        return x.v
+    if c is Atom and x.t == T.C:
+        return text_of(Vec(T.C, _bytes(bytes([x.v]))))
+    if c is Atom and x.t == T.E:
+        return to_tensor(x)
+    if c is Vec or c is Nd:
+        return _from_array(x, where)
+    if isinstance(x, List):
+        return [from_q(i, _at(where, n)) for n, i in enumerate(x.items)]
+    raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
+
+
+def _at(where: str, key: Any) -> str:
+    return f"{where}.{key}" if where else str(key)
+
+
+def _from_array(x: Value, where: str) -> Any:
+    if x.t == T.E:
+        return to_tensor(x)
+    if x.t == T.C and x.__class__ is Vec:
+        return text_of(x)
+    if x.t == T.X and x.__class__ is Vec:
+        return x.a.tobytes()
+    if x.t == T.S:
+        return [from_q(i) for i in x.items]
+    if x.t in (T.B, T.H, T.I, T.J, T.F):
+        return x.a.tolist()
+    raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
+
+
+def _from_dict(x: Dict, where: str) -> dict[Any, Any]:
+    keys = x.k
+    if keys.__class__ is Table:
+        if len(keys.cols) != 1:
+            raise QError(f"ckpt: {where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
+        keys = keys.cols[0]
+    found = [from_q(k) for k in seq_items(keys)]
+    if len(set(map(repr, found))) != len(found):
+        raise QError(f"ckpt: {where or 'it'} has a key twice")
+    values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
+    out = {k: from_q(v, _at(where, k)) for k, v in zip(found, values, strict=True)}
+    if is_optimizer(out):
+        for g in out["param_groups"]:
+            if not isinstance(g, dict):
+                raise QError(f"ckpt: {_at(where, 'param_groups')} is no table of groups")
+            g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k != "params"})
+    return out
+
+
+def _of_handle(h: Any, where: str) -> Any:
+    obj = h.get()
+    if isinstance(h, TensorHandle):
+        return obj if obj is None or obj.is_leaf else obj.detach()
+    if isinstance(h, ModuleHandle | LossHandle):
+        return obj.state_dict()
+    if isinstance(h, DictHandle):
+        return dict(obj)
+    if isinstance(h, VectorHandle):
+        return list(obj)
+    if isinstance(h, OptimizerHandle | SchedulerHandle):
+        return obj.torch.state_dict()
+    if isinstance(h, ModelHandle):
+        return {"model": obj.module.state_dict(), "optimizer": obj.optimizer.torch.state_dict()}
+    raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")

@@ -1,0 +1,328 @@
+"""Torch objects made again from the records of a snapshot (kapi/saving.py)."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi import losses, rules, sched, wraps
+from kshell.kapi.args import pairs
+from kshell.kapi.batches import _Part, _parts
+from kshell.kapi.call import reserve, torch
+from kshell.kapi.convert import dtype_named
+from kshell.kapi.handles import (
+    GONE,
+    DictHandle,
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    RuleHandle,
+    SchedulerHandle,
+    TensorHandle,
+    VectorHandle,
+)
+from kshell.kapi.models import Data, Model
+from kshell.kapi.moduledef import is_container, set_name, type_name
+from kshell.kapi.modulemake import build, entry_of
+from kshell.kapi.optim import create, edit_group, group_values
+from kshell.kapi.optim import entry_of as optimizer_of
+from kshell.kapi.saving import KINDS, Record
+from kshell.store.archive import Archive
+from kshell.store.snapshot import Decoder
+from kshell.values.core import Dict, Value
+
+_HANDLES: dict[str, type[KHandle]] = {c.kind: c for c in (
+    TensorHandle, VectorHandle, DictHandle, ModuleHandle, LossHandle, OptimizerHandle, ModelHandle, SchedulerHandle,
+    RuleHandle)}
+
+
+class Loader:
+    """Makes objects of records when they are first asked for; `finish` completes what depends on others."""
+
+    def __init__(self, tables: dict[str, list[Record]], archive: Archive) -> None:
+        if set(tables) != set(KINDS):
+            raise ValueError("records are missing")
+        self.tables, self.archive = tables, archive
+        self.decoder = Decoder(archive, self.handle)
+        self._made: dict[tuple[str, int], Any] = {}
+        self._opening: set[tuple[str, int]] = set()
+        self._optimizers: list[tuple[Any, Record]] = []
+        self._parts: list[tuple[Any, Any, int, int]] = []
+        self.moved: set[str] = set()  # devices that are not there
+
+    def record(self, kind: str, i: Any) -> Record:
+        if i.__class__ is not int or not 0 <= i < len(self.tables[kind]):
+            raise ValueError(f"{kind} {i} is not there")
+        return self.tables[kind][i]
+
+    def get(self, kind: str, i: Any) -> Any:
+        """Object i of a kind."""
+        at = (kind, i)
+        found = self._made.get(at)
+        if found is None:
+            rec = self.record(kind, i)
+            if at in self._opening:
+                raise ValueError(f"{kind} {i} is part of itself")
+            self._opening.add(at)
+            try:
+                found = getattr(self, "_" + kind)(i, rec)
+            finally:
+                self._opening.discard(at)
+            self._made[at] = found
+        return found
+
+    def handle(self, i: int) -> Value:
+        """Handle i."""
+        return self.get("handle", i)
+
+    def finish(self) -> None:
+        """Put on what goes around optimizers, then the values of their groups as they were."""
+        for o, rec in self._optimizers:
+            for k, form in rec["wraps"]:
+                if k not in o.wraps:
+                    wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
+        for o, rec in self._optimizers:
+            if "waiting" in rec:
+                o.waiting = sched.restored(self._state(rec["waiting"]), o)
+            for group, (_, own) in zip(o.groups, rec["groups"], strict=True):
+                params = group["params"]
+                group.clear()
+                group.update({"params": params, **self.python(own)})
+        for t, whole, dim, start in self._parts:
+            _parts()[t] = _Part(whole, dim, start)
+
+    # ------------------------------------------------------------ handles
+
+    def _handle(self, i: int, rec: Record) -> KHandle:
+        cls = _HANDLES[rec["kind"]]
+        if rec.get("freed"):
+            return cls(GONE)
+        obj = rec["obj"]
+        if cls is TensorHandle:
+            return cls(self.tensor(obj))
+        if cls is VectorHandle:
+            return cls([self.tensor(t) for t in obj])
+        if cls is DictHandle:
+            return cls({str(k): self.tensor(t) for k, t in obj})
+        return cls(self.get(cls.kind, obj))
+
+    # ------------------------------------------------------------ tensors
+
+    def _device(self, name: str) -> Any:
+        """The device of that name; the CPU if it is not there."""
+        device = torch.device(name)
+        if device.type == "cpu" or (device.type == "cuda" and torch.cuda.is_available()
+                                    and (device.index or 0) < torch.cuda.device_count()):
+            return device
+        self.moved.add(name)
+        return torch.device("cpu")
+
+    def tensor(self, i: Any) -> Any:
+        """Tensor i; None for the undefined tensor."""
+        return None if i is None else self.get("tensor", i)
+
+    def _tensor(self, i: int, rec: Record) -> Any:
+        t = self._content(rec)
+        if rec.get("parameter"):
+            t = torch.nn.Parameter(t, requires_grad=bool(rec.get("grad")))
+        elif rec.get("grad"):
+            t.requires_grad_(True)
+        if "gradient" in rec:
+            t.grad = self.tensor(rec["gradient"])
+        if "part" in rec:
+            whole, dim, start = rec["part"]
+            self._parts.append((t, self.tensor(whole), int(dim), int(start)))
+        return t
+
+    def _content(self, rec: Record) -> Any:
+        dtype, shape = dtype_named(rec["dtype"]), rec["shape"]
+        layout = rec.get("layout")
+        if layout is not None:
+            parts = [self.tensor(p) for p in rec["parts"]]
+            make = {"coo": torch.sparse_coo_tensor, "csr": torch.sparse_csr_tensor, "csc": torch.sparse_csc_tensor}
+            t = make[layout](*parts, shape, dtype=dtype, check_invariants=True)
+            return t._coalesced_(True) if rec.get("coalesced") else t
+        stride, offset, held = rec["stride"], rec["offset"], self.get("storage", rec["storage"])
+        if dtype is None or len(shape) != len(stride) or any(
+                n.__class__ is not int or n < 0 for n in (*shape, *stride, offset)):
+            raise ValueError("a wrong tensor")
+        last = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if all(shape) else -1
+        if (last + 1) * dtype.itemsize > held.nbytes():
+            raise ValueError("a tensor is out of bounds")
+        return torch.empty(0, dtype=dtype, device=held.device).set_(held, offset, shape, stride)
+
+    def _storage(self, i: int, rec: Record) -> Any:
+        n = self.archive.entry(rec["array"])[2]
+        reserve([n], 1)
+        t = torch.empty(n, dtype=torch.uint8)
+        # (memory that numpy has seen could not grow later)
+        into = memoryview((ctypes.c_uint8 * n).from_address(t.data_ptr())).cast("B") if n else memoryview(b"")
+        self.archive.pour(rec["array"], into)
+        device = self._device(rec["device"])
+        return (t if device.type == "cpu" else t.to(device)).untyped_storage()
+
+    def _generator(self, i: int, rec: Record) -> Any:
+        g = torch.Generator(self._device(rec["device"]))
+        state = base64.b64decode(rec["state"], validate=True)
+        if str(g.device) == rec["device"]:
+            g.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+        return g
+
+    def python(self, v: Any) -> Any:
+        """A plain Python value from JSON."""
+        if not isinstance(v, list):
+            return v
+        tag, x = v
+        if tag == "f":
+            return float.fromhex(x)
+        if tag == "T":
+            return self.tensor(x)
+        if tag in "([":
+            found = [self.python(i) for i in x]
+            return tuple(found) if tag == "(" else found
+        if tag == "{":
+            return {self.python(k): self.python(i) for k, i in x}
+        if tag == "dtype":
+            return dtype_named(x)
+        raise ValueError(f"a value {tag}")
+
+    # ------------------------------------------------------------ modules, losses
+
+    def _module(self, i: int, rec: Record) -> Any:
+        owner = rec["owner"]
+        if owner is not None and ("module", owner) not in self._opening:
+            self._opening.discard(("module", i))  # the owner asks for it, if it does not make it itself
+            self.get("module", owner)
+            return self._made["module", i]
+        entry = entry_of(rec["type"])
+        options = self.decoder.value(rec["options"]) if "options" in rec else None
+        m = build(entry, [] if options is None or not len(options) else [options], 0)
+        self._fill(i, m)
+        return m
+
+    def _fill(self, i: int, m: Any) -> None:
+        """Give a module that was just made its name, parameters, buffers and children."""
+        from kshell.nn.recompute import set_recompute
+
+        rec = self.record("module", i)
+        if rec["type"] is not None and type_name(m) != rec["type"]:
+            raise ValueError(f"module {i} is no {rec['type']}")
+        self._made["module", i] = m
+        m.__dict__.pop("kshell_name", None)
+        set_name(m, str(rec["name"]))
+        for what, own in (("parms", m._parameters), ("buffers", m._buffers)):
+            given = {str(k): self.tensor(t) for k, t in rec[what]}
+            if set(own) - set(given):
+                raise ValueError(f"module {i} lacks {what}")
+            for k, t in given.items():
+                self._put(m, own, k, t)
+        if hasattr(m, "_init_flat_weights"):  # a recurrent layer lists its weights once more
+            m._init_flat_weights()
+        if set(m._modules) - {k for k, _ in rec["children"]}:
+            raise ValueError(f"module {i} lacks children")
+        for key, n in rec["children"]:
+            self._child(m, str(key), n)
+        m.training = bool(rec["training"])
+        set_recompute(m, bool(rec["recompute"]))
+
+    def _put(self, m: Any, own: dict[str, Any], k: str, t: Any) -> None:
+        was = own.get(k)
+        if t is not None and not isinstance(t, torch.nn.Parameter) and own is m._parameters:
+            raise ValueError(f"{k} is no parameter")
+        if was is not None and (t is None or was.shape != t.shape):
+            raise ValueError(f"{k} has a wrong size")
+        if k in own:
+            own[k] = t
+        elif isinstance(m, torch.nn.ParameterDict):
+            m[k] = t
+        elif own is m._parameters:
+            m.register_parameter(k, t)
+        else:
+            m.register_buffer(k, t)
+
+    def _child(self, m: Any, key: str, n: Any) -> None:
+        if n is None:
+            m._modules[key] = None
+            return
+        if ("module", n) in self._made:
+            m._modules[key] = self._made["module", n]
+        elif m._modules.get(key) is not None:
+            self._fill(n, m._modules[key])
+        elif is_container(m):
+            adder = getattr(m, "kshell_add", None)
+            child = self.get("module", n)
+            if adder is None:
+                m._modules[key] = child
+            elif adder(key, child) != key:
+                raise ValueError(f"child {key} is not taken")
+        else:
+            raise ValueError(f"child {key} is not known")
+
+    def _loss(self, i: int, rec: Record) -> Any:
+        m = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
+        set_name(m, str(rec["name"]))
+        for k, t in rec["buffers"]:
+            if k not in m._buffers:
+                raise ValueError(f"a loss has no {k}")
+            m._buffers[k] = self.tensor(t)
+        m.training = bool(rec["training"])
+        return m
+
+    # ------------------------------------------------------------ optimizers, schedulers, rules
+
+    def _optimizer(self, i: int, rec: Record) -> Any:
+        entry = optimizer_of(rec["type"])
+        groups = [([self.tensor(p) for p in params], self.python(own)) for params, own in rec["groups"]]
+        if not groups or any(not isinstance(p, torch.Tensor) for params, _ in groups for p in params):
+            raise ValueError("a wrong optimizer")
+        o = create(entry, group_values(entry, groups[0][1]))
+        o.container = None if rec["container"] is None else self.get("module", rec["container"])
+        o.own = bool(rec["own"])
+        for n, (params, own) in enumerate(groups):
+            edit_group(o, n, group_values(entry, own) if n else {}, params)
+        o.torch.defaults.update(self.python(rec["defaults"]))
+        o.torch.state.clear()
+        for p, state in rec["state"]:
+            o.torch.state[self.tensor(p)] = self.python(state)
+        if "extra" in rec:
+            o.torch.set_extra(self.python(rec["extra"]))
+        self._optimizers.append((o, rec))
+        return o
+
+    def _state(self, form: Any) -> Dict:
+        found = self.decoder.value(form)
+        if found.__class__ is not Dict:
+            raise ValueError("a wrong state")
+        return found
+
+    def _scheduler(self, i: int, rec: Record) -> Any:
+        return sched.restored(self._state(rec["state"]), self.get("optimizer", rec["optimizer"]))
+
+    def _rule(self, i: int, rec: Record) -> Any:
+        o = self.get("optimizer", rec["optimizer"])
+        r = rules.restored(self._state(rec["state"]), o)
+        if rec["around"]:
+            rules.put(o, r)
+        return r
+
+    # ------------------------------------------------------------ models
+
+    def _model(self, i: int, rec: Record) -> Any:
+        m = Model(*(self.get(k, rec[k]) for k in ("module", "loss", "optimizer")))
+        for own, given in zip((m.train, m.test), rec["options"], strict=True):
+            for k, form in given:
+                if k not in own:
+                    raise QError(f"unrecognized setting: {k}")
+                own[k] = self.decoder.value(form)
+        m.data, m.testdata = (self._data(d) for d in rec["data"])
+        return m
+
+    def _data(self, rec: Record) -> Data:
+        d = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))
+        d.batch, d.order = int(rec["batch"]), self.tensor(rec["order"])
+        d.generator = None if rec["generator"] is None else self.get("generator", rec["generator"])
+        return d

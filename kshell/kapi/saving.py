@@ -1,0 +1,247 @@
+"""Torch objects as records of a manifest: what a snapshot keeps of handles and of all that they own.
+
+Each object has one record, however many refer to it, so what is shared stays shared: a tensor in two handles, a
+parameter in a module and an optimizer, memory under two tensors. kapi/restoring.py makes the objects again.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi import losses, sched
+from kshell.kapi.batches import part_of
+from kshell.kapi.call import torch
+from kshell.kapi.convert import dtype_name
+from kshell.kapi.handles import GONE, KHandle
+from kshell.kapi.moduleargs import as_dict, class_of, live_values
+from kshell.kapi.moduledef import name_of_module, options_of, type_of
+from kshell.kapi.optim import class_of as optimizer_class
+from kshell.registry import find
+from kshell.store.archive import Member
+from kshell.store.snapshot import Encoder
+from kshell.values.functions import Handle
+
+Record = dict[str, Any]
+KINDS = ("storage", "tensor", "module", "loss", "generator", "optimizer", "scheduler", "rule", "model", "handle")
+
+
+class Saver:
+    """Makes records of objects; the arrays and q values in them go through the encoder."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.tables: dict[str, list[Record | None]] = {k: [] for k in KINDS}
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._kept: list[Any] = []  # so that no id is used twice
+        self._modules: list[tuple[Any, int]] = []
+        self.notes: list[str] = []  # what the file does not keep
+
+    def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
+        """The number of an object's record, made if it is new."""
+        at = (kind, id(obj) if key is None else key)
+        n = self._numbers.get(at)
+        if n is None:
+            table = self.tables[kind]
+            n = self._numbers[at] = len(table)
+            table.append(None)
+            self._kept.append(obj)
+            table[n] = getattr(self, "_" + kind)(obj)
+        return n
+
+    def handle(self, h: Handle) -> int:
+        """The number of a handle's record."""
+        return self.ref("handle", h)
+
+    def finish(self) -> dict[str, Any]:
+        """All records; every module must be one that can be made again."""
+        for m, n in self._modules:
+            rec = self.tables["module"][n]
+            if rec is not None and rec["owner"] is None and not _makeable(m):
+                raise QError(f"a module of class {type(m).__name__} cannot be saved")
+        return dict(self.tables)
+
+    # ------------------------------------------------------------ handles
+
+    def _handle(self, h: KHandle) -> Record:
+        if h.obj is GONE:
+            return {"kind": h.kind, "freed": True}
+        return {"kind": h.kind, "obj": getattr(self, "_of_" + h.kind)(h.obj)}
+
+    def _of_tensor(self, t: Any) -> Any:
+        return self.tensor(t)
+
+    def _of_vector(self, tensors: list[Any]) -> Any:
+        return [self.tensor(t) for t in tensors]
+
+    def _of_dictionary(self, tensors: dict[str, Any]) -> Any:
+        return [[k, self.tensor(t)] for k, t in tensors.items()]
+
+    def _of_module(self, m: Any) -> Any:
+        return self.ref("module", m)
+
+    def _of_loss(self, m: Any) -> Any:
+        return self.ref("loss", m)
+
+    def _of_optimizer(self, o: Any) -> Any:
+        return self.ref("optimizer", o)
+
+    def _of_model(self, m: Any) -> Any:
+        return self.ref("model", m)
+
+    def _of_scheduler(self, s: Any) -> Any:
+        return self.ref("scheduler", s)
+
+    def _of_rule(self, r: Any) -> Any:
+        return self.ref("rule", r)
+
+    # ------------------------------------------------------------ tensors
+
+    def tensor(self, t: Any) -> int | None:
+        """The number of a tensor's record; None for the undefined tensor."""
+        return None if t is None else self.ref("tensor", t)
+
+    def _tensor(self, t: Any) -> Record:
+        if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_quantized or t.is_meta:
+            raise QError(f"a tensor of class {type(t).__name__} cannot be saved")
+        rec: Record = {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "device": str(t.device)}
+        if type(t) is torch.nn.Parameter:
+            rec["parameter"] = True
+        if t.grad_fn is not None:
+            self.notes.append("the graph of a tensor that was calculated from others")
+        elif t.requires_grad:
+            rec["grad"] = True
+        if t.is_leaf and t.grad is not None:
+            rec["gradient"] = self.tensor(t.grad)
+        part = part_of(t)
+        if part is not None:
+            rec["part"] = [self.tensor(part.whole), part.dim, part.start]
+        return rec | self._content(t.detach())
+
+    def _content(self, t: Any) -> Record:
+        if t.layout is torch.sparse_coo:
+            return {"layout": "coo", "coalesced": t.is_coalesced(), "parts": self._own([t._indices(), t._values()])}
+        if t.layout in (torch.sparse_csr, torch.sparse_csc):
+            rows = t.layout is torch.sparse_csr
+            parts = [t.crow_indices(), t.col_indices()] if rows else [t.ccol_indices(), t.row_indices()]
+            return {"layout": "csr" if rows else "csc", "parts": self._own([*parts, t.values()])}
+        if t.layout is not torch.strided:
+            raise QError(f"a tensor of layout {t.layout} cannot be saved")
+        if t.is_conj() or t.is_neg():
+            t = t.resolve_conj().resolve_neg().clone()
+        held = t.untyped_storage()
+        return {"storage": self.ref("storage", held, held._cdata), "offset": t.storage_offset(),
+                "stride": list(t.stride())}
+
+    def _own(self, tensors: list[Any]) -> list[int]:
+        return [self.ref("tensor", t) for t in tensors]
+
+    def _storage(self, held: Any) -> Record:
+        n, device = held.nbytes(), str(held.device)
+        if held.device.type != "cpu":
+            held = held.cpu()
+            self._kept.append(held)
+        data = memoryview((ctypes.c_uint8 * n).from_address(held.data_ptr())).cast("B") if n else memoryview(b"")
+        return {"array": self.encoder.add(Member("|u1", (n,), data)), "device": device}
+
+    def _generator(self, g: Any) -> Record:
+        return {"device": str(g.device), "state": base64.b64encode(bytes(g.get_state().numpy())).decode()}
+
+    def python(self, v: Any) -> Any:
+        """A plain Python value as JSON: numbers, texts, None, tensors, and tuples, lists and dictionaries of them."""
+        if v is None or v.__class__ in (bool, int, str):
+            return v
+        if isinstance(v, float):
+            return ["f", float(v).hex()]
+        if isinstance(v, torch.Tensor):
+            return ["T", self.tensor(v)]
+        if isinstance(v, tuple | list):
+            return ["(" if isinstance(v, tuple) else "[", [self.python(i) for i in v]]
+        if isinstance(v, dict):
+            return ["{", [[self.python(k), self.python(i)] for k, i in v.items()]]
+        if isinstance(v, torch.dtype):
+            return ["dtype", dtype_name(v)]
+        raise QError(f"a {type(v).__name__} cannot be saved")
+
+    # ------------------------------------------------------------ modules, losses
+
+    def _module(self, m: Any) -> Record:
+        from kshell.nn.recompute import recomputes
+
+        entry = type_of(m)
+        rec: Record = {"type": None if entry is None else entry.name, "name": name_of_module(m), "owner": None,
+                       "training": m.training, "recompute": recomputes(m)}
+        if entry is not None and entry.name != "parmdict":
+            rec["options"] = self.encoder.value(options_of(m, True, True))
+        rec["parms"] = [[k, self.tensor(t)] for k, t in m._parameters.items()]
+        rec["buffers"] = [[k, self.tensor(t)] for k, t in m._buffers.items()]
+        rec["children"] = []
+        own = self._numbers["module", id(m)]
+        self._modules.append((m, own))
+        for k, child in m._modules.items():
+            n = None if child is None else self.ref("module", child)
+            rec["children"].append([k, n])
+            if n is not None and (kept := self.tables["module"][n]) is not None and kept["owner"] is None:
+                kept["owner"] = own
+        return rec
+
+    def _loss(self, m: Any) -> Record:
+        entry = losses.type_of(m)
+        if class_of(entry) is not type(m):
+            raise QError(f"a loss of class {type(m).__name__} cannot be saved")
+        return {"type": entry.name, "name": name_of_module(m), "training": m.training,
+                "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
+                "buffers": [[k, self.tensor(t)] for k, t in m._buffers.items()]}
+
+    # ------------------------------------------------------------ optimizers, schedulers, rules
+
+    def _optimizer(self, o: Any) -> Record:
+        entry = find("optimizer", o.entry.name)
+        if entry is None or entry is not o.entry or type(o.torch) is not optimizer_class(entry):
+            raise QError(f"an optimizer of class {type(o.torch).__name__} cannot be saved")
+        dropped = entry.extra.get("drop", ())
+        rec: Record = {
+            "type": entry.name, "own": o.own,
+            "container": None if o.container is None else self.ref("module", o.container),
+            "groups": [[[self.tensor(p) for p in g["params"]],
+                        self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
+            "defaults": self.python(dict(o.torch.defaults)),
+            "state": [[self.tensor(p), self.python({k: v for k, v in s.items() if k not in dropped})]
+                      for p, s in o.torch.state.items()],
+            "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}
+        if hasattr(o.torch, "get_extra"):
+            rec["extra"] = self.python(o.torch.get_extra())
+        if o.waiting is not None:
+            rec["waiting"] = self.encoder.value(sched.state_of(o.waiting))
+        return rec
+
+    def _scheduler(self, s: Any) -> Record:
+        return {"optimizer": self.ref("optimizer", s.opt), "state": self.encoder.value(sched.state_of(s))}
+
+    def _rule(self, r: Any) -> Record:
+        return {"optimizer": self.ref("optimizer", r.opt), "around": r.opt.wraps.get("scale") is r,
+                "state": self.encoder.value(r.state())}
+
+    # ------------------------------------------------------------ models
+
+    def _model(self, m: Any) -> Record:
+        return {"module": self.ref("module", m.module), "loss": self.ref("loss", m.loss),
+                "optimizer": self.ref("optimizer", m.optimizer),
+                "options": [[[k, self.encoder.value(v)] for k, v in s.items()] for s in (m.train, m.test)],
+                "data": [self._data(d) for d in (m.data, m.testdata)]}
+
+    def _data(self, d: Any) -> Record:
+        return {"x": self.python(d.x), "y": self.python(d.y), "n": d.n, "batch": d.batch,
+                "order": self.tensor(d.order),
+                "generator": None if d.generator is None else self.ref("generator", d.generator)}
+
+
+def _makeable(m: Any) -> bool:
+    """Is a module of just the class that its type makes?"""
+    from kshell.nn.recompute import recomputes
+
+    entry = type_of(m)
+    cls = type(m).__mro__[2] if recomputes(m) else type(m)
+    return entry is not None and class_of(entry) is cls

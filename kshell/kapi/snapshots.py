@@ -1,0 +1,308 @@
+"""Snapshots: the whole of a session, or some of its variables, in one file, and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from kshell import __version__
+from kshell.errors import QError, QExit
+from kshell.kapi.args import items, names_of
+from kshell.kapi.call import api, loaded, torch
+from kshell.kapi.convert import dtype_name, dtype_named, kname
+from kshell.kapi.handles import table
+from kshell.kapi.rng import restore as restore_generators
+from kshell.kapi.rng import states
+from kshell.store.archive import Archive, write
+from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
+from kshell.values.build import sym_vec, symdict
+from kshell.values.context import running
+from kshell.values.core import Dict, Sym, Value, Vec, text_of
+
+# settings of a session that a snapshot brings back; threads, memory and ports belong to the process
+_SETTINGS = ("P", "c", "C", "S", "z", "W", "o", "e", "T", "g")
+_BUILTINS = "__builtins__"
+
+
+def path_of(x: Value, call: str) -> str:
+    """The path of a file symbol, or of a string that begins with a colon."""
+    text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
+    if len(text) < 2 or text[0] != ":":
+        raise QError(f"{call}: expected a file symbol, given {kname(x)}")
+    return os.path.expanduser(text[1:])
+
+
+def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
+    """The path, and the names if some are given."""
+    given = items(x)
+    if not given or len(given) > 2:
+        raise QError(f"{call}: expecting a file symbol, or (file;names), given {kname(x)}")
+    if len(given) == 1 or (x.__class__ is Vec and len(given) == 2 and given[1].s[:1] != ":"):
+        names = None if len(given) == 1 else [given[1].s]
+    else:
+        names = names_of(given[1])
+        if names is None:
+            raise QError(f"{call}: expected names, given {kname(given[1])}")
+    return path_of(given[0], call), names
+
+
+# ------------------------------------------------------------------ saving
+
+
+def _full(space: str, name: str) -> str:
+    return name if space == "." else f"{space}.{name}"
+
+
+def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
+    """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
+    it."""
+    known = running().names
+    every = {s: {k: v for k, v in d.items() if k != _BUILTINS} for s, d in known.spaces.items()}
+    if names is None:
+        return every
+    out: dict[str, dict[str, Value]] = {}
+    for name in names:
+        space, last = known.split(name)
+        if known.view(name) is not None:
+            continue
+        if last in every.get(space, {}):
+            out.setdefault(space, {})[last] = every[space][last]
+        elif name in every and name != ".":
+            inside = {s: d for s, d in every.items() if s == name or s.startswith(name + ".")}
+            for s, d in inside.items():
+                out.setdefault(s, {}).update(d)
+        else:
+            raise QError(f"snapshot: there is no {name}")
+    return out
+
+
+def _session() -> dict[str, Any]:
+    """What a session has beside variables."""
+    session = running()
+    settings = {k: getattr(session.settings, k) for k in _SETTINGS}
+    out: dict[str, Any] = {
+        "settings": settings, "current": session.names.current, "timer": session.timer.interval,
+        "bare": sorted(session.names.bare),
+        "kapi": {k: v for k, v in table().state.items() if v.__class__ in (bool, int, float, str)}}
+    if loaded():
+        out["dtype"] = dtype_name(torch.get_default_dtype())
+        out["deterministic"] = torch.get_deterministic_debug_mode()
+    return out
+
+
+@api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell")
+def snapshot(x: Value) -> Value:
+    """Save the session to a file, or the variables with these names: data, functions, views, handles with all that they
+    own and share, and for a whole session the settings and the states of random generators too. The result is the file.
+
+    The file is written beside and takes the place of the old one when it is whole. `resume` brings it back.
+
+    q)a:til 3
+    q)w:tensor(1 2e;`grad)
+    q)snapshot`:docs.ks
+    `:docs.ks
+    q)a:0
+    q)resume(`:docs.ks;`a)
+    ,`a
+    q)a
+    0 1 2
+    q)hdel`:docs.ks
+    `:docs.ks
+    """
+    path, names = _asked(x, "snapshot")
+    session = running()
+    spaces = _variables(names)
+    saver: list[Any] = []
+
+    def handle(h: Any) -> int:
+        if not saver:
+            from kshell.kapi.saving import Saver
+
+            saver.append(Saver(encoder))
+        return saver[0].handle(h)  # type: ignore[no-any-return]
+
+    encoder = Encoder(handle)
+    found: dict[str, Any] = {}
+    for space, held in spaces.items():
+        found[space] = {k: _encoded(encoder, _full(space, k), v) for k, v in held.items()}
+    views = {k: v.text for k in list(session.names.views)
+             if (names is None or k in names) and (v := session.names.view(k)) is not None}
+    manifest: dict[str, Any] = {"kshell": __version__, "spaces": found, "views": views}
+    if names is None:
+        manifest["session"] = _session()
+        manifest["random"] = encoder.value(states() if loaded() else _own_state())
+    if saver:
+        manifest["torch"] = str(torch.__version__)
+        manifest["objects"] = saver[0].finish()
+        for note in dict.fromkeys(saver[0].notes):
+            session.warn(f"snapshot: not kept: {note}\n")
+    write(path, manifest, encoder.members)
+    given = items(x)[0]
+    return given
+
+
+def _own_state() -> Dict:
+    """The state of q's own generator."""
+    from kshell.kapi.rng import own_state
+
+    return symdict(["q"], [own_state()])
+
+
+def _encoded(encoder: Encoder, name: str, x: Value) -> Any:
+    try:
+        return encoder.value(x)
+    except QError as e:
+        text = e.text
+    raise QError(f"snapshot: {name}: {text}")
+
+
+# ------------------------------------------------------------------ bringing back
+
+_WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError, RecursionError,
+          AssertionError, StopIteration)
+
+
+class _Plan:
+    """All that a file brings, made and checked; nothing of the session changes before `apply`."""
+
+    def __init__(self, archive: Archive, names: list[str] | None) -> None:
+        self.manifest = m = archive.manifest
+        session = running()
+        session.names.load_builtins()  # functions of the k-api may be among the values
+        self.names, self.wanted = session.names, names
+        self.loader: Any = None
+        if "objects" in m:
+            from kshell.kapi.restoring import Loader
+
+            self.loader = Loader(m["objects"], archive)
+        decoder = self.loader.decoder if self.loader else Decoder(archive)
+        self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
+                       for s, held in self._chosen(m["spaces"]).items()}
+        self.views = [VIEW[0](str(k), text) for k, text in m["views"].items() if names is None or k in names]
+        if self.loader:
+            self.loader.finish()
+        self.session = m.get("session") if names is None else None
+        self.random = decoder.value(m["random"]) if names is None and "random" in m else None
+        if self.session is not None:
+            self._check_session(self.session)
+
+    def _value(self, decoder: Decoder, form: Any) -> Value:
+        x = decoder.value(form)
+        if not is_value(x):
+            raise ValueError("a variable without a value")
+        return x
+
+    def _chosen(self, spaces: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """The variables asked for, by namespace."""
+        for space, held in spaces.items():
+            if space[:1] != "." or any(not k or k == _BUILTINS for k in held):
+                raise ValueError("a wrong name")
+        if self.wanted is None:
+            return spaces
+        out: dict[str, dict[str, Any]] = {}
+        for name in self.wanted:
+            space, last = self.names.split(name)
+            if last in spaces.get(space, {}):
+                out.setdefault(space, {})[last] = spaces[space][last]
+            elif name != "." and name in spaces:
+                for s, held in spaces.items():
+                    if s == name or s.startswith(name + "."):
+                        out.setdefault(s, {}).update(held)
+            elif name not in self.manifest["views"]:
+                raise QError(f"resume: the file has no {name}")
+        return out
+
+    def _check_session(self, s: dict[str, Any]) -> None:
+        settings = running().settings
+        if set(s["settings"]) != set(_SETTINGS):
+            raise ValueError("settings are missing")
+        for k, v in s["settings"].items():
+            was = getattr(settings, k)
+            kind = list if isinstance(was, tuple) else int
+            if v.__class__ is not kind and not (k == "o" and v is None):
+                raise ValueError(f"setting {k} is wrong")
+        if s["current"][:1] != "." or s["timer"].__class__ is not int or s["timer"] < 0:
+            raise ValueError("settings are wrong")
+        if "dtype" in s and dtype_named(s["dtype"]) is None:
+            raise ValueError("the data type is wrong")
+
+    def apply(self) -> list[str]:
+        """Put everything in its place; the names that were set."""
+        names = self.names
+        for space in self.spaces:
+            names.allow(space, "")
+        if self.random is not None:
+            restore_generators(self.random)
+        done = []
+        for space, held in self.spaces.items():
+            own = names.space(space)
+            for k, x in held.items():
+                own[k] = x
+                full = _full(space, k)
+                done.append(full)
+                listener = names.listeners.get(f".{full}" if space == "." else full)
+                if listener is not None:
+                    listener(x)
+        for define in self.views:
+            define()
+        if self.session is not None:
+            self._set_session(self.session)
+        return sorted([*done, *(k for k in self.manifest["views"] if self.wanted is None or k in self.wanted)])
+
+    def _set_session(self, s: dict[str, Any]) -> None:
+        session = running()
+        for k, v in s["settings"].items():
+            setattr(session.settings, k, tuple(v) if isinstance(v, list) else v)
+        names = self.names
+        names.bare.update(b for b in s["bare"] if b in names.spaces)
+        names.space(s["current"])
+        names.current = s["current"]
+        session.timer.set(s["timer"])
+        table().state.update(s["kapi"])
+        if "dtype" in s:
+            torch.set_default_dtype(dtype_named(s["dtype"]))
+            torch.set_deterministic_debug_mode(int(s["deterministic"]))
+
+
+def _resume(path: str, names: list[str] | None) -> Sequence[str]:
+    with Archive(path, "resume") as archive:
+        try:
+            if not loaded() or "objects" not in archive.manifest:
+                plan = _Plan(archive, names)
+            else:
+                with torch.random.fork_rng(devices=[]):  # what modules draw when they are made is of no use
+                    plan = _Plan(archive, names)
+        except QError as e:
+            problem = e if e.text.startswith(("resume:", "wsfull")) else archive.damaged(e.text)
+        except QExit:
+            problem = archive.damaged("")
+        except _WRONG as e:
+            problem = archive.damaged(str(e))
+        else:
+            if plan.loader is not None and plan.loader.moved:
+                running().warn(f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n")
+            return plan.apply()
+    raise problem
+
+
+@api("resume", "resume`:file.ks", "resume(`:file.ks;names)", held=True, since="kshell")
+def resume(x: Value) -> Value:
+    """Bring back a session that `snapshot` saved, or the variables with these names from it. The result is the names.
+
+    Everything is read, checked and made before anything changes; on an error nothing has. Variables that the file
+    does not have stay as they are. What was on a GPU that is not there is put on the CPU.
+
+    q)f:{x+1}
+    q)snapshot(`:docs.ks;`f)
+    `:docs.ks
+    q)f:0
+    q)resume`:docs.ks
+    ,`f
+    q)f 1
+    2
+    q)hdel`:docs.ks
+    `:docs.ks
+    """
+    path, names = _asked(x, "resume")
+    return sym_vec(list(_resume(path, names)))

@@ -1,0 +1,164 @@
+"""What stands around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
+
+A step runs through the phases of all wraps in one order, whatever the order in which they were put on: gradients are
+aggregated, looked at, clipped, rates are scaled; then comes the optimizer's own step; then what was changed for it is
+put back. A wrap is part of the optimizer: `opt o` shows its options, `state o` keeps it, and it is restored from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import pairs
+from kshell.kapi.optim import Opt
+from kshell.values.build import symdict
+from kshell.values.core import Dict, Value
+
+# what a wrap does before the step, in this order; a phase that returns False leaves the step out
+PHASES = ("aggregate", "note", "clip", "rates")
+
+
+class Wrap:
+    """What is put around an optimizer. `name` is its key in a state, `given` the arguments a step may have for it."""
+
+    name = ""
+    given: tuple[str, ...] = ()
+
+    def options(self) -> Dict:
+        """Its options, for `opt` and `state`."""
+        raise NotImplementedError
+
+    def state(self) -> Dict:
+        """Its options, and what it has in mind."""
+        return self.options()
+
+    @classmethod
+    def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
+        """Put one on an optimizer again, from its options in a state."""
+        raise NotImplementedError
+
+    def idle(self) -> bool:
+        """Has it nothing to do in a step to which nothing is given?"""
+        return False
+
+    def aggregate(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Gradients of several processes become those of all."""
+
+    def note(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Look at the aggregated gradients."""
+
+    def clip(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Limit the gradients."""
+
+    def rates(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Change rates for this step."""
+
+    def done(self, o: Opt) -> Any:
+        """After the step."""
+
+    def failed(self, o: Opt) -> Any:
+        """After a step that ended in an error."""
+        self.done(o)
+
+    def attached(self, o: Opt) -> Any:
+        """Parameters were added to the optimizer."""
+
+
+KINDS: dict[str, type[Wrap]] = {}
+
+
+def kind(cls: type[Wrap]) -> type[Wrap]:
+    """Register a class of wraps by its name."""
+    KINDS[cls.name] = cls
+    return cls
+
+
+# what goes with an optimizer and is not around its steps, by name: (what `opt` or `state` shows of it, None for
+# nothing; how it is put on an optimizer again)
+BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Value], None]]] = {}
+
+
+def shown(o: Opt, state: bool = False) -> Dict:
+    """What is around and beside the steps of an optimizer, {name: options or state}."""
+    found = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
+    for name, (show, _) in BESIDE.items():
+        value = show(o, state)
+        if value is not None:
+            found[name] = value
+    return symdict(list(found), list(found.values()))
+
+
+def restore(o: Opt, found: Value) -> None:
+    """Put the wraps of a state on an optimizer."""
+    if found.__class__ is not Dict:
+        raise QError("opt: unrecognized wrap, expecting dictionary")
+    for name, options in pairs(found):
+        if name in BESIDE:
+            BESIDE[name][1](o, options)
+            continue
+        if name not in KINDS:
+            raise QError(f"opt: unrecognized wrap: {name}")
+        KINDS[name].restore(o, pairs(options))
+
+
+def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
+    """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
+    from kshell.optim import comm
+
+    known = {name for w in o.wraps.values() for name in w.given}
+    for name in given:
+        if name not in known:
+            raise QError(f"step: {o.entry.name} takes no {name}")
+    start, before = time.perf_counter(), comm.METER.seconds
+    if not o.wraps or "fp16" in o.wraps:
+        out = o.bare_step(closure, **given)
+        _count(o, start, before)
+        return out
+    if closure is not None and o.entry.extra.get("closure"):
+        raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
+    loss = comm.loss_of(closure)
+    _clock(o, "backward", time.perf_counter() - start)
+    start, before = time.perf_counter(), comm.METER.seconds
+    made = True
+    for phase in PHASES:
+        for w in o.wraps.values():
+            made = made and getattr(w, phase)(o, given) is not False
+    try:
+        out = o.bare_step() if made else False
+    except BaseException:
+        for w in o.wraps.values():
+            w.failed(o)
+        raise
+    for w in o.wraps.values():
+        w.done(o)
+    _count(o, start, before)
+    return out if loss is None else loss
+
+
+# ------------------------------------------------------------------ timings
+
+
+def _clock(o: Opt, phase: str, seconds: float) -> None:
+    if o.timings is not None:
+        o.timings[phase] += seconds
+
+
+def _count(o: Opt, start: float, before: float) -> None:
+    """The time of a step that began at `start`, when communication had taken `before` seconds."""
+    if o.timings is not None:
+        from kshell.optim import comm
+
+        spent = comm.METER.seconds - before
+        o.timings["communication"] += spent
+        o.timings["update"] += time.perf_counter() - start - spent
+
+
+def backward(o: Opt, loss: Any, **options: Any) -> None:
+    """Gradients of a loss, as the wraps of an optimizer want them."""
+    start = time.perf_counter()
+    own = next((w for w in (o.torch, *o.wraps.values()) if hasattr(w, "backward")), None)
+    loss.backward(**options) if own is None else own.backward(loss, **options)
+    _clock(o, "backward", time.perf_counter() - start)

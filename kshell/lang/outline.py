@@ -1,0 +1,21 @@
+"""What a value holds by name, for completion: nothing is computed, and what is on disk is not read."""
+
+from __future__ import annotations
+
+from kshell.values import types as T
+from kshell.values.core import Dict, Table, Value, Vec
+
+MOST = 5000  # keys that are looked at
+
+
+def outline(x: Value) -> list[tuple[str, str]]:
+    """The columns of a table or the keys of a dictionary of symbols, and what each is; nothing of any other value."""
+    if x.__class__ is Table:
+        return [(n, "column") for n in x.names]
+    if x.__class__ is not Dict:
+        return []
+    if x.k.__class__ is Table:
+        return [(n, "key column") for n in x.k.names] + outline(x.v)
+    if x.k.__class__ is Vec and x.k.t == T.S:
+        return [(k.s, "key") for k in x.k.items[:MOST] if k.s]
+    return []

@@ -1,0 +1,363 @@
+"""Learning rates scaled by how much a larger batch is worth, after AdaptDL: the gradient noise scale and four rules.
+
+Johnson et al. 2020, "AdaScale SGD" (arXiv 2007.05105); McCandlish et al. 2018, "An empirical model of large-batch
+training" (arXiv 1812.06162); You et al. 2019, LEGW (arXiv 1901.08256); Qiao et al. 2021, "Pollux" (arXiv 2008.12260).
+
+A step is made of W processes with c micro-batches each, whose gradients are averaged; its scale is s = a c, where a is
+the batch of one micro-step over all processes in base batches. With estimates of the squared norm of the true gradient
+(sqr) and of the trace of its covariance at the base batch (var), the gain of the step is (var + sqr) / (var / s + sqr).
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from kshell.optim import comm
+from kshell.optim.aggregate import mean_gradients
+
+SMOOTHING = 0.999  # to the power of the scale: what an estimate keeps at a step
+_LEAST = 1e-6  # the least variance
+
+
+def _square(t: Tensor) -> Tensor:
+    """The sum of the squares of a tensor, in double precision."""
+    t = t.detach()
+    t = t.coalesce().values() if t.is_sparse else t
+    t = torch.view_as_real(t) if t.is_complex() else t
+    return torch.linalg.vector_norm(t, dtype=torch.float64).square()
+
+
+class GradientNoiseScale:
+    """Estimates sqr and var, one of each for a parameter group, from the gradients of the optimizer's parameters.
+
+    Every backward pass is noticed; `update` ends a step: gradients become means, and count for the estimates. With one
+    process and one micro-batch the estimate is from this gradient and the one of the step before.
+    """
+
+    def __init__(self, optimizer: Any, accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
+        if accum_scale is not None:
+            _positive("accum_scale", accum_scale)
+        self.optimizer = optimizer
+        self.loss_scale = _positive("loss_scale", loss_scale)
+        self._accum_scale = accum_scale
+        n = len(optimizer.param_groups)
+        self.sqr, self.var = [1.0] * n, [0.0] * n
+        self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in range(n)]  # weighed sqr and its weight, weighed var and its weight
+        self.biased = False
+        self._last: list[Tensor] | None = None
+        self._hooks: dict[int, Any] = {}
+        self._counts: dict[int, int] = {}
+        self._local: dict[int, Tensor] = {}
+        self.attach()
+
+    # -------------------------------------------------------------- what backward passes bring
+
+    def _parameters(self) -> Iterator[tuple[int, Tensor]]:
+        for i, group in enumerate(self.optimizer.param_groups):
+            for p in group["params"]:
+                if p.requires_grad:
+                    yield i, p
+
+    def attach(self) -> None:
+        """Notice the gradients of all parameters that are trained now."""
+        for _ in range(len(self.optimizer.param_groups) - len(self.sqr)):
+            self.sqr.append(1.0)
+            self.var.append(0.0)
+            self._sums.append([0.0, 0.0, 0.0, 0.0])
+        for i, p in self._parameters():
+            if id(p) not in self._hooks:
+                self._hooks[id(p)] = p.register_hook(_noticing(weakref.ref(self), i, id(p)))
+
+    def detach(self) -> None:
+        """Notice no more gradients."""
+        for hook in self._hooks.values():
+            hook.remove()
+        self._hooks.clear()
+
+    def _notice(self, group: int, key: int, grad: Tensor) -> None:
+        n = _square(grad)
+        held = self._local.get(group)
+        self._local[group] = n if held is None else held + n.to(held.device)
+        self._counts[key] = self._counts.get(key, 0) + 1
+
+    @property
+    def accum_count(self) -> int:
+        """Backward passes since the last step."""
+        return max(self._counts.values(), default=0)
+
+    def reset(self) -> None:
+        """Forget the backward passes since the last step."""
+        self._counts.clear()
+        self._local.clear()
+
+    @property
+    def accum_scale(self) -> float:
+        """The batch of one micro-step over all processes, in base batches."""
+        return float(comm.world()) if self._accum_scale is None else self._accum_scale
+
+    def set_accum_scale(self, value: float) -> None:
+        """Change it; gradients that are there already are dropped then."""
+        if not math.isclose(_positive("accum_scale", value), self.accum_scale, rel_tol=1e-5, abs_tol=1e-8):
+            self.reset()
+            for _, p in self._parameters():
+                p.grad = None
+        self._accum_scale = float(value)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the step that is being made: accum_scale for each backward pass."""
+        return self.accum_scale * self.accum_count
+
+    # -------------------------------------------------------------- the end of a step
+
+    def gathered(self) -> list[float]:
+        """The squares of all micro-gradients of all processes, by group. A ValueError, the same on every process, if
+        one of them has none, or not as many as another."""
+        n = len(self.sqr)
+        own = [float(self._local[i]) if i in self._local else 0.0 for i in range(n)]
+        counts, squares = [self.accum_count], [own]
+        if comm.world() > 1:
+            found = comm.gathered([float(self.accum_count), *own])
+            counts, squares = [int(f[0]) for f in found], [f[1:] for f in found]
+        if not all(counts):
+            raise ValueError("no gradient" + (f" on process {counts.index(0)}" if len(counts) > 1 else ""))
+        if len(set(counts)) > 1:
+            raise ValueError(f"numbers of micro-batches differ between processes: {' '.join(map(str, counts))}")
+        return [sum(s[i] for s in squares) / self.loss_scale ** 2 for i in range(n)]
+
+    @torch.no_grad()
+    def update(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
+        """Make gradients means over micro-batches and, unless they are so already, over processes; estimate. False,
+        with the estimates as they were, if some gradient is not finite. `squares` is what `gathered` gave."""
+        squares = self.gathered() if squares is None else squares
+        params = [p for _, p in self._parameters()]
+        if not aggregated:
+            mean_gradients(params, float(comm.world()))
+        count, scale = self.accum_count, self.scale
+        divisor = count * self.loss_scale
+        grads = [(i, p.grad) for i, p in self._parameters() if p.grad is not None]
+        if divisor != 1:
+            for _, g in grads:
+                g.div_(divisor)
+        totals = self._by_group(grads)
+        if not all(map(math.isfinite, (*squares, *totals))):
+            return False
+        n = comm.world() * count
+        if n > 1:
+            if self.biased:
+                self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in self._sums]
+            self.biased, self._last = False, None
+            self._estimate([x / n for x in squares], totals, n, scale)
+            return True
+        now = [(torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()) for p in params]
+        last, self._last, self.biased = self._last, now, True
+        if last is not None and [t.shape for t in last] == [t.shape for t in now]:
+            groups = [i for i, _ in self._parameters()]
+            before = self._by_group(list(zip(groups, last, strict=True)))
+            mean = self._by_group([(i, (a.to(b) + b) / 2) for i, a, b in zip(groups, last, now, strict=True)])
+            self._estimate([(a + b) / 2 for a, b in zip(before, totals, strict=True)], mean, 2, 2 * self.accum_scale)
+        return True
+
+    def _by_group(self, found: Sequence[tuple[int, Tensor]]) -> list[float]:
+        out = [0.0] * len(self.sqr)
+        for i in {i for i, _ in found}:
+            own = [t for k, t in found if k == i]
+            if len({t.device for t in own}) == 1 and not any(t.is_sparse or t.is_complex() for t in own):
+                norms = torch._foreach_norm([t.detach() for t in own], 2, dtype=torch.float64)
+                out[i] = float(torch.stack(norms).square().sum())
+            else:
+                out[i] = sum(float(_square(t)) for t in own)
+        return out
+
+    def _estimate(self, each: Sequence[float], mean: Sequence[float], n: int, scale: float) -> None:
+        """Take in the mean square of n gradients and the square of their mean, by group."""
+        keep = SMOOTHING ** scale
+        for i, (one, all_) in enumerate(zip(each, mean, strict=True)):
+            s = self._sums[i]
+            for at, new in ((0, (n * all_ - one) / (n - 1)), (2, (one - all_) * scale / (n - 1))):
+                s[at] = keep * s[at] + (1 - keep) * new
+                s[at + 1] = keep * s[at + 1] + (1 - keep)
+            self.sqr[i], self.var[i] = s[0] / s[1], s[2] / s[3]
+
+    def gain(self, scale: float) -> float:
+        """What a step of this scale is worth, in steps of the base batch."""
+        var, sqr = sum(max(v, _LEAST) for v in self.var), sum(max(q, 0.0) for q in self.sqr)
+        return (var + sqr) / (var / scale + sqr)
+
+    # -------------------------------------------------------------- state
+
+    def state_dict(self) -> dict[str, Any]:
+        """The estimates and what they are made from; not the gradients of a step that is being made."""
+        return {"accum_scale": self._accum_scale, "sqr": list(self.sqr), "var": list(self.var),
+                "sums": [list(s) for s in self._sums], "biased": self.biased,
+                "last": None if self._last is None else list(self._last)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state; a ValueError if it is of another number of groups or parameters."""
+        n = len(self.optimizer.param_groups)
+        if not len(state["sqr"]) == len(state["var"]) == len(state["sums"]) == n:
+            raise ValueError(f"the state is of {len(state['sqr'])} parameter group(s), the optimizer has {n}")
+        params = [p for _, p in self._parameters()]
+        last = state["last"]
+        if last is not None:
+            if [tuple(t.shape) for t in last] != [tuple(p.shape) for p in params]:
+                raise ValueError("the gradients in the state are not of the sizes of the parameters")
+            last = [t.detach().to(device=p.device, dtype=p.dtype).clone() for t, p in zip(last, params, strict=True)]
+        if state["accum_scale"] is not None:
+            _positive("accum_scale", state["accum_scale"])
+        self._accum_scale = state["accum_scale"]
+        self.sqr, self.var = list(map(float, state["sqr"])), list(map(float, state["var"]))
+        self._sums = [list(map(float, s)) for s in state["sums"]]
+        self.biased, self._last = bool(state["biased"]), last
+        self.reset()
+
+
+def _noticing(found: Any, group: int, key: int) -> Callable[[Tensor], None]:
+    """A hook on a parameter that does not keep the estimator alive."""
+
+    def hook(grad: Tensor) -> None:
+        noise = found()
+        if noise is not None:
+            noise._notice(group, key, grad)
+
+    return hook
+
+
+def _positive(name: str, value: float) -> float:
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} is not a positive number")
+    return float(value)
+
+
+# ------------------------------------------------------------------ the rules
+
+
+class ScalingRule:
+    """A rule that multiplies the learning rates of an optimizer for each step, by its scale.
+
+    `accum_scale` is the batch of one micro-step over all processes in base batches (the number of processes, if not
+    given), `loss_scale` what the losses are multiplied by. After as many backward passes as a step is to have:
+    `step()`, and `zero_grad()`. `progress` is the sum of the gains of the steps. A subclass gives `factors`.
+    """
+
+    def __init__(self, optimizer: Optimizer, accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
+        self.optimizer = optimizer
+        self.noise = GradientNoiseScale(optimizer, accum_scale, loss_scale)
+        self.progress = 0.0
+        self.last: tuple[float, list[float], float] | None = None  # scale, factors and gain of the last step
+        self._rates: list[Any] | None = None
+
+    def factors(self, scale: float) -> list[float]:
+        """What the learning rate of each group is multiplied by."""
+        raise NotImplementedError
+
+    def begin(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
+        """The part of a step before the rates: mean gradients and estimates. False: there is to be no step."""
+        self.noise.attach()
+        return self.noise.update(squares, aggregated)
+
+    def raise_rates(self) -> None:
+        """Scale the learning rates, until `end`."""
+        scale = self.noise.scale
+        factors = self.factors(scale)
+        self.last = scale, factors, self.noise.gain(scale)
+        self._rates = [g["lr"] for g in self.optimizer.param_groups]
+        for group, factor in zip(self.optimizer.param_groups, factors, strict=True):
+            group["lr"] = factor * group["lr"]
+
+    def end(self, made: bool = True) -> None:
+        """Restore the learning rates; unless it failed, the step counts."""
+        if self._rates is not None:
+            for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+                group["lr"] = rate
+            if made and self.last is not None:
+                self.progress += self.last[2]
+        self._rates = None
+        self.noise.reset()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """A step with scaled rates; no step where a gradient is not finite. The result is the closure's loss. Without a
+        backward pass since the last step a ValueError."""
+        loss = comm.loss_of(closure)
+        squares = self.noise.gathered()
+        try:
+            if self.begin(squares):
+                self.raise_rates()
+                self.optimizer.step()
+        except BaseException:
+            self.end(False)
+            raise
+        self.end()
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients; backward passes since the last step do not count."""
+        self.noise.reset()
+        self.optimizer.zero_grad(set_to_none=set_to_none)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Progress and the state of the noise scale; the optimizer has its own."""
+        return {"progress": self.progress, **self.noise.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.noise.load_state_dict({k: v for k, v in state.items() if k != "progress"})
+        self.progress = float(state["progress"])
+
+
+class AdaScale(ScalingRule):
+    """(var + sqr) / (var / s + sqr), by group: between 1 and s."""
+
+    def factors(self, scale: float) -> list[float]:
+        out = []
+        for var, sqr in zip(self.noise.var, self.noise.sqr, strict=True):
+            v, q = max(var, _LEAST), max(sqr, 0.0)
+            out.append((v + q) / (v / scale + q))
+        return out
+
+
+class AdamScale(AdaScale):
+    """The root of AdaScale's factor, for optimizers that divide by the root of squared gradients."""
+
+    def factors(self, scale: float) -> list[float]:
+        return [math.sqrt(f) for f in super().factors(scale)]
+
+
+class LinearScale(ScalingRule):
+    """The scale itself."""
+
+    def factors(self, scale: float) -> list[float]:
+        return [float(scale)] * len(self.optimizer.param_groups)
+
+
+class SqrtScale(ScalingRule):
+    """The root of the scale."""
+
+    def factors(self, scale: float) -> list[float]:
+        return [math.sqrt(scale)] * len(self.optimizer.param_groups)
+
+
+class LEGWScale(ScalingRule):
+    """The root of the scale, after a warm-up in a straight line over base_warmup_epochs times the scale in epochs; an
+    epoch is data_size / batch_size steps of the base batch, counted by progress."""
+
+    def __init__(self, optimizer: Optimizer, base_warmup_epochs: float, data_size: int, batch_size: int,
+                 accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
+        if not (math.isfinite(base_warmup_epochs) and base_warmup_epochs >= 0):
+            raise ValueError("base_warmup_epochs is negative")
+        _positive("data_size", data_size)
+        _positive("batch_size", batch_size)
+        super().__init__(optimizer, accum_scale, loss_scale)
+        self.base_warmup_epochs, self.data_size, self.batch_size = base_warmup_epochs, data_size, batch_size
+
+    def factors(self, scale: float) -> list[float]:
+        need = self.base_warmup_epochs * scale * self.data_size / self.batch_size
+        share = min(1.0, self.progress / need) if need else 1.0
+        return [math.sqrt(scale) * share] * len(self.optimizer.param_groups)

@@ -1,0 +1,222 @@
+"""Gradients or weights averaged over processes around the step of any optimizer, as in mlbench_core.
+
+With W processes and a divisor D, which is W (`world`) or given at each step (`custom`):
+
+    x <- x / D where `before`,   x <- sum of x over the processes,   x <- x / D otherwise
+
+x are the gradients before the step, or with `agggrad` off the weights after it. All of one type travel in one vector,
+or with `bylayer` each by itself. Nothing travels with one process, but custom divisors count there too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import SGD, Adam, Optimizer
+
+from kshell.optim import comm
+
+AVERAGES = ("world", "custom")
+
+
+def mean_(tensors: Sequence[Tensor], divisor: float, before: bool = False, bylayer: bool = False) -> None:
+    """Replace tensors by their sum over the processes, divided by a number; in place."""
+    if comm.world() == 1:
+        if divisor != 1:
+            for t in tensors:
+                t.div_(divisor)
+        return
+    for part in comm.buckets(tensors, bylayer):
+        v = comm.flat(part)
+        comm.spread(_reduced(v, divisor, before), part)
+
+
+def _reduced(v: Tensor, divisor: float, before: bool) -> Tensor:
+    if before:
+        v.div_(divisor)
+    comm.all_reduce(v)
+    return v if before else v.div_(divisor)
+
+
+def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = False, bylayer: bool = False) -> None:
+    """`mean_` of gradients. Frozen parameters take no part; a gradient that is missing here counts as zeros, and one
+    that is missing everywhere stays so: behind the elements each process sends which gradients it has."""
+    params = comm.trained(params)
+    if comm.world() == 1:
+        mean_([p.grad for p in params if p.grad is not None], divisor)
+        return
+    for part in comm.buckets(params, bylayer):
+        grads = [torch.zeros_like(p) if p.grad is None else _dense(p.grad).to(p.dtype) for p in part]
+        v = _reduced(comm.flat(grads, [float(p.grad is not None) for p in part]), divisor, before)
+        comm.spread(v, grads)
+        for p, g, held in zip(part, grads, v[-len(part):].tolist(), strict=True):
+            if held and p.grad is None:
+                p.grad = g
+            elif held and p.grad is not g:
+                p.grad.copy_(g)  # type: ignore[union-attr]
+
+
+def _dense(g: Tensor) -> Tensor:
+    if g.is_sparse:
+        raise ValueError("aggregation: sparse gradients not implemented")
+    return g
+
+
+def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
+    """Scale gradients so that their norm is at most `limit`: g min(1, limit / (norm + 1e-6)); the norm before."""
+    return torch.nn.utils.clip_grad_norm_([p for p in params if p.grad is not None], limit)
+
+
+class Aggregation:
+    """What is done around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
+    clipped when they were aggregated (with `agggrad` off, each process's own)."""
+
+    def __init__(self, average: str = "world", before: bool = False, bylayer: bool = False, agggrad: bool = True,
+                 clip: float = math.inf) -> None:
+        if average not in AVERAGES:
+            raise ValueError(f"agg: unrecognized average {average}, expecting world or custom")
+        if average == "custom" and not agggrad:
+            raise ValueError("agg: weights can only be averaged over the world")
+        if not clip > 0:
+            raise ValueError(f"agg: Invalid clip value: {clip:g}")
+        self.average, self.before, self.bylayer, self.agggrad, self.clip = average, before, bylayer, agggrad, clip
+
+    def divisor(self, denom: float | None) -> float:
+        """The divisor of a step; the same on every process, or a ValueError on all."""
+        if self.average == "world":
+            if denom is not None:
+                raise ValueError("agg: a denominator is for custom averages")
+            return comm.world()
+        d = math.nan if denom is None else float(denom)
+        found = [d] if comm.world() == 1 else [v[0] for v in comm.gathered([d])]
+        if not all(0 < v < math.inf for v in found):
+            raise ValueError("agg: a custom average needs a denominator above 0 at each step")
+        if min(found) != max(found):
+            raise ValueError("agg: denominators differ between processes: " + " ".join(f"{v:g}" for v in found))
+        return d
+
+    def check(self, params: Iterable[Tensor]) -> None:
+        """Are the parameters alike on every process?"""
+        comm.check(self, list(params), "agg")
+
+    def start(self, params: Iterable[Tensor]) -> None:
+        """With `agggrad` off, give every process the mean of their weights."""
+        if not self.agggrad and comm.world() > 1:
+            params = comm.trained(params)
+            self.check(params)
+            with torch.no_grad():
+                mean_(params, comm.world(), self.before, self.bylayer)
+
+    @torch.no_grad()
+    def gradients(self, params: Sequence[Tensor], denom: float | None = None, clip: bool = True) -> None:
+        """Before the step: gradients are aggregated and clipped."""
+        divisor = self.divisor(denom)
+        if self.agggrad:
+            if comm.world() > 1:
+                self.check(params)
+            if comm.world() > 1 or divisor != 1:
+                mean_gradients(params, divisor, self.before, self.bylayer)
+        if clip and self.clip != math.inf:
+            clip_(params, self.clip)
+
+    def weights(self, params: Iterable[Tensor]) -> None:
+        """After the step: with `agggrad` off, the weights are averaged."""
+        self.start(params)
+
+    def step(self, inner: Callable[[], Any], params: Sequence[Tensor], closure: Callable[[], Any] | None = None,
+             denom: float | None = None) -> Any:
+        """A whole step around `inner`; the closure's loss. (Aggregation must come after the closure has computed the
+        gradients, so the optimizer inside gets none.)"""
+        loss = comm.loss_of(closure)
+        self.gradients(params, denom)
+        inner()
+        self.weights(params)
+        return loss
+
+
+class Aggregated:
+    """An optimizer with aggregation around its step; everything else is the optimizer's own."""
+
+    def __init__(self, inner: Optimizer, average: str = "world", before: bool = False, bylayer: bool = False,
+                 agggrad: bool = True, clip: float = math.inf) -> None:
+        self.inner, self.aggregation = inner, Aggregation(average, before, bylayer, agggrad, clip)
+        self.aggregation.start(self._params())
+
+    def _params(self) -> list[Tensor]:
+        return [p for g in self.inner.param_groups for p in g["params"]]
+
+    def step(self, closure: Callable[[], Any] | None = None, denom: float | None = None) -> Any:
+        """Aggregate and step; the closure's loss."""
+        return self.aggregation.step(self.inner.step, self._params(), closure, denom)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+
+class _Central(Optimizer):
+    """Aggregation over the world as options of an optimizer's groups."""
+
+    def _take(self, **options: bool) -> None:
+        """The options of aggregation, as those of every group."""
+        self.defaults.update(options)
+        for group in self.param_groups:
+            for key, value in options.items():
+                group.setdefault(key, value)
+        self.attached()
+
+    def _kinds(self) -> list[tuple[Aggregation, list[Tensor]]]:
+        """The parameters of groups with the same options."""
+        found: dict[tuple[bool, bool, bool], list[Tensor]] = {}
+        for g in self.param_groups:
+            found.setdefault((g["before"], g["bylayer"], g["agggrad"]), []).extend(g["params"])
+        made = vars(self).setdefault("_made", {})
+        for key in found:
+            if key not in made:
+                made[key] = Aggregation("world", *key)
+        return [(made[key], params) for key, params in found.items()]
+
+    def attached(self) -> None:
+        """Parameters were added: where weights are averaged, they start as the mean over the processes."""
+        for how, all_of in self._kinds():
+            if not how.agggrad:
+                how.start(all_of)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """Aggregate the gradients and step, or step and average the weights; the closure's loss."""
+        loss = comm.loss_of(closure)
+        kinds = self._kinds()
+        if comm.world() > 1:
+            comm.check(self, [p for _, params in kinds for p in params], type(self).__name__.lower())
+            for how, params in kinds:
+                if how.agggrad:
+                    with torch.no_grad():
+                        mean_gradients(params, comm.world(), how.before, how.bylayer)
+        super().step()
+        for how, params in kinds:
+            how.weights(params)
+        return loss
+
+
+class CentralizedSGD(_Central, SGD):
+    """torch's SGD, of the mean gradient or with the mean of the weights over all processes."""
+
+    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0, nesterov: bool = False, bylayer: bool = False, agggrad: bool = True,
+                 before: bool = False) -> None:
+        super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+                         nesterov=nesterov)
+        self._take(bylayer=bylayer, agggrad=agggrad, before=before)
+
+
+class CentralizedAdam(_Central, Adam):
+    """torch's Adam, of the mean gradient or with the mean of the weights over all processes."""
+
+    def __init__(self, params: Iterable[Any], lr: float = .001, betas: tuple[float, float] = (.9, .999),
+                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, bylayer: bool = False,
+                 agggrad: bool = True, before: bool = False) -> None:
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad)
+        self._take(bylayer=bylayer, agggrad=agggrad, before=before)

@@ -1,0 +1,189 @@
+"""Training of half-precision parameters: master weights in single precision, and a loss scale that adapts itself.
+
+Micikevicius et al. 2017, arXiv 1710.03740.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from kshell.optim import comm
+from kshell.optim.aggregate import Aggregation, clip_
+from kshell.optim.comm import Extra
+
+
+class LossScale:
+    """A scale that is divided by `factor` at each overflow, and multiplied by it after `window` steps without one in a
+    row, up to `most`."""
+
+    def __init__(self, init: float = 2.0 ** 15, factor: float = 2.0, window: int = 2000,
+                 most: float | None = None) -> None:
+        for name, value, least in (("init", init, 0), ("factor", factor, 1), ("max", math.inf if most is None else most,
+                                                                                0)):
+            if not value > least or (name != "max" and math.isinf(value)):
+                raise ValueError(f"Invalid {name} value: {value:g}")
+        if window < 1:
+            raise ValueError(f"Invalid window value: {window}")
+        self.factor, self.window, self.most = factor, window, most
+        self.scale = init if most is None else min(init, most)
+        self.iter, self.last = 0, -1
+
+    def update(self, overflow: bool) -> None:
+        """Note a step, and whether its gradients overflowed."""
+        if overflow:
+            self.scale /= self.factor
+            self.last = self.iter
+        elif (self.iter - self.last) % self.window == 0:
+            self.scale *= self.factor
+            if self.most is not None:
+                self.scale = min(self.scale, self.most)
+        self.iter += 1
+
+
+class FP16(Extra, Optimizer):
+    """An optimizer of half-precision parameters by another that steps a copy in single precision.
+
+    `params` are parameters or groups; `inner` makes the optimizer of the copies, `inner(groups)`. The copy of a group
+    is one flat vector, its parameters in order; frozen ones are left out. Its options are those of the group here, so
+    that rates are set here. A step, with S the loss scale, f = S multiplier, and `average`, `before`, `bylayer` as in
+    Aggregation:
+
+        half gradients are aggregated, still scaled
+        master gradient = those in single precision / f; clipped to `clip`
+        its norm not finite: S falls, nothing else changes, False
+        else S may rise, the inner optimizer steps, parameters <- master, True
+
+    Where the scale falls to `least` or under it, a RuntimeError says so.
+    """
+
+    def __init__(self, params: Iterable[Any], inner: Callable[[list[dict[str, Any]]], Optimizer], init: float = 1024,
+                 factor: float = 2, window: int = 128, most: float | None = None, least: float = 1e-4,
+                 clip: float = math.inf, average: str = "world", before: bool = False, bylayer: bool = False) -> None:
+        self.scaler, self.least, self.clip = LossScale(init, factor, window, most), least, clip
+        self.aggregation = Aggregation(average, before, bylayer)
+        if not clip > 0:
+            raise ValueError(f"Invalid clip value: {clip:g}")
+        if not least >= 0:
+            raise ValueError(f"Invalid min value: {least:g}")
+        super().__init__(params, {})
+        self.masters = [_master(g["params"]) for g in self.param_groups]
+        self.inner = inner([{**{k: v for k, v in g.items() if k != "params"}, "params": [m]}
+                            for g, m in zip(self.param_groups, self.masters, strict=True)])
+        self.defaults.update(self.inner.defaults)
+        for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
+            mine.update({k: v for k, v in group.items() if k != "params"})
+
+    # ------------------------------------------------------------ the copies
+
+    def attached(self) -> None:
+        """Parameters or groups were added: they get their copies. State of a group whose parameters changed begins
+        anew."""
+        for i, g in enumerate(self.param_groups):
+            if i == len(self.masters):
+                self.masters.append(_master(g["params"]))
+                self.inner.add_param_group({**{k: v for k, v in g.items() if k != "params"},
+                                            "params": [self.masters[i]]})
+            elif self.masters[i].numel() != sum(p.numel() for p in comm.trained(g["params"])):
+                self.inner.state.pop(self.masters[i], None)
+                self.masters[i] = _master(g["params"])
+                self.inner.param_groups[i]["params"] = [self.masters[i]]
+
+    def flat_master(self) -> Tensor:
+        """The copies of all groups in one vector."""
+        return torch.cat([m.detach() for m in self.masters])
+
+    @torch.no_grad()
+    def master_to_model(self) -> None:
+        """Parameters from their copies."""
+        for g, m in zip(self.param_groups, self.masters, strict=True):
+            comm.spread(m, comm.trained(g["params"]))
+
+    @torch.no_grad()
+    def model_to_master(self) -> None:
+        """Copies from their parameters."""
+        for g, m in zip(self.param_groups, self.masters, strict=True):
+            params = comm.trained(g["params"])
+            if params:
+                m.copy_(torch.cat([p.detach().reshape(-1).float() for p in params]))
+
+    @torch.no_grad()
+    def gradients_to_master(self) -> None:
+        """Gradients of the copies from those of the parameters, in single precision; missing ones are zeros."""
+        for g, m in zip(self.param_groups, self.masters, strict=True):
+            params = comm.trained(g["params"])
+            if params:
+                m.grad = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1).float()
+                                    for p in params])
+
+    # ------------------------------------------------------------ steps
+
+    def backward(self, loss: Tensor, **options: Any) -> None:
+        """Gradients of the loss times the scale; the loss itself stays as it is."""
+        (loss.float() * self.scaler.scale).backward(**options)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of parameters and copies."""
+        super().zero_grad(set_to_none)
+        self.inner.zero_grad(set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None, multiplier: float = 1,  # type: ignore[override]
+             denom: float | None = None) -> bool:
+        """One update: was it made, or skipped because gradients overflowed? A closure calls `backward` itself."""
+        if not 0 < multiplier < math.inf:
+            raise ValueError(f"Invalid multiplier value: {multiplier:g}")
+        comm.loss_of(closure)
+        params: Sequence[Tensor] = [p for g in self.param_groups for p in g["params"]]
+        self.aggregation.gradients(params, denom)
+        self.gradients_to_master()
+        f = self.scaler.scale * multiplier
+        held = [m for m in self.masters if m.grad is not None]
+        if f != 1:
+            for m in held:
+                m.grad.div_(f)  # type: ignore[union-attr]
+        norm = clip_(held, self.clip) if held else torch.zeros(())
+        overflow = not bool(norm.isfinite())
+        self.scaler.update(overflow)
+        if overflow:
+            if self.scaler.scale <= self.least:
+                raise RuntimeError(f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}")
+            return False
+        for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
+            group.update({k: v for k, v in mine.items() if k != "params"})
+        self.inner.step()
+        self.master_to_model()
+        return True
+
+    # ------------------------------------------------------------ state
+
+    def get_extra(self) -> dict[str, Any]:
+        """The copies, the inner optimizer's state by group, the scale and its counts."""
+        kept = self.inner.state_dict()
+        return {"master": [m.detach().clone() for m in self.masters],
+                "inner": [kept["state"].get(i, {}) for i in range(len(self.masters))],
+                "scale": float(self.scaler.scale), "iter": self.scaler.iter, "last": self.scaler.last}
+
+    def set_extra(self, extra: dict[str, Any]) -> None:
+        """Go on from a state that `get_extra` gave."""
+        if not extra:
+            return
+        with torch.no_grad():
+            for m, kept in zip(self.masters, extra["master"], strict=True):
+                m.copy_(kept)
+        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [i]}
+                  for i, g in enumerate(self.inner.param_groups)]
+        self.inner.load_state_dict({"state": {i: s for i, s in enumerate(extra["inner"]) if s},
+                                    "param_groups": groups})
+        self.scaler.scale, self.scaler.iter, self.scaler.last = extra["scale"], extra["iter"], extra["last"]
+
+
+def _master(params: Iterable[Tensor]) -> Tensor:
+    """The copy of some parameters: a vector in single precision."""
+    params = comm.trained(params)
+    parts = [p.detach().reshape(-1).float() for p in params]
+    return torch.cat(parts).requires_grad_() if parts else torch.zeros(0, requires_grad=True)

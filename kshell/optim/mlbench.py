@@ -1,0 +1,369 @@
+"""Optimizers of mlbench_core that change what a step is made of: signs, a few coordinates, neighbours.
+
+Frozen parameters take no part, gradients are left as they are, and random draws come from generators of the optimizer's
+own. Those of several processes also run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.optim import SGD, Optimizer
+
+from kshell.optim import comm
+from kshell.optim.comm import Extra
+
+
+def _at_least(least: float, **values: float) -> None:
+    """A ValueError for a value that is below the least."""
+    for name, value in values.items():
+        if not value >= least:
+            raise ValueError(f"Invalid {name} value: {value:g}")
+
+
+class SignSGD(Optimizer):
+    """Steps of one size by the sign of SGD's direction; the decay of weights is inside the sign.
+
+    Bernstein et al. 2018, arXiv 1802.04434.
+
+        d = g + weight_decay p
+        b = d at first, then momentum b + (1 - dampening) d;   d = d + momentum b where `nesterov`, else b
+        p <- p - lr sign(d)
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0, nesterov: bool = False) -> None:
+        _at_least(0, **{"learning rate": lr, "momentum": momentum, "weight_decay": weight_decay})
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
+                                  "weight_decay": weight_decay, "nesterov": nesterov})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One update; the closure's loss."""
+        loss = comm.loss_of(closure)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.sub_(self._direction(p, group).sign(), alpha=group["lr"])
+        return loss
+
+    def _direction(self, p: Tensor, group: dict[str, Any]) -> Tensor:
+        d: Any = p.grad
+        if group["weight_decay"]:
+            d = d.add(p, alpha=group["weight_decay"])
+        momentum = group["momentum"]
+        if not momentum:
+            return d  # type: ignore[no-any-return]
+        state = self.state[p]
+        if "momentum_buffer" in state:
+            b = state["momentum_buffer"].mul_(momentum).add_(d, alpha=1 - group["dampening"])
+        else:
+            b = state["momentum_buffer"] = d.clone()
+        return d.add(b, alpha=momentum) if group["nesterov"] else b  # type: ignore[no-any-return]
+
+
+class SparsifiedSGD(Extra, Optimizer):
+    """SGD that applies a few coordinates of each parameter a step and remembers the others.
+
+    Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. Of a parameter of d elements, row by row:
+
+        m <- m + lr g
+        choose k coordinates: a block of k in a row, or with `random` any
+        u = m there, 0 elsewhere;   m <- m - u
+        p <- p - u - weight_decay p                    (a decay per step: not multiplied by the rate)
+
+    Blocks start at multiples of k; the last may be shorter. Draws come from RandomState(seed + rank). A gradient that
+    is not finite leaves the parameter and its memory as they are. Each parameter has an estimate: the running mean of
+    its values with the weights (t + d/k)^2, brought up to date by `update_estimates`.
+    """
+
+    shared = False  # are coordinates sent to other processes?
+
+    def __init__(self, params: Iterable[Any], lr: float = .01, weight_decay: float = 0, k: int = 10,
+                 random: bool = False, seed: int = 1, average: bool = True) -> None:
+        _at_least(0, **{"learning rate": lr, "weight_decay": weight_decay, "seed": seed})
+        _at_least(1, k=k)
+        self._draws: Any = None
+        options = {"lr": lr, "weight_decay": weight_decay, "k": k, "random": random, "seed": seed}
+        super().__init__(params, options | ({"average": average} if self.shared else {}))
+
+    # ------------------------------------------------------------ random draws
+
+    @property
+    def draws(self) -> np.random.RandomState:
+        """The generator, made at its first use from the first group's seed."""
+        if vars(self).get("_draws") is None:
+            self._draws = np.random.RandomState((self.param_groups[0]["seed"] + comm.rank()) % (1 << 32))
+        return self._draws  # type: ignore[no-any-return]
+
+    def get_extra(self) -> dict[str, Any]:
+        """The state of the generator."""
+        if vars(self).get("_draws") is None:
+            return {}
+        return {"generator": comm.generator_state(self._draws)}
+
+    def set_extra(self, extra: dict[str, Any]) -> None:
+        """Draw from where the state was taken."""
+        if "generator" in extra:
+            self._draws = comm.generator_of(extra["generator"])
+
+    def _choose(self, d: int, group: dict[str, Any]) -> Tensor:
+        """The coordinates of this step, of d."""
+        k = min(group["k"], d)
+        if group["random"]:
+            return torch.from_numpy(self.draws.choice(d, k, replace=False).astype(np.int64))
+        b = int(self.draws.randint(0, -(-d // k)))
+        return torch.arange(b * k, min(b * k + k, d))
+
+    # ------------------------------------------------------------ steps
+
+    def _states(self, p: Tensor) -> dict[str, Any]:
+        state = self.state[p]
+        if "memory" not in state:
+            state["memory"] = torch.zeros_like(p, memory_format=torch.contiguous_format)
+            state["estimated"] = p.detach().clone(memory_format=torch.contiguous_format)
+        return state
+
+    def _fit(self, work: Sequence[tuple[Tensor, Any]]) -> list[bool]:
+        """Which gradients are finite."""
+        return [p.grad is None or bool(p.grad.isfinite().all()) for p, _ in work]
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One update; the closure's loss."""
+        loss = comm.loss_of(closure)
+        work = [(p, g) for g in self.param_groups for p in g["params"] if p.requires_grad and p.numel()
+                and (self.shared or p.grad is not None)]
+        sent: list[tuple[Tensor, Any, Tensor, Tensor]] = []
+        for (p, group), fit in zip(work, self._fit(work), strict=True):
+            if fit:
+                memory = self._states(p)["memory"].view(-1)
+                if p.grad is not None:
+                    memory.add_(p.grad.reshape(-1).to(memory.dtype), alpha=group["lr"])
+                at = self._choose(p.numel(), group).to(p.device)
+                sent.append((p, group, at, memory[at]))
+                memory[at] = 0
+        for (p, group, _, _), u in zip(sent, self._combine(sent), strict=True):
+            if group["weight_decay"]:
+                u.add_(p, alpha=group["weight_decay"])
+            p.sub_(u)
+        return loss
+
+    def _combine(self, sent: Sequence[tuple[Tensor, Any, Tensor, Tensor]]) -> list[Tensor]:
+        """The update of each parameter."""
+        return [_scattered(p, [(at, values)]) for p, _, at, values in sent]
+
+    # ------------------------------------------------------------ estimates
+
+    @torch.no_grad()
+    def update_estimates(self, t: int, k: int | None = None) -> None:
+        """After step t, counted from 0: take the parameters into their running means. k is each group's own unless
+        given."""
+        _at_least(0, t=t)
+        _at_least(1, k=1 if k is None else k)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.requires_grad and p.numel():
+                    tau = p.numel() / (k or group["k"])
+                    rho = 6 * (t + tau) ** 2 / ((1 + t) * (6 * tau ** 2 + t + 6 * tau * t + 2 * t * t))
+                    self._states(p)["estimated"].mul_(1 - rho).add_(p, alpha=rho)
+
+    def estimates(self) -> list[Tensor]:
+        """The estimate of each parameter; of one that has none yet, the parameter's present value."""
+        return [self.state.get(p, {}).get("estimated", p).detach().clone() for g in self.param_groups
+                for p in g["params"]]
+
+
+def _scattered(p: Tensor, parts: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+    """Values at coordinates added up, in the shape of p."""
+    u = torch.zeros(p.numel(), dtype=p.dtype, device=p.device)
+    for at, values in parts:
+        u.index_add_(0, at, values.to(p.dtype))
+    return u.view(p.shape)
+
+
+class CentralizedSparsifiedSGD(SparsifiedSGD):
+    """SparsifiedSGD whose coordinates are those that all processes chose, each for itself.
+
+    u is the sum of what they sent, divided by their number where `average`. A gradient that is not finite on one
+    process leaves the parameter and all memories as they are.
+    """
+
+    shared = True
+
+    def __init__(self, params: Iterable[Any], lr: float = .01, weight_decay: float = 0, k: int = 10,
+                 random: bool = False, seed: int = 1, average: bool = True) -> None:
+        super().__init__(params, lr, weight_decay, k, random, seed, average)
+
+    def _fit(self, work: Sequence[tuple[Tensor, Any]]) -> list[bool]:
+        comm.check(self, [p for p, _ in work], "centralizedsparsifiedsgd")
+        found = super()._fit(work)
+        if comm.world() == 1 or not work:
+            return found
+        return [all(column) for column in zip(*comm.gathered(found, torch.uint8), strict=True)]
+
+    def _combine(self, sent: Sequence[tuple[Tensor, Any, Tensor, Tensor]]) -> list[Tensor]:
+        """One exchange of all coordinates, and one of the values for each type of them."""
+        if comm.world() == 1:
+            return super()._combine(sent)
+        if not sent:
+            return []
+        longest = [min(group["k"], p.numel()) for p, group, _, _ in sent]
+        # a short block is padded: coordinate 0 gets a zero more
+        at = torch.cat([_padded(a, n) for (_, _, a, _), n in zip(sent, longest, strict=True)])
+        coordinates = [a.split(longest) for a in comm.all_gather(at)]
+        out: list[Any] = [None] * len(sent)
+        kinds: dict[Any, list[int]] = {}
+        for i, (p, *_) in enumerate(sent):
+            kinds.setdefault(p.dtype, []).append(i)
+        for members in kinds.values():
+            sizes = [longest[i] for i in members]
+            values = comm.all_gather(torch.cat([_padded(sent[i][3], n) for i, n in zip(members, sizes, strict=True)]))
+            by_rank = [v.split(sizes) for v in values]
+            for j, i in enumerate(members):
+                p, group = sent[i][:2]
+                out[i] = _scattered(p, [(c[i], v[j]) for c, v in zip(coordinates, by_rank, strict=True)])
+                if group["average"]:
+                    out[i].div_(comm.world())
+        return out
+
+
+def _padded(t: Tensor, n: int) -> Tensor:
+    return torch.nn.functional.pad(t, (0, n - len(t)))
+
+
+# ------------------------------------------------------------------ neighbours
+
+TOPOLOGIES = ("ring", "full", "line", "star")
+
+
+def neighbors_of(topology: str, rank: int, world: int) -> list[int]:
+    """The neighbours of a process in a ring, a full graph, a line, or a star around 0."""
+    if topology == "ring":
+        found = {(rank - 1) % world, (rank + 1) % world}
+    elif topology == "full":
+        found = set(range(world))
+    elif topology == "line":
+        found = {rank - 1, rank + 1} & set(range(world))
+    elif topology == "star":
+        found = {0} if rank else set(range(world))
+    else:
+        raise ValueError(f"topo: unrecognized topology {topology}, expecting one of {', '.join(TOPOLOGIES)}")
+    return sorted(found - {rank})
+
+
+class DecentralizedSGD(SGD):
+    """SGD of each process by itself, after which it averages its weights with those of its neighbours.
+
+    Lian et al. 2017, arXiv 1705.09056.
+
+        p <- sum of w_j p_j over itself and its neighbours
+
+    With `weights` uniform w is 1 / (neighbours + 1); on a graph where these differ in number the mean over all
+    processes then drifts. With metropolis w_j = 1 / (1 + the greater number of neighbours of the two) and the rest
+    stays with the process. Neighbours must list each other.
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0, nesterov: bool = False, neighbors: Iterable[int] | int = (),
+                 weights: str = "uniform", bylayer: bool = False) -> None:
+        given = tuple([neighbors] if isinstance(neighbors, int) else neighbors)
+        if weights not in ("uniform", "metropolis"):
+            raise ValueError(f"Invalid weights value: {weights}")
+        super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+                         nesterov=nesterov)
+        self.defaults.update(neighbors=given, weights=weights, bylayer=bylayer)
+        for group in self.param_groups:
+            group.setdefault("neighbors", given)
+            group.setdefault("weights", weights)
+            group.setdefault("bylayer", bylayer)
+        if not comm.is_alone():
+            self.attached()
+
+    def attached(self) -> None:
+        """Are the neighbours such that all can exchange? The same ValueError on every process, if not."""
+        for group in self.param_groups:
+            self._degrees(group["neighbors"])
+
+    def _degrees(self, neighbors: Iterable[int]) -> list[int]:
+        """The number of neighbours of each process; lists are compared once."""
+        mine = tuple([neighbors] if isinstance(neighbors, int) else neighbors)
+        known = vars(self).setdefault("_graphs", {})
+        if (comm.world(), mine) not in known:
+            known[comm.world(), mine] = _graph(mine)
+        return known[comm.world(), mine]  # type: ignore[no-any-return]
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """A local update, then the average; the closure's loss."""
+        loss = comm.loss_of(closure)
+        kinds: dict[Any, list[Tensor]] = {}
+        for g in self.param_groups:
+            near = g["neighbors"]
+            key = ((near,) if isinstance(near, int) else tuple(near), g["weights"], g["bylayer"])
+            kinds.setdefault(key, []).extend(comm.trained(g["params"]))
+        comm.check(self, [p for params in kinds.values() for p in params], "decentralizedsgd")
+        degrees = {key: self._degrees(key[0]) for key in kinds}
+        super().step()
+        for (near, weights, bylayer), params in kinds.items():
+            if near:
+                _mix(params, near, _weights(near, degrees[near, weights, bylayer], weights), bylayer)
+        return loss
+
+
+def _graph(mine: Sequence[int]) -> list[int]:
+    n, r = comm.world(), comm.rank()
+    bad = next((j for j in mine if not 0 <= j < n or j == r), None)
+    row = [-1 if bad is None else bad, int(bad is not None), int(len(set(mine)) < len(mine)),
+           *[int(j in mine) for j in range(n)]]
+    rows = [row] if n == 1 else [[int(v) for v in found] for found in comm.gathered(row)]
+    for i, (wrong, refused, twice, *_) in enumerate(rows):
+        if refused:
+            raise ValueError(f"neighbors: {i} lists {wrong}, expecting others of 0 to {n - 1}")
+        if twice:
+            raise ValueError(f"neighbors: {i} lists one of them twice")
+    links = [found[3:] for found in rows]
+    for i in range(n):
+        for j in range(n):
+            if links[i][j] and not links[j][i]:
+                raise ValueError(f"neighbors not symmetric ({i} lists {j}, {j} does not list {i})")
+    return [sum(found) for found in links]
+
+
+def _weights(near: Sequence[int], degrees: Sequence[int], kind: str) -> list[float]:
+    """The weights of the neighbours."""
+    if kind == "uniform":
+        return [1 / (len(near) + 1)] * len(near)
+    mine = degrees[comm.rank()]
+    return [1 / (1 + max(mine, degrees[j])) for j in near]
+
+
+@torch.no_grad()
+def _mix(params: Sequence[Tensor], near: Sequence[int], weights: Sequence[float], bylayer: bool) -> None:
+    for part in comm.buckets(params, bylayer):
+        mine = comm.flat(part)
+        theirs = [torch.empty_like(mine) for _ in near]
+        ops = [dist.P2POp(dist.isend, mine, j) for j in near]
+        ops += [dist.P2POp(dist.irecv, t, j) for t, j in zip(theirs, near, strict=True)]
+
+        def exchange(ops: list[Any] = ops) -> None:
+            for work in dist.batch_isend_irecv(ops):
+                work.wait()
+
+        comm.METER.run(exchange, *([mine] * len(near)))
+        if len(set(weights)) == 1 and weights[0] == 1 / (len(near) + 1):
+            total = mine.clone()
+            for t in theirs:
+                total.add_(t)
+            comm.spread(total.div_(len(near) + 1), part)
+        else:
+            total = mine * (1 - sum(weights))
+            for t, w in zip(theirs, weights, strict=True):
+                total.add_(t, alpha=w)
+            comm.spread(total, part)

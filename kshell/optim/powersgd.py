@@ -1,0 +1,198 @@
+"""PowerSGD: gradients that travel as two thin matrices, with error feedback.
+
+Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.optim import SGD
+
+from kshell.optim import comm
+from kshell.optim.comm import Extra
+
+
+def orthogonalize(m: Tensor) -> Tensor:
+    """Orthonormal columns that span those of a matrix, each in the direction of its own column, as Gram and Schmidt's;
+    those of a matrix of zeros stay zeros. By QR: columns that depend on others give orthonormal ones too. Half
+    precision is computed in single."""
+    wide = m if m.dtype in (torch.float32, torch.float64) else m.float()
+    q, r = torch.linalg.qr(wide)
+    signs = torch.where(r.diagonal() < 0, -1, 1) * wide.any()
+    return (q * signs).to(m.dtype)
+
+
+class _Part:
+    """A parameter in one step: a matrix, compressed, or a vector, sent as it is."""
+
+    __slots__ = ("a", "held", "out", "p", "product", "query")
+
+    def __init__(self, p: Tensor, a: Tensor) -> None:
+        self.p, self.a = p, a  # gradient and error, as a matrix if it is one
+        self.product: Any = None
+        self.query: Any = None
+        self.out: Any = None
+        self.held = True  # has any process a gradient?
+
+    @property
+    def sent(self) -> Tensor:
+        """What travels first: the product with the query, or the vector."""
+        return self.a if self.query is None else self.product  # type: ignore[no-any-return]
+
+
+class PowerSGD(Extra, SGD):
+    """torch's SGD of the mean gradient over all processes, which travels compressed.
+
+    Of a parameter with two dimensions or more, seen as a matrix of shape[0] rows, and its error E (0 at first):
+
+        A = g + E
+        Q random, the same on every process; with `reuse` that of the last step
+        P = orthonormal columns of the sum over processes of A Q
+        Q = the mean over processes of A' P
+        g <- P Q',   E <- A - P Q'
+
+    P and Q have `rank` columns at most. Other parameters travel whole. One process does plain SGD unless `always`. With
+    a sum that is not finite the step is left out on every process. The gradients hold what SGD saw afterwards.
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0, nesterov: bool = False, rank: int = 1, reuse: bool = False,
+                 bylayer: bool = False, seed: int = 1, always: bool = False) -> None:
+        if rank < 1:
+            raise ValueError(f"Invalid rank value: {rank}")
+        if not 0 <= seed < 1 << 32:
+            raise ValueError(f"Invalid seed value: {seed}")
+        super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+                         nesterov=nesterov)
+        more = {"rank": rank, "reuse": reuse, "bylayer": bylayer, "seed": seed, "always": always}
+        self.defaults.update(more)
+        for group in self.param_groups:
+            for key, value in more.items():
+                group.setdefault(key, value)
+
+    # ------------------------------------------------------------ random queries
+
+    @property
+    def _seeds(self) -> np.random.RandomState:
+        """Where the seeds of queries come from; the same on every process."""
+        if vars(self).get("_draws") is None:
+            self._draws = np.random.RandomState(self.param_groups[0]["seed"])
+        return self._draws
+
+    def get_extra(self) -> dict[str, Any]:
+        """The state of the generator of seeds."""
+        if vars(self).get("_draws") is None:
+            return {}
+        return {"generator": comm.generator_state(self._draws)}
+
+    def set_extra(self, extra: dict[str, Any]) -> None:
+        """Draw from where the state was taken."""
+        if "generator" in extra:
+            self._draws = comm.generator_of(extra["generator"])
+
+    def _query(self, part: _Part, rank: int) -> Tensor:
+        n, m = part.a.shape
+        made = torch.Generator().manual_seed(int(self._seeds.randint(1_000_000_000)))
+        return torch.randn(m, min(n, m, rank), generator=made).to(dtype=part.a.dtype, device=part.a.device)
+
+    # ------------------------------------------------------------ steps
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """Compress and step; the closure's loss."""
+        loss = comm.loss_of(closure)
+        if comm.world() > 1:
+            comm.check(self, [p for g in self.param_groups for p in g["params"]], "powersgd")
+        if self._compress():
+            super().step()
+        return loss
+
+    @torch.no_grad()
+    def _compress(self) -> bool:
+        """Put the mean of the compressed gradients into their place; False, with nothing changed but the generator, if
+        it is not finite."""
+        work = [(g, self._parts(g)) for g in self.param_groups if comm.world() > 1 or g["always"]]
+        for group, parts in work:
+            for part in parts:
+                if part.a.dim() == 2:
+                    held = self.state[part.p].get("query") if group["reuse"] else None
+                    part.query = self._query(part, group["rank"]) if held is None else held
+                    part.product = part.a @ part.query
+            if not _sum(parts, group["bylayer"]):
+                return False
+        for group, parts in work:
+            matrices = [part for part in parts if part.query is not None]
+            for part in matrices:
+                part.product = orthogonalize(part.product)
+                part.query = part.a.t() @ part.product
+            if comm.world() > 1:
+                for some in comm.buckets([part.query for part in matrices], group["bylayer"]):
+                    comm.spread(comm.all_reduce(comm.flat(some)).div_(comm.world()), some)
+            for part in parts:
+                self._put(part, group["reuse"])
+        return True
+
+    def _parts(self, group: dict[str, Any]) -> list[_Part]:
+        """Gradients and errors; a parameter without gradient counts as zeros among several processes."""
+        out = []
+        for p in comm.trained(group["params"]):
+            if not p.numel() or (p.grad is None and comm.world() == 1):
+                continue
+            g = torch.zeros_like(p) if p.grad is None else p.grad
+            if p.dim() > 1:
+                a = g.reshape(p.shape[0], -1)
+                error = self.state[p].get("memory")
+                if a.dtype not in (torch.float32, torch.float64):
+                    a = a.float()
+                a = a.clone() if error is None else a + error.view(a.shape)
+            else:
+                a = g.clone()
+            part = _Part(p, a)
+            part.held = p.grad is not None
+            out.append(part)
+        return out
+
+    def _put(self, part: _Part, reuse: bool) -> None:
+        """The result into the gradient, the rest into the memory."""
+        p, out = part.p, part.a
+        if not part.held:
+            return
+        if part.query is not None:
+            out = part.product @ part.query.t()
+            state = self.state[p]
+            state["memory"] = (part.a - out).to(p.dtype).view(p.shape)
+            if reuse:
+                state["query"] = part.query
+        if p.grad is None:
+            p.grad = torch.empty_like(p)
+        p.grad.copy_(out.view(p.shape))
+
+
+def _sum(parts: Sequence[_Part], bylayer: bool) -> bool:
+    """Products are summed over the processes, vectors averaged; is all of it finite? What was sent carries with it
+    which gradients there are."""
+    if comm.world() == 1:
+        return all(bool(part.sent.isfinite().all()) for part in parts)
+    fine = True
+    lots = [[part] for part in parts] if bylayer else _by_type(parts)
+    for lot in lots:
+        sent = [part.sent for part in lot]
+        v = comm.all_reduce(comm.flat(sent, [float(part.held) for part in lot]))
+        fine = fine and bool(v.isfinite().all())
+        comm.spread(v, sent)
+        for part, held in zip(lot, v[-len(lot):].tolist(), strict=True):
+            part.held = bool(held)
+            if part.query is None:
+                part.a.div_(comm.world())
+    return fine
+
+
+def _by_type(parts: Sequence[_Part]) -> list[list[_Part]]:
+    found: dict[Any, list[_Part]] = {}
+    for part in parts:
+        found.setdefault((part.sent.dtype, part.sent.device), []).append(part)
+    return list(found.values())

@@ -1,0 +1,109 @@
+"""Where the cursor stands in q text: the open brackets around it with their heads and arguments, from the lexer.
+
+Nothing is parsed: half a line is enough, and a text that is no q is understood as far as it goes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from kshell.parse.lex import Token, open_comment, scan
+
+WORDS = "aigqfbw"  # kinds of tokens that are names or keywords
+_WORD = re.compile(r"[.A-Za-z][\w.]*\Z", re.ASCII)
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
+GROUP = "G"  # the kind of a token that stands for a whole bracket
+
+
+@dataclass
+class Call:
+    """An open bracket: what kind, the name before it, and the tokens of its arguments so far."""
+
+    kind: str = ""
+    head: str = ""
+    start: int = 0
+    args: list[list[Token]] = field(default_factory=lambda: [[]])
+
+    def symbol(self, i: int) -> str:
+        """Argument i, if it is one symbol; else nothing."""
+        arg = self.args[i] if i < len(self.args) else []
+        return arg[0].text[1:] if len(arg) == 1 and arg[0].kind == "`" else ""
+
+    def names(self) -> list[str]:
+        """The names that stand alone as an argument."""
+        return [arg[0].text for arg in self.args if len(arg) == 1 and arg[0].kind == "a"]
+
+
+@dataclass
+class Place:
+    """What ends at the cursor: `kind` is symbol, file or word, `prefix` its text so far (of a symbol what follows the
+    last backquote). `calls` are the open brackets, outermost first; the first stands for the line itself."""
+
+    kind: str
+    prefix: str
+    calls: list[Call]
+    names: list[str]  # names inside the lambda that is open
+
+    @property
+    def arg(self) -> list[Token]:
+        """The tokens of the present argument, up to the prefix."""
+        return self.calls[-1].args[-1]
+
+
+def statement_start(text: str) -> int:
+    """Where the statement that the end of a text belongs to begins: lines that begin with a blank continue it."""
+    start = text.rfind("\n") + 1
+    while start and text[start : start + 1] in ("", " ", "\t", "\n", ")", "]", "}"):
+        start = text.rfind("\n", 0, start - 1) + 1
+    return start
+
+
+def place(text: str) -> Place | None:
+    """What the end of a text is part of; None inside a string or a comment, and after what nothing can follow."""
+    if open_comment(text):
+        return None
+    line = "\n" + text[statement_start(text):]  # after a newline a slash begins a comment
+    tokens = list(scan(line))
+    last = tokens[-1] if tokens else Token("", "", 0, 0)
+    if last.kind in ('?', '"') and last.end == len(line):
+        return None
+    if "/" in line[last.end:] or (last.kind == "0" and last.end == len(line)):
+        return None
+    if last.kind == "`" and last.end == len(line):
+        prefix = last.text.rpartition("`")[2]
+        if prefix[:1] == ":":
+            return Place("file", prefix[1:], *_around(tokens[:-1]))
+        whole = last.text.count("`") == 1
+        before = tokens[:-1] if whole else [*tokens[:-1], last._replace(text=last.text.rpartition("`")[0])]
+        return Place("symbol", prefix, *_around(before))
+    m = _WORD.search(line)
+    prefix = m[0] if m else ""
+    return Place("word", prefix, *_around([t for t in tokens if t.start < len(line) - len(prefix)]))
+
+
+def _around(tokens: list[Token]) -> tuple[list[Call], list[str]]:
+    """The brackets that tokens leave open, and the names since the outermost open brace."""
+    calls = [Call()]
+    for t in tokens:
+        arg = calls[-1].args[-1]
+        if t.kind in "([{":
+            calls.append(Call(t.kind, "" if t.kind == "{" else _head(arg), t.start))
+        elif t.kind in ")]}":
+            if calls[-1].kind == _CLOSERS[t.kind]:
+                start = calls.pop().start
+                calls[-1].args[-1].append(Token(GROUP, "", start, t.end))
+        elif t.kind == ";":
+            calls[-1].args.append([])
+        elif t.kind != ".":
+            arg.append(t)
+    brace = next((c.start for c in calls if c.kind == "{"), None)
+    return calls, [] if brace is None else [t.text for t in tokens if t.kind == "a" and t.start > brace]
+
+
+def _head(arg: list[Token]) -> str:
+    """The name before a bracket; `enlist` hides none."""
+    names = [t for t in arg[-2:] if t.kind in WORDS]
+    if not arg or arg[-1].kind not in WORDS:
+        return ""
+    return names[0].text if names[-1].text == "enlist" and len(names) == 2 else names[-1].text

@@ -1,0 +1,61 @@
+"""The debugger's prompt, `q))`: what is typed there, q's way."""
+
+from __future__ import annotations
+
+from kshell.errors import QError
+from kshell.session import Session
+from kshell.shell.script import print_error
+
+# what is typed: how far it goes up, towards the caller
+_MOVES = {"`": 1, ".": -1}
+RESUME = "a function that an error stopped cannot go on here; \\ leaves, 'text signals an error to the caller"
+
+
+def enter(session: Session, text: str) -> bool:
+    """Do what a line asks for in the debugger; was there an error?"""
+    line = text.strip()
+    here = session.suspended[-1]
+    if line == "\\":
+        session.suspended.pop()
+    elif line in _MOVES:
+        here.move(_MOVES[line])
+        show(session)
+    elif line == "&":
+        show(session, whole=True)
+    elif line[:1] == ":":
+        session.warn(RESUME + "\n")
+        return True
+    elif line[:1] == "'" and len(line) > 1:
+        signal(session, line[1:])
+    elif line:
+        return run(session, text)
+    return False
+
+
+def show(session: Session, whole: bool = False) -> None:
+    """Print the level that is looked at, after the error's text if `whole`."""
+    session.write("\n".join(session.suspended[-1].lines(whole)) + "\n")
+
+
+def signal(session: Session, text: str) -> None:
+    """Signal an error from the innermost level, which goes; when only the line that was typed is left, the debugger
+    ends with it."""
+    text = text.strip().lstrip("`").strip('"')
+    here = session.suspended[-1]
+    error = here.cut(text)
+    if error is None:
+        show(session, whole=True)
+    else:
+        session.suspended.pop()
+        print_error(session, error)
+
+
+def run(session: Session, text: str) -> bool:
+    """Run a line with the variables of the level; was there an error?"""
+    try:
+        session.run_suspended(text)
+        return False
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return True

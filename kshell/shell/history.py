@@ -1,0 +1,72 @@
+"""The history of what was typed: a file that only its owner reads, entries of several lines whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from prompt_toolkit.history import History, InMemoryHistory
+
+LONGEST = 100_000  # characters of an entry that is written; longer ones are kept for the session
+
+
+def path() -> str:
+    """Where the history is: in the user's state folder, as XDG says."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(base, "kshell", "history")
+
+
+def history() -> History:
+    """The history of former sessions; only this session's if there is no file to write to."""
+    where = path()
+    try:
+        os.makedirs(os.path.dirname(where), mode=0o700, exist_ok=True)
+        with open(os.open(where, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "rb") as f:
+            os.fchmod(f.fileno(), 0o600)
+        return Entries(where)
+    except OSError:
+        return InMemoryHistory()
+
+
+class Entries(History):
+    """A file in which each line of an entry begins with +, and entries are parted by an empty line.
+
+    What cannot be written is only kept in memory: a full disk does not stop a session.
+    """
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The entries, newest first."""
+        try:
+            with open(self.where, encoding="utf-8", errors="surrogateescape", newline="\n") as f:
+                text = f.read()
+        except OSError:
+            text = ""
+        out: list[list[str]] = []
+        fresh = True
+        for line in text.split("\n"):
+            if line[:1] == "+":
+                if fresh:
+                    out.append([])
+                out[-1].append(line[1:])
+            fresh = line[:1] != "+"
+        return reversed(["\n".join(entry) for entry in out])
+
+    def store_string(self, string: str) -> None:
+        """Add an entry at the end of the file."""
+        if len(string) > LONGEST:
+            return
+        text = "".join(f"+{line}\n" for line in string.split("\n")) + "\n"
+        try:
+            fd = os.open(self.where, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError:
+            return
+        try:
+            os.write(fd, text.encode("utf-8", "surrogateescape"))
+        except OSError:
+            pass
+        finally:
+            os.close(fd)

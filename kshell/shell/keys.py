@@ -1,0 +1,72 @@
+"""What the keys of the prompt do that differs from prompt_toolkit's own: Enter, Alt-Enter, paste."""
+
+from __future__ import annotations
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from kshell.parse.lex import complete
+from kshell.shell.context import statement_start
+
+INDENT = "  "
+
+
+def wants_more(text: str) -> bool:
+    """Does Enter go on to a further line? After an open bracket, string or comment; and after a line that begins with a
+    blank and is not inside a bracket, until an empty one."""
+    if not complete(text):
+        return True
+    start = text.rfind("\n") + 1
+    last = text[start:]
+    if not start or not last.strip() or last[0] not in " \t":
+        return False
+    return complete(text[statement_start(text) : start - 1])
+
+
+def new_line(buffer: Buffer) -> None:
+    """A further line, indented as the one before it, or by two."""
+    line = buffer.document.current_line_before_cursor
+    indent = line[: len(line) - len(line.lstrip())]
+    if buffer.document.text_before_cursor.strip() != "/":  # the lines of a block comment stand as they are
+        indent = indent or INDENT
+    buffer.insert_text("\n")
+    if indent:
+        buffer.insert_text(indent)
+
+
+def bindings() -> KeyBindings:
+    """The key bindings."""
+    keys = KeyBindings()
+    typing = has_focus(DEFAULT_BUFFER)
+
+    @keys.add("enter", filter=typing)
+    def _enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        state = buffer.complete_state
+        if state is not None and state.current_completion is not None:
+            buffer.complete_state = None  # the chosen completion stands; the next Enter runs the line
+        elif wants_more(buffer.text):
+            new_line(buffer)
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter", filter=typing)
+    def _alt_enter(event: KeyPressEvent) -> None:
+        new_line(event.current_buffer)
+
+    @keys.add(Keys.BracketedPaste, filter=typing)
+    def _paste(event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        buffer = event.current_buffer
+        ends = text[-1:] == "\n" and buffer.document.is_cursor_at_the_end
+        buffer.insert_text(text.rstrip("\n") if ends else text)
+        if ends and complete(buffer.text):
+            get_app().current_buffer.validate_and_handle()
+        elif ends:
+            buffer.insert_text("\n")
+
+    return keys

@@ -1,0 +1,86 @@
+"""The line below the prompt: how the function at the cursor is called, and the session's device, memory and handles."""
+
+from __future__ import annotations
+
+import sys
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+from kshell import registry
+from kshell.registry import REQUIRED, Entry
+from kshell.session import Session
+from kshell.shell.complete import named, q_text
+from kshell.shell.context import WORDS, place, statement_start
+
+LONGEST = 4000  # characters of a statement in which the function at the cursor is looked for
+
+
+def toolbar(session: Session) -> StyleAndTextTuples:
+    """The two halves of the line, as wide as the terminal."""
+    app = get_app()
+    document = app.current_buffer.document
+    right = status(session)
+    room = app.output.get_size().columns - len(right) - 3
+    left = "" if room < 10 else signature(session, document.text_before_cursor)
+    if len(left) > room:
+        left = left[: room - 2] + ".."
+    return [("class:bottom-toolbar.text", f"{left:{max(room, 0)}}  {right}")]
+
+
+def status(session: Session) -> str:
+    """Device, memory and number of handles."""
+    device, used, handles = session.status()
+    return f"{device}  {used / 1e6:,.0f} MB  {handles} handle{'s' * (handles != 1)}"
+
+
+def signature(session: Session, text: str) -> str:
+    """How the function at the end of a text is called: the name there, or the call whose arguments it is in."""
+    line = text[statement_start(text):]
+    if len(line) > LONGEST:
+        return ""
+    if line[:1] == "\\":
+        word = line[1:].split(" ")[0].split(":")[0]
+        entry = registry.find("command", word)
+        return f"{'  '.join(entry.forms)}   {entry.summary}" if entry is not None else ""
+    at = place(text)
+    if at is None:
+        return ""
+    prev = at.arg[-1].text if at.arg and at.arg[-1].kind in WORDS else ""
+    if at.kind == "word" and at.prefix:
+        found = of_name(session, at.prefix)
+        if found:
+            return found
+    for call in reversed(at.calls[1:]):
+        entry = named(call) if len(call.args) > 1 else None
+        if entry is not None and entry.options:
+            return f"{entry.name}: {options_text(entry)}"
+        if call.head and not prev:
+            prev = call.head
+        if prev:
+            break
+    return of_name(session, prev) if prev else ""
+
+
+def of_name(session: Session, name: str) -> str:
+    """How a function of this name is called; nothing if it is none."""
+    names = session.names
+    space, last = names.split(name)
+    x = names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
+    if x is not None:
+        return f"{name}:{session.show(x)}".split("\n")[0] if x.__class__.__name__.startswith("Lambda") else ""
+    entry = next((e for k in ("verb", "api", "name", "topic") if (e := registry.find(k, name)) is not None), None)
+    if entry is None:
+        return ""
+    return f"{'  '.join(forms(session, entry))}   {entry.summary}"
+
+
+def forms(session: Session, entry: Entry) -> tuple[str, ...]:
+    """The ways to call an entry; before the k-api is loaded those that it gives itself."""
+    return entry.forms or (session.forms(entry) if "kshell.kapi.help" in sys.modules else (entry.name,))
+
+
+def options_text(entry: Entry) -> str:
+    """The options of an entry with their defaults."""
+    return "  ".join(o.name if o.default is REQUIRED or o.default is None else f"{o.name}={q_text(o.default)}"
+                     for o in entry.options)

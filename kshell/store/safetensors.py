@@ -1,0 +1,108 @@
+"""The layout of .safetensors files: a length, a JSON header with type, shape and place of each tensor, their bytes.
+
+As its documentation describes it: the places are in bounds, one after the other, without overlaps and holes. What is
+written here has a digest of all of it in its metadata, which is checked when it is read again.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+# names of the types and the bytes of an item
+SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4,
+         "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8, "C64": 8}
+DIGEST = "kshell_sha256"
+OWN = "kshell"  # in the metadata of what was written here: there must be a digest
+MOST = 100_000_000  # bytes of a header
+_META = "__metadata__"
+
+
+class Place(NamedTuple):
+    """A tensor in a file: name, type, shape, first and last byte after the header."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def _unique(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(found)
+    if len(out) != len(found):
+        raise ValueError("a name is there twice")
+    return out
+
+
+def read_header(f: BinaryIO, size: int) -> tuple[list[Place], dict[str, str], int]:
+    """The tensors of a file, in the header's order, its metadata, and where the bytes begin. ValueError and the like
+    if the header is not one, or does not fit the file."""
+    f.seek(0)
+    n = struct.unpack("<Q", f.read(8))[0]
+    if not 2 <= n <= min(MOST, size - 8):
+        raise ValueError("the header has a wrong length")
+    found = json.loads(f.read(n), object_pairs_hook=_unique)
+    if not isinstance(found, dict):
+        raise ValueError("the header is no dictionary")
+    meta = found.pop(_META, {})
+    if not isinstance(meta, dict) or any(v.__class__ is not str for v in meta.values()):
+        raise ValueError("the metadata are no texts")
+    places = [_place(k, v) for k, v in found.items()]
+    at = 0
+    for p in sorted(places, key=lambda p: (p.start, p.end)):
+        if p.start != at:
+            raise ValueError(f"{p.name} is out of place")
+        at = p.end
+    if at != size - 8 - n:
+        raise ValueError("the file has a wrong length")
+    return places, meta, 8 + n
+
+
+def _place(name: str, v: Any) -> Place:
+    if set(v) != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"{name} has a wrong description")
+    start, end = v["data_offsets"]
+    if any(i.__class__ is not int or i < 0 for i in (start, end, *v["shape"])):
+        raise ValueError(f"{name} has wrong numbers")
+    if v["dtype"] not in SIZES:
+        raise ValueError(f"{name} has type {v['dtype']}, which is not known")
+    length = SIZES[v["dtype"]]
+    for i in v["shape"]:
+        length *= i
+    if end - start != length:
+        raise ValueError(f"{name} has a wrong length")
+    return Place(name, v["dtype"], tuple(v["shape"]), start, end)
+
+
+def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
+    """Places for tensors, given by name, type and shape: the widest items first, so that all are aligned."""
+    lengths = {}
+    for name, dtype, shape in tensors:
+        n = SIZES[dtype]
+        for i in shape:
+            n *= i
+        lengths[name] = n
+    starts, at = {}, 0
+    for name, _, _ in sorted(tensors, key=lambda t: -SIZES[t[1]]):
+        starts[name] = at
+        at += lengths[name]
+    return [Place(name, dtype, tuple(shape), starts[name], starts[name] + lengths[name])
+            for name, dtype, shape in tensors]
+
+
+def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
+    """What the digest covers beside the bytes: names, types, shapes, places and metadata."""
+    others = sorted((k, v) for k, v in meta.items() if k not in (DIGEST, OWN))
+    return json.dumps([sorted(map(list, places)), others]).encode()
+
+
+def header(places: Sequence[Place], meta: dict[str, str]) -> bytes:
+    """The first bytes of a file."""
+    text: dict[str, Any] = {_META: meta} if meta else {}
+    text |= {p.name: {"dtype": p.dtype, "shape": list(p.shape), "data_offsets": [p.start, p.end]} for p in places}
+    data = json.dumps(text, separators=(",", ":")).encode()
+    data += b" " * (-len(data) % 8)
+    return struct.pack("<Q", len(data)) + data

@@ -1,0 +1,247 @@
+"""Values of a session as text for a manifest, and arrays beside it: what a snapshot file holds.
+
+Every value has a form, `[tag, ..]`; arrays of fixed-width items are members of the file. Handles are for the k-api to
+write and read: `handle` of the Encoder and of the Decoder.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.store import codec
+from kshell.store.archive import Archive, Member, member
+from kshell.values import types as T
+from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, flat_list
+from kshell.values.functions import Comp, Derived, Function, Handle, Iter, Lambda, ListProj, Prim, Proj, View
+
+Form = list[Any]
+_SHORT = 1 << 10  # bytes; what is longer is a member
+MAX_DEPTH = 200
+
+# how a view is made from its name and text: set by the views of lang
+VIEW: list[Callable[[str, str], Callable[[], None]]] = []
+
+
+def _fixed(t: int) -> bool:
+    return t in T.DTYPE and t not in (T.S, T.ENUM)
+
+
+def _plain(x: Value) -> bool:
+    """Does a list hold nothing but data, no function and no handle?"""
+    if isinstance(x, List):
+        return x.__class__ is Nd or x.flat is not None or all(map(_plain, x.items))
+    if x.__class__ is Dict:
+        return _plain(x.k) and _plain(x.v)
+    if x.__class__ is Table:
+        return all(map(_plain, x.cols))
+    return not isinstance(x, Function | Handle) and x is not HOLE
+
+
+class Encoder:
+    """Writes values; `members` collects the arrays."""
+
+    def __init__(self, handle: Callable[[Handle], int] | None = None) -> None:
+        self.members: list[Member] = []
+        self.handle = handle
+        self.depth = 0
+
+    def add(self, m: Member) -> int:
+        """The number of a new array."""
+        self.members.append(m)
+        return len(self.members) - 1
+
+    def array(self, a: np.ndarray) -> int:
+        return self.add(member(a))
+
+    def value(self, x: Value) -> Form:
+        """The form of a value; 'type for one that has none."""
+        self.depth += 1
+        try:
+            if self.depth > MAX_DEPTH:
+                raise QError("limit")
+            return self._value(x)
+        finally:
+            self.depth -= 1
+
+    def _value(self, x: Value) -> Form:
+        c = x.__class__
+        if c is Vec and _fixed(x.t) and len(x):
+            return ["v", x.t, x.attr, self.array(x.a)]
+        if c is Nd and _fixed(x.t):
+            return ["nd", x.t, self.array(x.a)]
+        if c is List and x.flat is not None and _fixed(x.flat.t):
+            return ["flat", x.flat.t, self.array(x.flat.a), self.array(x.flat.ends)]
+        if isinstance(x, Handle):
+            if self.handle is None:
+                raise QError("type")
+            return ["h", self.handle(x)]
+        if isinstance(x, Function):
+            return self._function(x)
+        if c is Dict:
+            return ["d", self.value(x.k), self.value(x.v), x.attr]
+        if c is Table:
+            return ["t", list(x.names), [self.value(col) for col in x.cols]]
+        if isinstance(x, List) and not (x.items and _plain(x)):
+            return ["l", [self.value(i) for i in x.items], x.attr]
+        if isinstance(x, List) and x.attr:
+            return ["a", x.attr, self._value(List(x.items))]
+        if x is HOLE:
+            return ["hole"]
+        return self._coded(x)
+
+    def _coded(self, x: Value) -> Form:
+        data = codec.encode(x, file=True)
+        if len(data) < _SHORT:
+            return ["q", base64.b64encode(data).decode()]
+        return ["Q", self.array(np.frombuffer(data, np.uint8))]
+
+    def _function(self, x: Value) -> Form:
+        if isinstance(x, Lambda):
+            if x.text == codec.LOCKED:
+                raise QError("a locked function cannot be saved")
+            return ["f", x.text, x.ctx]
+        if isinstance(x, Prim):
+            known = None if x.entry is None else registry.find(x.entry.kind, x.entry.name)
+            if known is None or known is not x.entry:
+                return self._coded(x)
+            return ["p", known.kind, known.name, x.name, x.t]
+        if isinstance(x, Proj):
+            holes = sum(a is HOLE for a in x.args)
+            return ["proj", self.value(x.f), [self.value(a) for a in x.args], x.rank - holes]
+        if isinstance(x, ListProj):
+            return ["lp", [self.value(a) for a in x.args]]
+        if isinstance(x, Comp):
+            return ["comp", [self.value(f) for f in x.fs]]
+        if isinstance(x, Iter):
+            return ["it", x.glyph]
+        if isinstance(x, Derived):
+            return ["der", x.glyph, self.value(x.f)]
+        if isinstance(x, View):
+            raise QError("a view cannot be saved in a list")
+        raise QError("type")
+
+
+class Decoder:
+    """Reads the values of a file that an Encoder wrote."""
+
+    def __init__(self, archive: Archive, handle: Callable[[int], Value] | None = None) -> None:
+        self.archive, self.handle = archive, handle
+        self.depth = 0
+
+    def value(self, form: Form) -> Value:
+        """The value of a form. ValueError, KeyError, TypeError and the like for what is none."""
+        self.depth += 1
+        try:
+            if self.depth > MAX_DEPTH:
+                raise ValueError("too deep")
+            tag, *rest = form
+            return _READ[tag](self, *rest)
+        finally:
+            self.depth -= 1
+
+    def _typed(self, t: int, i: int) -> np.ndarray:
+        a = self.archive.array(i)
+        if not _fixed(t) or a.dtype != T.DTYPE[t]:
+            raise ValueError(f"array {i} has a wrong type")
+        return a
+
+    def _vec(self, t: int, attr: str, i: int) -> Value:
+        a = self._typed(t, i)
+        if a.ndim != 1 or attr not in codec.ATTRS:
+            raise ValueError(f"array {i} is no vector")
+        return Vec(t, a, attr)
+
+    def _nd(self, t: int, i: int) -> Value:
+        a = self._typed(t, i)
+        if a.ndim < 2:
+            raise ValueError(f"array {i} is no nested list")
+        return Nd(t, a)
+
+    def _flat(self, t: int, i: int, j: int) -> Value:
+        a, ends = self._typed(t, i), self.archive.array(j)
+        sizes = np.diff(ends, prepend=0)
+        if a.ndim != 1 or ends.ndim != 1 or ends.dtype.kind != "i" or (sizes < 0).any() or \
+                (ends[-1] if len(ends) else 0) > len(a):
+            raise ValueError(f"array {j} has wrong ends")
+        return flat_list(t, a, ends)
+
+    def _handle(self, i: int) -> Value:
+        if self.handle is None:
+            raise ValueError("a handle")
+        return self.handle(i)
+
+    def _dict(self, k: Form, v: Form, attr: str) -> Value:
+        keys, values = self.value(k), self.value(v)
+        if not all(isinstance(x, Vec | List | Table | Dict) for x in (keys, values)) or len(keys) != len(values):
+            raise ValueError("a wrong dictionary")
+        return Dict(keys, values, "s" if attr == "s" else "")
+
+    def _table(self, names: list[str], cols: list[Form]) -> Value:
+        made = [self.value(c) for c in cols]
+        if len(names) != len(made) or any(n.__class__ is not str for n in names) or not all(
+                isinstance(c, Vec | List | Table | Dict) for c in made) or len(set(map(len, made))) > 1:
+            raise ValueError("a wrong table")
+        return Table(list(names), made)
+
+    def _list(self, items: list[Form], attr: str = "") -> Value:
+        out = List([self.value(i) for i in items])
+        if attr in ("s", "u"):
+            out.attr = attr
+        return out
+
+    def _attr(self, attr: str, form: Form) -> Value:
+        out = self.value(form)
+        if attr not in ("s", "u") or out.__class__ is not List:
+            raise ValueError("a wrong attribute")
+        out.attr = attr
+        return out
+
+    def _short(self, text: str) -> Value:
+        return codec.decode(base64.b64decode(text, validate=True))
+
+    def _long(self, i: int) -> Value:
+        a = self.archive.array(i)
+        if a.dtype != np.uint8 or a.ndim != 1:
+            raise ValueError(f"array {i} has a wrong type")
+        return codec.decode(a.tobytes())
+
+    def _lambda(self, text: str, ctx: str) -> Value:
+        if ctx[:1] != ".":
+            raise ValueError("a wrong function")
+        return codec.LAMBDA[0](text, ctx)
+
+    def _prim(self, kind: str, entry: str, name: str, t: int) -> Value:
+        found = registry.find(kind, entry)
+        if found is None or not found.fns or t.__class__ is not int or not 100 <= t <= 112:
+            raise ValueError(f"{entry} is not known here")
+        return Prim(name, found.fns, found, t)
+
+    def _proj(self, f: Form, args: list[Form], missing: int) -> Value:
+        if missing.__class__ is not int or not 0 <= missing <= 8:
+            raise ValueError("a wrong projection")
+        return Proj(self.value(f), tuple(self.value(a) for a in args), missing)
+
+    def _comp(self, fs: list[Form]) -> Value:
+        if not fs:
+            raise ValueError("a wrong composition")
+        return Comp(tuple(self.value(f) for f in fs))
+
+
+_READ: dict[str, Callable[..., Value]] = {
+    "v": Decoder._vec, "nd": Decoder._nd, "flat": Decoder._flat, "h": Decoder._handle, "d": Decoder._dict,
+    "t": Decoder._table, "l": Decoder._list, "a": Decoder._attr, "q": Decoder._short, "Q": Decoder._long,
+    "f": Decoder._lambda, "p": Decoder._prim, "proj": Decoder._proj, "comp": Decoder._comp, "hole": lambda d: HOLE,
+    "lp": lambda d, args: ListProj(tuple(d.value(a) for a in args)), "it": lambda d, glyph: Iter(glyph),
+    "der": lambda d, glyph, f: Derived(glyph, d.value(f)),
+}  # fmt: skip
+
+
+def is_value(x: Any) -> bool:
+    """Is x what a variable can stand for?"""
+    return x is NIL or atom_t(x) != 0 or isinstance(x, Vec | List | Dict | Table | Function | Handle)

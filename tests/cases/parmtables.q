@@ -1,0 +1,101 @@
+/ parameters as a table
+m:module seq(`sequential;(`linear;`a;2;2);`tanh;(`linear;`b;2;1))  /
+parm(m;`a.weight;(3 0e;0 4e));parm(m;`a.bias;1 0we);parm(m;`b.weight;1 2#2 4e);parm(m;`b.bias;5e)  /
+9#cols parmtable m  / `name`module`size`elements`dtype`device`gradflag`parmgroup`lr
+9_cols parmtable m  / `norm`mean`std`lo`hi`bad`grad
+select name,module,size,elements,norm,mean,lo,hi,bad from parmtable m  / name     module size elements norm     mean lo hi bad\n-----------------------------------------------------\na.weight linear 2 2  4        5        1.75 0  4  0\na.bias   linear ,2   2        0w       0w   1  0w 1\nb.weight linear 1 2  2        4.472136 3    2  4  0\nb.bias   linear ,1   1        5        5    5  5  0
+exec std from parmtable m where name like"b*"  / 1.414214 0n
+all each null exec (lr;grad;parmgroup) from parmtable m  / 111b
+exec distinct dtype from parmtable m  / ,`float
+gradtable m  / name module size elements dtype device norm mean std lo hi bad\n--------------------------------------------------------------
+parmtable(m;parmtable m)  /
+parmtable(m;([]name:`a.bias`b.bias;gradflag:00b))  /
+exec name from parmtable m where gradflag  / `a.weight`b.weight
+parmtable(m;update gradflag:1b from parmtable m)  /
+gradflag m  / a.weight| 1\na.bias  | 1\nb.weight| 1\nb.bias  | 1
+parmtable(m;([]name:enlist`a.bias;lr:.1))  / 'parmtable: lr cannot be set, no optimizer has parameters of the module
+parmtable(m;([]name:enlist`a.bias;decay:.1))  / 'parmtable: column decay is none of parmtable and there is no optimizer
+parmtable(m;([]name:enlist`a.bias;parmgroup:0))  / 'parmtable: parmgroup cannot be set, no optimizer has parameters of the module
+parm(m;`a.bias;1 -1e)  /
+backward Sum forward(m;1 2#1 2e)  /
+exec name!norm from gradtable m where elements=1  / b.bias| 1
+all 0<exec grad from parmtable m  / 1b
+/ edits of groups
+o:opt(`adamw;(m;`a`b.weight);.1)  /
+exec parmgroup from parmtable m  / 0 0 0 0N
+exec name,lr from parmtable o  / name| a.weight a.bias b.weight\nlr  | 0.1      0.1    0.1
+t:parmtable m  /
+parmtable(m;t)  /
+t~parmtable m  / 1b
+parmtable(m;update lr:.01,decay:0. from t where name=`a.bias)  /
+opt[(o;0b)]`options  / lr   decay\n----------\n0.1  0.01\n0.01 0
+exec parmgroup from parmtable m  / 0 1 0 0N
+parmtable(m;([name:enlist`b.bias]parmgroup:enlist 2;beta1:.5;maximize:1b))  /
+opt[(o;0b)]`options  / lr   beta1 decay maximize\n-------------------------\n0.1  0.9   0.01  0\n0.01 0.9   0     0\n0.1  0.5   0.01  1
+exec parmgroup,name from parmtable o  / parmgroup| 0        0        1      2\nname     | a.weight b.weight a.bias b.bias
+step o  /
+exec asc distinct buffer from statetable o  / `s#`exp_avg`exp_avg_sq`step
+exec mean from statetable[o] where buffer=`step  / 1 1 1 1f
+s:exec buffers from state[o]`parms where name=`a.bias  /
+parmtable(m;([]name:`a.bias`b.bias;parmgroup:0 0N))  /
+s~exec buffers from state[o]`parms where name=`a.bias  / 1b
+exec name from parmtable o  / `a.weight`b.weight`a.bias
+exec distinct name from statetable o  / `a.weight`b.weight`a.bias
+parmtable(o;([]name:`a.weight`a.bias`b.weight;lr:1 1 1))  /
+lr o  / 1 0.01 0.1
+parmtable(m;([]name:`a.weight`b.weight;lr:2 3.))  /
+exec name!lr from parmtable o  / a.bias  | 1\na.weight| 2\nb.weight| 3
+/ what is refused, with nothing changed
+t:parmtable m;s:opt o  /
+parmtable(m;([]name:`a.bias`zz))  / 'parmtable: no parameter `zz
+parmtable(m;([]name:`a.bias`a.bias))  / 'parmtable: parameter `a.bias is repeated
+parmtable(m;([]nam:`a.bias`b.bias))  / 'parmtable: expecting a table with the names of parameters in a column `name
+parmtable(m;([]name:("a";"b")))  / 'parmtable: expecting a table with the names of parameters in a column `name
+parmtable(m;([]name:enlist`a.bias;foo:1))  / 'parmtable: column foo is none of parmtable and no option of adamw
+parmtable(m;([]name:`a.weight`a.bias;gradflag:01b;lr:.5 -1.))  / 'Invalid learning rate: -1
+parmtable(m;([]name:enlist`a.bias;lr:`a))  / 'adamw lr: expected long/double scalar, given symbol scalar
+parmtable(m;([]name:enlist`a.bias;gradflag:0))  / 'parmtable: gradflag: expected boolean list, given long list
+parmtable(m;([]name:enlist`a.bias;parmgroup:9))  / 'parmtable: group 9 invalid, cannot be greater than number of groups(5)
+parmtable(m;([]name:enlist`a.bias;parmgroup:-1))  / 'parmtable: group -1 invalid, cannot be negative
+parmtable(m;([]name:enlist`a.bias;parmgroup:1.))  / 'parmtable: parmgroup: expected long scalar, given double scalar
+parmtable(m;5)  / 'parmtable: expecting a table, given long scalar
+parmtable(m;`a`b!1 2)  / 'parmtable: expecting a table, given dictionary
+parmtable(m;t;t)  / 'parmtable: expecting 1-2 args, given 3
+parmtable loss`mse  / 'parmtable: expecting module, model or optimizer, given loss
+parmtable 5  / 'parmtable: expecting module, model or optimizer, given long scalar
+gradtable(m;1)  / 'gradtable: expecting one arg, given 2
+statetable m  / 'statetable: expecting optimizer or model, given module
+(t~parmtable m;s~opt o)  / 11b
+p:opt(`sgd;(m;`b.bias))  /
+parmtable(m;update lr:.2 from t)  / 'parmtable: the parameters are in 2 optimizers, edit them through one of these
+exec parmgroup from parmtable m  / 3 0 4 0
+n:module enlist(`linear;2;1);q:opt(`lbfgs;n)  /
+parmtable(n;([]name:enlist`bias;lr:.5))  / 'parmtable: lbfgs optimizer has a single parameter group
+parmtable(n;([]name:`bias`weight;lr:.5))  /
+lr q  / ,0.5
+r:opt(`muon;(n;`weight))  /
+parmtable(r;([]name:enlist`weight;momentum:.5))  /
+free q  /
+parmtable(n;([]name:enlist`bias;parmgroup:0))  / 'opt: muon takes parameters of 2 dimensions, parameter[0] has 1
+count parmtable opt`sgd  / 0
+exec name from parmtable opt(`sgd;vector(1 2e;3 4e))  / `0`1
+q:module enlist(`linear;2;1)  /
+x:model(q;loss`mse;opt(`sgd;q;.3))  /
+exec lr from parmtable x  / 0.3 0.3
+count statetable x  / 0
+parmtable(x;([]name:`weight`bias;lr:.1 .2))  /
+lr x  / 0.1 0.2
+/ summaries
+m:module seq(`sequential;(`conv2d;1;6;5);`relu;(`maxpool2d;2);`flatten;(`linear;`fc;864;10))  /
+summary(m;7 1 28 28)  / depth name module     size      elements trainable bytes\n--------------------------------------------------------\n0          sequential 7 10      8806     8806      35224\n1     0    conv2d     7 6 24 24 156      156       624\n1     1    relu       7 6 24 24 0        0         0\n1     2    maxpool2d  7 6 12 12 0        0         0\n1     3    flatten    7 864     0        0         0\n1     fc   linear     7 10      8650     8650      34600
+exec size from summary m  / `long$()\n`long$()\n`long$()\n`long$()\n`long$()\n`long$()
+freeze(m;`fc.weight)  /
+exec first trainable from summary m  / 166
+exec last size from summary(m;tensor(`zeros;2 1 28 28))  / 2 10
+exec first size from summary(module enlist(`lstm;4;3);2 5 4)  / 2 5 3\n1 5 3\n1 5 3
+exec size from summary(module enlist(`embed;9;3);tensor 1 2)  / 2 3
+summary(m;2 3)  / 'summary: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3]
+summary(m;2 -3)  / 'summary: size [2, -3] has a negative dimension
+summary(m;`a)  / 'summary: unrecognized arg, symbol scalar
+summary 5  / 'summary: expecting module or model, given long scalar
+training m  / 1b

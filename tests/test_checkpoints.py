@@ -1,0 +1,270 @@
+"""Checkpoints: plain PyTorch goes on with what kshell saved, and the reverse; hostile files are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import QError
+from kshell.session import Session
+
+CHILD = Path(__file__).parent / "plain_torch.py"
+PAIRS = [("mlp", "sgd"), ("mlp", "adam"), ("cnn", "adamw"), ("tied", "adam"), ("bf16", "sgd"), ("bf16", "adamw")]
+
+
+def plain(folder: Path, *words: str) -> str:
+    """What a process prints that does not know kshell."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-P", str(CHILD), *words], cwd=folder, env=env, text=True,
+                          capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.chdir(tmp_path)
+    return Session()
+
+
+@pytest.mark.parametrize(("kind", "optimizer"), PAIRS)
+def test_a_script_goes_on_with_what_was_saved_here(kind: str, optimizer: str, session: Session) -> None:
+    end = plain(Path(), "train", kind, optimizer, "a.pt")
+    session.run("d:ckpt`:a.pt;ckpt(`:b.pt;d)")
+    assert plain(Path(), "go", kind, optimizer, "b.pt") == end
+    assert session.run("d`epoch`best`done`note") is not None
+    assert session.run("(d[`epoch];d[`best];d[`done];d[`args;`losses])~(3;.5;0b;.5 .25)")
+    if kind == "tied":  # still one tensor under two names
+        assert session.run("t:d[`model;`embed.weight];t[0;0]:9e;9e~first first tensor d[`model;`out.weight]")
+
+
+def test_groups_are_a_table_that_can_be_edited(session: Session) -> None:
+    plain(Path(), "train", "mlp", "adam", "a.pt")
+    session.run("d:ckpt`:a.pt")
+    session.run("g:d[`optimizer;`param_groups]")
+    assert session.run("98h~type g") and session.run("(g`lr)~.01 .01")
+    assert session.run("99h~type d[`optimizer;`state]")
+    assert session.run("(cols d[`optimizer;`state])~`parm`step`exp_avg`exp_avg_sq")
+    session.run("d[`optimizer;`param_groups]:update lr:.5,weight_decay:.1 .2 from g")
+    session.run("ckpt(`:b.pt;d)")
+    plain(Path(), "go", "mlp", "adam", "b.pt", "0.5")
+    with pytest.raises(AssertionError):
+        plain(Path(), "go", "mlp", "adam", "b.pt", "0.01")
+
+
+def test_moments_can_be_transplanted(session: Session) -> None:
+    plain(Path(), "train", "mlp", "adam", "a.pt")
+    plain(Path(), "go", "mlp", "adam", "a.pt")
+    session.run("d:ckpt`:a.pt")
+    session.run("s:d[`optimizer;`state]")
+    session.run("e:ckpt`:a.pt;e[`optimizer;`state]:update exp_avg:{x*0e}each exp_avg from s;ckpt(`:b.pt;e)")
+    assert session.run("0f~`float$sum{sum(raze/)tensor x}each exec exp_avg from(ckpt`:b.pt)[`optimizer;`state]")
+    assert session.run("(tensor each exec exp_avg_sq from s)~tensor each exec exp_avg_sq from "
+                       "(ckpt`:b.pt)[`optimizer;`state]")
+    plain(Path(), "go", "mlp", "adam", "b.pt")
+
+
+def test_names_types_and_parts_can_be_changed(session: Session) -> None:
+    plain(Path(), "train", "cnn", "sgd", "a.pt")
+    session.run("w:(ckpt`:a.pt)`model")
+    session.run("w:(`$\"net.\",/:string key w)!value w")  # rename
+    session.run("w:`net.1.num_batches_tracked _ w")  # drop
+    session.run("w:{if[`float~dtype x;to(x;`bfloat16)];x}each w")  # cast
+    session.run("ckpt(`:b.pt;w);ckpt(`:b.safetensors;w)")
+    for name in ("b.pt", "b.safetensors"):
+        plain(Path(), "load", name, "out.json")
+        found = json.loads(Path("out.json").read_text())
+        assert next(iter(found)) == "net.0.weight" if name == "b.pt" else "net.0.weight" in found
+        assert "net.1.num_batches_tracked" not in found
+        assert {v[0] for v in found.values()} == {"torch.bfloat16"}
+
+
+OURS = {
+    "sgd": ("o:opt(`sgd;q;.1;.9)", "torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)"),
+    "adam": ("o:opt(`adam;q;.1)", "torch.optim.Adam(m.parameters(), lr=0.1)"),
+    "adamw": ("o:opt(`adamw;q;.1)", "torch.optim.AdamW(m.parameters(), lr=0.1)"),
+}
+GOES_ON = """
+import json, sys, torch
+torch.set_num_threads(1)
+assert "kshell" not in sys.modules
+m = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+o = {o}
+d = torch.load("a.pt", weights_only=True)
+m.load_state_dict(d["model"])
+o.load_state_dict(d["optimizer"])
+x = torch.arange(12.).reshape(4, 3) / 10
+for _ in range(3):
+    o.zero_grad()
+    torch.nn.functional.mse_loss(m(x), torch.ones(4, 1)).backward()
+    o.step()
+torch.save(dict(model=m.state_dict(), optimizer=o.state_dict()), "b.pt")
+"""
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_training_here_goes_on_in_plain_torch_and_back(kind: str, session: Session) -> None:
+    session.run("q:module seq(`sequential;(`linear;3;4);`relu;(`linear;4;1))\n" + OURS[kind][0])
+    session.run("m:model(q;loss`mse;o);xs:tensor`real$(4 3#til 12)%10;ys:tensor 4 1#1e;t:{do[3;backstep(m;xs;ys)]}")
+    session.run("t[];ckpt(`:a.pt;m);t[]")
+    Path("go.py").write_text(GOES_ON.replace("{o}", OURS[kind][1]))
+    subprocess.run([sys.executable, "-P", "go.py"], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    session.run("b:ckpt`:b.pt")
+    session.run("ckpt(`:c.pt;m);c:ckpt`:c.pt")
+    # (a step here may sum in another order: equal to a unit in the last place)
+    assert session.run("1e-6>max{max abs(raze/)x-y}'[value tensor each b`model;value tensor each c`model]")
+    assert session.run("(b[`optimizer;`param_groups])~c[`optimizer;`param_groups]")
+    # and a fresh module and optimizer take over here
+    session.run("q2:module seq(`sequential;(`linear;3;4);`relu;(`linear;4;1));p:opt(`" + kind + ";q2)")
+    session.run("putstate(q2;c`model);putstate(p;c`optimizer);m2:model(q2;loss`mse;p)")
+    session.run("backstep(m;xs;ys);backstep(m2;xs;ys);ckpt(`:e.pt;m);ckpt(`:f.pt;m2)")
+    assert session.run("(tensor each(ckpt`:e.pt)`model)~tensor each(ckpt`:f.pt)`model")
+
+
+def test_safetensors_of_every_type_both_ways(session: Session) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    given = {d: torch.arange(6).reshape(2, 3).to(getattr(torch, d)) for d in (
+        "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16",
+        "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex64")}
+    given["none"], given["one"] = torch.zeros(0, 3), torch.tensor(5.0)
+    save_file(given, "a.safetensors", {"by": "me"})
+    session.run("d:ckpt`:a.safetensors;ckpt(`:b.safetensors;d)")
+    assert session.run("(d[`$\"__metadata__\"]`by)~`me")
+    back = load_file("b.safetensors")
+    assert set(back) == set(given)
+    for k, t in given.items():
+        assert back[k].dtype == t.dtype and back[k].shape == t.shape
+        assert back[k].view(-1).view(torch.uint8).equal(t.view(-1).view(torch.uint8)) if t.numel() else True
+
+
+def test_folders_with_an_index(session: Session) -> None:
+    from safetensors.torch import load_file
+
+    session.run("w:`a`b`c!tensor each(10#1e;20#2e;5#3e);ckpt(`:dir;w;90)")
+    index = json.loads(Path("dir/model.safetensors.index.json").read_text())
+    assert index["metadata"]["total_size"] == 140
+    assert len(set(index["weight_map"].values())) == 3
+    for k, name in index["weight_map"].items():
+        assert k in load_file("dir/" + name)
+    assert session.run("(tensor each w)~tensor each ckpt`:dir")
+    with pytest.raises(QError, match="is there already"):
+        session.run("ckpt(`:dir;w;90)")
+    index["weight_map"]["a"] = "../secret.safetensors"
+    Path("dir/model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(QError, match="outside the folder"):
+        session.run("ckpt`:dir")
+    index["weight_map"]["a"] = index["weight_map"]["c"]
+    Path("dir/model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(QError, match="has no a"):
+        session.run("ckpt`:dir")
+    os.unlink("dir/model.safetensors.index.json")
+    with pytest.raises(QError, match="has no index"):
+        session.run("ckpt`:dir")
+
+
+# ------------------------------------------------------------------ hostile files
+
+
+class Run:
+    """What a pickle runs when it is loaded."""
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, ("touch ran",)
+
+
+def test_pickles_are_refused_and_never_run(session: Session) -> None:
+    import pickle
+
+    import torch
+
+    torch.save({"a": Run()}, "a.pt")
+    with pytest.raises(QError, match=r"holds more than tensors and plain values.*system"):
+        session.run("ckpt`:a.pt")
+    torch.save(torch.nn.Linear(1, 1), "m.pt")
+    with pytest.raises(QError, match="holds more than tensors and plain values"):
+        session.run("ckpt`:m.pt")
+    Path("b.pt").write_bytes(pickle.dumps(Run()))
+    with pytest.raises(QError, match="is no checkpoint"):
+        session.run("ckpt`:b.pt")
+    torch.save({"a": 1}, "old.pt", _use_new_zipfile_serialization=False)
+    with pytest.raises(QError, match="is no checkpoint"):
+        session.run("ckpt`:old.pt")
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize(("value", "why"), [
+    ("2020.01.01", "date"), ("{x}", "lambda"), ("(enlist`a)!enlist(1;2020.01.01)", "a.1 is a date"),
+    ("([a:1 2;b:1 2]c:1 2)", "2 keys"), ("(1 1)!2 3", "key twice")])
+def test_what_a_checkpoint_cannot_hold(value: str, why: str, session: Session) -> None:
+    with pytest.raises(QError, match=why):
+        session.run(f"ckpt(`:a.pt;{value})")
+    assert not Path("a.pt").exists()
+
+
+def _damage(data: bytes, rng: random.Random) -> bytes:
+    """A file with some of it changed, cut off, doubled or taken out."""
+    out = bytearray(data)
+    kind = rng.randrange(4)
+    if kind == 0:
+        for _ in range(rng.choice((1, 1, 1, 8))):
+            out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        del out[rng.randrange(len(out)):]
+    elif kind == 2:
+        at, n = rng.randrange(len(out)), rng.randrange(1, 64)
+        out[at:at] = bytes(rng.randrange(256) for _ in range(n)) if rng.random() < 0.5 else out[at:at + n]
+    else:
+        at = rng.randrange(len(out))
+        del out[at:at + rng.randrange(1, 64)]
+    return bytes(out)
+
+
+@pytest.mark.parametrize("name", ["a.pt", "a.safetensors"])
+def test_damaged_files_are_refused_or_whole(name: str, session: Session) -> None:
+    session.run("w:`a`b!(tensor 100#1 2e;tensor 3 4#til 12);same:{(tensor each w)~tensor each`a`b#x}")
+    session.run(f"ckpt(`:{name};w)")
+    data, rng = Path(name).read_bytes(), random.Random(5)
+    refused = 0
+    for _ in range(150):
+        Path("x" + name).write_bytes(_damage(data, rng))
+        try:
+            session.run(f"x:ckpt`:x{name}")
+        except QError:
+            refused += 1
+            continue
+        assert session.run("same x")
+    assert refused > 100
+
+
+def _header(text: str, data: bytes = b"\0" * 8) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode() + data
+
+
+ONE = '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+HEADERS = [
+    b"", b"\0" * 7, b"\0" * 8, b"\xff" * 8, struct.pack("<Q", 1 << 60) + b"{}", _header("[]"), _header("{"),
+    _header("{}"), _header(ONE, b"\0" * 7), _header(ONE, b"\0" * 9), _header(ONE.replace("[2]", "[3]")),
+    _header(ONE.replace("[2]", "[-2]")), _header(ONE.replace("[2]", "[2.0]")), _header(ONE.replace("F32", "X32")),
+    _header(ONE.replace("[0,8]", "[8,0]")), _header(ONE.replace("[0,8]", "[-8,0]")),
+    _header(ONE.replace("[0,8]", "[0,8,8]")), _header(ONE.replace("[2]", "[1048576,1048576,1048576]")),
+    _header(ONE[:-1] + "," + ONE[1:]), _header(ONE[:-1] + "," + ONE[1:].replace('"a"', '"b"')),
+    _header('{"__metadata__":{"a":1}}', b""), _header("[" * 100000, b""),
+    _header('{"a":{"dtype":"BOOL","shape":[8],"data_offsets":[0,8]}}', b"\2" * 8),
+]
+
+
+@pytest.mark.parametrize("data", HEADERS, ids=range(len(HEADERS)))
+def test_hostile_safetensors_headers(data: bytes, session: Session) -> None:
+    Path("a.safetensors").write_bytes(data)
+    with pytest.raises(QError, match=r"ckpt: a\.safetensors is damaged"):
+        session.run("ckpt`:a.safetensors")

@@ -1,0 +1,647 @@
+"""The prompt: completion as a function, and sessions on real pseudo-terminals."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.document import Document
+
+from kshell.parse.lex import coloured
+from kshell.session import Session
+from kshell.shell import highlight
+from kshell.shell.complete import Found, offers
+from kshell.shell.context import place
+from kshell.shell.history import Entries
+from kshell.shell.keys import wants_more
+from kshell.shell.toolbar import signature
+from tests.test_cli import KSHELL, Terminal, run
+
+# ------------------------------------------------------------------ completion, as a function
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    s = Session()
+    for line in ("trades:([]price:1 2;size:3 4)", "keyed:([id:1 2]v:3 4)", "hyper:`lrate`depth!1 2", ".my.alpha:{x}",
+                 "number:5", "view1::number+1", "two:{[first1;second1] first1+second1}"):
+        s.run(line)
+    return s
+
+
+def texts(found: list[Found]) -> list[str]:
+    return [f.text for f in found]
+
+
+# text before the cursor (after it where there is a |): candidates that must be there, and some that must not
+CONTEXTS = [
+    ("opt(`ad", ["adam", "adamw", "adagrad"], ["add", "sgd"]),
+    ("opt`ad", ["adam"], ["add"]),
+    ("opt[(`ad", ["adam"], []),
+    ("opt(`adam;m;`", ["lr", "beta1", "eps"], ["adam", "number"]),
+    ("opt(`adam;m;(`", ["lr", "beta1"], ["number"]),
+    ("opt(`adam;m;", ["`lr", "`beta1"], ["til"]),
+    ("opt(", ["`adam", "`sgd"], ["til"]),
+    ("sched(o;`cos", ["cosine"], ["cos", "cosineloss"]),
+    ("scale(o;`ada", ["adascale"], ["adam"]),
+    ("module(`lin", ["linear"], ["linearlr"]),
+    ("module enlist(`lin", ["linear"], []),
+    ("module((`sequential);(`conv", ["conv1d", "conv2d"], []),
+    ("m:module(`linear;10;2;`", ["bias"], ["linear"]),
+    ("loss(`m", ["mse", "margin"], ["mish"]),
+    ("loss(`mse;`reduce;`", ["none", "sum"], []),
+    ("to(x;`do", ["double"], []),
+    ("tensor(1 2;`g", ["grad"], []),
+    ("tensor(`ze", ["zeros"], []),
+    ("setting`thr", ["threads"], []),
+    ("train(m;`batch", ["batchsize"], []),
+    ("help`ada", ["adam", "adaptavg1d"], []),
+    (".my.", [".my.alpha"], [".z.p"]),
+    (".z.", [".z.p", ".z.x"], [".my.alpha"]),
+    ("select pr| from trades", ["price"], ["lrate"]),
+    ("select sum si| by price from trades", ["size"], []),
+    ("exec max s| from `trades", ["size"], []),
+    ("select from trades where ", ["price", "size"], ["lrate", "til"]),
+    ("select from keyed where i", ["id"], ["price"]),
+    ("select from ", ["trades", "keyed"], ["number", "hyper"]),
+    ("select from tr", ["trades"], []),
+    ("a:1;select pr", ["price"], []),
+    ("f:{\n  select pr", ["price"], []),
+    ("hyper`", ["lrate", "depth"], ["number"]),
+    ("hyper[`l", ["lrate"], []),
+    ("hyper.d", ["hyper.depth"], []),
+    ("trades`", ["price", "size"], []),
+    ("trades.p", ["trades.price"], []),
+    ("keyed`", ["id", "v"], []),
+    ("nu", ["number"], []),
+    ("til nu", ["number"], []),
+    ("xas", ["xasc"], []),
+    ("childn", ["childnames"], []),
+    ("{[alpha;beta] al", ["alpha", "all"], ["beta"]),
+    ("f:{\n  delta:2*x;\n  de", ["delta", "deltas"], []),
+    ("\\", ["t", "ts", "l"], []),
+    ("\\su", ["suggest"], ["sum"]),
+    ("\\d .m", [".my"], [".z"]),
+    ("\\t nu", ["number"], []),
+    ("\\ts:10 nu", ["number"], []),
+    ("x:`a`nu", ["number"], []),
+    ("get`:", ["folder one/", "plain.q"], [".hidden"]),
+    ("get`:pl", ["plain.q"], ["folder one/"]),
+    ("get`:sub/", ["inner.q"], []),
+    ("\\l pl", ["plain.q"], []),
+    ("\\l sub/in", ["inner.q"], []),
+    ("\\cd ./su", ["sub/"], []),
+]
+
+
+@pytest.mark.parametrize(("text", "there", "absent"), CONTEXTS, ids=[row[0] for row in CONTEXTS])
+def test_completion(session: Session, text: str, there: list[str], absent: list[str], tmp_path: Path,
+                    monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("folder one", "sub"):
+        (tmp_path / name).mkdir()
+    for name in ("plain.q", ".hidden", "sub/inner.q"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    before, _, after = text.partition("|")
+    found = offers(session, before, after)
+    assert set(there) <= set(texts(found))
+    assert not set(absent) & set(texts(found))
+    for f in found:
+        assert f.text.startswith(before[len(before) - f.size:])
+
+
+@pytest.mark.parametrize("text", ['"opt(`ad', '"a\\"b', "1 / opt(`ad", "/ nu", "/\nnu", 'f "text', '"done"', "0x12a", "12",
+                                  "1 2 3", "x:1 / `", "\\P nu", 'a:"x\n  nu', "", "1+", "nosuchname1"])
+def test_completion_is_silent(session: Session, text: str) -> None:
+    assert offers(session, text) == []
+
+
+def test_notes_say_what_a_candidate_is(session: Session) -> None:
+    notes = {f.text: f.note for f in offers(session, "opt(`adam;m;`")}
+    assert notes["lr"].startswith("= 0.001") and "learning rate" in notes["lr"]
+    assert all(f.note for f in offers(session, "\\"))
+    assert {f.text: f.note for f in offers(session, "xas")}["xasc"]
+    assert {f.text: f.note for f in offers(session, "module(`linear;`")}["in"].startswith("required")
+
+
+def test_completion_computes_nothing(session: Session) -> None:
+    """A view is not calculated, an unknown name is no error, and a dictionary of other keys has no parts."""
+    session.run("count1:0")
+    session.run("looked::{count1+:1;`a`b!1 2}[]")
+    assert texts(offers(session, "looked`")) != ["a", "b"]
+    session.run("odd:1 2!3 4")
+    assert offers(session, "nosuch1`zz") == offers(session, "odd`zz") == []
+    assert session.run("count1") == 0
+
+
+def test_completion_toolbar_and_parsing_do_not_import_torch() -> None:
+    code = ("import sys;from kshell.session import Session;from kshell.shell.complete import offers;"
+            "from kshell.shell.toolbar import signature;s=Session();"
+            "[offers(s,t) for t in ('opt(`a','tensor(1;`','to(x;`','module(`l','help`','seed`','ti','train(m;`')];"
+            "[signature(s,t) for t in ('opt(`adam;','til','tensor(')];s.status();s.run('\\\\?cosine');"
+            "s.parts('x');assert 'torch' not in sys.modules")
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_parts_of_live_objects() -> None:
+    s = Session()
+    s.run("m:module((`sequential);(`linear;`fc1;4;3);(`relu);(`linear;`fc2;3;2))")
+    s.run("d:dict(`first`second;1 2e)")
+    assert {"fc1", "fc2"} <= set(texts(offers(s, "child(m;`f")))
+    assert "fc1.weight" in texts(offers(s, "parm(m;`fc1.w"))
+    assert {"first", "second"} <= set(texts(offers(s, "d`")))
+    s.run("free m")
+    assert offers(s, "child(m;`f") == []
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("opt(`adam;m;", "adam: lr=0.001  beta1=0.9"), ("opt(", "opt`name"), ("3 xbar", "x xbar y"), ("xbar[3;", "x xbar y"),
+    ("two[1;", "two:{[first1;second1]"), ("\\t 5", "\\t"), ("number", ""), ('"opt(', ""), ("1+2", ""),
+    ("module(`linear;", "linear: in  out  bias=1b")])
+def test_the_signature_of_the_function_at_the_cursor(session: Session, text: str, expected: str) -> None:
+    found = signature(session, text)
+    assert found.startswith(expected) if expected else found == ""
+
+
+def test_places() -> None:
+    at = place("f[1;(`a;`b;x`c")
+    assert at is not None
+    assert (at.kind, at.prefix, [c.head for c in at.calls], len(at.calls[-1].args)) == ("symbol", "c", ["", "f", ""], 3)
+    assert place("f[1;2]") is not None and place("f[1;2]").calls[-1].kind == ""  # type: ignore[union-attr]
+    assert place("a)]}f(") is not None
+
+
+# ------------------------------------------------------------------ lines, colours, history
+
+
+@pytest.mark.parametrize(("text", "more"), [
+    ("1+1", False), ("f:{", True), ("f:{\n  x+1", True), ("f:{\n  x+1}", False), ('"abc', True), ("(1;", True),
+    ("1+)", False), ("a:1\n  +2", True), ("a:1\n  +2\n", False), ("a:1\n  +2\n  ", False), (" 1+1", False),
+    ("/\ntext", True), ("\\t til 3", False), ("", False), ("f:{\n  x+1\n  }", False), ("\\", False)])
+def test_when_enter_goes_on(text: str, more: bool) -> None:
+    assert wants_more(text) is more
+
+
+def test_colours_are_the_lexers() -> None:
+    text = 'a:`b,"c" / note'
+    line = highlight.QLexer().lex_document(Document(text))(0)
+    assert "".join(part for _, part, *_ in line) == text
+    found = {part: style for style, part, *_ in line}
+    assert found['"c"'] == "class:q.string" and found["`b"] == "class:q.symbol" and found["/ note"] == "class:q.comment"
+    assert {f"class:q.{kind}" for kind, _, _ in coloured(text)} <= {style for style, _, *_ in line}
+
+
+@pytest.mark.parametrize("text", ["f:{\n  x+1\n  }\ng:2", "/\n a:1\n\\\nb:2", "", "\n\n", "\\t\n1", '"a\n  b"\n1', "é:1"])
+def test_every_line_keeps_its_text(text: str) -> None:
+    lex = highlight.QLexer().lex_document(Document(text))
+    assert ["".join(part for _, part, *_ in lex(i)) for i in range(text.count("\n") + 1)] == text.split("\n")
+    assert lex(1000) == []
+
+
+def test_block_comments_are_coloured() -> None:
+    lex = highlight.QLexer().lex_document(Document("/\na:1\n\\\nb:2"))
+    assert lex(1) == [("class:q.comment", "a:1")]
+    assert lex(3)[0] == ("class:q.name", "b")
+
+
+def test_a_long_text_is_coloured_where_it_is_seen() -> None:
+    text = "\n".join(f"f{i}:{{[a;b] c:a+b*{i};\n  \"text \",string c}}" for i in range(10_000))
+    start = time.perf_counter()
+    lex = highlight.QLexer().lex_document(Document(text))
+    for i in range(19_960, 20_000):
+        lex(i)
+    assert time.perf_counter() - start < 0.25
+
+
+def test_history_entries(tmp_path: Path) -> None:
+    h = Entries(str(tmp_path / "history"))
+    entries = ["1+1", "f:{\n  x\n\n+1}", "bytes \udce9", "", "+plus\n+lines"]
+    for e in entries:
+        h.store_string(e)
+    assert list(h.load_history_strings()) == entries[::-1]
+    assert stat.S_IMODE((tmp_path / "history").stat().st_mode) == 0o600
+    h.store_string("x" * 200_000)
+    assert len(list(h.load_history_strings())) == len(entries)
+    Entries(str(tmp_path)).store_string("cannot be written")
+    assert list(Entries(str(tmp_path / "nosuch")).load_history_strings()) == []
+
+
+# ------------------------------------------------------------------ on a terminal
+
+
+class Screen(Terminal):
+    """A kshell on a pseudo-terminal with a history of its own; `raw` is all that it sent."""
+
+    def __init__(self, folder: Path, *args: str, size: tuple[int, int] | None = None, term: str = "xterm",
+                 **env: str) -> None:
+        before = dict(os.environ)
+        os.environ.update({"XDG_STATE_HOME": str(folder), **env})
+        os.environ.pop("NO_COLOR", None) if "NO_COLOR" not in env else None
+        try:
+            super().__init__(*args, term=term)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        if size is not None:
+            self.resize(*size)
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def until(self, text: str, timeout: float = 30) -> str:
+        return super().until(text, timeout)
+
+    def ask(self, text: str, until: str = "q)") -> str:
+        """Type a line; what comes before the next prompt."""
+        self.send(text + "\r")
+        self.until("\n")
+        return self.until(until)
+
+    def result(self, text: str, expected: str) -> None:
+        """Type a line, and see its result on a line of its own before the next prompt."""
+        self.send(text + "\r")
+        self.until("\n" + expected)
+        self.until("q)")
+
+    def close(self) -> int:
+        """Wait for the end, reading what comes."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    if b"\x1b[6n" in os.read(self.fd, 65536):
+                        self.send("\x1b[1;1R")
+                except OSError:
+                    pass
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        raise AssertionError("it does not end")
+
+    def leave(self) -> int:
+        """Leave with Ctrl-D, given to the prompt, not to what runs before it."""
+        try:
+            self.until("q)", 0.3)
+        except AssertionError:
+            pass
+        self.send("\x04")
+        return self.close()
+
+
+@pytest.fixture()
+def screen(tmp_path: Path) -> Iterator[Screen]:
+    t = Screen(tmp_path, "-q")
+    t.until("q)")
+    yield t
+    try:
+        os.kill(t.pid, signal.SIGKILL)
+        os.waitpid(t.pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+
+
+def test_result_and_caret(screen: Screen) -> None:
+    screen.result("3+4", "7")
+    screen.send("1+2*`b\r")
+    screen.until("'type")
+    shown = screen.until("^").splitlines()
+    assert len(shown[-1]) == len("  [0]  1+2")
+    screen.until("q)")
+    assert screen.leave() == 0
+
+
+def test_several_lines(screen: Screen) -> None:
+    screen.send("f:{\r")
+    screen.send("x+1;\r")
+    screen.send("x*10}\r")
+    screen.until("q)")
+    screen.result("f 7", "70")
+    screen.send("b:2\x1b\r  +5\r\r")  # Alt-Enter goes on; a line that begins with a blank needs an empty one
+    screen.until("q)")
+    screen.result("b", "7")
+    assert screen.leave() == 0
+
+
+def test_a_paste_runs_as_a_block(screen: Screen) -> None:
+    screen.send("\x1b[200~/ a note\na:5\ng:{\n  x+a\n  }\ng 37\n\x1b[201~")
+    screen.until("\n42")
+    screen.until("q)")
+    screen.send("\x1b[200~a:1\n1+`x\na:2\n\x1b[201~")
+    screen.until("'type")
+    screen.until("q)")
+    screen.result("a", "1")  # the error ended the block
+    screen.send("\x1b[200~40+2\x1b[201~")  # without an end of line it waits
+    time.sleep(0.3)
+    screen.send("0\r")
+    screen.until("\n60")
+    assert screen.leave() == 0
+
+
+def test_a_paste_of_many_lines(screen: Screen) -> None:
+    lines = [f"v{i}:{i}+{i % 7}" for i in range(10_000)]
+    start = time.monotonic()
+    data = ("\x1b[200~" + "\n".join(lines) + "\n\x1b[201~").encode()
+    while data:
+        data = data[os.write(screen.fd, data[:4000]):]
+    screen.result("v9999+0", str(9999 + 9999 % 7))
+    assert time.monotonic() - start < 30
+    assert screen.leave() == 0
+
+
+def test_interrupts_stop_the_line(screen: Screen) -> None:
+    screen.send("while[1b;]\r")
+    time.sleep(0.5)
+    screen.send("\x03")
+    screen.until("'stop")
+    screen.until("q)")
+    screen.send("half a li")
+    time.sleep(0.2)
+    screen.send("\x03")
+    screen.until("q)")
+    screen.result("6*7", "42")
+    screen.send("t:tensor(`randn;1500 1500);while[1b;u:mm(t;t)]\r")
+    time.sleep(1)
+    screen.send("\x03")
+    screen.until("'stop")
+    screen.until("q)")
+    screen.result("7*8", "56")
+    assert screen.leave() == 0
+
+
+def test_completion_on_a_terminal(screen: Screen) -> None:
+    screen.send("trades:([]price:1 2)\r")
+    screen.until("q)")
+    screen.send("sum exec pric from trades")
+    screen.send("\x1b[D" * len(" from trades") + "\t")
+    time.sleep(0.5)
+    screen.send("\r")
+    screen.until("\n3")
+    screen.until("q)")
+    screen.send('"xas\t"\r')
+    screen.until('\n"xas')
+    assert screen.leave() == 0
+
+
+def test_history_across_sessions(tmp_path: Path) -> None:
+    t = Screen(tmp_path, "-q")
+    t.until("q)")
+    t.send("h:{\rx+100}\r")
+    t.until("q)")
+    t.result("h 1", "101")
+    assert t.leave() == 0
+    path = tmp_path / "kshell" / "history"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    t = Screen(tmp_path, "-q")
+    t.until("q)")
+    t.send("\x1b[A\x1b[A")  # the definition, whole
+    time.sleep(0.3)
+    t.send("\r")
+    t.until("q)")
+    t.result("h 2", "102")
+    t.send("\x12x+1")  # search backwards
+    time.sleep(0.5)
+    t.send("\r")
+    time.sleep(0.3)
+    t.send("\r")
+    t.until("q)")
+    t.result("h 3", "103")
+    assert t.leave() == 0
+
+
+def test_suggestions_can_be_switched_off(tmp_path: Path) -> None:
+    for off in (False, True):
+        t = Screen(tmp_path / str(off), "-q")
+        t.until("q)")
+        t.result("1000+234", "1234")
+        if off:
+            t.send("\\suggest 0\r")
+            t.until("q)")
+        t.send("1000")
+        time.sleep(0.3)
+        t.send("\x1b[C")  # the right arrow takes what is suggested
+        time.sleep(0.2)
+        t.send("\r")
+        t.until("\n1000" if off else "\n1234")
+        assert t.leave() == 0
+
+
+def test_the_debugger(screen: Screen) -> None:
+    screen.ask("f:{g[x;2#y]}")
+    screen.ask("g:{a:x*2;a+y}")
+    shown = screen.ask('f[3;"hello"]', "q))")
+    assert "'type" in shown and "[2]  g:{a:x*2;a+y}" in shown
+    screen.result("a*4", "24")
+    screen.result("`", "  [1]  f:{g[x;2#y]}")
+    screen.result("y", '"hello"')
+    screen.result("`", '  [0]  f[3;"hello"]')
+    screen.result(".", "  [1]  f:{g[x;2#y]}")
+    screen.result("&", "'type")
+    screen.result(".Q.bt[]", "  [2]  g:{a:x*2;a+y}")
+    screen.result(".Q.bt[]", "  [2]  g:{a:x*2;a+y}\r\n                 ^\r\n>>[1]  f:{g[x;2#y]}")
+    screen.send(".\ra:1 2\rsum a\r")
+    screen.until("\n3")
+    screen.send("{x+y}[a;y]\r")  # one debugger in another
+    screen.until("q)))")
+    screen.result(":5", "a function that an error stopped")
+    screen.send("\\\r'mine\r")
+    screen.until("'mine")
+    screen.until("f:{g[x;2#y]}")
+    screen.until("q))")
+    screen.send("\\\r\\\r")
+    time.sleep(0.5)
+    screen.result("1+1", "2")
+    screen.send("\\debug 0\r")
+    screen.until("q)")
+    screen.send("f[3;`a]\r")
+    screen.until("[0]")
+    assert "))" not in screen.until("q)")
+    time.sleep(0.3)
+    screen.send("2+2\r")
+    assert "))" not in screen.until("\n4")
+    assert screen.leave() == 0
+
+
+def test_the_debuggers_levels() -> None:
+    s = Session()
+    s.interactive = True
+    s.run("\\d .lib")
+    s.run("k:10")
+    s.run("lambda1:{[if1;low] t:([]c:til if1);select from t where c>low,c<`q}")
+    s.run("\\d .")
+    with pytest.raises(Exception, match="type"):
+        s.run("{.lib.lambda1[x;0]}5")
+    (held,) = s.suspended
+    assert [level.space for level in held.levels] == [".lib", ".", "."]
+    assert set(held.level.locals) == {"if1", "low", "t"}
+    s.run_suspended("r:exec sum c from t where c>low;k1:k*if1")
+    assert (s.run(".lib.r"), s.run(".lib.k1")) == (10, 50)
+    with pytest.raises(Exception, match=r"low"):
+        s.run("low")
+    assert held.cut("over") is None and held.error.text == "over"
+    assert held.cut("out") is not None
+
+
+@pytest.mark.parametrize("line", ["1+`a", "nosuch", "til -1", "{", "value \"1+)\"", "{while[1b;`a+1]}1"])
+def test_what_opens_no_debugger(line: str) -> None:
+    s = Session()
+    s.interactive = line[0] != "{" or len(line) == 1
+    with pytest.raises(Exception):  # noqa: B017
+        s.run(line)
+    assert s.suspended == []
+
+
+def test_an_error_at_the_prompt_keeps_no_tensor() -> None:
+    """What the debugger leaves is let go."""
+    s = Session()
+    s.interactive = True
+    with pytest.raises(Exception):  # noqa: B017
+        s.run("{t:tensor(`zeros;100 100);t+`a}1")
+    assert len(s.handles) == 1
+    s.suspended.clear()
+    assert len(s.handles) == 0
+
+
+def test_resize(tmp_path: Path) -> None:
+    t = Screen(tmp_path, "-q", size=(40, 132))
+    t.until("q)")
+    t.result("value\"\\\\c\"", "40 132i")
+    t.resize(30, 60)
+    os.kill(t.pid, signal.SIGWINCH)
+    time.sleep(0.3)
+    t.send("til 100\r")
+    t.until("\n0 1 2 3")
+    line = t.until("\n")
+    assert len("0 1 2 3" + line.rstrip()) in (59, 60) and line.rstrip().endswith("..")
+    t.send("\\c 25 50\r")
+    t.until("q)")
+    t.resize(30, 70)
+    t.result("value\"\\\\c\"", "25 50i")
+    assert t.leave() == 0
+
+
+def test_a_dumb_terminal(tmp_path: Path) -> None:
+    t = Screen(tmp_path, "-q", term="dumb")
+    raw = b""
+    for line, expected in ((b"", b"q)"), (b"3+4\r", b"\n7"), (b"f:{\rx+1}\r", b"q)"), (b"f 41\r", b"\n42")):
+        os.write(t.fd, line)
+        raw = b""
+        while not (expected in raw and raw.endswith(b"q)")):
+            assert select.select([t.fd], [], [], 30)[0], raw
+            raw += os.read(t.fd, 4096)
+            assert b"\x1b" not in raw
+    time.sleep(0.3)  # the prompt is written before keys are read one by one
+    t.send("\x04")
+    assert t.close() == 0
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_colours_of_a_terminal(tmp_path: Path, no_color: bool) -> None:
+    t = Screen(tmp_path, "-q", **({"NO_COLOR": "1"} if no_color else {}))
+    raw = b""
+    os.write(t.fd, b"x:`abc\r")
+    os.write(t.fd, b"\x1b[1;1R")
+    end = time.monotonic() + 10
+    while raw.count(b"q)") < 2 and time.monotonic() < end:
+        raw += os.read(t.fd, 65536)
+    os.write(t.fd, b"7*6\r")
+    while b"42" not in raw:
+        raw += os.read(t.fd, 65536)
+    assert (b"\x1b[0;33m" in raw or b"\x1b[33m" in raw) is not no_color
+    assert t.leave() == 0
+
+
+def test_torch_loads_behind_the_prompt(screen: Screen) -> None:
+    maps = Path(f"/proc/{screen.pid}/maps")
+    if not maps.exists():
+        pytest.skip("no /proc")
+    end = time.monotonic() + 60
+    while "libtorch" not in maps.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+        screen.send("\x1b[C")
+    screen.result("tensor 2*tensor 1 2 3", "2 4 6")
+    assert screen.leave() == 0
+
+
+# ------------------------------------------------------------------ leaving
+
+
+def test_leaving_codes(tmp_path: Path) -> None:
+    for line, code in (("\x04", 0), ("\\\\\r", 0), ("exit 3\r", 3), ("2+\x04\x03\x04", 0)):
+        t = Screen(tmp_path, "-q")
+        t.until("q)")
+        t.send(line)
+        assert t.close() == code
+
+
+def test_a_prompt_that_is_told_to_leave(tmp_path: Path) -> None:
+    t = Screen(tmp_path, "-q")
+    t.until("q)")
+    time.sleep(0.2)
+    os.kill(t.pid, signal.SIGTERM)
+    assert t.close() == 143
+
+
+@pytest.mark.parametrize(("number", "code", "text"), [
+    (signal.SIGINT, 130, "{while[1b;x+:1]}1"), (signal.SIGTERM, 143, "{while[1b;x+:1]}1"),
+    (signal.SIGTERM, 143, "@[{while[1b;]};1;{while[1b;]}]")])
+def test_a_script_that_is_stopped(tmp_path: Path, number: signal.Signals, code: int, text: str) -> None:
+    (tmp_path / "s.q").write_text(text + "\n")
+    p = subprocess.Popen([*KSHELL, str(tmp_path / "s.q")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert p.stdout and p.stderr
+    time.sleep(1.5)
+    p.send_signal(number)
+    err = p.communicate(timeout=30)[1]
+    assert p.returncode == code
+    assert ("'stop" in err) is (number == signal.SIGINT) and "Traceback" not in err
+
+
+def test_a_pipe_that_is_told_to_leave() -> None:
+    p = subprocess.Popen([*KSHELL, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert p.stdin and p.stdout
+    p.stdin.write(b"1+1\n")
+    p.stdin.flush()
+    assert p.stdout.readline() == b"2\n"
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(30) == 143
+    p.stdin.close()
+    p.stdout.close()
+
+
+def test_a_script_names_its_interpreter(tmp_path: Path) -> None:
+    path = tmp_path / "s.q"
+    path.write_text("#!/usr/bin/env kshell\n-1 \"ran with \",\" \"sv .z.x;\n")
+    path.chmod(0o755)
+    folder = Path(sys.executable).parent
+    done = subprocess.run([str(path), "a", "-b"], capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    assert (done.stdout, done.stderr, done.returncode) == ("ran with a -b\n", "", 0)
+
+
+def test_options_that_are_not_known_are_the_users(tmp_path: Path) -> None:
+    text = "-1 \" \"sv .z.x;\nexit 0\n"
+    assert run("-q", "-foo", "1", "-P", "3", "two", stdin=text).stdout == "-foo 1 -P 3 two\n"
+    (tmp_path / "s.q").write_text(text)
+    assert run("s.q", "-foo", "--bar", cwd=tmp_path).stdout == "-foo --bar\n"
+    assert run("-q", "-foo", "1", stdin="a:.Q.opt .z.x\na`foo\n").stdout == ',"1"\n'
+
+
+def test_search_of_the_help() -> None:
+    done = run("-q", stdin="\\?cosine\n\\?adamw\n\\?qqqq\n\\?\n")
+    assert "cosineloss" in done.stdout and "optimizer" in done.stdout
+    assert "nothing in the help has: qqqq" in done.stdout
+    assert done.stderr.startswith("'\\?text searches")

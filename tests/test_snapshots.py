@@ -1,0 +1,334 @@
+"""Snapshots: what is saved comes back in a fresh process, training goes on bit for bit, damaged files change nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import QError
+from kshell.session import Session
+
+ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def shell(text: str, folder: Path, *words: str) -> str:
+    """What a fresh process prints for lines of q; its errors too."""
+    done = subprocess.run([sys.executable, "-m", "kshell", "-q", *words], input=text, cwd=folder, env=ENV, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+    return done.stdout
+
+
+DATA = r"""
+a:til 5
+b:1 2 3e
+s:`x`y`x
+t:([]a:1 2 3;b:("ab";"c";"");c:`p`q`r;d:2020.01.01+til 3)
+kt:([k:`a`b]v:(1 2;3 4f))
+f:{x+a}
+g:f[1]
+p:+/
+h:(;2)
+c:neg til@
+lib:{[x;y]x+2*y}/
+d:`a`b!(1;"xx")
+n:2 3#til 6
+v::a+1
+.n.b:2
+.n.m.c:`deep
+.z.ts:{x}
+e:`s#1 2 3
+u:0x0102
+gd:"G"$"8c6b8b64-6815-6084-0a3e-178401251b68"
+emp:()
+emps:`symbol$()
+nul:(0N;0n;`;" ";0Nd;0w;-0W)
+fl:read0`:lines.txt
+sp:`s#`a`b!1 2
+dom:`p`q
+en:`dom$`q`p`q
+kf:zeros
+kp:mse
+\P 12
+\S 7
+"""
+SHOWN = ("(a;b;s;t;kt;f 1;g 1;p 1 2;h 1;c 3;lib[1;2 3];d;n;v;.n.b;.n.m.c;.z.ts;e;u;gd;emp;emps;nul;fl;sp;en;"
+         "kf 2;kp(1 2f;1 4f);1%3;attr e;views[])\n")
+
+
+def test_values_come_back(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("one\n\nthree\n")
+    first = shell(DATA + "snapshot`:a.ks;\n" + SHOWN + "rand 1f\n", tmp_path)
+    assert "[0]" not in first, first
+    assert shell("resume`:a.ks;\n" + SHOWN + "rand 1f\n", tmp_path) == first
+    assert shell(SHOWN + "rand 1f\n", tmp_path, "-resume", "a.ks") == first
+
+
+OBJECTS = r"""
+w:tensor(1 2 3 4e;`grad)
+w2:w
+vw:w[0]
+backward sum w*w
+bf:tensor(1 2 3e;`bfloat16)
+vec:vector(1 2;3 4e)
+dct:dict`x`y!(1 2e;3)
+tied:module seq(`sequential;(`linear;`a;2;2);`relu;(`linear;`b;2;2))
+part:child(tied;`a)
+wt:parm(tied;`a.weight)
+lstm:module enlist(`lstm;2;3)
+tr:module enlist(`transformer;8;2;1;1;16)
+o:opt(`adamw;tied;.1;`decay,.3)
+opt(o;1;lstm;.01)
+l:loss(`ce;1 2 3e)
+sch:sched(o;`cosineannealinglr;10)
+gone:tensor 1
+free gone
+freeze(tied;`b.bias)
+"""
+SEEN = r"""
+tensor each(w;w2;vw;bf)
+w~w2
+grad w
+wt+:1e
+tensor parm(part;`weight)
+tensor vw
+w[0]:9e
+tensor vw
+dtype bf
+(vector vec;dict dct)
+str each(tied;lstm;tr)
+(state tied)`parms
+(0!delete pointer from(opt o)`parms)
+(opt o)`options
+@[tensor;gone;::]
+loss l
+evaluate(lstm;1 2 2#1 2 3 4e)
+evaluate(tr;1 1 8#.5e;1 1 8#.25e)
+sched sch
+count obj[]
+"""
+
+
+def test_handles_come_back(tmp_path: Path) -> None:
+    first = shell(OBJECTS + "snapshot`:a.ks;\n" + SEEN, tmp_path)
+    assert "[0]" not in first, first
+    again = shell("resume`:a.ks;\n" + SEEN, tmp_path)
+    note, _, rest = first.partition("\n")
+    assert note == "snapshot: not kept: the graph of a tensor that was calculated from others"
+    assert again == rest
+
+
+TRAINING = {
+    "sgd": "o:opt(`sgd;q;.05;.9)", "adam": "o:opt(`adam;q;.05)", "adamw": "o:opt(`adamw;q;.05)",
+    "lamb": "o:opt(`lamb;q;.05)", "rmsprop": "o:opt(`rmsprop;q;.01)", "lbfgs": "o:opt(`lbfgs;q;.1;`iter,3)",
+    "adafactor": "o:opt(`adafactor;q;.05)",
+    "schedule": "o:opt(`sgd;q;.1;.9)\nsc:sched(o;`cosineannealinglr;20)\nsc2:sched(o;`steplr;2)",
+    "groups": "o:opt(`adam;(q;`0.weight`0.bias);.05)\nopt(o;1;(q;`3.weight`3.bias);.01)",
+}
+TRAINED = r"""
+rng[];
+q:module seq(`sequential;(`linear;4;16);`relu;(`drop;.3);(`linear;16;1))
+OPT
+m:model(q;loss`mse;o)
+train(m;`batchsize`shuffle`clipnorm;(8;1b;1f))
+x:tensor 50 4#0.01e*til 200
+train(m;x;tensor 50 1#0.1e*til 50);
+do[3;run m;STEP]
+snapshot`:a.ks;
+"""
+GOES_ON = "do[3;run m;STEP]\n-8!((state m)`module;delete pointer from((state m)`optimizer)`parms;run m;rand 5;tensor tensor(`randn;2))\n(state m)`train\n"
+
+
+@pytest.mark.parametrize("kind", TRAINING)
+def test_training_goes_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
+    step = "step each(sc;sc2)" if kind == "schedule" else "::"
+    text = TRAINED.replace("OPT", TRAINING[kind]).replace("STEP", step)
+    rest = GOES_ON.replace("STEP", step)
+    first = shell(text + rest, tmp_path)
+    assert first and "[0]" not in first, first
+    assert shell("resume`:a.ks;\n" + rest, tmp_path) == first
+
+
+# ------------------------------------------------------------------ parts, errors
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.chdir(tmp_path)
+    return Session()
+
+
+def test_some_names(session: Session) -> None:
+    session.run("a:1;b:2;.n.c:3;.n.d.e:4;.p.q:5")
+    session.run("v::a+b")
+    assert session.run("snapshot(`:a.ks;`a`.n`v)") is session.run("`:a.ks")
+    session.run("a:b:0;.n.c:0;.n.d.e:0;x:9;system\"P 3\"")
+    assert session.run("(resume`:a.ks)~`.n.c`.n.d.e`a`v")
+    assert session.run("(a;b;x;.n.c;.n.d.e;v)~(1;0;9;3;4;1)")
+    assert session.settings.P == 3
+    session.run("snapshot`:a.ks;a:b:.n.c:0;r:rand 10 10")
+    assert session.run("(resume(`:a.ks;`.n))~`.n.c`.n.d.e") and session.run("(a;.n.c)~0 3")
+
+
+def test_what_is_shared_by_two_snapshots_is_apart(session: Session) -> None:
+    session.run("w:tensor 1 2e;snapshot(`:a.ks;`w);u:w;resume(`:a.ks;`w);w[0]:5e")
+    assert session.run("(tensor u)~1 2e") and session.run("(tensor w)~5 2e")
+
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("snapshot 1", "expected a file symbol"), ("snapshot(`:a.ks;1)", "expected names"),
+    ("snapshot(`:a.ks;`none)", "there is no none"), ("resume`:none.ks", "No such file"),
+    ("snapshot(`:a.ks;`a);resume(`:a.ks;`b)", "the file has no b"), ("resume`:text.ks", "is not a snapshot"),
+    ("snapshot(`:a.ks;`a;`b)", "expecting a file symbol")])
+def test_errors(text: str, error: str, session: Session) -> None:
+    Path("text.ks").write_text("hello")
+    session.run("a:b:1")
+    with pytest.raises(QError, match=error):
+        session.run(text)
+    assert session.run("(a;b)~1 1")
+
+
+def test_other_versions_are_refused(session: Session) -> None:
+    session.run("a:1;snapshot`:a.ks")
+    _edited(lambda m: {**m, "version": 2})
+    with pytest.raises(QError, match="version 2 of the format"):
+        session.run("resume`:a.ks")
+
+
+def _edited(change, path: str = "a.ks") -> None:
+    """Write a snapshot again with its manifest changed, and right checksums."""
+    with zipfile.ZipFile(path) as z:
+        held = {i: z.read(i) for i in z.namelist()}
+    held["manifest.json"] = json.dumps(change(json.loads(held["manifest.json"]))).encode()
+    with zipfile.ZipFile(path, "w") as z:
+        for k, v in held.items():
+            z.writestr(k, v)
+
+
+WHOLE = """a:til 50;t:([]s:`x`y;b:("ab";"cd"));f:{x+a}
+w:tensor 4 3#1 2 3e
+q:module seq(`sequential;(`linear;3;2);`relu;(`linear;2;1))
+o:opt(`adam;q;.1);m:model(q;loss`mse;o);train(m;w;tensor 4 1#1e);run m"""
+STATE = "-8!(a;t;f 1;tensor w;(state m)`module;delete pointer from((state m)`optimizer)`parms;(state m)`train;rng[]`q)"
+WRONG = [
+    {"spaces": 1}, {"spaces": {"n": {}}}, {"spaces": {".": {"__builtins__": ["q", ""]}}}, {"views": {"v": "}"}},
+    {"views": {"a b": "system\"touch ran\""}}, {"views": 3}, {"objects": {}}, {"session": {}}, {"random": ["q", ""]},
+    {"spaces": {".": {"a": ["v", 7, "", 99]}}}, {"spaces": {".": {"a": ["v", 99, "", 0]}}},
+    {"spaces": {".": {"a": ["h", -1]}}}, {"spaces": {".": {"a": ["h", 10**9]}}}, {"spaces": {".": {"a": ["hole"]}}},
+    {"spaces": {".": {"a": ["f", "system\"touch ran\"", "."]}}}, {"spaces": {".": {"a": ["f", "{x", "."]}}},
+    {"spaces": {".": {"a": ["p", "verb", "none", "none", 102]}}}, {"spaces": {".": {"a": ["zz"]}}},
+    {"spaces": {".": {"a": ["t", ["a", "b"], [["q", "AAAAAAAAAA=="]]]}}}, {"arrays": []}, {"arrays": [["|O", [1]]]},
+    {"spaces": {".": {"a": ["d", ["q", "!"], ["q", "!"], ""]}}}, {"spaces": {".": {"a": None}}},
+]
+
+
+@pytest.mark.parametrize("change", WRONG, ids=range(len(WRONG)))
+def test_hostile_manifests(change: dict[str, object], session: Session) -> None:
+    session.run(WHOLE + ";snapshot`:a.ks")
+    before = session.run(STATE)
+    _edited(lambda m: {**m, **change})
+    with pytest.raises(QError, match="damaged"):
+        session.run("resume`:a.ks")
+    session["z"] = before
+    assert session.run("z~" + STATE) and not Path("ran").exists()
+
+
+def _damage(data: bytes, rng: random.Random) -> bytes:
+    """A file with some of it changed, cut off, doubled or taken out."""
+    out = bytearray(data)
+    kind = rng.randrange(4)
+    if kind == 0:
+        for _ in range(rng.choice((1, 1, 1, 8))):
+            out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        del out[rng.randrange(len(out)):]
+    elif kind == 2:
+        at, n = rng.randrange(len(out)), rng.randrange(1, 64)
+        out[at:at] = bytes(rng.randrange(256) for _ in range(n)) if rng.random() < 0.5 else out[at:at + n]
+    else:
+        at = rng.randrange(len(out))
+        del out[at:at + rng.randrange(1, 64)]
+    return bytes(out)
+
+
+def test_damaged_files_change_nothing_or_are_whole(session: Session) -> None:
+    session.run(WHOLE + ";snapshot`:a.ks")
+    session["saved"] = session.run(STATE)
+    data, rng, other = Path("a.ks").read_bytes(), random.Random(3), Session()
+    other.run(WHOLE.replace("50", "60").replace(".1", ".2"))
+    other["saved"], mine = session["saved"], other.run(STATE)
+    refused = 0
+    for _ in range(300):
+        Path("x.ks").write_bytes(_damage(data, rng))
+        try:
+            other.run("resume`:x.ks")
+        except QError:
+            refused += 1
+            other["mine"] = mine
+            assert other.run("mine~" + STATE)
+            continue
+        assert other.run("saved~" + STATE)
+        other.run("saved:0")
+        other = Session()
+        other.run(WHOLE.replace("50", "60").replace(".1", ".2"))
+        other["saved"], mine = session["saved"], other.run(STATE)
+    assert refused > 200
+
+
+KILLED = """n:0;a:1000000#0
+\\t 0
+.z.ts:{}
+while[1b;n+:1;a:1000000#n;snapshot`:a.ks;-1 string n]
+"""
+
+
+def test_killed_while_saving(tmp_path: Path) -> None:
+    """Whenever a process is killed, the last snapshot it told of, or a later one, is there and whole."""
+    rng = random.Random(1)
+    for _ in range(12):
+        p = subprocess.Popen([sys.executable, "-m", "kshell", "-q"], cwd=tmp_path, env=ENV, text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert p.stdin is not None and p.stdout is not None
+        p.stdin.write(KILLED)
+        p.stdin.flush()
+        told = int(p.stdout.readline())
+        time.sleep(rng.random() * 0.3)
+        p.send_signal(signal.SIGKILL)
+        told = int([told, *p.stdout.read().split()][-1])
+        p.wait()
+        s = Session()
+        s.run(f"resume`$\":{tmp_path}/a.ks\"")
+        assert s.run("n") >= told and s.run("a~1000000#n")
+    shell("a:1\nsnapshot`:a.ks\n", tmp_path)
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_device_that_is_not_there(session: Session) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    session.run("w:tensor 1 2e;snapshot`:a.ks")
+
+    def moved(m):
+        for t in m["objects"]["storage"]:
+            t["device"] = "cuda:0"
+        return m
+
+    _edited(moved)
+    out = shell("resume`:a.ks\ntensor w\n", Path())
+    assert "resume: no cuda:0 here: put on the CPU" in out and "1 2e" in out
+
+
+def test_resume_on_the_command_line(tmp_path: Path) -> None:
+    assert "-resume needs a file" in shell("", tmp_path, "-resume")
+    out = shell("1+1\n", tmp_path, "-resume", "none.ks")
+    assert "none.ks. OS reports: No such file or directory" in out and "2" not in out.splitlines()
