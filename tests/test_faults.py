@@ -165,7 +165,7 @@ def test_handles_come_and_go(session: Session) -> None:
     before = session.run("count obj[]")
     session.run("do[10000;tensor 1 2 3]")
     session.run("{tensor x}each til 10000;")
-    session.run("{x+x}each 1000#x;")
+    session.run("{x+x}each 1000#enlist x;")
     assert session.run("count obj[]") == before
     assert len(session.handles.live) < 12000  # dead ones are swept now and then
 

@@ -202,6 +202,7 @@ def test_nothing_to_stop_between_lines(shell: Shell) -> None:
     for _ in range(5):
         shell.p.send_signal(signal.SIGINT)
         time.sleep(0.02)
+    time.sleep(0.5)  # the last has come before the next line is there
     alive(shell)
 
 

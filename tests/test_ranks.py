@@ -266,7 +266,7 @@ def test_restored_on_two_processes(tmp_path: Path) -> None:
 def test_clean_exits(n: int, times: int, tmp_path: Path) -> None:
     """Every run of a program ends with 0."""
     file = script(tmp_path, "m:module enlist(`linear;3;2)", "broadcast(m;0)", "o:opt(`centralizedsgd;m;.1)",
-                  "x:tensor 4 3#1e*rank[]+til 12", "do[5;nograd o;backward sum mul(v;v:forward(m;x));step o]",
+                  "x:tensor 4 3#1e*rank[]+til 12", "do[5;nograd o;backward Sum mul(v;v:forward(m;x));step o]",
                   "say count raze tensor parm(m;`weight)")
     codes = [job(n, file).returncode for _ in range(times)]
     assert codes == [0] * times

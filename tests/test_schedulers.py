@@ -367,7 +367,7 @@ def test_completion_and_help() -> None:
     session = Session()
 
     def offered(text: str) -> list[str]:
-        return sorted(c.text for c in candidates(session, text))
+        return sorted(candidates(session, text))
 
     assert offered("s:sched(o;`cosi") == ["cosine", "cosineannealinglr", "cosineannealingwarmrestarts"]
     assert offered("scale(o;`ada") == ["adamscale", "adascale"]

@@ -94,7 +94,7 @@ def test_ticks_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     time.sleep(0.5)
     t.send("3*n>2\r")
     t.until("\n3")
-    t.send(".z.ts:{-1 upper\"go\";n+:1;if[n>99;system\"t 0\"];while[n<100;]}\r")
+    t.send(".z.ts:{n+:1;-1 upper\"go\";if[n>99;system\"t 0\"];while[n<100;]}\r")
     t.until("q)")
     t.send("n:98;system\"t 100\"\r")
     t.until("GO")

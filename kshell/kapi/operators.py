@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import long_of, longs_of, name_of, names_of
-from kshell.kapi.call import invoke, torch
+from kshell.kapi.call import invoke, reserve, torch
 from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, to_tensor
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, behaviour, tensor_handle
 from kshell.values import types as T
@@ -213,7 +213,7 @@ def _tensors(a: Any, like: Any) -> Any:
 
 
 def _take(x: Value, t: Any) -> Any:
-    """n#t: the first (last if negative) n; a list of sizes reshapes."""
+    """n#t: the first (last if negative) n, from the start again if there are fewer; a list of sizes reshapes."""
     n = long_of(x)
     if n is None:
         sizes = longs_of(x)
@@ -221,7 +221,10 @@ def _take(x: Value, t: Any) -> Any:
             raise QError("type")
         return t.reshape([-1 if s == -(1 << 63) else s for s in sizes])
     if abs(n) > len(t):
-        raise QError("length")
+        if not len(t):
+            raise QError("length")
+        reserve((abs(n), *t.shape[1:]), t.element_size())
+        return t[torch.arange(min(n, 0), max(n, 0), device=t.device) % len(t)]
     return t[:n] if n >= 0 else t[len(t) + n:]
 
 

@@ -133,7 +133,7 @@ tensor each((+/)a;(*/)1+a;(|/)a;(&/)a;(-/)a;{x+2*y}/[a])  / 6  9\n15 48\n4  5\n0
 tensor(+\)a  / 0 1\n2 4\n6 9
 tensor each(-\)a  / 0  1\n-2 -2\n-6 -7
 t:tensor(2 2#1 2 3 4e;`grad);backward((+/)t*t;1 1e);grad t  / 2 4\n6 8
-5#a  / 'length
+size 5#a  / 5 2
 class(+/)module`relu  / `module
 class(+/)tensor 3  / `tensor
 class reverse module`relu  / `module

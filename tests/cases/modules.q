@@ -260,5 +260,3 @@ module enlist(`transformer;8;2;1;1;-5)  / 'transformer: dim is -5, below 1
 str module enlist(`conv1d;16;32;3)  / "torch::nn::Conv1d(16, 32, kernel_size=3, stride=1)"
 str module enlist(`upsample;`scale,2.0)  / "torch::nn::Upsample(scale_factor=[2], mode=kNearest)"
 sync opt`sgd  / 'sync: not implemented for optimizers
-5#names module enlist(`decoderlayer;4;2;8)  / `self_attn`self_attn.out_proj`dropout1`norm1`multihead_attn
--5#childnames(module enlist(`transformer;4;2;1;1;8);`decoder.layers.0)  / `linear1`dropout`linear2`dropout3`norm3
