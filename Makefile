@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 MARK := $(VENV)/.installed
-PARALLEL ?= -n auto --dist worksteal
+PARALLEL ?= -n auto --dist loadgroup
 
 .PHONY: setup demo test test-all check bench golden conformance docs clean
 

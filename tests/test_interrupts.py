@@ -199,6 +199,7 @@ def test_the_first_use_of_torch(shell: Shell) -> None:
 
 def test_nothing_to_stop_between_lines(shell: Shell) -> None:
     alive(shell)
+    time.sleep(0.5)  # the line that printed the mark has ended
     for _ in range(5):
         shell.p.send_signal(signal.SIGINT)
         time.sleep(0.02)
