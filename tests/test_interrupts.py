@@ -186,7 +186,7 @@ def test_display_of_a_large_value(shell: Shell) -> None:
     shell.ask("\\c 2000 2000")
     for _ in range(3):
         out = shell.interrupted("while[1b;show{til 500}each til 1000]", 0.4)
-        assert "'stop" in out
+        assert any("'stop" in line for line in out)  # perhaps behind the part of a line that was written
     alive(shell)
 
 
