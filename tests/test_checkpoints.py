@@ -15,6 +15,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
+from tests.damage import damaged
 
 CHILD = Path(__file__).parent / "plain_torch.py"
 PAIRS = [("mlp", "sgd"), ("mlp", "adam"), ("cnn", "adamw"), ("tied", "adam"), ("bf16", "sgd"), ("bf16", "adamw")]
@@ -211,24 +212,6 @@ def test_what_a_checkpoint_cannot_hold(value: str, why: str, session: Session) -
     assert not Path("a.pt").exists()
 
 
-def _damage(data: bytes, rng: random.Random) -> bytes:
-    """A file with some of it changed, cut off, doubled or taken out."""
-    out = bytearray(data)
-    kind = rng.randrange(4)
-    if kind == 0:
-        for _ in range(rng.choice((1, 1, 1, 8))):
-            out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
-    elif kind == 1:
-        del out[rng.randrange(len(out)):]
-    elif kind == 2:
-        at, n = rng.randrange(len(out)), rng.randrange(1, 64)
-        out[at:at] = bytes(rng.randrange(256) for _ in range(n)) if rng.random() < 0.5 else out[at:at + n]
-    else:
-        at = rng.randrange(len(out))
-        del out[at:at + rng.randrange(1, 64)]
-    return bytes(out)
-
-
 @pytest.mark.parametrize("name", ["a.pt", "a.safetensors"])
 def test_damaged_files_are_refused_or_whole(name: str, session: Session) -> None:
     session.run("w:`a`b!(tensor 100#1 2e;tensor 3 4#til 12);same:{(tensor each w)~tensor each`a`b#x}")
@@ -236,7 +219,7 @@ def test_damaged_files_are_refused_or_whole(name: str, session: Session) -> None
     data, rng = Path(name).read_bytes(), random.Random(5)
     refused = 0
     for _ in range(150):
-        Path("x" + name).write_bytes(_damage(data, rng))
+        Path("x" + name).write_bytes(damaged(data, rng))
         try:
             session.run(f"x:ckpt`:x{name}")
         except QError:

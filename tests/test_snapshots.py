@@ -16,6 +16,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
+from tests.damage import damaged
 
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -241,24 +242,6 @@ def test_hostile_manifests(change: dict[str, object], session: Session) -> None:
     assert session.run("z~" + STATE) and not Path("ran").exists()
 
 
-def _damage(data: bytes, rng: random.Random) -> bytes:
-    """A file with some of it changed, cut off, doubled or taken out."""
-    out = bytearray(data)
-    kind = rng.randrange(4)
-    if kind == 0:
-        for _ in range(rng.choice((1, 1, 1, 8))):
-            out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
-    elif kind == 1:
-        del out[rng.randrange(len(out)):]
-    elif kind == 2:
-        at, n = rng.randrange(len(out)), rng.randrange(1, 64)
-        out[at:at] = bytes(rng.randrange(256) for _ in range(n)) if rng.random() < 0.5 else out[at:at + n]
-    else:
-        at = rng.randrange(len(out))
-        del out[at:at + rng.randrange(1, 64)]
-    return bytes(out)
-
-
 def test_damaged_files_change_nothing_or_are_whole(session: Session) -> None:
     session.run(WHOLE + ";snapshot`:a.ks")
     session["saved"] = session.run(STATE)
@@ -267,7 +250,7 @@ def test_damaged_files_change_nothing_or_are_whole(session: Session) -> None:
     other["saved"], mine = session["saved"], other.run(STATE)
     refused = 0
     for _ in range(300):
-        Path("x.ks").write_bytes(_damage(data, rng))
+        Path("x.ks").write_bytes(damaged(data, rng))
         try:
             other.run("resume`:x.ks")
         except QError:

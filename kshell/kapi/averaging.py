@@ -108,14 +108,13 @@ def avgparms(x: Value) -> Value:
     if len(rest) != 1 or rest[0].__class__ is not DictHandle:
         raise QError("avgparms: expecting (module;dictionary of tensors)")
     means, own, n = _averaged(m, rest[0], "avgparms")
-    new = {k: (means[k] * (n / (n + 1)) + p.to(means[k]) / (n + 1)) if means[k].shape != p.shape else None
-           for k, p in own.items()}
     with torch.no_grad():
-        for k, p in own.items():
-            if new[k] is None:
-                means[k] += (p.to(means[k]) - means[k]) / (n + 1)
+        new = {k: means[k] + (p.to(means[k]) - means[k]) / (n + 1) for k, p in own.items()}  # all fit, or none is set
+        for k, t in new.items():
+            if t.shape == means[k].shape:
+                means[k].copy_(t)
             else:
-                means[k] = new[k]
+                means[k] = t
     means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
     return int(n) + 1
 

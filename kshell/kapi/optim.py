@@ -281,7 +281,7 @@ def entry_of(name: str) -> Entry:
 
 
 def class_of(entry: Entry) -> Any:
-    """The torch class of an optimizer; an error if this version of torch has none."""
+    """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
     found = entry.extra.get("class")
     if found is None:
         try:

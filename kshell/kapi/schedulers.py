@@ -16,8 +16,8 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import parse_options
-from kshell.kapi.call import torch
 from kshell.kapi.convert import kname
+from kshell.kapi.optim import class_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NIL, NULL_J, List, Sym, Value
 from kshell.values.functions import Function
@@ -262,20 +262,6 @@ _WORDS = {
     "threephase": "the last way down is a phase of its own", "threshold": "least change that is progress",
     "thresholdmode": "how that change is measured", "tmax": "steps on the way down", "tmult": "how cycles get longer",
     "totaliters": "number of steps", "totalsteps": "number of steps"}
-
-
-def class_of(entry: Entry) -> Any:
-    """The class of a scheduler; an error if this version of torch has none."""
-    found = entry.extra.get("class")
-    if found is None:
-        try:
-            found = entry.resolve()
-        except (AttributeError, ModuleNotFoundError):
-            found = None
-        if found is None:
-            raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
-        entry.extra["class"] = found
-    return found
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:

@@ -61,15 +61,18 @@ def _metrics(name: str, x: Value) -> Value:
     return sym_vec(found)
 
 
-def _clipnorm(name: str, x: Value) -> Value:
-    """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
-    if is_empty(x):
-        return NIL
+def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
+    """A number and a second one, which may be left out."""
     n = number_of(x)
     found = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
     if any(i is None for i in found) or not 1 <= len(found) <= 2:
         raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(found)}")
-    return floats([found[0], found[1] if len(found) == 2 else 2])
+    return found[0], found[1] if len(found) == 2 else second
+
+
+def _clipnorm(name: str, x: Value) -> Value:
+    """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
+    return NIL if is_empty(x) else floats(_one_or_two(name, x, 2))
 
 
 def _clipvalue(name: str, x: Value) -> Value:
@@ -90,11 +93,7 @@ def _gradscale(name: str, x: Value) -> Value:
     """The scale of losses and the steps since it changed, 0 if they are not given; :: for no scale."""
     if is_empty(x):
         return NIL
-    n = number_of(x)
-    found = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
-    if any(i is None for i in found) or not 1 <= len(found) <= 2:
-        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(found)}")
-    scale, since = [*found, 0][:2]
+    scale, since = _one_or_two(name, x, 0)
     if not 0 < scale < math.inf or not 0 <= since < 1 << 31:
         raise QError(f"{name}: expecting a finite scale above zero, given {scale:g}" if 0 <= since < 1 << 31 else
                      f"{name}: expecting a count of steps, given {since:g}")

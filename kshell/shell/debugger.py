@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kshell.errors import QError
 from kshell.session import Session
-from kshell.shell.script import print_error
+from kshell.shell.script import attempt, print_error
 
 # what is typed: how far it goes up, towards the caller
 _MOVES = {"`": 1, ".": -1}
@@ -52,10 +51,4 @@ def signal(session: Session, text: str) -> None:
 
 def run(session: Session, text: str) -> bool:
     """Run a line with the variables of the level; was there an error?"""
-    try:
-        session.run_suspended(text)
-        return False
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return True
+    return not attempt(session, session.run_suspended, text)

@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from kshell.errors import QError, QExit, first_line
 from kshell.session import Session
@@ -23,11 +25,11 @@ def start(opts: Options) -> int:
     job = os.environ.get("WORLD_SIZE", "1") != "1" and "RANK" in os.environ
     if job:  # who waits for other processes sees no signal but by its default action
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if not join(session, opts):
+        if not attempt(session, session.join, opts.timeout, opts.verbose):
             return 1
     try:
         code = _start(session, opts)
-        code = code if _at_exit(session, code) else code or 1
+        code = code if attempt(session, session.at_exit, code) else code or 1
     except QExit as e:
         code = e.code
     if job:
@@ -35,10 +37,10 @@ def start(opts: Options) -> int:
     return code
 
 
-def join(session: Session, opts: Options) -> bool:
-    """Take part in the job that this process was started for; false, with the error on standard error, if it failed."""
+def attempt(session: Session, work: Callable[..., Any], *args: Any, **options: Any) -> bool:
+    """Call work(*args), its error printed on standard error: was there none?"""
     try:
-        session.join(opts.timeout, opts.verbose)
+        work(*args, **options)
         return True
     except QError as e:
         error = e
@@ -46,15 +48,8 @@ def join(session: Session, opts: Options) -> bool:
     return False
 
 
-def _at_exit(session: Session, code: int) -> bool:
-    """Call `.z.exit`, if it was assigned; false, with the error on standard error, if it failed."""
-    try:
-        session.at_exit(code)
-        return True
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return False
+def print_error(session: Session, error: QError) -> None:
+    session.warn("\n".join(session.error_lines(error)) + "\n")
 
 
 def _start(session: Session, opts: Options) -> int:
@@ -82,30 +77,14 @@ def failed(session: Session) -> int:
     return 130 if session.was_stopped else 1
 
 
-def print_error(session: Session, error: QError) -> None:
-    session.warn("\n".join(session.error_lines(error)) + "\n")
-
-
 def report(session: Session, text: str) -> bool:
     """Run text as the console does, printing its value or its error; was there an error?"""
-    try:
-        session.run(text, show=True)
-        return False
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return True
+    return not attempt(session, session.run, text, show=True)
 
 
 def enter(session: Session, text: str) -> bool:
     """Do what a line at the console asks for, printing its error; was there one?"""
-    try:
-        session.enter(text)
-        return False
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return True
+    return not attempt(session, session.enter, text)
 
 
 def resume(session: Session, path: str) -> bool:
@@ -122,26 +101,12 @@ def run_file(session: Session, path: str) -> bool:
     if not os.path.exists(path):
         session.warn(f"kshell: {path}: no such script\n")
         return False
-    try:
-        session.run_script(path)
-        return True
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return False
+    return attempt(session, session.run_script, path)
 
 
 def tick(session: Session) -> bool:
     """Call the timer's function, if it is time; was there an error?"""
-    if session.timer.wait() != 0:
-        return False
-    try:
-        session.tick()
-        return False
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return True
+    return session.timer.wait() == 0 and not attempt(session, session.tick)
 
 
 def lines(session: Session) -> int:
