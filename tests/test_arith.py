@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import io
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from kshell.errors import QError
 from kshell.lang.verbs import arith, cast, compare, division, moving, running, spread, stats, tok
 from kshell.lang.verbs import math as qmath
+from kshell.session import Session
 from kshell.values import search  # noqa: F401  (sets find, which dictionaries use)
 from kshell.values import types as T
 from kshell.values.build import bools, floats, longs, vec
@@ -218,3 +221,35 @@ def test_regular_lists_broadcast_along_leading_axes() -> None:
 def test_booleans_and_dictionary_with_atom() -> None:
     assert match(arith.add(bools([1, 0]), bools([1, 1])), vec(T.I, [2, 1]))
     assert match(arith.add(Dict(longs([1, 2]), longs([3, 4])), 1), Dict(longs([1, 2]), longs([4, 5])))
+
+
+# ways to hold the vector f, or a part of it, from which `%s` is calculated; each is looked at again afterwards
+_HELD = ("{v:x;(%s;v)}f", "{[v](%s;v)}f", "l:(1;f);v:l 1;(%s;l 1)", "d:(enlist`a)!enlist f;v:d`a;(%s;d`a)",
+         "v:0_f;(%s;f)", "v:f;(%s;f)", "(first{[v;i]%s}[f]each 0 1;f)", "({v:x;%s}'[enlist f];f)",
+         "t:([]a:f);v:t`a;(%s;t`a)", "v:f;({x}%s;f)", "v:f;r:@[{'`stop};%s;::];(r;f)")
+
+
+@pytest.mark.parametrize("verb", ["+", "-", "*", "%"])
+@pytest.mark.parametrize("sides", ["v{}2", "2{}v", "v{}v", "(v{}1){}v", "v{}0.5{}v", "(v%3){}2*v%7"])
+def test_a_vector_that_is_held_is_never_written_over(verb: str, sides: str) -> None:
+    """Verbs write their result over an operand that was calculated for them, and over no other."""
+    s = Session(out=io.StringIO(), err=io.StringIO())
+    s.run("f:20000#1+til[97]%7;g:1*f")
+    text = sides.replace("{}", verb)
+    for held in _HELD:
+        s.run(held.replace("%s", text))
+        assert s.run("f~g") is True, held
+    assert s.run(f"({{[v]{text}}}f)~raze{{[v]{text}}}each 1000 cut f") is True
+
+
+def test_what_was_calculated_for_a_verb_is_written_over() -> None:
+    s = Session(out=io.StringIO(), err=io.StringIO())
+    s.run("h:1000000#1 2 3h")
+    s.run("1%h 0;")
+    tracemalloc.start()
+    for text, most in (("-1+2*h%127.5;", 8), ("(h%2)-1;", 8), ("(h%2)%h%3;", 16), ("h%127.5;", 8)):
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        s.run(text)
+        assert tracemalloc.get_traced_memory()[1] - before < (most + 1) * 1_000_000, text
+    tracemalloc.stop()

@@ -84,11 +84,11 @@ def alive(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1", "{x}each 50000000#0",
+@pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1", "{.Q.s1 x}each 50000000#0",
                                   "{x+1}/[0W;0]", "{1b}{x}/1", "(+)/[50000000#enlist 1 2]",
                                   "{.z.s x;.z.s x}each 100000000#0", "while[1b;.Q.s til 1000]",
                                   "while[1b;value\"1+1\"]", "while[1b;-8!til 100000]", "while[1b;parse\"f[1;2]\"]",
-                                  "while[1b;select y:sum x by x mod 7 from([]x:til 1000)]", "{x:x;x}':[100000000#0]"])
+                                  "while[1b;select y:sum x by x mod 7 from([]x:til 1000)]", "{.Q.s1 x;x}':[100000000#0]"])
 def test_loops(shell: Shell, loop: str) -> None:
     shell.ask("keep:til 10")
     rng = random.Random(loop)

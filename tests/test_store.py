@@ -178,6 +178,29 @@ def test_failed_save_changes_nothing(tmp_path: Path, step: str) -> None:
     assert sorted(os.listdir(path)) == [".d", "a", "b"]
 
 
+@pytest.mark.parametrize("line", ["update a:0 from `:{}", "delete from `:{} where a=1", "`:{} upsert 3 4", "1!`:{}",
+                                  "![`:{};();0b;(1#`b)!1#5]", "`a xdesc `:{}"])
+def test_failed_change_of_a_table_in_a_file(tmp_path: Path, session: Session, line: str) -> None:
+    """A table in one file that is amended by its file symbol is as it was if the save fails."""
+    path = tmp_path / "t"
+    session.run(f"`:{path} set ([]a:1 2;b:3 4)")
+    line = line.format(path)
+    before = path.read_bytes()
+
+    def fail(name: str) -> None:
+        if name == "synced":
+            raise OSError(28, "No space left on device")
+
+    atomic.PROBE[0] = fail
+    try:
+        with pytest.raises(QError, match="No space left"):
+            session.run(line)
+    finally:
+        atomic.PROBE[0] = None
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["t"]
+    assert session.show(session.run(line)) == f"`:{path}" and path.read_bytes() != before
+
+
 def test_names_of_partitions() -> None:
     assert parted.kind_of(["2024.01.01", "sym"]) == ("date", T.D, ["2024.01.01"])
     assert parted.kind_of(["2024.01"])[0] == "month"  # type: ignore[index]
@@ -246,6 +269,18 @@ def test_missing_tables_of_partitions(database: Session) -> None:
     database.run(".Q.chk`:.")
     database.run('system"l ."')
     assert database.run("count u") == 2
+
+
+def test_segments(tmp_path: Path) -> None:
+    """A segment that is not there yet holds no partition; without any partition the database is 'empty."""
+    (tmp_path / "par.txt").write_text(f"{tmp_path}/one\n{tmp_path}/two\n")
+    for folder in ("", "one"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        with pytest.raises(QError, match="empty"):
+            parted.Database(str(tmp_path))
+    splay.write(f"{tmp_path}/one/2024.01.02/t", Table(["v"], [longs([1, 2])]))
+    db = parted.Database(str(tmp_path))
+    assert (db.pv, db.per_segment, db.count("t")) == ([8767], [[8767], []], [2])
 
 
 def test_enumeration_without_its_domain(tmp_path: Path, session: Session) -> None:

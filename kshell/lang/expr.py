@@ -10,9 +10,10 @@ _NONE: frozenset[str] = frozenset()
 class E:
     """A Python expression `s`.
 
-    kind: 'j' a long (perhaps 0N or 0W), 'f' a float, 'b' a boolean atom, None unknown. exact: a long that is a
-    Python int for certain. atomic: may be written twice at no cost. stable: its value cannot change any more.
-    impure: has effects, or depends on those of others. glob: reads a global. deps: the locals that it reads.
+    kind: 'j' a long (perhaps 0N or 0W), 'f' a float, 'b' a boolean atom, 'n' a float or many, as a quotient is, None
+    unknown. exact: a long that is a Python int for certain. atomic: may be written twice at no cost. stable: its value
+    cannot change any more. impure: has effects, or depends on those of others. glob: reads a global. deps: the locals
+    that it reads.
     """
 
     __slots__ = ("atomic", "deps", "exact", "glob", "impure", "kind", "s", "stable")

@@ -22,6 +22,8 @@ def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
         return None  # a vector, a symbol, a null: never a plain number
     if name in ARITH:
         return arith(c, node, name, x, y)
+    if name == "%":
+        return E(call(c, node, name, x, y), "n", impure=True)
     if name in COMPARE:
         test, fallback, kind = compare(c, node, name, x, y)
         if fallback is None:
@@ -51,12 +53,12 @@ def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
         x, y = c.simple(x), c.simple(y)
         return E(f"({x.s}{name}{y.s})", "f", deps=x.deps | y.deps, glob=x.glob or y.glob)
     if kinds - {"j", None}:
-        if kinds == {"f", None} and (x.kind == "f" or y.kind == "f"):
+        if kinds in ({"f", None}, {"f", "n"}):
             x, y = c.simple(x), c.simple(y)
-            other = x if x.kind is None else y
-            return E(f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})", None,
+            other = y if x.kind == "f" else x
+            return E(f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})", other.kind,
                      impure=True)
-        return None
+        return E(call(c, node, name, x, y), "n", impure=True) if "n" in kinds else None
     x, y = c.simple(x), c.simple(y)
     t = c.temp()
     check = in_range(t, name, x, y)

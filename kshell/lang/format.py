@@ -206,6 +206,33 @@ def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
     return list(map(_PLAIN[t], raws))
 
 
+def integer_flat(t: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The texts of integers that are neither null nor infinite, one after the other in an array of characters, and
+    their sizes; None for other types, few or such as have none of this form."""
+    if t not in (T.H, T.I, T.J) or len(a) < _FEW or _extreme(a, t):
+        return None
+    below = a < 0
+    rest = np.abs(a)
+    if t == T.J and int(rest.max()) < 1 << 31:
+        rest = rest.astype(np.int32)  # quicker to divide
+    sizes = np.searchsorted(_TENS[: 10 if rest.dtype != np.int64 else None], rest, "right") + 1
+    ends = np.cumsum(sizes + below)
+    out = np.full(int(ends[-1]), 45, np.uint8)
+    at = ends - 1
+    while True:
+        above = rest // 10
+        out[at] = rest - above * 10 + 48
+        more = np.flatnonzero(above)
+        if not len(more):
+            return out, sizes + below
+        rest, at = above, at - 1
+        if len(more) < len(rest):
+            rest, at = rest[more], at[more]
+
+
+_TENS = 10 ** np.arange(1, 19)
+
+
 def vec_texts(v: Vec, digits: int, null: str = "") -> list[str]:
     """The bare texts of a vector's items; of an enumeration, those of the items it stands for."""
     if v.t != T.ENUM:

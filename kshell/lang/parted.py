@@ -13,7 +13,6 @@ from kshell.lang.columns import Columns
 from kshell.lang.tables import key_names, rekey
 from kshell.parse import tree as N
 from kshell.store.parted import PartCols, joined
-from kshell.store.splay import SplayedCols
 from kshell.values import types as T
 from kshell.values.build import collapse, longs
 from kshell.values.context import running
@@ -29,12 +28,6 @@ _WHOLE = frozenset({"all", "any", "avg", "cor", "count", "cov", "dev", "distinct
 def is_partitioned(x: Value) -> bool:
     """Is it a partitioned table?"""
     return x.__class__ is Table and isinstance(x.cols, PartCols)
-
-
-def refuse(x: Value) -> None:
-    """Tables on disk cannot be updated as tables in memory can: 'splay, or 'par if partitioned."""
-    if x.__class__ is Table and isinstance(x.cols, (SplayedCols, PartCols)):
-        raise QError("par" if isinstance(x.cols, PartCols) else "splay")
 
 
 def names_used(phrases: list[Any]) -> set[str]:
@@ -58,6 +51,8 @@ def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinc
     parts, where = chosen(source, where)
     phrases = [p for _, p in [*(by or []), *cols]]
     used = names_used(phrases)
+    if is_exec and by is None and not cols:
+        return _last_row(source, parts, where)
     if (by is None and cols and not used & _WHOLE) or not (by or cols):
         return _each(is_exec, source, parts, where, cols, distinct)
     names = [n for n in x.names if n in used] if cols else list(x.names)
@@ -150,6 +145,15 @@ def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], c
     if distinct:
         t = take_at(t, qsql.distinct_at(t))
     return rekey(t, key_names(t))
+
+
+def _last_row(source: PartCols, parts: list[int], where: list[Any]) -> Value:
+    """The last row of those that meet the conditions; one of nulls if there is none."""
+    for k in reversed(parts):
+        src, c = _columns(source, k, where)
+        if len(c):
+            return qsql.run_exec(src, c, None, [], False)
+    return _nothing(True, source, where, [])
 
 
 def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Value:

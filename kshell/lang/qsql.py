@@ -305,7 +305,9 @@ def select(verb: str, table: Value, where: list[Phrase], by: Named | None, cols:
     if verb == "update":
         return qsql_update.update(table, where, by, cols)
     if verb == "delete":
-        return qsql_update.delete(table, where, [str(n) for n, _ in cols])
+        if any(not isinstance(p.node, N.Name) for _, p in cols):
+            raise QError("type")
+        return qsql_update.delete(table, where, [p.node.name for _, p in cols])
     return query(verb == "exec", table, where, by, cols, distinct, limit)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
 from kshell.lang.qsql import Named, Phrase, Source, group_by, per_group, restricted
-from kshell.lang.tables import by_name, member, rekey
+from kshell.lang.tables import by_name, member, on_disk_kind, rekey
 from kshell.store import splay
 from kshell.values import types as T
 from kshell.values.build import collapse
@@ -24,20 +24,17 @@ def update(table: Value, where: list[Phrase], by: Named | None, cols: Named) -> 
     return by_name(_in_memory(table), lambda x: _updated(x, where, by, cols))
 
 
-def _in_memory(table: Value) -> Value:
+def _in_memory(table: Value, drops: bool = False) -> Value:
     """A table in a folder is never changed there: in its place the table with its columns in memory. Its name cannot
-    stand for it, 'splay; nor has a partitioned table a place in memory, 'par."""
+    stand for it, nor can columns of it be dropped, 'splay; nor has a partitioned table a place in memory, 'par."""
     is_name = table.__class__ is Sym and table.s[:1] != ":"
     x = running().names.find(table.s) if is_name else table
     if x.__class__ is Sym and splay.is_splayed(x.s[1:]):
         x = splay.read(x.s[1:])
-    if x.__class__ is not Table or x.cols.__class__ is list:
-        return table
-    from kshell.lang import parted
-
-    if is_name or parted.is_partitioned(x):
-        parted.refuse(x)
-    return Table(x.names, list(x.cols))
+    kind = on_disk_kind(x)
+    if kind and (is_name or drops or kind == "par"):
+        raise QError(kind)
+    return Table(x.names, list(x.cols)) if kind else table
 
 
 def _updated(x: Value, where: list[Phrase], by: Named | None, cols: Named) -> Value:
@@ -125,10 +122,15 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
     a dictionary without some keys; a namespace (by name) without some variables."""
     if table.__class__ is Sym and _is_space(table.s):
         space = running().names
-        for n in names or space.members(table.s):
-            space.delete(n if table.s == "." else f"{table.s}.{n}", ".")
+        known = space.members(table.s)
+        prefix = "" if table.s == "." else f"{table.s}."
+        for n in names:
+            if n not in known and (prefix or space.view(n) is None):
+                raise QError(prefix + n)
+        for n in dict.fromkeys(names or known):
+            space.delete(prefix + n, ".")
         return table
-    return by_name(_in_memory(table), lambda x: _deleted(x, where, names))
+    return by_name(_in_memory(table, bool(names)), lambda x: _deleted(x, where, names))
 
 
 def _is_space(name: str) -> bool:

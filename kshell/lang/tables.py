@@ -12,6 +12,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.lang.columns import is_column, sized
 from kshell.values import types as T
+from kshell.values.apply import named
 from kshell.values.build import collapse, longs, sym_vec
 from kshell.values.cast import domain
 from kshell.values.context import running
@@ -76,14 +77,7 @@ def on_disk(names: list[str], place: Sym) -> Table:
 
 def fetch(t: Value) -> Value:
     """A table, or that of a name: a variable or a file."""
-    if t.__class__ is not Sym:
-        return t
-    if t.s[:1] == ":":
-        found = registry.find("verb", "get")
-        if found is None:
-            raise QError("nyi")
-        return found.fns[1](t)
-    return running().names.get(t.s)
+    return named(t) if t.__class__ is Sym else t
 
 
 def exists(name: Sym) -> bool:
@@ -144,6 +138,15 @@ def rekey(t: Table, keys: Iterable[str]) -> Value:
     return Dict(Table(names, [column(t, n) for n in names]), Table(rest, [t.col(n) for n in rest]))
 
 
+def as_appended(x: Value) -> Value:
+    """A value as it is after an append on disk, which leaves vectors, also those of a table, no attribute but s."""
+    if x.__class__ is Dict and x.keyed:
+        return Dict(as_appended(x.k), as_appended(x.v))
+    if x.__class__ is Table:
+        return Table(list(x.names), [as_appended(c) for c in x.cols])
+    return Vec(x.t, x.a, "", x.dom) if x.__class__ is Vec and x.attr not in ("", "s") else x
+
+
 def column(t: Table, name: str) -> Value:
     """A column by name; the error for an unknown one is its name."""
     if name not in t.names:
@@ -163,10 +166,24 @@ def names_of(x: Value) -> list[str]:
 
 
 def by_name(t: Value, change: Callable[[Value], Value]) -> Value:
-    """change(t); if t is a name, its table is changed in place and the name is the result."""
-    if t.__class__ is Sym:
-        return put(t, change(fetch(t)))
-    return change(t)
+    """change(t); if t is a name, its table is changed in place and the name is the result. A partitioned table has no
+    place in memory: 'par."""
+    if t.__class__ is not Sym:
+        return change(t)
+    x = fetch(t)
+    if on_disk_kind(x) == "par":
+        raise QError("par")
+    return put(t, change(x))
+
+
+def on_disk_kind(x: Value) -> str:
+    """What names a table on disk in errors: `par` if it is partitioned, `splay` if splayed; empty for another value."""
+    from kshell.store.parted import PartCols
+    from kshell.store.splay import SplayedCols
+
+    if x.__class__ is not Table or x.cols.__class__ is list:
+        return ""
+    return "par" if isinstance(x.cols, PartCols) else "splay" if isinstance(x.cols, SplayedCols) else ""
 
 
 # ------------------------------------------------------------------ rows
@@ -183,6 +200,8 @@ def insert_rows(name: Sym, y: Value) -> Array:
         return np.arange(len(y))
     if not is_table(old):
         raise QError("type")
+    if kind := on_disk_kind(old):
+        raise QError(kind)
     n = len(old)
     rows = given_rows(old, y)
     if old.__class__ is Dict and len(old) and len(rows):

@@ -29,7 +29,7 @@ def forward_of(m: nn.Module) -> Callable[[Any], Any]:
     """
     if any(getattr(_base, name) for name in _GLOBAL) or not plain(m):
         return m
-    if m.__class__.forward is not nn.Sequential.forward:
+    if m.__class__.forward is not nn.Sequential.forward or "forward" in m.__dict__:
         return m.forward
     calls = tuple(forward_of(child) for child in m)  # type: ignore[attr-defined]
 

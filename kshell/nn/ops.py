@@ -167,7 +167,7 @@ class SelfAttention(nn.Module):
         first: Any = self._modules["in"]
         h = first(self.norm(x) if "norm" in self._modules else x)
         q, k, v = h.reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        scores = (q @ k.transpose(-2, -1)) * (self.dim // self.heads) ** -0.5
+        scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(-2, -1)  # n x d numbers to scale, not n x n
         if mask is not None:
             scores = scores + mask[:n, :n]
         if padmask is not None:

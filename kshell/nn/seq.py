@@ -18,7 +18,7 @@ def call(m: nn.Module, *inputs: Any) -> Any:
         return m(inputs[0])
     if isinstance(m, nn.LSTM) and len(inputs) == 3:
         return m(inputs[0], (inputs[1], inputs[2]))
-    if m.__class__ is nn.Sequential and len(m):
+    if m.__class__ is nn.Sequential and len(m) and "forward" not in m.__dict__:
         return chain(m, *inputs)
     return m(*inputs)
 

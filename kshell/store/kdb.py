@@ -317,7 +317,8 @@ def _old(data: Any) -> Value:
 
 
 def append(path: str, x: Vec) -> bool:
-    """Append to the vector in a file, in place; false if that cannot be done.
+    """Append to the vector in a file, in place; false if that cannot be done. The attribute s stays if the vector still
+    ascends; any other goes.
 
     The new count is written last: a program that dies before has appended nothing. What was given to the system is not
     waited for, as it is when a file is replaced: appending is for rows that come by the thousand.

@@ -68,14 +68,14 @@ class Database:
         self.per_segment: list[list[int]] = []
         kind = None
         for folder in self.segments or [self.root]:
-            here = kind_of(sorted(os.listdir(folder)))
+            here = kind_of(sorted(os.listdir(folder)) if os.path.isdir(folder) or not self.segments else [])
             self.per_segment.append([])
             if here is not None:
                 kind = here
                 self.per_segment[-1] = sorted(raw_of(n, here[1]) for n in here[2])
                 found += [(v, folder) for v in self.per_segment[-1]]
         if kind is None:
-            raise QError("part")
+            raise QError("empty" if self.segments else "part")
         self.field, self.t = kind[0], kind[1]
         found.sort(key=lambda f: f[0])
         self.PV, self.PD = [v for v, _ in found], [d for _, d in found]

@@ -457,7 +457,7 @@ def _relist(x: Value, items: list[Value]) -> Value:
     """The list of amended items. A vector stays one; a list of atoms of one type becomes one."""
     if x.__class__ is Vec:
         return retype(x, items) if items else x
-    return collapse(items) if items and (is_atom(items[0]) or x.__class__ is Nd) else List(items)
+    return collapse(items) if items and is_atom(items[0]) else List(items)
 
 
 def _enum_code(x: Vec, item: Value) -> int:

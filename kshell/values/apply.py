@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.context import running
@@ -53,7 +54,7 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
             return f.call(args)
         raise QError("rank")
     if f.__class__ is Sym:
-        return apply(running().names.get(f.s), args)
+        return apply(named(f), args)
     if f is NIL:
         if len(args) == 1:
             return args[0]
@@ -64,6 +65,12 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         got = running().send(raw(f), args)
         return f if got is None else got
     return index(f, args)
+
+
+def named(x: Sym) -> Value:
+    """What a symbol names: a variable, or with a colon before it a data file or a splayed table."""
+    found = registry.find("verb", "get") if x.s[:1] == ":" else None
+    return running().names.get(x.s) if found is None else found.fns[1](x)
 
 
 def project(f: Value, args: Sequence[Value]) -> Value:

@@ -86,6 +86,11 @@ def to_float(a: Array, t: int) -> Array:
     return r
 
 
+def as_float(a: Array, t: int) -> Array:
+    """A raw array as a ufunc may read it that calculates in float64: as it is, unless it holds nulls of integers."""
+    return to_float(a, t) if t == T.ENUM or (t in _LIMITS and has_null(a, t)) else a
+
+
 def narrow(r: Array, t: int) -> Array:
     """int64 values, 0N among them, as type t: what does not fit becomes an infinity."""
     if r.dtype == T.DTYPE[t]:

@@ -95,6 +95,8 @@ def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
     if (y.__class__ is not Vec and y.__class__ is not Nd) or y.t != t:
         return None
     shape = np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray)) + x.a.shape[len(place):]
+    if y.a.shape != shape and all(p.__class__ is int for p in place):
+        return None  # one item is replaced, by whatever there is
     return _fitted(y.a, shape)
 
 

@@ -255,7 +255,7 @@ def find(x: Value, y: Value) -> Any:
         return _find_items(x, y)
     if y.__class__ is Table and (not len(x) or x.item(0).__class__ is not Table):
         return _find_items(x, y) if len(x) else np.zeros(len(y), np.int64)
-    if y.__class__ is List and not len(y) and x.item(0).__class__ is not List:
+    if y.__class__ is List and not len(y) and not isinstance(x.item(0), List):
         return np.zeros(0, np.int64)  # () among vectors: no items to look for
     if not len(x) or depth(y) != depth(x.item(0)):
         return len(x)

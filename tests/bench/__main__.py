@@ -10,4 +10,5 @@ NAMES = ("startup", "prompt", "parse", "language", "workloads", "vectors", "tabl
 
 for name in sys.argv[1:] or NAMES:
     print(f"-- {name}", flush=True)
-    print("\n".join(importlib.import_module(f"tests.bench.{name}").report()), flush=True)
+    for line in importlib.import_module(f"tests.bench.{name}").report():
+        print(line, flush=True)

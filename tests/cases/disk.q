@@ -42,6 +42,40 @@ delete from t where a=1  / a\n-\n2
 update a:0 from`:/tmp/kshell_t/s where a=1  / a\n-\n0\n2
 get`:/tmp/kshell_t/s  / a\n-\n1\n2
 update b:1 from`t  / 'splay
+delete from`:/tmp/kshell_t/s where a=1  / a\n-\n2
+delete a from`:/tmp/kshell_t/s  / 'splay
+delete a from get`:/tmp/kshell_t/s  / 'splay
+![`:/tmp/kshell_t/s;();0b;1#`a]  / 'splay
+![`:/tmp/kshell_t/s/;();0b;(1#`a)!1#7]  / a\n-\n7\n7
+`t insert 3  / 'splay
+`t upsert enlist 3  / 'splay
+t upsert enlist 3  / a\n-\n1\n2\n3
+(.Q.qp t;get`:/tmp/kshell_t/s/a)  / 0b\n1 2
+(`:/tmp/kshell_t/s)`a  / 1 2
+.[`:/tmp/kshell_t/s;(`a;1)]  / 2
+`:/tmp/kshell_t/nosuch `a  / '/tmp/kshell_t/nosuch. OS reports: No such file or directory
+select[1;>a]from t  / a\n-\n2
+/ a table in one file is changed there
+`:/tmp/kshell_t/ft set([]a:1 2;s:`x`y);update a:a*2 from`:/tmp/kshell_t/ft where s=`y  / `:/tmp/kshell_t/ft
+get`:/tmp/kshell_t/ft  / a s\n---\n1 x\n4 y
+update a:`z from`:/tmp/kshell_t/ft where s=`y  / 'type
+update nope from`:/tmp/kshell_t/ft  / 'nope
+delete from`:/tmp/kshell_t/ft where a=1  / `:/tmp/kshell_t/ft
+![`:/tmp/kshell_t/ft;();0b;(1#`b)!1#5];get`:/tmp/kshell_t/ft  / a s b\n-----\n4 y 5
+delete b,s from`:/tmp/kshell_t/ft;get`:/tmp/kshell_t/ft  / a\n-\n4
+1!`:/tmp/kshell_t/ft  / 'length
+update b:6 from`:/tmp/kshell_t/ft;1!`:/tmp/kshell_t/ft;get`:/tmp/kshell_t/ft  / a| b\n-| -\n4| 6
+0!`:/tmp/kshell_t/ft;get`:/tmp/kshell_t/ft  / a b\n---\n4 6
+update a:1 from`:/tmp/kshell_t/nosuch  / '/tmp/kshell_t/nosuch. OS reports: No such file or directory
+`:/tmp/kshell_t/fd set`a`b!1 2;update a:5 from`:/tmp/kshell_t/fd;delete b from`:/tmp/kshell_t/fd;get`:/tmp/kshell_t/fd  / a| 5
+/ appended to on disk, only the attribute s stays
+`:/tmp/kshell_t/ft set([]a:`s#1 2;b:`g#`x`y);`:/tmp/kshell_t/ft upsert(3;`z);exec a from meta`:/tmp/kshell_t/ft  / `s`
+`:/tmp/kshell_t/ft upsert(0;`z);exec a from meta`:/tmp/kshell_t/ft  / ``
+`:/tmp/kshell_t/ft set([a:`u#1 2]b:3 4);`:/tmp/kshell_t/ft upsert(3;5);key[get`:/tmp/kshell_t/ft]`a  / 1 2 3
+`:/tmp/kshell_t/sa/ set([]a:`s#1 2;b:`u#3 4;c:("x";"y"));`:/tmp/kshell_t/sa upsert(3;5;"z");exec a from meta`:/tmp/kshell_t/sa  / `s``
+`:/tmp/kshell_t/sa/ set([]a:`s#1 2;b:`p#3 3);.[`:/tmp/kshell_t/sa;();,;([]a:1#3;b:1#5)];exec a from meta`:/tmp/kshell_t/sa  / `s`
+`:/tmp/kshell_t/v set`g#`a`b;.[`:/tmp/kshell_t/v;();,;`c];get`:/tmp/kshell_t/v  / `a`b`c
+`:/tmp/kshell_t/sa upsert();count get`:/tmp/kshell_t/sa  / 3
 `:/tmp/kshell_t/s/ set([]a:1 2);t:get`:/tmp/kshell_t/s;delete a from`t  / 'splay
 key`:/tmp/kshell_t/nosuch  / ()
 system"mkdir -p /tmp/kshell_t/emptydir";key`:/tmp/kshell_t/emptydir  / `symbol$()
@@ -108,4 +142,26 @@ exec s!v from pq where date=2024.01.01  / a| 1\nb| 2
 exec s,n:v from pq  / s| a b b c\nn| 1 2 3 4
 exec {5}v from pq  / 5 5
 exec s!nope from pq  / 'nope
+/ the last row; rows by number
+exec from pq  / date| 2024.01.02\ns   | `sym$`c\nv   | 4
+exec from pq where v<3  / date| 2024.01.01\ns   | `sym$`b\nv   | 2
+exec v from enlist exec from pq where v>9  / ,0N
+exec date from enlist exec from pq where date=2000.01.01  / ,0Nd
+.Q.ind[pq;()]  / date s v\n--------
+.Q.ind[pq;3 0]`v  / 4 1
+.Q.ind[pq;4]  / 'index
+/ what a partitioned table refuses, and that it stays one
+`pq insert(2024.01.01;`a;1)  / 'par
+`pq upsert(2024.01.01;`a;1)  / 'par
+`v xasc`pq  / 'par
+`s xkey`pq  / 'par
+1!`pq  / 'par
+update v:1 from`pq  / 'par
+delete v from pq  / 'par
+![pq;();0b;(1#`v)!1#1]  / 'par
+select[1]from pq  / 'nyi
+select[1 1;>v]s from pq  / 'nyi
+?[pq;();0b;();1]  / 'nyi
+?[pq;();0b;();1;(>:;`v)]  / 'nyi
+(.Q.qp pq;.Q.cn pq)  / 1b\n2 2
 system"cd ",wd  /

@@ -139,3 +139,9 @@ first lt`up  / `lt!0
 {[t]?[t;();();`nowhere]}([]a:1 2)  / 'nowhere
 .Q.ty each(lt`up;lt`id)  / "jj"
 f2:([k:1 2]v:3 4);.Q.ty`f2$2 1  / "j"
+delete a+b from([]a:1 2;b:3 4)  / 'type
+delete a,a from([]a:1 2;b:3 4)  / b\n-\n3\n4
+aa:1;delete aa,nosuch from`.  / 'nosuch
+aa  / 1
+.n7.a:1;.n7.b:2;delete a,c from`.n7  / '.n7.c
+delete a,a from`.n7;1_.n7  / b| 2

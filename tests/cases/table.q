@@ -79,6 +79,7 @@ v upsert((3;`z);(4;`p))  / a b\n---\n1 x\n2 y\n3 z\n4 p
 v upsert([]b:`z`p;a:3 4)  / a b\n---\n1 x\n2 y\n3 z\n4 p
 v upsert([]a:3 4)  / a b\n---\n1 x\n2 y\n3\n4
 v upsert`a`b!(3;`z)  / a b\n---\n1 x\n2 y\n3 z
+v upsert()  / a b\n---\n1 x\n2 y
 v upsert([]a:1.5 2)  / 'type
 v upsert([]c:1 2)  / 'mismatch
 v upsert([a:1 2]b:`p`q)  / 'type

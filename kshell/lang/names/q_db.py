@@ -285,6 +285,8 @@ def ind(t: Value, at: Value) -> Value:
     """Rows of a partitioned table by their numbers."""
     if not parted.is_partitioned(t):
         return verb("@", 2)(t, at)
+    if is_list(at) and not len(at):
+        at = longs([])
     rows = at if is_list(at) else longs([raw(at)])
     if rows.__class__ is not Vec or rows.t not in (T.J, T.I, T.H):
         raise QError("type")

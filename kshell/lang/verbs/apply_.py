@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from kshell.errors import QError, as_qerror
 from kshell.registry import verb
 from kshell.values.amend import MISSING, amend
-from kshell.values.apply import apply, apply1, is_function
+from kshell.values.apply import apply, apply1, is_function, named
 from kshell.values.build import string
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
@@ -52,7 +52,7 @@ def dot(f: Value, x: Value) -> Value:
     """
     args = _arguments(x)
     if not args:
-        return running().names.get(f.s) if f.__class__ is Sym else f
+        return named(f) if f.__class__ is Sym else f
     return apply(f, args)
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.cast import NANOS, SPANS, array1, convert, has_null, number_nulls, to_float
+from kshell.values.cast import NANOS, SPANS, array1, as_float, convert, has_null, number_nulls, to_float
 from kshell.values.core import Special, Value, Vec, long
 from kshell.values.dispatch import Array, Plan, dyad, monad, type_of
+from kshell.values.grow import lone_array
 
 NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
 SMALL = (T.B, T.X, T.H, T.I)
@@ -138,10 +140,10 @@ def _float_plan(ufunc: np.ufunc, tx: int, ty: int, tr: int) -> Plan:
     """Floating results; also temporals and reals together, rounded back to the temporal."""
     if tx == ty == tr and tr in (T.F, T.E):
         return Plan(tr, ufunc)
-    lift = _days if tr == T.Z else to_float
+    lift = _days if tr == T.Z else as_float
 
     def fn(a: Array, b: Array) -> Array:
-        r = ufunc(lift(a, tx), lift(b, ty))
+        r = ufunc(lift(a, tx), lift(b, ty), dtype=np.float64)
         return r if T.DTYPE[tr] == np.float64 else convert(r, T.F, tr)
 
     return Plan(tr, fn)
@@ -167,7 +169,7 @@ def _divide_planner(tx: int, ty: int) -> Plan | None:
         return Plan(T.F, np.divide, divide_floats)
     if tx == ty == T.J:
         return Plan(T.F, _divide_longs)
-    return Plan(T.F, lambda a, b: np.divide(to_float(a, tx), to_float(b, ty)))
+    return Plan(T.F, lambda a, b: np.divide(as_float(a, tx), as_float(b, ty), dtype=np.float64))
 
 
 def _divide_longs(a: Array, b: Array) -> Array:
@@ -189,6 +191,46 @@ def _negative_right(v: Value, left: bool) -> Value:
     return v if left else _neg(v)
 
 
+_LONG = 1 << 14  # vectors above this length are written over where nothing else can see them
+
+
+def _owners(x: object) -> int:
+    """The references to an argument of a verb, from a function that the verb calls."""
+    return _owners_below(x)
+
+
+def _owners_below(x: object) -> int:
+    return getrefcount(x)
+
+
+def _named() -> int:
+    x = object()
+    return _owners(x)
+
+
+_OWN = _owners(object())  # where nothing but the verb refers to its argument
+if _named() == _OWN:
+    _OWN = 0  # a Python whose counts do not tell
+
+
+def _over(ufunc: np.ufunc, x: Value, y: Value) -> Value | None:
+    """A verb of floats whose result takes the place of an operand that was calculated for it; None if none was."""
+    left = x.__class__ is Vec and x.t == T.F and getrefcount(x) == _OWN and lone_array(x)
+    if not left and not (y.__class__ is Vec and y.t == T.F and getrefcount(y) == _OWN and lone_array(y)):
+        return None
+    a, b = _floats(x), _floats(y)
+    if a is None or b is None or (x.__class__ is y.__class__ and len(a) != len(b)):
+        return None
+    return Vec(T.F, ufunc(a, b, out=a if left else b))
+
+
+def _floats(x: Value) -> Any:
+    """A vector's array of floats, or a number that is no null; else None."""
+    if x.__class__ is Vec:
+        return x.a if x.t == T.F else None
+    return x if x.__class__ is float or x.__class__ is int else None
+
+
 _add = dyad("+", _planner(np.add, operator.add, _sum_type))
 _sub = dyad("-", _planner(np.subtract, operator.sub, _difference_type), _negative_right)
 _mul = dyad("*", _planner(np.multiply, operator.mul, scaled_type))
@@ -207,6 +249,10 @@ def add(x: Value, y: Value) -> Value:
         if d is c or (d is int or d is float):
             r = x + y
             return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
+    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+        r = _over(np.add, x, y)
+        if r is not None:
+            return r
     return _add(x, y)
 
 
@@ -222,6 +268,10 @@ def sub(x: Value, y: Value) -> Value:
         if d is c or (d is int or d is float):
             r = x - y
             return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
+    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+        r = _over(np.subtract, x, y)
+        if r is not None:
+            return r
     return _sub(x, y)
 
 
@@ -237,6 +287,10 @@ def mul(x: Value, y: Value) -> Value:
         if d is c or (d is int or d is float):
             r = x * y
             return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
+    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+        r = _over(np.multiply, x, y)
+        if r is not None:
+            return r
     return _mul(x, y)
 
 
@@ -250,6 +304,10 @@ def div_(x: Value, y: Value) -> Value:
     c, d = x.__class__, y.__class__
     if (c is int or c is float) and (d is int or d is float):
         return x / y if y else divide_floats(x, y)
+    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+        r = _over(np.divide, x, y)
+        if r is not None:
+            return r
     return _div(x, y)
 
 

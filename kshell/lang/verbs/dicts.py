@@ -8,6 +8,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang.tables import by_name
 from kshell.lang.verbs.lists import til
 from kshell.registry import verb
 from kshell.values import types as T
@@ -70,9 +71,7 @@ def make_dict(x: Value, y: Value) -> Value:
 def enkey(n: int, y: Value) -> Value:
     """`n!y`: a table, keyed or not or by name, keyed on its first n columns."""
     if y.__class__ is Sym:
-        names = running().names
-        names.set(y.s, enkey(n, names.get(y.s)))
-        return y
+        return by_name(y, lambda t: enkey(n, t))
     t = unkey(y)
     if n == 0:
         return t

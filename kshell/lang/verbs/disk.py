@@ -120,6 +120,8 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
     if appends and old.__class__ is Vec and T.ENUM not in (old.t, t) and t != old.t and not (is_list(y) and not len(y)):
         raise QError("type")  # a vector in a file stays one
     new = amend(old, path, f, y) if path or not (appends and not os.path.exists(where)) else y
+    if appends and os.path.exists(where):
+        new = tables.as_appended(new)
     _write(x if not folder or where.endswith("/") else sym(x.s + "/"), new, _packing_there(where))
 
 
@@ -155,8 +157,8 @@ def _appended(where: str, y: Table) -> bool:
         return True
     from kshell.values.join import append
 
-    old = splay.read(where)
-    splay.write(where, append(Table(names, list(old.cols)), rows), _packing_there(where))
+    new = append(Table(names, list(splay.read(where).cols)), rows)
+    splay.write(where, tables.as_appended(new), _packing_there(where))
     return True
 
 
@@ -165,6 +167,8 @@ def upsert_splayed(x: Sym, y: Value) -> bool:
     where = path_of(x)
     if not splay.is_splayed(where):
         return False
+    if is_list(y) and not len(y):
+        return True
     return _appended(where, tables.given_rows(splay.read(where), y))
 
 

@@ -13,6 +13,7 @@ from kshell.lang.columns import Groups, is_column, part, sized
 from kshell.lang.qsql_update import spread
 from kshell.lang.tables import (
     NAMED,
+    as_appended,
     by_name,
     column,
     exists,
@@ -23,6 +24,7 @@ from kshell.lang.tables import (
     is_table,
     key_names,
     names_of,
+    on_disk_kind,
     put,
     rekey,
     sorted_attr,
@@ -396,16 +398,21 @@ def upsert(x: Value, y: Value) -> Value:
     if x.__class__ is not Sym:
         return _upserted(x, y)
     t, onto = fetch(x), append
-    if x.s[:1] != ":":
-        names = running().names
-        names.allow(*names.split(x.s, None))  # before the table is written in place
-        onto = append_owned if getrefcount(t) <= NAMED else append
+    if x.s[:1] == ":":
+        return put(x, as_appended(_upserted(t, y)))
+    if kind := on_disk_kind(t):
+        raise QError(kind)
+    names = running().names
+    names.allow(*names.split(x.s, None))  # before the table is written in place
+    onto = append_owned if getrefcount(t) <= NAMED else append
     return put(x, _upserted(t, y, onto))
 
 
 def _upserted(t: Value, y: Value, onto: Callable[[Value, Value], Value] = append) -> Value:
     if t.__class__ is Dict and t.attr == "s":
         raise QError("step")
+    if is_table(t) and is_list(y) and not len(y):
+        return t
     if is_table(t) and is_list(y) and _single(t, y):
         y = given_rows(t, y)
     if t.__class__ is Table and is_table(y) and y.__class__ is Dict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kshell import registry
-from kshell.lang.format import atom_string, text_matrix, vec_texts
+from kshell.lang.format import atom_string, integer_flat, text_matrix, vec_texts
 from kshell.lang.s1 import s1, s1_line
 from kshell.lang.show import lines_of
 from kshell.registry import verb
@@ -52,6 +52,9 @@ def string(x: Value) -> Value:
     if c is Vec:
         if x.t == T.S and len(x.a):
             return _names(x.a)
+        flat = integer_flat(x.t, x.a)
+        if flat is not None:
+            return string_list(*flat)
         m = text_matrix(x.t, x.a)
         return Nd(T.C, m) if m is not None else strings(vec_texts(x, running().settings.P))
     if c is List or c is Nd:

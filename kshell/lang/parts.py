@@ -1,0 +1,116 @@
+"""The items of a list in one array: atoms or vectors of one type, for work on all of them at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.core import Flat, List, Nd, Value, Vec, flat_list
+
+Array = np.ndarray
+_ROOM = 256  # items of vectors, per vector, that are put into one array; of more, one by one is as quick
+
+
+class Part:
+    """The items of a list that is many: type `t`, all values in one array `a`, n items. `m` is -1 for atoms, the
+    length of regular vectors, or None: then `ends` has where each vector ends."""
+
+    __slots__ = ("_ids", "a", "ends", "m", "n", "t")
+
+    def __init__(self, t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> None:
+        self.t, self.a, self.n, self.m, self.ends = t, a, n, m, ends
+        self._ids: Array | None = None
+
+    @property
+    def sizes(self) -> Array:
+        if self.m is None:
+            return np.diff(self.ends, prepend=0)  # type: ignore[arg-type]
+        return np.full(self.n, abs(self.m))
+
+    @property
+    def starts(self) -> Array:
+        if self.m is None:
+            out = np.zeros_like(self.ends)
+            out[1:] = self.ends[:-1]  # type: ignore[index]
+            return out
+        return np.arange(self.n) * abs(self.m)
+
+    @property
+    def ids(self) -> Array:
+        """The item that each value is of."""
+        if self._ids is None:
+            self._ids = np.repeat(np.arange(self.n), self.sizes if self.m is None else abs(self.m))
+        return self._ids
+
+    def vector(self) -> Vec:
+        return Vec(self.t, self.a)
+
+    def value(self) -> Value:
+        return self.vector() if self.m == -1 else rows(self.t, self.a, self.n, self.m, self.ends)
+
+    def alike(self, other: Part) -> bool:
+        """Are the vectors of both as long, item for item?"""
+        if self.m is None or other.m is None:
+            return self.m is None and other.m is None and np.array_equal(self.ends, other.ends)  # type: ignore[arg-type]
+        return self.m == other.m
+
+    def spread(self, shape: Part) -> Array:
+        """Atoms, once for each value of the vectors of another."""
+        return np.repeat(self.a, shape.sizes if shape.m is None else shape.m)  # type: ignore[arg-type]
+
+    def filled(self, v: Value) -> Value | None:
+        """The list of items of this shape whose values are v."""
+        if v.__class__ is not Vec or len(v.a) != len(self.a) or (v.t == T.ENUM and self.m != -1):
+            return None
+        return v if self.m == -1 else rows(v.t, v.a, self.n, self.m, self.ends)
+
+
+def part(x: Value) -> Part | None:
+    """The items of a list, if they are atoms or vectors of one type."""
+    c = x.__class__
+    if c is Vec:
+        return None if x.t in (T.G, T.ENUM) else Part(x.t, x.a, len(x.a), -1)
+    if c is Nd:
+        return Part(x.t, x.a.reshape(-1), len(x.a), x.a.shape[1]) if x.a.ndim == 2 else None
+    if c is not List:
+        return None
+    if x.flat is not None:
+        return None if x.flat.t in (T.G, T.ENUM) else Part(x.flat.t, x.flat.a, len(x.flat), None, x.flat.ends)
+    items = x.items
+    if set(map(type, items)) != {Vec}:
+        return None
+    t = items[0].t
+    if t in (T.G, T.ENUM) or any([i.t != t for i in items]):
+        return None
+    arrays = [i.a for i in items]
+    ends = np.cumsum(np.fromiter(map(len, arrays), np.int64, len(arrays)))
+    if ends[-1] > _ROOM * len(items):
+        return None
+    a = np.concatenate(arrays)
+    if not any([i.attr for i in items]):  # the list is held so from now on, and not put together again next time
+        x.flat = Flat(t, a, ends)
+        del x.items
+    return Part(t, a, len(arrays), None, ends)
+
+
+def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> Value:
+    """The list of n vectors that stand in an array: each of length m, or by where they end."""
+    if m is None and ends is not None:
+        size = int(ends[0])
+        if not size or size * n != len(a) or (np.diff(ends) != size).any():
+            return flat_list(t, a, ends)
+        m = size
+    if not m:
+        return flat_list(t, a, np.zeros(n, np.int64))
+    return Nd(t, a.reshape(n, m))
+
+
+def ragged(t: int, a: Array, sizes: Array) -> Value:
+    """The list of vectors of some sizes that stand in an array."""
+    return rows(t, a, len(sizes), None, np.cumsum(sizes))
+
+
+def places(starts: Array, sizes: Array) -> Array:
+    """The places of vectors of some sizes that start at some places of an array, one vector after the other."""
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))

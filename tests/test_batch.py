@@ -1,0 +1,199 @@
+"""Each of a lambda for all items at once gives what the items one by one give, types and attributes included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kshell.errors import QError
+from kshell.lang import batch, lifts
+from kshell.session import Session
+from kshell.values.apply import pyfn
+from kshell.values.build import collapse
+from kshell.values.context import enter, leave
+from kshell.values.core import seq_items
+
+N = 70
+INPUTS = {
+    "longs": f"{N}?-3 0 1 2 5 7 0N 0W",
+    "counts": f"{N}?6",
+    "ints": f"{N}?-2 0 3 0Ni 0Wi",
+    "floats": f"{N}?-1.5 0 2.25 0n 0w 1e3",
+    "bools": f"{N}?01b",
+    "dates": f"{N}?2000.01.01 2001.02.03 0Nd",
+    "syms": f"{N}?`a`b``cd",
+    "chars": f'{N}?"ab 1"',
+    "strings": f'{N}?("ab";"";" c";"12";"b a b")',
+    "words": f'{N}#("ab";"cd";"1b")',
+    "lists": f"{N}?(1 2 3;`long$();4 0N;1#7;5 5 1 5)",
+    "rows": f"{N} 3#til 7",
+    "flags": f"{N}?(101b;`boolean$();01b)",
+    "floats2": f"{N}?(1.5 0n 2;`float$();0.1 0.2 0.3;1#0w)",
+    "reals": f"{N}?(1.1 2.2e;`real$();0.1 0.7 1e7e)",
+    "names": f"{N}?(`a`b;`symbol$();``b`b)",
+    "mixed": f'{N}?(1;2.5;`a;"ab";1 2)',
+    "nested": f"{N}#((1 2;3 4);(1#5;6 7))",
+}
+ONES = ("neg", "not", "null", "abs", "count", "first", "last", "reverse", "enlist", "string", "sum", "prd", "max", "min",
+        "avg", "all", "any", "where", "distinct", "floor", "upper", "trim", "sqrt", "til 1+", "+/", "|/")
+TWOS = ("+", "-", "*", "%", "&", "|", "^", "=", "<", "<>", ">=", ",", "#", "_", "?", "in", "within", "~", "mod", "div",
+        "@", "xbar", "except", "inter", "like", "xexp", "!")
+ATOMS = ("1", "0", "-1", "2", "0N", "1.5", "0n", "1b", "`a", '"a"', '"ab"', "1 2", "0 1 2", "`a`b", "2001.01.01", "3i",
+         "1#1", "4 3 2 1", '"*b*"', "k", "w")
+CASTS = ('"j"$', '"f"$', "`$", '"J"$', '"S"$', "`int$", '"h"$', '"b"$')
+
+
+def expressions(depth: int, names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    leaf = st.one_of(st.sampled_from(names), st.sampled_from(names), st.sampled_from(ATOMS))
+    if not depth:
+        return leaf
+    inner = expressions(depth - 1, names)
+    return st.one_of(
+        leaf,
+        st.builds("({} {})".format, st.sampled_from(ONES), inner),
+        st.builds("({}{})".format, st.sampled_from(CASTS), inner),
+        st.builds("({} {} {})".format, inner, st.sampled_from(TWOS), inner),
+        st.builds("({};{})".format, inner, inner),
+        st.builds("(`a`b!({};{}))".format, inner, inner),
+        st.builds("$[{};{};{}]".format, inner, inner, inner),
+        st.builds("$[{};{};{};{};{}]".format, inner, inner, inner, inner, inner),
+        st.builds("({}[{}])".format, st.sampled_from((*names, "k", "w", "d")), inner),
+    )
+
+
+def bodies(names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    e = expressions(2, names)
+    more = expressions(1, (*names, "a"))
+    return st.one_of(
+        e,
+        st.builds("a:{};{}".format, e, more),
+        st.builds("a:{};a+:{};{}".format, e, more, more),
+        st.builds("if[{};:{}];{}".format, e, e, e),
+        st.builds("a:{};if[{};a:{}];{}".format, e, e, e, more),
+        st.builds("a:{};if[{};a:{};:{}];{}".format, e, more, e, more, more),
+    )
+
+
+@pytest.fixture(scope="module")
+def shared() -> Session:
+    s = Session()
+    s.run("\\S -3")
+    s.run("k:10 20 30;w:(1 2;3 4 5;`long$());d:1 2 5!`x`y`z")
+    for name, text in INPUTS.items():
+        s.run(f"{name}:{text}")
+    return s
+
+
+@contextmanager
+def running(s: Session) -> Iterator[None]:
+    token = enter(s)
+    try:
+        yield
+    finally:
+        leave(token)
+
+
+def one_by_one(s: Session, f: str, *args: str) -> str:
+    """The serialized results of the items one by one, or that there was an error."""
+    fn = pyfn(s[f], len(args))
+    try:
+        with running(s):
+            s["want"] = collapse([fn(*row) for row in zip(*(seq_items(s[a]) for a in args), strict=True)])
+    except (QError, ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError):
+        return "error"  # a session has q's errors for Python's
+    return "want"
+
+
+def compare(s: Session, text: str, expression: str, args: tuple[str, ...]) -> None:
+    s.run(f"\\S -5\nf:{text}")  # for what deals
+    want = one_by_one(s, "f", *args)
+    s.run("\\S -5")
+    try:
+        s["have"] = s.run(expression)
+    except QError:
+        assert want == "error", expression
+        return
+    assert want != "error", f"{expression} of {text} should fail"
+    assert s.run("(have~want)&(-3!have)~-3!want"), f"{text} {expression}: {s.run('-3!have')} {s.run('-3!want')}"
+
+
+@settings(max_examples=800)
+@given(bodies(("x",)), st.sampled_from(sorted(INPUTS)))
+def test_each(shared: Session, body: str, name: str) -> None:
+    compare(shared, f"{{[x]{body}}}", f"f each {name}", (name,))
+
+
+@settings(max_examples=400)
+@given(bodies(("x", "y")), st.sampled_from(sorted(INPUTS)), st.sampled_from(sorted(INPUTS)))
+def test_each_both(shared: Session, body: str, x: str, y: str) -> None:
+    compare(shared, f"{{[x;y]{body}}}", f"f'[{x};{y}]", (x, y))
+
+
+@pytest.mark.parametrize("verb", ONES)
+def test_one_argument(shared: Session, verb: str) -> None:
+    for name in INPUTS:
+        compare(shared, f"{{{verb} x}}", f"f each {name}", (name,))
+
+
+@pytest.mark.parametrize("cast", CASTS)
+def test_casts(shared: Session, cast: str) -> None:
+    for name in INPUTS:
+        compare(shared, f"{{{cast}x}}", f"f each {name}", (name,))
+
+
+@pytest.mark.parametrize("verb", TWOS)
+def test_two_arguments(shared: Session, verb: str) -> None:
+    for name in INPUTS:
+        for other in (*ATOMS, "(`a`b;1 2)", "d"):
+            if verb in ("#", "?") and name in ("longs", "ints", "floats"):
+                continue  # too many items
+            compare(shared, f"{{x {verb} {other}}}", f"f each {name}", (name,))
+            compare(shared, f"{{{other} {verb} x}}", f"f each {name}", (name,))
+        for other in INPUTS:
+            if verb not in ("#", "?") or name not in ("longs", "ints", "floats"):
+                compare(shared, f"{{x {verb} y}}", f"f'[{name};{other}]", (name, other))
+
+
+@pytest.mark.parametrize("verb", TWOS)
+def test_verbs_by_themselves(shared: Session, verb: str) -> None:
+    for name in INPUTS:
+        if verb in ("#", "?") and name in ("longs", "ints", "floats"):
+            continue
+        for other in ("1", "`a", '"ab"', "1 2"):
+            compare(shared, f"{{x {verb} {other}}}", f"({verb})\\:[{name};{other}]", (name,))
+            compare(shared, f"{{{other} {verb} x}}", f"({verb})/:[{other};{name}]", (name,))
+
+
+LAMBDAS = ["{x,x}", "{(x;x+1)}", "{count string x}", "{`a`b x mod 2}", "{b:x+1;b*2}", "{if[x>2;:0];x*2}",
+           "{$[x>2;`hi;`lo]}", "{x#0}", "{sum til x}", "{`a`b!(x;2*x)}", "{d x}", "{$[x in 3 4;x;0]}", "{+/[1+til 1+x]}",
+           "{r:x;if[x>1;r:0];r}", "{(x;`a)}", "{r:1;r+:x;r}"]
+
+
+@pytest.mark.parametrize("text", LAMBDAS)
+def test_these_are_carried_out_at_once(shared: Session, text: str) -> None:
+    f = shared.run(text)
+    with running(shared):
+        assert batch.run(f, (shared["counts"],), (True,)) is not None
+
+
+def test_few_items_are_taken_one_by_one(shared: Session) -> None:
+    f, few = shared.run("{x,x}"), shared.run(f"til {lifts.FEW - 1}")
+    with running(shared):
+        assert batch.run(f, (few,), (True,)) is None
+
+
+def test_what_has_effects_is_done_once_an_item(shared: Session) -> None:
+    shared.run("n:0;g:{n+::1;x+n}")
+    assert shared.run("(g each 100#0)~1+til 100") and shared.run("n~100")
+    assert shared.run("1<count distinct{x+rand 1000000}each 100#0")
+    assert shared.run("{1<count distinct{(x;5?1000000)}each 100#0}[]")
+
+
+def test_an_error_is_that_of_the_first_item_that_has_one(shared: Session) -> None:
+    with pytest.raises(QError, match="seven"):
+        shared.run("{$[x=7;'`seven;x=9;'`nine;x]}each til 100")
+    assert shared.run("count .[{{1+x}each x};enlist 100#enlist`a;::]") == 4
