@@ -179,7 +179,9 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         name = node.name
         if self.columns and not self.is_word(name):
             other = self.variable(node)
-            return E(f"(_c[{name!r}] if {name!r} in _c else {self.mark(node)}{other.s})", None, glob=True, impure=True)
+            plain = other.glob and other.s == name and self.params is not None
+            text = f"_here({name!r},{self.ctx!r})" if plain else other.s
+            return E(f"(_c[{name!r}] if {name!r} in _c else {self.mark(node)}{text})", None, glob=True, impure=True)
         return self.variable(node)
 
     def is_word(self, name: str) -> bool:
@@ -389,8 +391,10 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     def verb_name(self, entry: registry.Entry, n: int) -> str:
         """A Python name, among the builtins of all namespaces, for the function of a verb with n arguments."""
         fn = entry.fns.get(n) or entry.fns[-1]
-        name = f"_v{id(fn):x}"
-        self.names.builtins.setdefault(name, fn)
+        name = f"_v{n}{entry.name.encode().hex()}"  # the same in every process: texts are kept with their code
+        if self.names.builtins.setdefault(name, fn) is not fn:
+            name = f"_v{id(fn):x}"  # another entry had the name
+            self.names.builtins.setdefault(name, fn)
         return name
 
     def derived_call(self, node: Any) -> E:

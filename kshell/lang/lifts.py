@@ -27,7 +27,15 @@ from kshell.values.rows import string_rows, strings_of
 
 Array = np.ndarray
 FEW = 64  # items, of which fewer are taken one by one
-_LIMIT = 1 << 23  # items of a result's vectors
+_LIMIT = 1 << 23  # items of a result's vectors, or
+_EACH = 64  # so many for each vector
+
+
+def _fits(size: int, n: int) -> bool:
+    """Is there room for n vectors of so many items in all?"""
+    return size <= max(_LIMIT, _EACH * n)
+
+
 _IN_ORDER = 2048  # the most floats that a sum adds one after the other, as all groups at once do (stats.float_sum)
 _WHOLE = (T.B, T.X, T.H, T.I, T.J)
 _PLAIN = (*_WHOLE, T.C, T.S, *T.TEMPORAL)  # equal if their raw values are
@@ -127,7 +135,7 @@ def _enlist(p: Part) -> Value | None:
 
 @_one("til")
 def _til(p: Part) -> Value | None:
-    if p.m != -1 or p.t != T.J or int(p.a.min()) < 0 or int(p.a.max()) > _LIMIT or int(p.a.sum()) > _LIMIT:
+    if p.m != -1 or p.t != T.J or int(p.a.min()) < 0 or int(p.a.max()) > _LIMIT or not _fits(int(p.a.sum()), p.n):
         return None
     ends = np.cumsum(p.a)
     return rows(T.J, np.arange(int(ends[-1])) - np.repeat(ends - p.a, p.a), p.n, None, ends)
@@ -231,7 +239,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
     for v, many in ((x, mx), (y, my)):
         if not many and v.__class__ is Vec and shape.m == -1:  # each atom with all of a vector
             m = len(v.a)
-            if not m or m * n > _LIMIT or v.t in (T.G, T.ENUM):
+            if not m or not _fits(m * n, n) or v.t in (T.G, T.ENUM):
                 return None
             shape = Part(v.t, np.empty(m * n, np.bool_), n, m)
     sides: list[Value] = []
@@ -259,7 +267,7 @@ def _side(v: Value, many: bool, n: int) -> Part | None:
     t = atom_t(v)
     if t and t not in (T.G, T.ENUM):
         return Part(t, np.full(n, raw(v), T.DTYPE[t]), n, -1)
-    if v.__class__ is Vec and v.t not in (T.G, T.ENUM) and len(v.a) * n <= _LIMIT:
+    if v.__class__ is Vec and v.t not in (T.G, T.ENUM) and _fits(len(v.a) * n, n):
         m = len(v.a)
         return Part(v.t, np.tile(v.a, n), n, m if m else None, None if m else np.zeros(n, np.int64))
     return None
@@ -292,7 +300,7 @@ def _counts(x: Value, many: bool, n: int) -> Array | None:
 @_two("#")
 def _take(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     sizes = _counts(x, mx, n)
-    if sizes is None or int(sizes.sum()) > _LIMIT:
+    if sizes is None or not _fits(int(sizes.sum()), n):
         return None
     if not my:
         if atom_t(y) and atom_t(y) not in (T.G, T.ENUM):

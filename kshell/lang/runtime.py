@@ -54,6 +54,14 @@ def view_value(name: str) -> Value:
     return running().names.read(name)
 
 
+def phrase_global(name: str, ctx: str) -> Value:
+    """A global that a phrase of a template names in a lambda: that of the current namespace, whichever the lambda was
+    defined in; if there is none, of the latter."""
+    names = running().names
+    x = names.find(name) if names.current != ctx else None
+    return names.get(name, ctx) if x is None else x
+
+
 def set_global(name: str, ctx: str, x: Value) -> Value:
     running().names.set(name, x, ctx)
     return x
@@ -197,6 +205,7 @@ HELPERS: dict[str, Any] = {
     "_proj": apply_n,
     "_compose": compose,
     "_get": get_global,
+    "_here": phrase_global,
     "_set": set_global,
     "_put": put_global,
     "_allow": allow_global,

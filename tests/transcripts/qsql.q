@@ -148,3 +148,24 @@ s| v
 a| 1
 b| 12
 c| 20
+q)/ a phrase's globals are those of the current namespace
+q)lim:5
+q)\d .foo
+q)lim:2
+q)only:1
+q)f:{[t]select from t where a>lim}
+q)g:{[t]exec a from t where a>only}
+q)\d .
+q).foo.f([]a:til 8)
+a
+-
+6
+7
+q).foo.g([]a:til 4)
+2 3
+q)\d .foo
+q)f([]a:til 4)
+a
+-
+3
+q)\d .
