@@ -9,9 +9,10 @@ from pathlib import Path
 
 from kshell import registry
 from kshell.kapi.functional import FUNCTIONS
-from kshell.kapi.help import forms_of
-from kshell.kapi.schedulers import options_of
-from kshell.registry import REQUIRED, Entry
+from kshell.kapi.help import default_text, forms_of, options_of
+from kshell.kapi.models import MORE
+from kshell.kapi.optim import how_of
+from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
 
 HERE = Path(__file__).parent / "reference"
@@ -40,7 +41,9 @@ PAGES = {
     "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
     "name": ("names.md", "Names of .z .Q .h .j", ""),
     "internal": ("internal.md", "Internal functions", "A negative number on the left of `!`."),
-    "setting": ("settings.md", "Settings", ""),
+    "option": ("options.md", "Options of training and testing", "`` train(m;`name;value) `` sets one for a model, "
+               "`` train(m;`name) `` reads it, `train m` shows them; `test` does the same for testing."),
+    "setting": ("settings.md", "Settings", "`` setting(`name;value) `` sets one, `` setting`name `` reads it."),
 }
 NOTE = "<!-- made by docs/build.py from the registry: change the entry, not this page -->"
 SYMBOLIC = ("module", "loss", "optimizer", "scheduler", "rule")
@@ -58,22 +61,14 @@ def spelled(entry: Entry) -> str:
     return "`" + entry.name if entry.kind in SYMBOLIC else marks.get(entry.kind, entry.name)
 
 
-def default_text(x: object) -> str:
-    """The default of an option as q shows it."""
-    if x is None or x is REQUIRED:
-        return "" if x is None else "required"
-    if isinstance(x, bool):
-        return f"`{int(x)}b`"
-    if isinstance(x, str):
-        return code("`" + x)
-    return f"`{x:g}`" if isinstance(x, float) else f"`{x}`"
+def default(o: Option) -> str:
+    """The default of an option, as code unless it is none."""
+    return default_text(o.default) if o.default in (None, REQUIRED) else code(default_text(o.default))
 
 
 def section(entry: Entry) -> str:
     """The text of one entry: name, forms, summary, options, examples."""
     lines = [f"### {code(spelled(entry))}", ""]
-    if entry.kind == "scheduler":
-        options_of(entry)  # those of torch are in a class's signature
     forms = forms_of(entry)
     if forms and forms != (spelled(entry),) and not (entry.kind in SYMBOLIC and not entry.forms):
         lines += ["```", *forms, "```", ""]
@@ -81,9 +76,10 @@ def section(entry: Entry) -> str:
     lines += [p.strip() + "\n" for p in prose]
     if entry.target.startswith("torch."):
         lines += [f"PyTorch: `{entry.target}`", ""]
-    if entry.options:
+    options = options_of(entry)
+    if options:
         lines += ["| option | type | default | |", "|---|---|---|---|"]
-        lines += [f"| {o.name} | {o.type} | {default_text(o.default)} | {o.doc} |" for o in entry.options] + [""]
+        lines += [f"| {o.name} | {o.type} | {default(o)} | {o.doc} |" for o in options] + [""]
     if entry.examples:
         groups = ["\n".join([*("q)" + i for i in inputs), *output]) for inputs, output in entry.examples]
         lines += ["```q", "\n".join(groups), "```", ""]
@@ -126,7 +122,7 @@ def page(kind: str) -> str:
 
 def documented(file: str = "documented.txt") -> tuple[dict[str, list[str]], dict[str, tuple[str, str]]]:
     """The names of another program, by kind, and what is to be said of some: docs/documented.txt for those that Kx
-    documents, docs/ktorch.txt for those of ktorch."""
+    documents, docs/ktorch.txt for those of ktorch, docs/torch.txt for those of torch."""
     kinds: dict[str, list[str]] = {}
     notes: dict[str, tuple[str, str]] = {}
     kind = ""
@@ -168,43 +164,82 @@ def coverage() -> str:
 
 # how names of a kind are written where they are no functions
 MARKS = {"Module types": "`", "Losses": "loss`", "Optimizers": "`"}
+STATES = ("same", "extended", "deviates", "missing")
+
+
+def stated() -> dict[str, dict[str, tuple[str, str]]]:
+    """Of each name of ktorch, by kind: its state and the reason. Names are missing if docs/ktorch.txt says so."""
+    kinds, notes = documented("ktorch.txt")
+    gaps = dict.fromkeys(kinds.pop("Gaps", []), ("missing", "not yet"))
+    # functions of modules have names for their options in ktorch too
+    named = {e.name: ("extended", "options by name too, in a dictionary or pairs after those by position")
+             for e in registry.entries("api") if e.extra.get("named") and e.topic != "functions of modules"}
+    said = named | notes | gaps
+    return {kind: {MARKS.get(kind, "") + n: said.get(MARKS.get(kind, "") + n, ("same", "")) for n in names}
+            for kind, names in kinds.items()}
+
+
+def absent() -> set[str]:
+    """The names of ktorch that have no entry, as they are written."""
+    known = {"": {e.name for e in registry.entries("api")}, "loss`": {e.name for e in registry.entries("loss")},
+             "`": {e.name for k in ("module", "optimizer") for e in registry.entries(k)} | {e.name for e in FUNCTIONS}}
+    return {MARKS.get(kind, "") + n for kind, names in documented("ktorch.txt")[0].items() if kind != "Gaps"
+            for n in names if n not in known[MARKS.get(kind, "")]}
 
 
 def ktorch() -> str:
     """The page that says of every name of ktorch whether it is there and does the same."""
-    kinds, notes = documented("ktorch.txt")
-    types = {e.name for k in SYMBOLIC for e in registry.entries(k)} | {e.name for e in FUNCTIONS}
-    functions = {e.name for e in registry.entries("api")}
     note = NOTE.replace("registry", "registry and docs/ktorch.txt").replace("entry", "source")
     out = ["# Coverage of ktorch", "", note, "", "The functions, module types, losses and optimizers of ktorch 2.3.0. "
-           "\"Same\" is the documented use; [what differs](../deviations.md) has what holds for all of them.", "",
-           "| kind | names | same | extended | deviates | missing |", "|---|---|---|---|---|---|"]
+           "\"Same\" is the documented use; [what differs](../deviations.md) has what holds for all of them. Names of "
+           "torch that ktorch lacks are [in a table of their own](torch.md).", "",
+           "| kind | names | " + " | ".join(STATES) + " |", "|---|---|---|---|---|---|"]
     rest: list[str] = []
-    for kind, names in kinds.items():
-        mark = MARKS.get(kind, "")
-        there = types if mark else functions
-        state = {mark + n: notes.get(mark + n, ("same" if n in there else "missing", "")) for n in names}
+    for kind, state in stated().items():
         words = [w for w, _ in state.values()]
-        out += [f"| {kind} | {len(names)} | " +
-                " | ".join(str(words.count(w)) for w in ("same", "extended", "deviates", "missing")) + " |"]
-        rest += ["", f"## {kind}", ""]
-        for word in ("same", "missing"):
-            found = [code(n) for n in state if state[n] == (word, "")]
-            rest += [f"{word.capitalize()}: " + " ".join(found), ""] if found else []
-        noted: dict[tuple[str, str], list[str]] = {}
-        for n, said in state.items():
-            if said[1]:
-                noted.setdefault(said, []).append(code(n))
-        rest += ["| name | | |", "|---|---|---|", *(f"| {' '.join(n)} | {w} | {r} |" for (w, r), n in noted.items()),
-                 ""] if noted else []
-    return "\n".join(out + rest).rstrip().replace("\n\n\n", "\n\n") + "\n"
+        out += [f"| {kind} | {len(state)} | " + " | ".join(str(words.count(w)) for w in STATES) + " |"]
+        rest += ["", f"## {kind}", "", "| name | state | |", "|---|---|---|",
+                 *(f"| {code(n)} | {w} | {r} |" for n, (w, r) in state.items())]
+    return "\n".join(out + rest) + "\n"
+
+
+def of_torch() -> dict[str, list[tuple[str, str, str | None]]]:
+    """Names of torch, by kind: the name, what it is called here, and what that is; None if it is not there."""
+    optimizers = [e for e in registry.entries("optimizer") if e.target.startswith("torch.optim.")]
+    options = {"opt": {o.name: "an option of optimizers" for e in optimizers for o in how_of(e)},
+               "train": dict.fromkeys(MORE, "an option of `train`")}
+    entries = {spelled(e): e for k in ("api", "module", "optimizer") for e in registry.entries(k)}
+
+    def what(name: str) -> str | None:
+        kind, mark, option = name.partition("`")
+        if mark and kind:
+            return options[kind].get(option)
+        return entries[name].summary if name in entries else None
+
+    found: dict[str, list[tuple[str, str, str | None]]] = {}
+    for kind, words in documented("torch.txt")[0].items():
+        pairs = [(word.split("=")[0], word.partition("=")[2] or word.split(".")[-1].replace("_", "")) for word in words]
+        found[kind] = [(name, here, what(here)) for name, here in pairs]
+    return found
+
+
+def torch_names() -> str:
+    """The page of torch's names beyond ktorch's."""
+    note = NOTE.replace("registry", "registry and docs/torch.txt").replace("entry", "source")
+    out = ["# Names of torch beyond ktorch", "", note, "", "What of torch has a name here that ktorch lacks. Names are "
+           "torch's without underscores; those that q has already begin with a capital.", ""]
+    for kind, rows in of_torch().items():
+        out += [f"## {kind}", "", "| torch | here | |", "|---|---|---|",
+                *(f"| `{name}` | {code(here)} | {'not yet' if text is None else text} |" for name, here, text in rows),
+                ""] if rows else []
+    return "\n".join(out).rstrip() + "\n"
 
 
 def pages() -> dict[str, str]:
     """File name and text of every reference page."""
     Session().names.load_builtins()
     made = {PAGES[kind][0]: page(kind) for kind in PAGES if list(registry.entries(kind))}
-    return made | {"coverage.md": coverage(), "ktorch.md": ktorch()}
+    return made | {"coverage.md": coverage(), "ktorch.md": ktorch(), "torch.md": torch_names()}
 
 
 def stale() -> list[str]:

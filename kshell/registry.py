@@ -94,8 +94,8 @@ class Entry:
         return found
 
 
-KINDS = ("verb", "api", "module", "loss", "optimizer", "scheduler", "rule", "command", "setting", "topic", "name",
-         "internal", "handler")
+KINDS = ("verb", "api", "module", "loss", "optimizer", "scheduler", "rule", "command", "setting", "option", "topic",
+         "name", "internal", "handler")
 _ENTRIES: dict[str, dict[str, Entry]] = {k: {} for k in KINDS}
 _VERSION = [0]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import debug, hooks, loading, locked, memory, ptree, system, timer, views
+from kshell.lang import debug, hooks, kept, loading, locked, memory, ptree, system, timer, views
 from kshell.lang.code import with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.console import Input
@@ -29,7 +29,7 @@ from kshell.lang.show import error_text, show_text
 from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
-from kshell.values import context, interrupts
+from kshell.values import context, interrupts, progress
 from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import string
@@ -44,11 +44,11 @@ for _package in ("kshell.lang.verbs", "kshell.lang.names"):
     registry.load_package(_package)
 
 
-def launch(n: int, words: Sequence[str]) -> int:
-    """Run a command line on n processes of this machine; the exit code."""
+def launch(n: int, words: Sequence[str], console: bool = False) -> int:
+    """Run a command line on n processes of this machine; the exit code. With `console` they read lines together."""
     from kshell.kapi import ranks
 
-    return ranks.launch(n, words)
+    return ranks.launch(n, words, console)
 
 
 class Session:
@@ -68,15 +68,21 @@ class Session:
         self._rng = np.random.default_rng(abs(self.settings.S))
         self.input = Input()
         self.timer = timer.Timer()
+        self.progress = progress.Line(self)
+        self.log: Any = None  # where metrics go, if asked: kapi/logs.py
+        self.autosave: Any = None  # what saves the session now and then, if asked: kapi/autosave.py
         self.pool: Any = None
         self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
         self.database: Any = None
         self.scripts: list[str] = []  # those that are being loaded
+        self.keeps_code = False  # is the code of scripts kept in the user's cache folder?
+        self._kept: kept.Kept | None = None  # that of the script that is being loaded
         self._handles: Any = None
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
         self.interactive = False  # is this the session of a prompt on a terminal?
+        self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
 
     def limit_memory(self, megabytes: int = 0) -> None:
@@ -96,15 +102,29 @@ class Session:
     # ------------------------------------------------------------ what the packages below use
     def write(self, text: str) -> None:
         """Text to the console."""
-        stream = self.out or sys.stdout
-        stream.write(text)
+        if self.progress.shown:
+            self.progress.erase()
+        if text:
+            self.progress.fresh = text[-1] == "\n"
+        self.output.write(text)
+
+    @property
+    def output(self) -> TextIO:
+        """The stream of what is shown."""
+        return self.out or sys.stdout
+
+    @property
+    def errors(self) -> TextIO:
+        """The stream of errors and warnings."""
+        return self.err or sys.stderr
 
     def warn(self, text: str) -> None:
         """Text to standard error, after what the console has to show."""
-        (self.out or sys.stdout).flush()
-        stream = self.err or sys.stderr
-        stream.write(text)
-        stream.flush()
+        if self.progress.shown:
+            self.progress.erase()
+        self.output.flush()
+        self.errors.write(text)
+        self.errors.flush()
 
     def send(self, handle: int, args: Sequence[Value]) -> Value:
         """Write to a handle: text as it is, or strings a line each; with a negative handle lines are ended."""
@@ -167,6 +187,19 @@ class Session:
         from kshell.kapi.ranks import group
 
         group.leave(well, "" if self.last_error is None else self.last_error.text)
+
+    def console(self) -> Any:
+        """The console of the job's processes."""
+        from kshell.kapi import ranks
+
+        return ranks.console()
+
+    def report(self, text: str) -> None:
+        """An error of several processes, on standard error."""
+        from kshell.kapi import ranks
+
+        (self.out or sys.stdout).flush()
+        ranks.report(self.err or sys.stderr, text)
 
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: an interrupt waits until it ends."""
@@ -302,6 +335,11 @@ class Session:
             self._guarded(system.call_exit, code)
 
     def _guarded(self, work: Callable[..., Value], *args: Any) -> Value:
+        outer = not self._runs
+        if outer:
+            self.progress.begin()
+            if self.autosave is not None:
+                self.autosave.begin()
         token = context.enter(self)
         error: QError | None = None
         tb: Any = None
@@ -318,6 +356,10 @@ class Session:
         finally:
             self._runs -= 1
             context.leave(token)
+            if outer:
+                self.progress.end()
+                if self.autosave is not None:
+                    self.autosave.end()
         with_frames(error, tb, missing)
         if self.interactive and self.settings.debug and not self._runs and error.text not in debug.NEVER:
             self.suspended += debug.suspension(error, tb, self.names)
@@ -330,6 +372,8 @@ class Session:
         source = Source(text, file, line)
         value: Value = NIL
         for node in parse(text, is_infix, source):
+            if scripted:
+                self._between()
             value = self._statement(node, source)
             shown = not isinstance(node, N.Statement) or node.show
             if not shown:
@@ -337,6 +381,12 @@ class Session:
             elif (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
                 self.write(self.show(value) + "\n")
         return value
+
+    def _between(self) -> None:
+        """Between two statements of a script: what is done between two lines."""
+        self.progress.begin()
+        if self.autosave is not None:
+            self.autosave.between()
 
     def _statement(self, node: Any, source: Source) -> Value:
         if isinstance(node, N.Command):
@@ -347,7 +397,10 @@ class Session:
 
     def _compile(self, expr: Any, source: Source) -> Any:
         compile_ = views.statement if expr.__class__ is N.View else compile_statement
-        return compile_(expr, source, self.names)
+        if self._kept is None or not source.file:
+            return compile_(expr, source, self.names)
+        with self._kept:
+            return compile_(expr, source, self.names)
 
     def _foreign(self, node: Any) -> Value:
         """A line for another language, `k)...`: registered handlers take it, else it is refused."""
@@ -387,9 +440,11 @@ class Session:
             raise QError(f"{path}. OS reports: {problem}")
         letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
         before, full = self.names.current, os.path.abspath(path)
+        plain = locked.read(data)
+        outer, self._kept = self._kept, kept.of(data) if self.keeps_code and plain is data else None
         self.scripts.append(path)
         try:
-            for line, text in split_script(locked.read(data).decode("utf-8", "surrogateescape")):
+            for line, text in split_script(plain.decode("utf-8", "surrogateescape")):
                 if letter:
                     self._foreign(N.Prefixed(letter, text, 0, len(text)))
                 else:
@@ -397,6 +452,9 @@ class Session:
         finally:
             self.names.current = before
             self.scripts.pop()
+            if self._kept is not None:
+                self._kept.save()
+            self._kept = outer
 
     # ------------------------------------------------------------ for callers in Python
     def __setitem__(self, name: str, x: Value) -> None:

@@ -20,6 +20,7 @@ from kshell.optim.aggregate import Aggregated, CentralizedAdam, CentralizedSGD
 from kshell.optim.halves import FP16
 from kshell.optim.mlbench import CentralizedSparsifiedSGD, DecentralizedSGD, neighbors_of
 from kshell.optim.powersgd import PowerSGD
+from kshell.optim.streamer import Streamer
 
 R, W = comm.rank(), comm.world()
 
@@ -342,6 +343,79 @@ def check_half_equal_everywhere() -> None:
         o.backward((p * own(3, seed=t, dtype=torch.float16)).sum())
         assert o.step() is True
     assert equal_everywhere(p.float()) and equal_everywhere(o.flat_master())
+
+
+# ------------------------------------------------------------------ layers at paces of their own
+
+
+def check_streamer_waits_for_equal_layers() -> None:
+    """T2, T6: with 1, 2, .. layers nothing is averaged, and nothing hangs; it is as soon as all have as many. Between
+    averages processes do not talk."""
+    made = [leaf(own(2, seed=j)) for j in range(W)]
+    o = Streamer([(p, ()) for p in made[:R + 1]], "sgd", max_layers=W, average_every=3)
+    o.step()
+    calls = comm.METER.calls
+    o.step()
+    assert comm.METER.calls == calls
+    for _ in range(3):
+        o.step()
+    assert not equal_everywhere(made[0])
+    for p in made[R + 1:]:
+        o.add_layer(p)
+    want = [every(p).mean(0) for p in made]
+    o.step()
+    assert all(torch.allclose(p, m, atol=1e-15) and equal_everywhere(p) for p, m in zip(made, want, strict=True))
+    calls, start = comm.METER.calls, made[0].detach().clone()
+    o.step()
+    assert comm.METER.calls == calls and torch.equal(made[0], start)
+
+
+def check_streamer_averages_after_the_gradients() -> None:
+    """T4: a step that averages has the gradients of the weights with which its losses were calculated."""
+    f, g = leaf(own(3)), leaf(own(3, seed=1))
+    o = Streamer([(f, g)], "sgd", average_every=1, optimize_every=2)
+    before = g.detach().clone()
+    o.loss(0, (f * g).sum(), 2)
+    assert o.step() is False
+    assert torch.equal(f.grad, 2 * before) and equal_everywhere(f) and equal_everywhere(g)
+    before = g.detach().clone()
+    o.loss(0, (f * g).sum(), 2)
+    start = f.detach().clone()
+    assert o.step() is True
+    assert torch.allclose(f, start - 1e-4 * every(own(3, seed=1) + before).mean(0) / 2, atol=1e-12)
+
+
+def check_streamer_refused() -> None:
+    """Processes that average at different steps, updates that are due here only, parameters of other sizes."""
+    p = leaf(own(2))
+    o = Streamer([p], "sgd", lr=1, average_every=2 + R % 2, optimize_every=1)
+    before = p.detach().clone()
+    o.loss(0, p.sum())
+    with refused("processes average at different steps: every 2"):
+        o.step()
+    assert torch.equal(p, before) and p.grad is None
+    o = Streamer([p], "sgd", lr=1, average_every=2, optimize_every=1 + R % 2)
+    o.loss(0, p.sum())
+    with refused("an update is due on some processes only: 0"):
+        o.gather(True)
+    assert torch.equal(p, before) and p.grad is None and o.step_counter == [0]
+    q = leaf(own(1 + R % 2))
+    o = Streamer([q], average_every=1)
+    before = q.detach().clone()
+    with refused("parameters differ between processes"):
+        o.step()
+    assert torch.equal(q, before)
+
+
+def check_streamer_types_and_storage() -> None:
+    """Parameters of several types are averaged in place, frozen ones too."""
+    a, b = leaf(own(2)), leaf(own(2, seed=1, dtype=torch.float32))
+    b.requires_grad_(False)
+    at, want = (a.data_ptr(), b.data_ptr()), [every(t).mean(0) for t in (a, b)]
+    o = Streamer([([a, b], ())], average_every=1)
+    o.step()
+    assert (a.data_ptr(), b.data_ptr()) == at and a.dtype is torch.float64 and b.dtype is torch.float32
+    assert torch.allclose(a, want[0], atol=1e-15) and torch.allclose(b, want[1], atol=1e-6)
 
 
 def run(names: str = "") -> None:

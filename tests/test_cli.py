@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -231,3 +232,180 @@ def test_the_path_of_a_script_in_a_report_is_whole(tmp_path: Path) -> None:
     (tmp_path / "s.q").write_text("f:{x+`a}\n")
     done = run("-q", stdin="\\l s.q\nf 1\n", cwd=tmp_path)
     assert f"  [1]  {tmp_path}/s.q:1: f:{{x+`a}}" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "line", "shown"), [
+    ("-P 4", "acos -1", "3.142"), ("-S 42", "\\S", "42i"), ("-s 2", "\\s", "2i"), ("-c 30 100", "\\c", "30 100i"),
+    ("-C 40 200", "\\C", "40 200i"), ("-T 5", "\\T", "5i"), ("-t 60000", "\\t", "60000i"), ("-o 3", "\\o", "3i"),
+    ("-W 1", "\\W", "1i"), ("-z 1", "\"D\"$\"04/03/2024\"", "2024.03.04"), ("-g 1", "\\g", "1i"), ("-q", ".z.q", "1b"),
+    ("-w 200", "system[\"w\"]3", "209715200")])
+def test_options_of_q(words: str, line: str, shown: str) -> None:
+    """Each does what q's does, and is no word of the user's where it stands first."""
+    done = run(*words.split(), "-e", line, "-e", "count .z.x")
+    assert (done.stdout, done.stderr, done.returncode) == (f"{shown}\n0\n", "", 0)
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("-P x", "'type"), ("-P 99", "'domain"), ("-P", "-P needs 1 number"), ("-c 3", "-c needs 2 numbers"), ("-w few", "-w"),
+    ("-e", "-e needs an expression"), ("-resume", "-resume needs a file"), ("--nosuch", "unknown option --nosuch"),
+    ("s.q -p 5000", "-p: listening on a port is not supported")])
+def test_a_command_line_that_is_wrong(words: str, said: str) -> None:
+    done = run(*words.split())
+    assert done.returncode == 2 and said in done.stderr.splitlines()[0] and not done.stdout
+
+
+def test_words_of_the_user_stay(tmp_path: Path) -> None:
+    """Options that q does not know, and all words after a script, are in .z.x; those of q work there too."""
+    (tmp_path / "s.q").write_text("-1 .Q.s1 .z.x;\n-1 .Q.s1 .z.q;\n-1 string acos -1;\n")
+    done = run("s.q", "a", "-lr", ".1", "-P", "3", "-q", "-l", "-b", cwd=tmp_path)
+    assert done.stdout.splitlines() == ['(,"a";"-lr";".1";"-P";,"3";"-q";"-l";"-b")', "1b", "3.14"]
+    assert run("-lr", ".1", "-e", ".Q.opt .z.x").stdout == 'lr| ".1"\n'
+
+
+def test_several_expressions_stop_at_the_first_error() -> None:
+    done = run("-e", "a:1", "-e", "a+1", "-e", "a+`b", "-e", "a+2")
+    assert (done.stdout, done.returncode) == ("2\n", 1) and done.stderr.startswith("'type\n")
+
+
+def test_a_script_names_its_interpreter(tmp_path: Path) -> None:
+    """#!/usr/bin/env kshell, with arguments; the line does not count as q, and lines keep their numbers."""
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "kshell"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m kshell "$@"\n')
+    command.chmod(0o755)
+    script = tmp_path / "s.q"
+    script.write_text("#!/usr/bin/env kshell\n-1 first .z.x;\n1+`a\n")
+    script.chmod(0o755)
+    env = {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run([script, "word"], capture_output=True, text=True, env=env)
+    assert (done.stdout, done.returncode) == ("word\n", 1)
+    assert f"{script}:3: 1+`a" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("line", ["while[1b;a:1]", "@[{while[1b;a::1]};1;{2}];while[1b;a:1]"])
+def test_a_script_that_a_signal_ends(tmp_path: Path, number: signal.Signals, code: int, line: str) -> None:
+    """What it printed is not lost."""
+    (tmp_path / "s.q").write_text(f'-1"printed";\nh:hopen`:ready;\n{line}\n-1"not reached";\n')
+    p = subprocess.Popen([*KSHELL, "s.q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+                         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)})
+    try:
+        end = time.monotonic() + 30
+        while not (tmp_path / "ready").exists():
+            assert time.monotonic() < end and p.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.2)
+        p.send_signal(number)
+        if number == signal.SIGINT and line[0] == "@":
+            time.sleep(0.3)
+            p.send_signal(number)
+        out, err = p.communicate(timeout=30)
+    finally:
+        p.kill()
+    assert (out, p.returncode) == ("printed\n", code)
+    assert ("'stop" in err) == (code == 130)
+
+
+def test_a_closed_pipe_is_silent_for_every_way_of_running(tmp_path: Path) -> None:
+    (tmp_path / "s.q").write_text('do[100000;-1"line"]\n')
+    for words in (["s.q"], ["-q", "-e", 'do[100000;-1"line"]'], ["-q"]):
+        done = subprocess.run(f"echo 'do[100000;-1\"line\"]' | {sys.executable} -m kshell {shlex.join(words)} | head -1",
+                              shell=True, capture_output=True, text=True, cwd=tmp_path,
+                              env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)})
+        assert (done.stdout, done.stderr) == ("line\n", "")
+
+
+# ------------------------------------------------------------------ the code of scripts, kept
+
+LONG = "".join(f"f{i}:{{[a;b] c:a+b*{i}; $[c>{i}; c-1; c+`x]}}\n" for i in range(200)) + "-1 string f7[1;2];\nf3[0;0]\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "s.q").write_text(LONG)
+    return tmp_path / "cache" / "kshell" / "scripts"
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def test_the_code_of_a_script_is_kept(cache: Path, tmp_path: Path) -> None:
+    """The second run reads what the first wrote, compiles nothing, prints the same and fails at the same place."""
+    first = run("s.q", cwd=tmp_path)
+    (file,) = kept(cache)
+    before = file.stat().st_mtime_ns
+    assert cache.stat().st_mode & 0o077 == 0
+    probe = tmp_path / "probe.py"
+    probe.write_text("import builtins, sys\nfrom kshell.lang import code\ncode.assemble = None\n"
+                     "from kshell.session import Session\ns = Session(); s.keeps_code = True\n"
+                     "try:\n    s.run_script('s.q')\nexcept Exception as e:\n    print(*s.error_lines(e), sep='\\n')\n")
+    second = run("s.q", cwd=tmp_path)
+    assert first.stdout == second.stdout == "14\n"
+    assert first.stderr == second.stderr and f"{tmp_path}/s.q:4: f3:" in first.stderr
+    assert kept(cache) == [file] and file.stat().st_mtime_ns == before
+    alone = subprocess.run([sys.executable, probe], capture_output=True, text=True, cwd=tmp_path,
+                           env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)})
+    assert alone.stdout == first.stdout + first.stderr and not alone.stderr
+
+
+def test_another_content_has_another_file(cache: Path, tmp_path: Path) -> None:
+    run("s.q", cwd=tmp_path)
+    (tmp_path / "s.q").write_text(LONG.replace("f7[1;2]", "f7[1;3]"))
+    assert run("s.q", cwd=tmp_path).stdout == "21\n"
+    assert len(kept(cache)) == 2
+
+
+def test_names_are_looked_up_anew(cache: Path, tmp_path: Path) -> None:
+    """What is kept does not fix what a name stands for when the script is loaded."""
+    (tmp_path / "s.q").write_text(LONG[:LONG.index("-1 string")] + "g:{x plus y}\n-1 string g[2;3];\n")
+    for body, shown in (("x+y", "5"), ("x*y", "6")):
+        (tmp_path / "a.q").write_text(f".q.plus:{{{body}}}\n\\l s.q\n")
+        assert run("a.q", cwd=tmp_path).stdout == f"{shown}\n"
+    assert len(kept(cache)) == 1
+
+
+@pytest.mark.parametrize("how", ["cut", "bit", "empty", "head", "other", "shared"])
+def test_a_damaged_file_is_made_again(cache: Path, tmp_path: Path, how: str) -> None:
+    run("s.q", cwd=tmp_path)
+    (file,) = kept(cache)
+    data = file.read_bytes()
+    spoilt = {"cut": data[:len(data) // 2], "bit": data[:99] + bytes([data[99] ^ 1]) + data[100:], "empty": b"",
+              "head": b"kshell code 9" + data[13:], "other": b"no code at all", "shared": data}[how]
+    file.write_bytes(spoilt)
+    if how == "shared":  # others could have written it
+        cache.chmod(0o777)
+    done = run("s.q", cwd=tmp_path)
+    assert done.stdout == "14\n" and done.stderr.startswith("'type\n")
+    assert kept(cache)[0].read_bytes()[:14] == b"kshell code 1\n"
+
+
+def test_a_folder_that_cannot_be_written(cache: Path, tmp_path: Path) -> None:
+    cache.parent.parent.mkdir()
+    cache.parent.write_text("a file where the folder should be")
+    done = run("s.q", cwd=tmp_path)
+    assert done.stdout == "14\n" and done.stderr.startswith("'type\n")
+
+
+def test_nothing_is_kept(cache: Path, tmp_path: Path) -> None:
+    """With --no-cache, of small scripts, of locked ones, in a session of Python's."""
+    (tmp_path / "small.q").write_text("-1\"small\";\n")
+    assert run("--no-cache", "s.q", cwd=tmp_path).stdout == "14\n"
+    assert run("small.q", cwd=tmp_path).stdout == "small\n"
+    run("-e", "\\_ s.q", cwd=tmp_path)
+    assert run("s.q_", cwd=tmp_path).stdout == "14\n"
+    code = "from kshell.session import Session\ntry: Session().run_script('s.q')\nexcept Exception: pass"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}).stdout == "14\n"
+    assert kept(cache) == []
+
+
+def test_old_files_go(cache: Path, tmp_path: Path) -> None:
+    cache.mkdir(parents=True, mode=0o700)
+    for i in range(120):
+        (cache / f"{i:064x}").write_bytes(b"old")
+        os.utime(cache / f"{i:064x}", (i, i))
+    run("s.q", cwd=tmp_path)
+    left = kept(cache)
+    assert len(left) == 100 and not (cache / f"{20:064x}").exists() and (cache / f"{21:064x}").exists()

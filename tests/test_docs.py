@@ -2,14 +2,17 @@
 
 In README.md and docs/*.md every ```q block with `q)` lines is a session. The blocks of a file are one session, in
 order, in a folder of its own; `<!-- fresh -->` on the line before a block starts a new one. Numbers of handles and
-times in milliseconds are masked. A ```python block is a file that
-is loaded by `\\l`.
+times in milliseconds are masked. A block whose first line is a comment with the name of a file is that file, else a
+```python block is a file that is loaded by `\\l`. In a ```console block lines after `$` are commands of the shell.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from tests.runner import clean, console, transcript
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- fresh -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
+NAMED = re.compile(r"(?:#|/) (\w+\.(?:py|q))\n")
 TIMED = re.compile(r"\\ts?(:\d+)? ")
 
 
@@ -60,7 +64,11 @@ def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     wrong = []
     try:
         for block in blocks(path):
-            if block.language == "python" and "kshell" in block.text:
+            if block.language in ("python", "q") and (found := NAMED.match(block.text)):
+                (tmp_path / found[1]).write_text(block.text)
+            elif block.language == "console":
+                wrong += _commands(block, tmp_path, path)
+            elif block.language == "python" and "kshell" in block.text:
                 (tmp_path / f"block{block.line}.py").write_text(block.text)
                 session = Session()
                 session.run(f"\\l block{block.line}.py")
@@ -71,6 +79,28 @@ def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for entry in set(registry.every()) - planted:
             registry.remove(entry.kind, entry.name)
     assert not wrong, "\n".join(wrong)
+
+
+def shell(command: str, folder: Path) -> list[str]:
+    """What a command of the shell prints in a folder; python and kshell are those that run the tests."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for name, words in (("python", ""), ("kshell", " -m kshell")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        (programs / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, timeout=120, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return done.stdout.replace(str(folder), "").splitlines()
+
+
+def _commands(block: Block, folder: Path, path: Path) -> list[str]:
+    wrong = []
+    for step in transcript(block.text, "$ "):
+        got = shell(step.text, folder)
+        if clean(got) != clean(step.output):
+            wrong.append(f"{path.name}:{block.line + step.line}: $ {step.text}\n" + "\n".join(got))
+    return wrong
 
 
 def _differences(session: Session, block: Block, path: Path) -> list[str]:
@@ -125,22 +155,61 @@ def test_documented_names() -> None:
 
 
 def test_names_of_ktorch() -> None:
-    """The list of ktorch's names is whole, has each once, each is here, and its notes speak of names in it."""
+    """The list of ktorch's names is whole, has each once, and its notes speak of names in it; what is not here is what
+    the list of gaps says: nothing."""
     build = builder()
     build.Session().names.load_builtins()
     kinds, notes = build.documented("ktorch.txt")
+    gaps = set(kinds.pop("Gaps", []))
     counts = {k: len(v) for k, v in kinds.items()}
     types = counts.pop("Module types"), counts.pop("Losses"), counts.pop("Optimizers")
     assert (sum(counts.values()), *types) == (429, 128, 21, 7)
     functions = [n for k, v in kinds.items() if k not in build.MARKS for n in v]
-    assert len(set(functions)) == 429 and set(functions) <= {e.name for e in registry.entries("api")}
+    assert len(set(functions)) == 429
     names = {build.MARKS.get(k, "") + n for k, v in kinds.items() for n in v}
-    assert set(notes) <= names
-    assert all(word in ("extended", "deviates", "missing") and reason for word, reason in notes.values())
+    assert set(notes) | gaps <= names
+    assert build.absent() == gaps == set()
+    assert all(word in ("extended", "deviates") and reason for word, reason in notes.values())
     for kind, entry in (("Module types", "module"), ("Losses", "loss"), ("Optimizers", "optimizer")):
         known = {e.name for e in registry.entries(entry) if e.since == "ktorch"}
         assert set(kinds[kind]) - known == ({"interpolate", "normalize"} if entry == "module" else set())
         assert known <= set(kinds[kind])
+
+
+def test_a_name_that_is_not_there_is_a_gap() -> None:
+    """The comparison that finds gaps finds one."""
+    build = builder()
+    build.Session().names.load_builtins()
+    for kind, name, mark in (("api", "fft", ""), ("module", "zscore", "`"), ("loss", "ctc", "loss`")):
+        entry = registry.find(kind, name)
+        assert entry is not None
+        registry.remove(kind, name)
+        try:
+            assert {mark + name} <= build.absent() <= {mark + name, name}
+        finally:
+            registry.add(entry)
+
+
+def test_names_of_torch() -> None:
+    """Names of torch in the list are there in torch, what each is called here is an entry but for the gaps, of which
+    there are none, and every function that says it is torch's is in the list, under the name that it says."""
+    import torch
+
+    build = builder()
+    build.Session().names.load_builtins()
+    rows = [row for found in build.of_torch().values() for row in found]
+    assert len({name for name, _, _ in rows}) == len(rows) > 110
+    gaps = set(build.documented("torch.txt")[0].get("Gaps", []))
+    assert {name for name, _, text in rows if text is None} == gaps == set()
+    for name, _, _ in rows:
+        found: Any = torch
+        for part in name.split(".")[1:]:
+            found = getattr(found, part)
+    here = {word: name for name, word, _ in rows}
+    listed = [e for e in registry.entries("api") if e.since == "torch"]
+    assert {e.name for e in listed} <= set(here)
+    assert not [e.name for e in listed if e.target and e.target != here[e.name]]
+    assert {"`" + e.name for e in registry.entries("optimizer") if e.since == "torch"} <= set(here)
 
 
 def test_options_have_words() -> None:

@@ -247,6 +247,9 @@ def test_a_fault_at_the_door_is_a_q_error() -> None:
     assert call.mapped("f", RuntimeError("CUDA out of memory. Tried")).text == "cuda: out of memory"
     assert call.mapped("f", ValueError("bad\nmore")).text == "f: bad"
     assert call.mapped("f", AssertionError()).text == "f: AssertionError"
+    inside = 'false INTERNAL ASSERT FAILED at "/a/b.cpp":1613, please report a bug to PyTorch. '
+    assert call.mapped("f", RuntimeError(inside + "f: bad")).text == "f: bad"
+    assert call.mapped("f", RuntimeError(inside)).text == "f: a check inside of torch failed"
     assert call.mapped("f", OverflowError("long")).text == "limit"
 
 
@@ -455,7 +458,8 @@ def test_indexing_is_q_s(at: list[Any]) -> None:
 
 def test_index_errors_are_q_s() -> None:
     h = q("tensor", longs([1, 2, 3]))
-    for bad, text in ((5, "index"), (longs([0, 3]), "index"), (floats([1.0]), "type"), (sym("a"), "type")):
+    for bad, text in ((5, "index"), (longs([0, 3]), "index"), (floats([1.0]), "index: expected long"),
+                      (sym("a"), "given symbol")):
         with pytest.raises(QError, match=text):
             h.index([bad])
     with pytest.raises(QError, match="rank"):

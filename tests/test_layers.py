@@ -19,11 +19,15 @@ TABLE = {
     "lang": {"parse", "values", "store", "registry", "errors"},
     "nn": {"errors"},
     "optim": {"errors"},
-    "parallel": {"errors"},
+    "parallel": {"errors", "nn"},
     "kapi": {"values", "store", "registry", "errors", "nn", "optim", "parallel"},
     "ipc": {"values", "store", "errors"},
     "session": {"lang", "kapi", "store", "ipc", "registry", "errors", "values", "parse"},
     "shell": {"session", "registry", "parse", "errors"},
+    "python": {"session", "registry", "errors", "values", "lang", "kapi"},
+    "embedding": {"python", "shell", "errors"},
+    "notebook": {"python", "shell", "registry", "parse", "errors", "values"},
+    "kernel": {"python", "notebook", "errors"},
 }
 # a foreign package and the only packages that may import it
 OWNERS = {"pyparsing": {"parse"}, "prompt_toolkit": {"shell"}, "torch": {"kapi", "nn", "optim", "parallel"}}

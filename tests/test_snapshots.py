@@ -315,3 +315,10 @@ def test_resume_on_the_command_line(tmp_path: Path) -> None:
     assert "-resume needs a file" in shell("", tmp_path, "-resume")
     out = shell("1+1\n", tmp_path, "-resume", "none.ks")
     assert "none.ks. OS reports: No such file or directory" in out and "2" not in out.splitlines()
+
+
+def test_an_optimizer_of_tensors(session: Session) -> None:
+    """Its parameters are the tensors that it was given, no copies."""
+    session.run("w:tensor(1 2e;`grad);v:vector(1e;2 3e);o:opt(`sgd;w;.5);p:opt(`adam;v);backward Sum w;snapshot`:a.ks;w:o:p:0")
+    session.run("resume`:a.ks;step o")
+    assert session.run("tensor w").a.tolist() == [0.5, 1.5]

@@ -207,7 +207,7 @@ def batchnorm(x: Value) -> Value:
 
 def _pass(h: ModelHandle) -> None:
     begin(h.obj, False)
-    for inputs, _ in batches_of(h.obj.data, h.obj.train):
+    for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train):
         calculate(h.obj.module, inputs)
 
 

@@ -67,6 +67,8 @@ def loaded() -> bool:
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed")
 # where in a library's source a message comes from
 _PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: )")
+# what torch says before the message of a check of its own that failed
+_INTERNAL = re.compile(r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*')
 # what the call's own name adds nothing to
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
@@ -85,7 +87,10 @@ def mapped(name: str, exc: BaseException) -> QError:
         return as_qerror(exc)
     if isinstance(exc, OverflowError) or "overflow when unpacking" in low:
         return QError("limit")
-    message = _PLACE.sub("", message).split(". This is typically ")[0] or type(exc).__name__
+    if _INTERNAL.match(message):
+        message = _INTERNAL.sub("", message) or "a check inside of torch failed"
+    message = _PLACE.sub("", message).split(". This is typically ")[0].split("  (Could this error ")[0] \
+        or type(exc).__name__
     return QError(first_line(message if message.startswith(name + ":") else f"{name}: {message}"))
 
 
@@ -131,7 +136,7 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         except QError as exc:
             if PENDING:
                 wake()
-            if exc.text not in _BARE or _of_q(exc):
+            if not _nameless(exc) or _of_q(exc):
                 raise
             error = _told(name, exc, x)
         except Exception as exc:
@@ -143,8 +148,16 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-# q's names for a wrong argument, which do not say of which call
+# q's names for a wrong argument, which do not say of which call, and what a conversion says
 _BARE = ("type", "domain", "length", "nyi")
+_NAMELESS = ("no torch type found", "unable to map mixed array", "type mismatch at", "dimension mismatch at",
+             "undefined tensor")
+# the call whose whole purpose is the conversion: its messages are as ktorch documents them
+_CONVERTER = "tensor"
+
+
+def _nameless(exc: QError) -> bool:
+    return exc.text in _BARE or exc.text.startswith(_NAMELESS)
 
 
 def _of_q(exc: QError) -> bool:
@@ -158,9 +171,11 @@ def _of_q(exc: QError) -> bool:
 
 
 def _told(name: str, exc: QError, *args: Value) -> QError:
-    """A bare q error of a call as one that names it and says what was given."""
+    """A bare q error of a call as one that names it and says what was given; what a conversion says, with the name."""
     from kshell.kapi.convert import kname
 
+    if exc.text not in _BARE:
+        return exc if name == _CONVERTER or exc.text.startswith(name + ":") else QError(f"{name}: {exc.text}")
     return QError(f"{name}: {ERRORS[exc.text][0]}, given {', '.join(map(kname, args))}")
 
 
@@ -169,7 +184,7 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return invoke(name, fn, *args)
         except QError as exc:
-            if exc.text not in _BARE or _of_q(exc):
+            if not _nameless(exc) or _of_q(exc):
                 raise
             error = _told(name, exc, *args)
         raise error

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from kshell.errors import QError, os_text
 from kshell.kapi.args import items, long_of
 from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.convert import put
 from kshell.kapi.handles import ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.pthvalues import from_q, to_q_value
 from kshell.kapi.snapshots import path_of
@@ -323,9 +324,8 @@ def putstate(x: Value) -> Value:
         return NIL
     own = h.obj.state_dict(keep_vars=True)
     _fits(own, value)
-    with torch.no_grad():
-        for k, t in own.items():
-            t.copy_(value[k])
+    for k, t in own.items():
+        put(t, value[k])
     return NIL
 
 

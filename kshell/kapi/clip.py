@@ -9,7 +9,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, number_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import kname
+from kshell.kapi.convert import kname, whole
 from kshell.kapi.handles import (
     DictHandle,
     KHandle,
@@ -23,11 +23,12 @@ from kshell.kapi.handles import (
 from kshell.kapi.models import Model
 from kshell.kapi.pointers import tensors_of
 from kshell.values.build import floats
-from kshell.values.core import NIL, Value
+from kshell.values.core import NIL, NULL_J, Value
 
 
 def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> float:
-    return float(torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent))
+    norm = torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent)
+    return float(whole(norm))
 
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
@@ -44,6 +45,15 @@ def _tensors(h: KHandle, call: str) -> list[Any]:
     if isinstance(h, ModelHandle):
         return h.obj.optimizer.parameters()  # type: ignore[no-any-return]
     raise QError(f"{call}: not implemented for {h.kind}")
+
+
+def limit_of(where: str, x: Value) -> float:
+    """A number to clip by; a negative one would turn gradients round, and a null make all of them null."""
+    n = number_of(x)
+    limit = math.nan if n is None or n == NULL_J.v else float(n)
+    if not limit >= 0:
+        raise QError(f"{where} is {'null' if math.isnan(limit) else f'{limit:g}'}, expecting zero or above")
+    return limit
 
 
 def clip_model(model: Model) -> Value:
@@ -72,7 +82,7 @@ def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[
     if limit is None:
         raise QError(f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(given[1])}, expecting "
                      "long/double")
-    return h, given[2:], float(limit)
+    return h, given[2:], limit_of(f"{call}: max {'value' if most == 2 else 'norm'}", given[1])
 
 
 @api("clip", "clip(ptr;max)", "clip(ptr;max;exponent)", "clip(ptr;max;groupflag)", "clip(ptr;max;exponent;groupflag)",
@@ -100,14 +110,14 @@ def clip(x: Value) -> Value:
         n, flag = number_of(rest[0]), flag_of(rest[0])
         if n is None and flag is None:
             raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
-        exponent, groups = (exponent, bool(flag)) if n is None else (float(n), groups)
+        exponent, groups = (exponent, bool(flag)) if n is None else (limit_of(f"{call}: exponent", rest[0]), groups)
     elif rest:
         n, flag = number_of(rest[0]), flag_of(rest[1])
         if n is None:
             raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
         if flag is None:
             raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
-        exponent, groups = float(n), flag
+        exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
     if groups and isinstance(h, OptimizerHandle | ModelHandle):
         o = h.obj if isinstance(h, OptimizerHandle) else h.obj.optimizer
         return floats([_by_norm(g["params"], most, exponent) for g in o.groups])

@@ -155,6 +155,16 @@ def _mismatch(x: Value, depth: int, like: Value) -> None:
             _mismatch(item, depth + 1, first)
 
 
+def _hollow(x: Value) -> tuple[int, ...] | None:
+    """The shape of an array without elements, whose lists end in `()`; None for others."""
+    if x.__class__ is not List:
+        return None
+    if not x.items:
+        return (0,)
+    inner = _hollow(x.items[0])
+    return (len(x.items), *inner) if inner is not None and all(_hollow(i) == inner for i in x.items[1:]) else None
+
+
 def _refuse(x: Value, depth: int = 0) -> QError:
     """The error for a value that is no array."""
     if isinstance(x, KHandle):
@@ -168,8 +178,7 @@ def _refuse(x: Value, depth: int = 0) -> QError:
             return _refuse(item, depth + 1)
     for item in x.items:
         _mismatch(item, depth + 1, x.items[0])
-    first = x.items[0]
-    return _refuse(first, depth + 1)
+    return _refuse(x.items[0], depth + 1) if x.items else QError("no torch type found for k: general list")
 
 
 def array_of(x: Value) -> tuple[int, np.ndarray]:
@@ -204,8 +213,9 @@ def to_tensor(x: Value, own: bool = True) -> Any:
     if x is NIL:
         return None
     if c is List:
-        if not x.items:
-            return torch.empty(0, dtype=default_dtype())
+        hollow = _hollow(x)
+        if hollow is not None:
+            return torch.empty(hollow, dtype=default_dtype())
         t = torch.from_numpy(array_of(x)[1])
         return t.clone() if own else t
     t = atom_t(x)
@@ -239,6 +249,8 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
         return NIL
     if t.requires_grad:
         t = t.detach()
+    if t.__class__ is not _TENSOR[0]:
+        t = _ordinary(t)
     tab = _TABLES[0] if _TABLES else tables()
     dtype = t.dtype
     quick = tab.direct.get(dtype)
@@ -264,6 +276,29 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
     if a.dtype != want:
         a = a.view(want) if kt in _VIEW else a.astype(want)
     return _dense(kt, a)
+
+
+def put(t: Any, x: Any) -> None:
+    """Give a tensor the values of another, no gradients; of a sharded one its part of them."""
+    if hasattr(t, "full_tensor"):
+        from kshell.parallel.around import part_like
+
+        x = part_like(x, t)
+    with torch.no_grad():
+        t.copy_(x)
+
+
+_TENSOR: list[Any] = [None]  # torch's class of ordinary tensors
+
+
+def _ordinary(t: Any) -> Any:
+    _TENSOR[0] = torch.Tensor
+    return whole(t)
+
+
+def whole(t: Any) -> Any:
+    """All of a tensor that is sharded, which every process must ask for; another as it is."""
+    return t.detach().full_tensor() if hasattr(t, "full_tensor") else t
 
 
 def _dense(kt: int, a: np.ndarray) -> Value:

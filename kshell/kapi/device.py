@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,8 +115,11 @@ def convert_to(t: Any, o: TensorOptions, copy: bool = False, wait: bool = True) 
         out = out.to_dense()
     if o.memory is not None:
         out = out.contiguous(memory_format=memory_format(o.memory))
-    if o.pinned and not out.is_pinned():
-        out = out.pin_memory()
+    if o.pinned and not is_pinned(out):
+        if torch.accelerator.is_available():
+            out = out.pin_memory()
+        else:  # as torch's own loaders of data do: a program written for a GPU runs without one
+            warnings.warn("pinned: there is no accelerator, the memory is not pinned", stacklevel=1)
     if out is source and flag == t.requires_grad:
         return t
     return _with_grad(out, flag, leaf)

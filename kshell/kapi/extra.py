@@ -22,16 +22,23 @@ def _along(name: str) -> Callable[..., Any]:
     """A torch function whose dimension stands behind its first input."""
 
     def run(x: Any, *rest: Any, dim: int, **options: Any) -> Any:
-        return getattr(torch, name)(x, dim, *rest, **options)
+        return getattr(torch, name)(x, dim, *_one_each(name, rest), **options)
 
     return run
+
+
+def _one_each(name: str, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The indices and elements of a scatter, where one number may stand for all elements."""
+    if not name.startswith("scatter") or rest[-1].dim():
+        return rest
+    return *rest[:-1], rest[-1].expand(rest[0].shape)
 
 
 def _along_(name: str) -> Callable[..., Any]:
     """The tensor method of that name, which works in place."""
 
     def run(x: Any, *rest: Any, dim: int, **options: Any) -> None:
-        getattr(x, name)(dim, *rest, **options)
+        getattr(x, name)(dim, *_one_each(name, rest), **options)
 
     return run
 

@@ -6,12 +6,12 @@ register; here are the functions that ask, and what tensors, vectors and diction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, items, name_of
-from kshell.kapi.call import api
+from kshell.kapi.args import flag_of, items, name_of, names_of
+from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.handles import (
     DictHandle,
@@ -25,7 +25,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
 from kshell.values.build import collapse, sym_vec
-from kshell.values.core import NIL, Dict, List, Value
+from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items
 
 
 def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
@@ -122,10 +122,11 @@ def _detached(t: Any) -> Any:
 MODES = {"free": (False, False), "retain": (True, False), "create": (True, True), "createfree": (False, True)}
 
 
-@api("backward", "backward t", "backward(t;mode)", "backward(t;gradient)", "backward(t;gradient;mode)",
+@api("backward", "backward ptr", "backward(ptr;mode)", "backward(ptr;gradient)", "backward(ptr;gradient;mode)",
      "backward model", "backward(model;x;y)", held=True)
 def backward(x: Value) -> Value:
-    """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it.
+    """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it. Of a vector or
+    dictionary of tensors, those of their sum; given gradients, there is one for each, :: for a scalar.
 
     Modes: free, retain (keep the graph), create (a graph of the gradients too), createfree.
     Of a model: forward, loss and backward on the given or its own data; the loss is the result.
@@ -136,9 +137,8 @@ def backward(x: Value) -> Value:
     0.3333333 0.3333333 0.3333333e
     """
     h, rest = _head(x, "backward")
-    if h.__class__ is not TensorHandle:
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
         return ask("backward", h, *rest)
-    t = as_tensor(h)
     rest = list(rest)
     retain, create = MODES["free"]
     if rest and name_of(rest[-1]) is not None:
@@ -147,14 +147,48 @@ def backward(x: Value) -> Value:
             raise QError(f"unrecognized mode for backward: `{mode}, expecting one of "
                          + "".join("`" + m for m in MODES))
         retain, create = MODES[mode]
-    if len(rest) > 1 or (rest and not isinstance(rest[0], TensorHandle) and not is_array(rest[0])):
+    if len(rest) > 1:
         raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
-    outer = None
-    if rest:
-        outer = as_tensor(rest[0], like=t).to(t.dtype)
-        outer = outer.expand_as(t) if outer.dim() == 0 else outer
-    t.backward(outer, retain_graph=retain, create_graph=create)
+    tensors = list(tensors_of(h))
+    if any(t is None for t in tensors):
+        raise QError("backward: undefined tensor")
+    given = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
+    if len(given) != len(tensors):
+        raise QError(f"backward: {len(tensors)} tensor(s) and {len(given)} gradient(s)")
+    outer = [_gradient(g, t) for g, t in zip(given, tensors, strict=True)]
+    torch.autograd.backward(tensors, outer, retain_graph=retain, create_graph=create)
     return NIL
+
+
+def _outer(h: KHandle, x: Value) -> list[Value]:
+    """What was given as gradients, one for each tensor of a handle."""
+    if h.__class__ is TensorHandle:
+        return [x]
+    if x.__class__ is VectorHandle and h.__class__ is VectorHandle:
+        return list(map(tensor_handle, x.get()))
+    if h.__class__ is DictHandle and isinstance(x, Dict | DictHandle):
+        found = {k: tensor_handle(t) for k, t in x.get().items()} if isinstance(x, DictHandle) else \
+            dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        if found.keys() != h.get().keys():
+            raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(found)}")
+        return [found[k] for k in h.get()]
+    if isinstance(x, KHandle) or not is_list(x):
+        raise QError(f"backward: expected a gradient for each tensor, given {kname(x)}")
+    return seq_items(x)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "".join("`" + n for n in names)
+
+
+def _gradient(g: Value, t: Any) -> Any:
+    """The gradient of what follows a tensor, None if there is none given; a single number stands for all."""
+    if g is NIL:
+        return None
+    if not isinstance(g, TensorHandle) and not is_array(g):
+        raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
+    outer = as_tensor(g, like=t).to(t.dtype)
+    return outer.expand_as(t) if outer.dim() == 0 else outer
 
 
 # ------------------------------------------------------------------ clearing gradients

@@ -95,3 +95,33 @@ def multiples(name: str, *given: Any) -> None:
             continue
         if bool((t == torch.iinfo(t.dtype).min).any()):
             raise QError(f"{name}: {torch.iinfo(t.dtype).min} has no multiple of its type")
+
+
+# the elements of a tensor up to which its values are kept while a call writes into it
+KEPT = 1 << 20
+
+
+class kept:
+    """Within it tensors may be written; if that fails, they get back their sizes, and (unless `sizes` says that only
+    these change) their values if they have at most KEPT elements. torch resizes its outputs before it knows that it
+    can calculate or has the memory; it divides whole numbers, solves and scatters until it comes to what it cannot."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, tensors: Iterable[Any], sizes: bool = False) -> None:
+        self.before = [(t, t.size(), t.stride(), t.storage_offset(),
+                        t.detach().clone() if not sizes and 0 < t.numel() <= KEPT else None)
+                       for t in tensors if t.layout is torch.strided and t.device.type != "meta"]
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        if kind is None:
+            return
+        with torch.no_grad():
+            for t, size, stride, offset, values in self.before:
+                if t.size() != size or t.stride() != stride:
+                    t.set_(t.untyped_storage(), offset, size, stride)
+                if values is not None and not torch.equal(t, values):
+                    t.copy_(values)

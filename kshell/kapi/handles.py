@@ -308,7 +308,7 @@ def ask(name: str, h: KHandle, *args: Any) -> Any:
         raise QError(STALE)
     fn = _BEHAVIOURS.get(name, {}).get(h.__class__)
     if fn is None:
-        if name in ("monad", "dyad", "at", "amend"):
-            raise QError("type")
-        raise QError(f"{name}: not implemented for {h.plural}")
+        call = args[0] if name in ("monad", "dyad") else "index" if name == "at" else name
+        call = "condition" if call == "item" else call
+        raise QError(f"{call}: not implemented for {h.plural}")
     return fn(h, *args)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kshell import registry
 from kshell.errors import QError
@@ -30,11 +30,11 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.losses import type_of as loss_type
 from kshell.kapi.moduleargs import options_dict as module_options
-from kshell.kapi.moduledef import options_of, pytorch_name, type_of
+from kshell.kapi.moduledef import options_of as options_of_module
+from kshell.kapi.moduledef import pytorch_name, type_of
 from kshell.kapi.optstate import options_dict as optimizer_options
 from kshell.kapi.optstate import options_table
-from kshell.kapi.settings import SETTINGS
-from kshell.registry import Entry
+from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import bools, longs, string, sym_vec, symdict
 from kshell.values.context import running
@@ -140,10 +140,11 @@ TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
 
 @api("help", "help()", "help`topic", "help`name", "help\"name\"", "help ptr")
 def help_(x: Value) -> Value:
-    """Help on a topic, on a type of module, loss or optimizer, on an object, or on any function by its name.
+    """Help on a topic, on a type of module, loss or optimizer, on an object, or on anything else that has a name:
+    functions, operators, options of training, settings, system commands.
 
-    With no argument, the topics. Topics and types give tables and dictionaries; the help of a function is printed, and
-    that of a type if its name is a string.
+    With no argument, the topics. Topics and types give tables and dictionaries; the help of all others is printed, and
+    that of types if the name is a string. Where a name has several meanings, a string gives all of them.
 
     q)help`adamw
     lr     | 0.001
@@ -163,32 +164,49 @@ def help_(x: Value) -> Value:
     if h is not None:
         return of_object(h)
     if isinstance(x, Prim) and isinstance(x.entry, Entry):
-        return show_entry(x.entry)
+        return show_entries([x.entry])
     if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
         return of_name(text_of(x), x.__class__ is not Sym)
     raise QError(f"help: expecting a name, function or torch object, given {kname(x)}")
 
 
 def of_name(name: str, text: bool = False) -> Value:
-    """The help on a topic, a type, or a function of this name; with `text`, what is known of a type is printed."""
-    if name in TOPICS:
+    """The help on a topic, a type, or whatever else has this name; with `text`, all that is known of it is printed."""
+    found = named(name)
+    if name in TOPICS and not (text and found):
         return TOPICS[name][1]()
-    entry = _with_options(name)
-    if entry is not None:
-        return show_entry(entry) if text else described(entry)
-    entry = registry.find("optimizer", name)
-    if entry is not None:
-        return show_entry(entry) if text else optimizer_options(entry)
-    if any(registry.find(kind, name) for kind in ("scheduler", "rule")):
-        return next(d for d in (fn(name) for fn in tensorinfo.NAMED_OPTIONS) if d is not None)
-    if name in SETTINGS:
-        return show_setting(name)
-    spelled = {"command": name[1:] if name[:1] == "\\" else name, "internal": name.removesuffix("!")}
-    for kind in ("api", "verb", "name", "topic", "command", "internal", "setting"):
-        entry = registry.find(kind, spelled.get(kind, name))
+    if not found:
+        raise QError(f"help: unrecognized help topic, `{name}")
+    if not text:
+        entry = _with_options(name)
         if entry is not None:
-            return show_entry(entry)
-    raise QError(f"help: unrecognized help topic, `{name}")
+            return described(entry) if entry.kind == "loss" else module_options(entry)
+        entry = registry.find("optimizer", name)
+        if entry is not None:
+            return optimizer_options(entry)
+        if {e.kind for e in found} <= {"scheduler", "rule"}:
+            return next(d for d in (fn(name) for fn in tensorinfo.NAMED_OPTIONS) if d is not None)
+    return show_entries(found)
+
+
+_ORDER = ("verb", "topic", "api", "module", "loss", "optimizer", "scheduler", "rule", "option", "setting", "name",
+          "command", "internal")
+# how a kind is called above an entry, where a name has several
+_WORDS = {"verb": "function", "topic": "syntax", "api": "function of the k-api", "module": "module type",
+          "rule": "scaling rule", "option": "option of training", "command": "system command",
+          "internal": "internal function"}
+
+
+def named(name: str) -> list[Entry]:
+    """All entries of a name, as it is written in q: a command may have its backslash, an internal function its !."""
+    number = name.removesuffix("!")
+    spelled = {"command": name[1:] if len(name) > 1 and name[0] == "\\" else name,
+               "internal": str(T.NULL[T.J]) if number == "0N" else number}
+    command = registry.find("command", spelled["command"])
+    if command is not None and command.name != name:
+        return [command]
+    found = [registry.find(kind, spelled.get(kind, name)) for kind in _ORDER]
+    return [e for e in found if e is not None]
 
 
 def of_object(h: KHandle) -> Value:
@@ -204,37 +222,81 @@ def of_object(h: KHandle) -> Value:
         loss_type(h.obj) if isinstance(h, LossHandle) else None
     if entry is None:
         raise QError(f"help: not implemented for {h.plural}")
-    return described(entry, options_of(h.obj, True, False) if isinstance(h, ModuleHandle) else None)
+    return described(entry, options_of_module(h.obj, True, False) if isinstance(h, ModuleHandle) else None)
 
 
-def show_entry(entry: Entry) -> Value:
-    """Print what is known of a function: its forms, its text, its options; the result is ::."""
-    running().write(entry_text(entry))
-    return NIL
-
-
-def show_setting(name: str) -> Value:
-    """Print what is known of a setting, with its present value; the result is ::."""
-    found = SETTINGS[name]
-    forms = [f"setting`{name}"] + [f"setting(`{name};{found.takes})"] * (found.put is not None)
-    session = running()
-    session.write("\n".join([*forms, "", found.doc, "", f"q)setting`{name}", session.show(found.get()), ""]))
+def show_entries(found: list[Entry]) -> Value:
+    """Print what is known of the entries of a name, each under its kind if there are several; the result is ::."""
+    texts = [entry_text(e) for e in found]
+    if len(found) > 1:
+        texts = [f"/ {e.name}: {_WORDS.get(e.kind, e.kind)}\n\n{text}" for e, text in zip(found, texts, strict=True)]
+    running().write("\n".join(texts))
     return NIL
 
 
 def entry_text(entry: Entry) -> str:
-    """The help text of an entry: how it is called, then its doc."""
-    forms = forms_of(entry)
-    lines = [*forms, ""] if forms else []
-    lines += inspect.cleandoc(entry.doc).split("\n")
-    words = [f"{o.name:12} {o.doc}" for o in entry.options if o.doc]
-    lines += ["", *words] if words else []
-    return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
+    """The help text of an entry: how it is called, what it does, its options, an example."""
+    doc = inspect.cleandoc(entry.doc)
+    told, _, example = doc.partition("\n\nq)")
+    target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
+    parts = ["\n".join(forms_of(entry)), told, target, "\n".join(_options_text(options_of(entry))),
+             f"q){example}" if example else ""]
+    return "\n".join(line.rstrip() for line in "\n\n".join(p for p in parts if p).split("\n")).rstrip() + "\n"
+
+
+def _options_text(options: Sequence[Option]) -> list[str]:
+    """A line for each option: name, type, default and what it is."""
+    rows = [("option", "type", "default", ""),
+            *((o.name, o.type, default_text(o.default), _meaning(o)) for o in options)] if options else []
+    wide = [max(len(row[i]) for row in rows) for i in range(3)] if rows else []
+    return ["  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]]) for row in rows]
+
+
+def _meaning(o: Option) -> str:
+    """What an option is, with the symbols that it takes, unless they are told."""
+    listed = ", ".join(o.choices) if o.choices and not all(c in o.doc for c in o.choices) else ""
+    return f"{o.doc} ({listed})" if o.doc and listed else o.doc or listed
+
+
+def default_text(x: object) -> str:
+    """The default of an option as q shows it; nothing if there is none."""
+    if x is None or x is REQUIRED:
+        return "" if x is None else "required"
+    if isinstance(x, bool):
+        return f"{int(x)}b"
+    if isinstance(x, str):
+        return "`" + x
+    return f"{x:g}" if isinstance(x, float) else f"{x}"
+
+
+# of a kind whose options are found out when they are asked for: what gives them
+OPTIONS_OF: dict[str, Callable[[Entry], tuple[Option, ...]]] = {}
+
+
+def options_of(entry: Entry) -> tuple[Option, ...]:
+    """The options of an entry, in order."""
+    return OPTIONS_OF.get(entry.kind, lambda e: e.options)(entry)
 
 
 def forms_of(entry: Entry) -> tuple[str, ...]:
-    """The ways to call an entry: those it gives, or what its numbers of arguments say."""
-    return entry.forms or tuple(_form(entry, n) for n in sorted(entry.fns))
+    """The ways to call an entry: those it gives, or what its options or numbers of arguments say."""
+    if entry.forms:
+        return entry.forms
+    return (_type_form(entry),) if entry.kind in _FORMS else tuple(_form(entry, n) for n in sorted(entry.fns))
+
+
+# how a type of this kind is used, before its options
+_FORMS = {"module": "module enlist(`{}", "loss": "loss(`{}", "optimizer": "opt(`{};parameters", "scheduler":
+          "sched(optimizer;`{}", "rule": "scale(optimizer;`{}"}
+
+
+def _type_form(entry: Entry) -> str:
+    """How a type is used: the options that have to be given, then the others."""
+    options = options_of(entry)
+    must = max((i + 1 for i, o in enumerate(options) if o.default is REQUIRED), default=0)
+    names = [o.name for o in options]
+    start = ";".join([_FORMS[entry.kind].format(entry.name), *names[:must]])
+    return f"{start}[;{';'.join(names[must:])}])" if names[must:] else f"{start})"
 
 
 def _form(entry: Entry, n: int) -> str:

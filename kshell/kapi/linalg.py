@@ -46,8 +46,10 @@ def lusolve(b: Any, lu: Any, pivots: Any, **out: Any) -> Any:
 
 
 def lstsq(a: Any, b: Any, **options: Any) -> Any:
-    """torch.linalg.lstsq of a matrix that has elements."""
+    """torch.linalg.lstsq of a matrix that has elements, all of them numbers."""
     guard.unknowns("lstsq", a)
+    guard.finite("lstsq", a)
+    guard.finite("lstsq", b)
     return tuple(torch.linalg.lstsq(a, b, **options))
 
 

@@ -19,6 +19,7 @@ from kshell.kapi.handles import (
     ModelHandle,
     TensorHandle,
     VectorHandle,
+    behaves,
     behaviour,
     handle,
     loss_handle,
@@ -255,11 +256,12 @@ def _inputs(args: Sequence[Value]) -> list[Any]:
 
 
 @api("loss", "loss`name", "loss(name;options..)", "loss dict", "loss l", "loss(l;flag)", "loss(l;x;y)",
-     "loss(model;x;y)", "loss model")
+     "loss(model;x;y)", "loss model", "loss(o;layer;z;timescale)")
 def loss(x: Value) -> Value:
     """Make a loss, get its definition, or calculate it for inputs and targets.
 
-    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in the last place.
+    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in the last place. An
+    optimizer that learns layer by layer (streamer) is given the loss z of a layer.
 
     q)l:loss(`ce;`smoothing,.1)
     q)loss(l;0b)
@@ -282,6 +284,9 @@ def loss(x: Value) -> Value:
     first = given[0] if given else None
     if first.__class__ is Sym:
         return loss_handle(make(entry_of(first.s), given[1:]))
+    own = behaves("loss", first) if isinstance(first, KHandle) else None
+    if own is not None:
+        return own(first, *given[1:])  # type: ignore[no-any-return]
     if not isinstance(first, LossHandle | ModelHandle):
         raise QError("loss: unrecognized arg(s)")
     handle(first)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import (
     data_items,
     flag_of,
@@ -241,21 +242,21 @@ def wrapped(r: Any, wrap: bool) -> Value:
 def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any,
           copy: bool = False) -> None:
     """Run fn with its result going into a tensor or vector handle. Empty or undefined ones simply take the result;
-    with `copy` the result is copied, since fn cannot write into tensors itself."""
-    if out.__class__ is VectorHandle:
-        into = out.get()
-        if not into:
-            into.extend(fn(*tensors, **options))
-        elif copy:
-            _copy(tuple(fn(*tensors, **options)), into)
-        else:
-            fn(*tensors, **options, out=tuple(into))
-    elif out.get() is None:
+    with `copy` the result is copied, since fn cannot write into tensors itself. A call that fails leaves them as they
+    were."""
+    several = out.__class__ is VectorHandle
+    into = out.get()
+    if several and not into:
+        into.extend(fn(*tensors, **options))
+    elif into is None:
         out.obj = fn(*tensors, **options)
     elif copy:
-        _copy((fn(*tensors, **options),), (out.obj,))
+        made = fn(*tensors, **options)
+        with guard.kept(into if several else (into,)):
+            _copy(tuple(made) if several else (made,), into if several else (into,))
     else:
-        fn(*tensors, **options, out=out.obj)
+        with guard.kept(into if several else (into,)):
+            fn(*tensors, **options, out=tuple(into) if several else into)
 
 
 def _copy(made: Sequence[Any], into: Sequence[Any]) -> None:
@@ -312,8 +313,8 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
             return found
         raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(found)}")
     if row.more:
-        found = items(x) if isinstance(x, List) else [x]
-        return found or arguments(row.name, row.inputs, x)
+        found = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
+        return found if len(found) >= row.inputs else arguments(row.name, row.inputs, x)
     if required and row.inputs == 1 and isinstance(x, List):  # a whole array alone would lack what must be given
         return items(x) or arguments(row.name, 1, x)
     return arguments(row.name, row.inputs, x)
@@ -383,10 +384,12 @@ def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
     """The result written into the first input: a tensor is changed, of an array a changed copy is given."""
     own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
-    if isinstance(row.inplace, str):
-        getattr(own, row.inplace)(*tensors[1:], **options)
-    else:
-        row.inplace(own, *tensors[1:], **options)
+    # floating point arithmetic does not fail half way
+    with guard.kept(() if own.is_floating_point() and not row.lead else (own,)):
+        if isinstance(row.inplace, str):
+            getattr(own, row.inplace)(*tensors[1:], **options)
+        else:
+            row.inplace(own, *tensors[1:], **options)
     return NIL if x.__class__ is TensorHandle else to_q(own, copy=False)
 
 
@@ -416,7 +419,8 @@ def register(rows: Sequence[Row], topic: str) -> None:
         shown = output.replace("\\n", "\n")
         run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
         target = row.target if isinstance(row.target, str) else ""
-        api(row.name, *forms(row), topic=topic, target=target, since=row.since)(run)
+        named = {"named": bool(row.lead or row.options)}  # options that may also be given by name
+        api(row.name, *forms(row), topic=topic, target=target, since=row.since, extra=named)(run)
 
 
 def null_bound(x: Value) -> bool:

@@ -60,7 +60,7 @@ q)backward Sum t
 q)step o
 q)sum 1=tensor t
 4i
-""", *_SPARSE, state=_MEMORY, since=_SINCE)
+""", *_SPARSE, state=_MEMORY, sharded=False, since=_SINCE)
 
 row("centralizedsparsifiedsgd", "kshell.optim.mlbench.CentralizedSparsifiedSGD", """sparsifiedsgd of several processes.
 
@@ -68,7 +68,7 @@ Each chooses coordinates for itself; the update is what all chose, with average 
 
 q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
 `centralizedsparsifiedsgd
-""", *_SPARSE, _b("average", True), state=_MEMORY, since=_SINCE)
+""", *_SPARSE, _b("average", True), state=_MEMORY, sharded=False, since=_SINCE)
 
 row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
 
@@ -79,7 +79,7 @@ q)opt[(opt(`centralizedsgd;();.1;`agggrad,0b);0b)]`options
 lr  agggrad
 -----------
 0.1 0
-""", *_SGD, *_AGG, state=_MOMENTUM, since=_SINCE)
+""", *_SGD, *_AGG, state=_MOMENTUM, sharded=False, since=_SINCE)
 
 row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam", """Adam of the mean gradient over all processes.
 
@@ -88,7 +88,8 @@ The last three options are those of centralizedsgd.
 q)lr opt(`centralizedadam;();.002)
 ,0.002
 """, _d("lr", .001), _d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"), _d("eps", 1e-8), _DECAY, _b("amsgrad"),
-    *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, since=_SINCE)
+    *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, sharded=False,
+    since=_SINCE)
 
 row("powersgd", "kshell.optim.powersgd.PowerSGD", """SGD of a mean gradient that travels as two thin matrices.
 
@@ -102,7 +103,8 @@ q)step o
 q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`memory
 1b
 """, *_SGD, Option("rank", "long", 1, low=1), _b("reuse"), _b("bylayer"), Option("seed", "long", 1, low=0),
-    _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, since=_SINCE)
+    _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False,
+    since=_SINCE)
 
 row("decentralizedsgd", "kshell.optim.mlbench.DecentralizedSGD", """SGD by itself, then the mean of neighbours' weights.
 
@@ -114,7 +116,7 @@ lr
 ---
 0.1
 """, *_SGD, Option("neighbors", "size", ()), Option("weights", "symbol", "uniform", choices=("uniform", "metropolis")),
-    _b("bylayer"), state=_MOMENTUM, since=_SINCE)
+    _b("bylayer"), state=_MOMENTUM, sharded=False, since=_SINCE)
 
 
 # ------------------------------------------------------------------ arguments
@@ -211,9 +213,15 @@ def agg(x: Value) -> Value:
         if "agg" not in o.wraps:
             raise QError("agg: no aggregation set")
         return o.wraps["agg"].options()  # type: ignore[no-any-return]
+    _not_sharded(o, "agg")
     values = parse_options("agg", AGG_OPTIONS, *split(given, 1), before=1)
     _aggregate(o, fill_options("agg", AGG_OPTIONS, values))
     return NIL
+
+
+def _not_sharded(o: Opt, call: str) -> None:
+    if any(hasattr(p, "full_tensor") for p in o.parameters()):
+        raise QError(f"{call}: parameters are sharded")
 
 
 # ------------------------------------------------------------------ half precision
@@ -252,8 +260,11 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     """Put an FP16 around the torch optimizer of one that has made no step yet."""
     from kshell.optim.halves import FP16
 
+    _not_sharded(o, "fp16")
     if o.entry.extra.get("closure"):
         raise QError(f"fp16: {o.entry.name} calls back for the loss")
+    if hasattr(o.torch, "gather"):
+        raise QError(f"fp16: {o.entry.name} takes losses by layer")
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
     if o.torch.state:

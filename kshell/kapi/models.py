@@ -30,20 +30,16 @@ from kshell.kapi.moduledef import definition
 from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.kapi.precision import casting
+from kshell.kapi.trainoptions import OPTIONS
 from kshell.values.build import sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Value, sym
 from kshell.values.match import match
 
 Settings = dict[str, Value]
-# options that are shown only where they are not as they are by default
-MORE: Settings = {"accumulate": 1, "autocast": sym(""), "gradscale": NIL}
-# the options of training, in the order in which they are shown, and those that testing has too with its own defaults
-TRAIN: Settings = {
-    "batchsize": 32, "task": 0, "tasks": 1, "droplast": False, "hidden": False, "shuffle": False, "shufflecuda": False,
-    "shuffleseed": 0, "sync": False, "clipgroup": False, "clipnorm": NIL, "clipvalue": NIL, "tensor": False,
-    "dictionary": False, "metrics": sym_vec(["loss"]), **MORE}
-_TRAIN_ONLY = ("shuffle", "sync", "clip", "accumulate", "gradscale")
-TEST: Settings = {k: v for k, v in TRAIN.items() if not k.startswith(_TRAIN_ONLY)} | {"batchsize": 100}
+# the options of training and testing, and those that are shown only where they are not as they are by default
+TRAIN: Settings = {o.name: o.train for o in OPTIONS}
+TEST: Settings = {o.name: o.test for o in OPTIONS if o.test is not None}
+MORE: Settings = {o.name: o.train for o in OPTIONS if o.more}
 
 
 class Data:
@@ -87,6 +83,13 @@ class Model:
     def data_of(self, test: bool) -> Data:
         """The data of training, or of testing."""
         return self.testdata if test else self.data
+
+    def put_data(self, data: Data, test: bool) -> None:
+        """Set the data of training, or of testing."""
+        if test:
+            self.testdata = data
+        else:
+            self.data = data
 
     def inputs(self, test: bool = False) -> list[Any]:
         """The stored input tensors of training, or of testing."""

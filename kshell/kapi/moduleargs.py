@@ -104,6 +104,8 @@ def read(name: str, option: Option, x: Value, dims: int = 1) -> Any:
         return None if option.default is None or option.type == "long" or option.choices == ("null",) else value
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
+        if option.choices == ("null",):  # a null keeps the input's size
+            value = tuple(None if v == NULL_J.v else v for v in value)
     elif option.type == "double":
         value = float(value)
     if option.choices and option.choices != ("null",) and value.__class__ is str and value not in option.choices:

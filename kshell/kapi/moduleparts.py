@@ -8,7 +8,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import items, name_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import as_tensor, kname, to_tensor
+from kshell.kapi.convert import as_tensor, kname, put, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
     TensorHandle,
@@ -237,8 +237,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
             raise QError(f"{call}: {kind} `{name} not found")
         return tensor_handle(found)
     if found is not None:
-        with torch.no_grad():
-            found.copy_(as_tensor(given[2]))
+        put(found, as_tensor(given[2]))
         return NIL
     _register(m, name, kind, given[2])
     return NIL

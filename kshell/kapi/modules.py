@@ -203,7 +203,8 @@ for _d in (1, 2, 3):
 for _k, _w in (("avg", "average"), ("max", "max")):
     for _d in (1, 2, 3):
         row(f"adapt{_k}{_d}d", f"Adaptive{_k.title()}Pool{_d}d", f"Adaptive {_w} pooling to a given size, {_d}-d.",
-            Z("size", "output_size"), dims=_d, eg=(3 if _d == 1 else (3, 2, 4)[:_d],),
+            Z("size", "output_size", choices=("null",) if _d > 1 else ()), dims=_d,
+            eg=(3 if _d == 1 else (3, 2, 4)[:_d],),
             need={"size": "no output size given"})
 for _d in (2, 3):
     row(f"fmaxpool{_d}d", f"FractionalMaxPool{_d}d", f"Fractional max pooling, {_d}-d.",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kshell.kapi.call import torch
+from kshell.kapi.convert import whole
 from kshell.values.build import floats, longs
 from kshell.values.core import NULL_J, Value
 
@@ -19,7 +20,7 @@ NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
 
 def _measured(t: Any) -> Any:
     """A tensor's numbers as a tensor of doubles, on its device."""
-    v = t.detach()
+    v = whole(t.detach())
     if v.layout is not torch.strided:
         v = v.coalesce().values() if v.layout is torch.sparse_coo else v.values()
     if v.is_complex():

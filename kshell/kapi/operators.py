@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import long_of, longs_of, name_of, names_of
+from kshell.kapi.args import long_of, longs_of, name_of
 from kshell.kapi.call import invoke, reserve, torch
-from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, to_tensor
-from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, behaviour, tensor_handle
+from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, kname
+from kshell.kapi.handles import GONE, STALE, KHandle, TensorHandle, behaviour, tensor_handle
 from kshell.values import types as T
 from kshell.values.apply import apply
-from kshell.values.core import HOLE, NIL, Atom, List, Sym, Value, is_list
-from kshell.values.functions import Handle, Prim
+from kshell.values.core import HOLE, NIL, Atom, Sym, Value, is_list
+from kshell.values.functions import Prim
 
 Fn = Callable[..., Any]
 
@@ -103,11 +103,11 @@ MONADS: dict[str, Fn] = {
 def monad(h: TensorHandle, name: str) -> Value:
     """The q verb `name` of a tensor: a new tensor; `item`, a scalar's truth or number, as a Python value."""
     if name == "item":
-        return invoke(name, as_tensor(h).item)
+        return invoke("condition", as_tensor(h).item)
     fn = MONADS.get(name)
     if fn is None:
-        raise QError("type")
-    return tensor_handle(invoke(name, fn, as_tensor(h)))
+        raise QError(f"{name}: not implemented for tensors")
+    return tensor_handle(invoke(name, fn, operand(name, h)))
 
 
 # ------------------------------------------------------------------ two operands
@@ -166,16 +166,26 @@ def _cast(x: Value, t: Any) -> Any:
     else:
         return None
     if found is None:
-        raise QError("type")
+        raise QError(f"$: expected a data type, given `{name}")
     return t.to(found)
 
 
-def _operand(x: Value, like: Any) -> Any:
-    """An operand as torch takes it: plain numbers as they are, so that they do not change the tensor's type."""
+def operand(name: str, x: Any, like: Any = None) -> Any:
+    """An operand of the verb `name` as torch takes it: plain numbers as they are, so that they do not change the
+    tensor's type."""
     c = x.__class__
-    if c is int or c is float or c is bool:
+    if c is int or c is float or c is bool or isinstance(x, torch.Tensor):
         return x
-    return as_tensor(x, like)
+    try:
+        t = as_tensor(x, like)
+        error = None if t is not None else f"expected a tensor or numbers, given {kname(x)}"
+    except QError as exc:
+        if exc.text == STALE:
+            raise
+        error = exc.text
+    if error is not None:
+        raise QError(f"{name}: {error}")
+    return t
 
 
 @behaviour("dyad", TensorHandle)
@@ -183,24 +193,37 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
     """The q operator or verb `name` of two operands, one or both tensors: a new tensor."""
     fn = DYADS.get(name)
     if fn is not None and x.__class__ is TensorHandle and y.__class__ is TensorHandle:
-        return TensorHandle(invoke(name, fn, as_tensor(x), as_tensor(y)))
-    like = as_tensor(h)
+        a, b = x.obj, y.obj
+        if a is None or b is None or a is GONE or b is GONE:
+            a, b = operand(name, x), operand(name, y)  # the error that says which
+        return TensorHandle(invoke(name, fn, a, b))
+    if y.__class__ in _NUMBERS and name in _PLAIN and h.obj is not None and h.obj is not GONE:
+        return TensorHandle(invoke(name, DYADS[name], h.obj, y))
+    other = y if x is h else x
+    if isinstance(other, KHandle) and other.__class__ is not TensorHandle:
+        return other.dyad(name, x, y)
+    return TensorHandle(pair(name, x, y, operand(name, h)))
+
+
+def pair(name: str, x: Any, y: Any, like: Any) -> Any:
+    """The operator or verb `name` of two operands, each a q value or a tensor, of which `like` is one."""
+    fn = DYADS.get(name)
     if name in _PLAIN and fn is not None:
-        return TensorHandle(invoke(name, fn, _operand(x, like), _operand(y, like)))
-    if name == "$" and y.__class__ is TensorHandle and x.__class__ in (Sym, Atom):
-        cast = invoke("$", _cast, x, as_tensor(y))
+        return invoke(name, fn, operand(name, x, like), operand(name, y, like))
+    right = y.__class__ is TensorHandle or isinstance(y, torch.Tensor)
+    if name == "$" and right and x.__class__ in (Sym, Atom):
+        cast = invoke("$", _cast, x, like)
         if cast is not None:
-            return tensor_handle(cast)
-    if name == "#" and x.__class__ is not TensorHandle:
-        return tensor_handle(invoke("#", _take, x, like))
-    if name == "_" and x.__class__ is not TensorHandle:
-        return tensor_handle(invoke("_", _drop, x, like))
+            return cast
+    if name in ("#", "_") and right and x.__class__ is not TensorHandle:
+        return invoke(name, _take if name == "#" else _drop, x, like)
     if fn is None:
-        raise QError("type")
-    a, b = _tensors(_operand(x, like), like), _tensors(_operand(y, like), like)
-    return tensor_handle(invoke(name, fn, a, b))
+        raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
+    a, b = _tensors(operand(name, x, like), like), _tensors(operand(name, y, like), like)
+    return invoke(name, fn, a, b)
 
 
+_NUMBERS = (int, float)
 # the operators that torch gives for a tensor and a plain number
 _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
 
@@ -218,7 +241,7 @@ def _take(x: Value, t: Any) -> Any:
     if n is None:
         sizes = longs_of(x)
         if not sizes:
-            raise QError("type")
+            raise QError(f"#: expected long(s), given {kname(x)}")
         return t.reshape([-1 if s == -(1 << 63) else s for s in sizes])
     if abs(n) > len(t):
         if not len(t):
@@ -231,7 +254,7 @@ def _take(x: Value, t: Any) -> Any:
 def _drop(x: Value, t: Any) -> Any:
     n = long_of(x)
     if n is None:
-        raise QError("type")
+        raise QError(f"_: expected a long, given {kname(x)}")
     return t[min(n, len(t)):] if n >= 0 else t[:max(len(t) + n, 0)]
 
 
@@ -249,12 +272,11 @@ def _index_of(i: Value, t: Any) -> Any:
         at = as_tensor(i, t)
         if at.dtype not in (torch.bool, torch.uint8):
             at = at.to(torch.int64) if at.dtype != torch.int64 and not at.is_floating_point() else at
-        if at.is_floating_point():
-            if at.numel():
-                raise QError("type")
-            at = at.to(torch.int64)
-        return at
-    raise QError("type")
+        if not at.is_floating_point():
+            return at
+        if not at.numel():
+            return at.to(torch.int64)
+    raise QError(f"index: expected long(s) or boolean(s), given {kname(i)}")
 
 
 def _checked(at: Any, size: int) -> Any:
@@ -363,36 +385,9 @@ def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
 
 def _value(y: Value, t: Any) -> Any:
     """The values to put in: a tensor of the tensor's type."""
-    v = as_tensor(y, t) if isinstance(y, Handle) else to_tensor(y, own=False)
-    if v is None:
-        raise QError("type")
+    v = operand("amend", y, t)
+    v = v if isinstance(v, torch.Tensor) else torch.tensor(v)
     return v.to(device=t.device, dtype=t.dtype)
-
-
-# ------------------------------------------------------------------ vectors and dictionaries
-
-
-def _members(held: Any, keys: Value, names: Sequence[Any] | None, rest: Sequence[Value]) -> Value:
-    """The tensors of a vector or dictionary at some places: a handle, of a list of places a list of handles."""
-    if names is None:
-        raise QError("type")
-    if any(n not in held for n in names):
-        raise QError("index")
-    made: list[Value] = [tensor_handle(held[n]) for n in names]
-    found = [index(h, rest) for h in made] if rest else made
-    return List(found) if is_list(keys) else found[0]
-
-
-@behaviour("at", VectorHandle)
-def vector_at(h: VectorHandle, args: Sequence[Value]) -> Value:
-    """`v i`: a handle of tensor i of a vector, of several a list; further indices index the tensors."""
-    return _members(dict(enumerate(h.get())), args[0], longs_of(args[0]), args[1:])
-
-
-@behaviour("at", DictHandle)
-def dict_at(h: DictHandle, args: Sequence[Value]) -> Value:
-    """`d`key`: a handle of a dictionary's tensor, of several keys a list; further indices index the tensors."""
-    return _members(h.get(), args[0], names_of(args[0]), args[1:])
 
 
 def operators() -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import autosave
 from kshell.kapi.args import flag_of, items, number_of, split
 from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, kname, to_q
@@ -42,6 +43,7 @@ from kshell.values import types as T
 from kshell.values.apply import apply1, is_function
 from kshell.values.build import floats
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym
+from kshell.values.progress import line
 
 # ------------------------------------------------------------------ opt
 
@@ -108,7 +110,9 @@ def _define(found: Sequence[Value]) -> Value:
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
-        _put(o, 0, {}, found[at - 1])
+        parts = entry.extra.get("parts", lambda x: [x])(found[at - 1])
+        for i, part in enumerate(parts):
+            put_parameters(o, i, {}, part)
     return optimizer_handle(o)
 
 
@@ -134,11 +138,11 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
         if "fill" in o.entry.extra:
             o.entry.extra["fill"](given)
         build(o.entry, given)  # refuses what torch refuses when an optimizer is made
-    _put(o, n, given, found[at - 1])
+    put_parameters(o, n, given, found[at - 1])
     return NIL
 
 
-def _put(o: Opt, at: int, values: Values, x: Value) -> None:
+def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
     """Set options of a group and add the parameters of x to it: all is checked before anything changes."""
     chosen = select(x)
     if chosen is None:
@@ -229,7 +233,7 @@ def step(x: Value) -> Value:
     if isinstance(h, OptimizerHandle | ModelHandle):
         return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):
-        _optimizer_for(h.obj).step()
+        _stepped(_optimizer_for(h.obj).step())
     else:
         raise QError(f"step: expects model or optimizer, given {kname(x)}")
     return NIL
@@ -237,6 +241,8 @@ def step(x: Value) -> Value:
 
 def _stepped(found: Any) -> Value:
     """What a step says: was it made, or the loss; :: if nothing."""
+    line().tally("step")
+    autosave.stepped()
     return NIL if found is None else found if isinstance(found, bool) else to_q(found)
 
 
@@ -285,12 +291,20 @@ def _zerograd(h: OptimizerHandle) -> None:
     for group in h.obj.torch.param_groups:
         for p in group["params"]:
             zero_gradient(p)
+    _forget(h.obj)
 
 
 @behaviour("nograd", OptimizerHandle)
 def _nograd(h: OptimizerHandle) -> None:
     for p in h.obj.parameters():
         drop_gradient(p)
+    _forget(h.obj)
+
+
+def _forget(o: Opt) -> None:
+    """An optimizer that gathers gradients over steps counts anew."""
+    if hasattr(o.torch, "forget"):
+        o.torch.forget()
 
 
 @behaviour("state", OptimizerHandle)

@@ -34,7 +34,9 @@ def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Ent
     state ({documented name of a buffer: torch's}), drop (buffers that are not kept), closure (a step calls back for
     the loss), groups (the most groups it can have), dims (the number of dimensions that its parameters must have), fill
     (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
-    group), pytorch (name in help).
+    group), parts (of the parameters with which it is made, those of each group, which have a meaning then), same
+    (options with one value for all groups), pytorch (name in help), sharded (false: it does not take parameters that
+    are sharded among processes).
 
     How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
     has of it can be given by name, and is shown where it is set.
@@ -130,7 +132,7 @@ lr iter eval
     state={"func_evals": "func_evals", "n_iter": "n_iter", "t": "t", "prev_loss": "prev_loss", "d": "d",
            "h_diag": "H_diag", "prev_flag_grad": "prev_flat_grad", "old_dirs": "old_dirs", "old_stps": "old_stps",
            "ro": "ro"},
-    drop=("al",), closure=True, groups=1, fill=_fill_lbfgs, added=_added_lbfgs)
+    drop=("al",), closure=True, sharded=False, groups=1, fill=_fill_lbfgs, added=_added_lbfgs)
 
 row("rmsprop", "torch.optim.RMSprop", """Learning rates from a running mean of the squared gradient.
 
@@ -187,7 +189,7 @@ col_var | 1
 variance| 1
 """, _d("lr", .01), _d("betadecay", -.8, "beta2_decay"), Option("eps1", "double", None, "eps.0"),
     _d("eps2", .001, "eps.1"), _d("clip", 1, "d"), _d("decay", 0, "weight_decay"),
-    state=_kept("step", "row_var", "col_var", "variance"), since=_TORCH)
+    state=_kept("step", "row_var", "col_var", "variance"), sharded=False, since=_TORCH)
 
 row("adamax", "torch.optim.Adamax", """Adam with the greatest gradient in the place of the mean squared one.
 
@@ -256,7 +258,7 @@ q)step o
 q)tensor t
 0.5 2.5e
 """, _d("lr", .01), _d("etaminus", .5, "etas.0"), _d("etaplus", 1.2, "etas.1"), _d("least", 1e-6, "step_sizes.0"),
-    _d("most", 50, "step_sizes.1"), state=_kept("step", "prev", "step_size"), since=_TORCH)
+    _d("most", 50, "step_sizes.1"), state=_kept("step", "prev", "step_size"), sharded=False, since=_TORCH)
 
 row("sparseadam", "torch.optim.SparseAdam", """Adam for sparse gradients: rows without one stay as they are.
 
@@ -423,7 +425,18 @@ class Opt:
         return self.bare_step(closure)
 
     def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
-        """One update by the optimizer alone."""
+        """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
+        buffers one by one, and could not go on from half of them."""
+        state = self.torch.state
+        known = len(state)
+        try:
+            return self._update(closure, given)
+        except BaseException:
+            for p in list(state)[known:]:
+                del state[p]
+            raise
+
+    def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if given:
             return self.torch.step(closure, **given)
         if closure is None:

@@ -162,6 +162,8 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
             raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(p)]}]")
         if dims is not None and p.dim() != dims:
             raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {p.dim()}")
+        if hasattr(p, "full_tensor") and not o.entry.extra.get("sharded", True):
+            raise QError(f"opt: {o.entry.name} does not take sharded parameters")
         seen[id(p)] = i
 
 

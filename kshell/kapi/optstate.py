@@ -357,7 +357,10 @@ def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
             like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
             o = class_of(entry)([like], **args)
             like.grad = torch.ones_like(like)
-            o.step(lambda: torch.ones((), device=p.device)) if entry.extra.get("closure") else o.step()
+            if hasattr(o, "gather"):  # gradients of several steps: a step may not use them yet
+                o.update()
+            else:
+                o.step(lambda: torch.ones((), device=p.device)) if entry.extra.get("closure") else o.step()
             return dict(o.state.get(like, {}))
     except Exception:
         return {}
@@ -396,6 +399,10 @@ def _tensor(x: Value, p: Any, made: Any) -> Any:
         t = t.to(device=p.device, dtype=p.dtype if t.is_floating_point() and p.is_floating_point() else None)
     if not t.numel() and not p.numel():
         t = t.new_empty(p.shape)
+    if hasattr(p, "full_tensor"):
+        from kshell.parallel.around import part_like
+
+        t = part_like(t, p)
     return t
 
 

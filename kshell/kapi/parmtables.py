@@ -341,6 +341,8 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
             if kind is None:
                 kinds.append(kind := _Group(values, []))
             kind.params.append(p)
+        if len(kinds) > 1 and "parts" in o.entry.extra:
+            raise QError(f"parmtable: parameters in a group of {o.entry.name} have the same options")
         first = next((g for g in kinds if g.values == base), kinds[0] if kinds else _Group(base, []))
         if i < n:
             kept.append(first)
@@ -350,6 +352,12 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
     most = o.entry.extra.get("groups")
     if most is not None and n + len(more) > most:
         raise QError(f"parmtable: {o.entry.name} optimizer has a single parameter group")
+    for name in o.entry.extra.get("same", ()):
+        found = {g.values[name] for g in (*kept, *more) if g.params}
+        if len(found) > 1:
+            raise QError(f"parmtable: {o.entry.name} has one {name} for all groups")
+        for g in (*kept, *more) if found else ():
+            g.values[name] = next(iter(found))
     for g in (*kept, *more):
         if "fill" in o.entry.extra:
             o.entry.extra["fill"](g.values)

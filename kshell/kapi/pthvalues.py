@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.call import torch
-from kshell.kapi.convert import kname, to_tensor
+from kshell.kapi.convert import kname, to_tensor, whole
 from kshell.kapi.handles import (
     DictHandle,
     LossHandle,
@@ -190,15 +190,26 @@ def _from_dict(x: Dict, where: str) -> dict[Any, Any]:
 def _of_handle(h: Any, where: str) -> Any:
     obj = h.get()
     if isinstance(h, TensorHandle):
-        return obj if obj is None or obj.is_leaf else obj.detach()
+        return _whole(obj if obj is None or obj.is_leaf else obj.detach())
     if isinstance(h, ModuleHandle | LossHandle):
-        return obj.state_dict()
+        return _whole(obj.state_dict())
     if isinstance(h, DictHandle):
-        return dict(obj)
+        return _whole(dict(obj))
     if isinstance(h, VectorHandle):
-        return list(obj)
+        return _whole(list(obj))
     if isinstance(h, OptimizerHandle | SchedulerHandle):
-        return obj.torch.state_dict()
+        return _whole(obj.torch.state_dict())
     if isinstance(h, ModelHandle):
-        return {"model": obj.module.state_dict(), "optimizer": obj.optimizer.torch.state_dict()}
+        return _whole({"model": obj.module.state_dict(), "optimizer": obj.optimizer.torch.state_dict()})
     raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
+
+
+def _whole(v: Any) -> Any:
+    """A value with all of each tensor that is sharded among processes; the value itself if none is."""
+    if isinstance(v, torch.Tensor):
+        return whole(v)
+    if isinstance(v, dict | list):
+        made = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
+        if any(a is not b for a, b in zip(made, v.values() if isinstance(v, dict) else v, strict=True)):
+            return dict(zip(v, made, strict=True)) if isinstance(v, dict) else made
+    return v

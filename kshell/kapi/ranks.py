@@ -80,6 +80,20 @@ def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose:
     invoke("join", group.join, group.TIMEOUT if timeout is None else timeout)
 
 
+def console() -> Any:
+    """The console of this job's processes."""
+    from kshell.parallel.console import Console
+
+    return Console()
+
+
+def report(err: TextIO, text: str) -> None:
+    """Text on standard error, as it is."""
+    stream = err.raw if isinstance(err, Marked) else err
+    stream.write(text)
+    stream.flush()
+
+
 # ------------------------------------------------------------------ who and how many
 
 
@@ -181,7 +195,7 @@ def _state(h: KHandle) -> list[Any] | None:
         return list(h.obj.values())
     if isinstance(h, ModuleHandle | ModelHandle):
         m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
-        return [*m.parameters(), *m.buffers()]
+        return [t for t in (*m.parameters(), *m.buffers()) if not hasattr(t, "full_tensor")]
     return None
 
 

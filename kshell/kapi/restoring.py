@@ -231,14 +231,16 @@ class Loader:
 
     def _put(self, m: Any, own: dict[str, Any], k: str, t: Any) -> None:
         was = own.get(k)
+        if isinstance(m, torch.nn.ParameterDict) and own is m._parameters and t is not None:
+            m._keys[k] = None  # the tensor itself, which may be no parameter, as an optimizer of tensors has them
+            own[k] = t
+            return
         if t is not None and not isinstance(t, torch.nn.Parameter) and own is m._parameters:
             raise ValueError(f"{k} is no parameter")
         if was is not None and (t is None or was.shape != t.shape):
             raise ValueError(f"{k} has a wrong size")
         if k in own:
             own[k] = t
-        elif isinstance(m, torch.nn.ParameterDict):
-            m[k] = t
         elif own is m._parameters:
             m.register_parameter(k, t)
         else:

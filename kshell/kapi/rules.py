@@ -223,9 +223,9 @@ def _refusing(call: str, fn: Any) -> Any:
 
 def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
-    if "fp16" in o.wraps:
+    if "fp16" in o.wraps or hasattr(o.torch, "gather"):
         w.rule.noise.detach()
-        raise QError("scale: the steps of fp16 cannot be scaled")
+        raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
     take_off(o)
     o.wraps["scale"] = w
 

@@ -7,11 +7,12 @@ and nothing read back from the device before the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi import losses
+from kshell.kapi import autosave, logs, losses
 from kshell.kapi.args import items
 from kshell.kapi.batches import count
 from kshell.kapi.call import api, torch
@@ -23,8 +24,10 @@ from kshell.kapi.models import Data, Model, Settings, parts_of
 from kshell.kapi.precision import Scaler
 from kshell.kapi.training import begin, both, define
 from kshell.values.build import collapse, floats, symdict
+from kshell.values.context import running
 from kshell.values.core import NIL, List, Value
 from kshell.values.interrupts import PENDING, wake
+from kshell.values.progress import Task, clock, line
 
 
 def hidden_of(out: Any, metric: str) -> Any:
@@ -34,6 +37,9 @@ def hidden_of(out: Any, metric: str) -> Any:
     if len(found) <= at:
         raise QError(f"metric: unable to retrieve {metric} from output of {len(found)} tensor(s)")
     return found[at]
+
+
+_LOGGED = ("batchloss", "loss", "accuracy", "matches")
 
 
 class _Record:
@@ -49,12 +55,18 @@ class _Record:
         self.loss = self.kept.get("loss")
         self.rest = [k for k in self.kept if k != "loss"]
         self.seen = 0
+        self._good, self._counted = 0, 0  # matches that were read, and of how many batches
 
     def add(self, out: Any, targets: Sequence[Any], loss: Any) -> None:
         if self.loss is not None:
             self.loss.append(loss.detach())
         if self.rest:
             self._add(out, targets)
+
+    def note(self, batches: Sequence[tuple[list[Any], list[Any]]], made: Sequence[tuple[Any, Any]]) -> None:
+        """Keep what the metrics need of some batches with their outputs and losses."""
+        for (_, targets), (out, found) in zip(batches, made, strict=True):
+            self.add(out, targets, found)
 
     def _add(self, out: Any, targets: Sequence[Any]) -> None:
         first = flat(out)[0].detach()
@@ -71,9 +83,30 @@ class _Record:
                     kept.append(guess)
                 elif len(targets) != 1:
                     raise QError(f"unable to calculate matches from {len(targets)} target(s)")
+                elif targets[0].shape != guess.shape:  # else each target would be compared with every prediction
+                    raise QError(f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
+                                 f"predictions {list(guess.shape)}")
                 else:
                     kept.append(targets[0].eq(guess).sum())
                     self.seen += targets[0].numel()
+
+    def so_far(self, last: Any) -> dict[str, float]:
+        """The metrics that a progress line shows: the loss of the last batch, and the accuracy, if it is asked for."""
+        found = {"loss": float(last)}
+        new = self.kept.get("matches", [])[self._counted:]
+        if new:
+            self._good += int(torch.stack(new).sum())
+            self._counted += len(new)
+        if self._counted:
+            found["accuracy"] = 100 * self._good / self.seen
+        return found
+
+    def log(self, call: str) -> None:
+        """Keep the metrics that are numbers, if the session has a log: of matches how many there are."""
+        if running().log is None:
+            return
+        found = {name: self._one(name) for name in self.names if name in _LOGGED}
+        logs.note(call, {k: t[0].item() if k == "matches" else t.tolist() for k, t in found.items() if t is not None})
 
     def _one(self, name: str) -> Any:
         """A metric over all batches; None without any."""
@@ -102,7 +135,7 @@ class _Record:
         return values[0] if len(values) == 1 else collapse(values) if values else List([])
 
 
-def batches_of(data: Data, s: Settings) -> Iterator[tuple[list[Any], list[Any]]]:
+def batches_of(call: str, data: Data, s: Settings) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs and targets of each batch of this task, as views."""
     w = min(s["batchsize"], data.n)
     xs, ys = parts_of(data.x), parts_of(data.y)
@@ -111,10 +144,16 @@ def batches_of(data: Data, s: Settings) -> Iterator[tuple[list[Any], list[Any]]]
         return
     for t in (*xs, *ys):
         if not t.dim():
-            raise QError("run: tensor has no dimensions")
+            raise QError(f"{call}: tensor has no dimensions")
     cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
     for i in range(s["task"], n, s["tasks"]):
         yield [t[i] for t in cut_x], [t[i] for t in cut_y]
+
+
+def _task(call: str, data: Data, s: Settings) -> Task:
+    """The batches of this task, for a progress line."""
+    n = count(data.n, min(s["batchsize"], data.n), s["droplast"]) if data.n > 0 else 0
+    return Task(call, len(range(s["task"], n, s["tasks"])), "batches")
 
 
 def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
@@ -140,6 +179,7 @@ def _carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
 
 
 Batch = tuple[list[Any], list[Any]]
+Note = Callable[[Sequence[Batch], Sequence[tuple[Any, Any]]], None]
 
 
 class _Trainer:
@@ -154,6 +194,8 @@ class _Trainer:
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
         self.closure = bool(o.entry.extra.get("closure"))
+        if hasattr(o.torch, "gather"):
+            raise QError(f"{call}: {o.entry.name} optimizer takes losses by layer, not that of a model")
         self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
         if self.scaler is not None and self.closure:
             raise QError(f"{call}: {o.entry.name} optimizer cannot step with gradscale")
@@ -188,10 +230,13 @@ class _Trainer:
             clip_model(self.model)
         return made
 
-    def update(self, batches: Sequence[Batch], out: Any = None) -> list[tuple[Any, Any]]:
-        """One step. The output of each batch, and its loss before the step."""
+    def update(self, batches: Sequence[Batch], out: Any = None, note: Note | None = None) -> list[tuple[Any, Any]]:
+        """One step. The output of each batch, and its loss before the step, are the result; `note` gets the batches
+        and these, before the step where that can be, so that what it refuses changes no parameter."""
         if not self.closure:
             made = self._gradients(batches, out)
+            if note is not None:
+                note(batches, made)
             self.o.step() if self.scaler is None else self.scaler.step()
             return made
         first: list[tuple[Any, Any]] = []
@@ -204,7 +249,10 @@ class _Trainer:
             return torch.stack([found for _, found in last]).mean()
 
         self.o.step(closure)
-        return [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
+        made = [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
+        if note is not None:
+            note(batches, made)
+        return made
 
     def end(self) -> None:
         """Keep the scale for the next run."""
@@ -221,11 +269,14 @@ def _train(model: Model) -> Value:
 
     def loop() -> None:
         out: Any = None
-        batches = batches_of(model.data, s)
+        batches = batches_of("run", model.data, s)
+        work, done = _task("run", model.data, s), 0
         while several := list(islice(batches, s["accumulate"])):
-            made = trainer.update(several, out)
-            for (_, targets), (out, found) in zip(several, made, strict=True):
-                record.add(out, targets, found)
+            out, loss = trainer.update(several, out, record.note)[-1]
+            done += len(several)
+            if clock() >= work.line.due:
+                work.tell(done, partial(record.so_far, loss))
+            autosave.stepped()
             if PENDING:
                 wake()
 
@@ -233,6 +284,7 @@ def _train(model: Model) -> Value:
         with_gradients(True, lambda: in_mode(model.module, True, loop))
     finally:
         trainer.end()
+    record.log("run")
     return record.result(s)
 
 
@@ -245,15 +297,19 @@ def _test(model: Model) -> Value:
 
     def loop() -> None:
         out: Any = None
-        for inputs, targets in batches_of(model.testdata, s):
+        work = _task("testrun", model.testdata, s)
+        for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s)):
             with cast():
                 out = forward(model.module, _carried(inputs, out, s))
                 found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
             record.add(out, targets, found)
+            if clock() >= work.line.due:
+                work.tell(done + 1, None if found is None else partial(record.so_far, found))
             if PENDING:
                 wake()
 
     with_gradients(False, lambda: in_mode(model.module, False, loop))
+    record.log("testrun")
     return record.result(s)
 
 
@@ -262,9 +318,16 @@ def _run(x: Value, test: bool, call: str) -> Value:
     h = handle(given[0]) if given else None
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: model expected as 1st argument, given {kname(given[0] if given else x)}")
-    if len(given) > 1:
-        define(h.obj, given, test, call)
-    return _test(h.obj) if test else _train(h.obj)
+    model: Model = h.obj
+    if len(given) == 1:
+        return _test(model) if test else _train(model)
+    old = model.data_of(test)
+    try:
+        define(model, given, test, call)
+        return _test(model) if test else _train(model)
+    except BaseException:  # data that no run came through with is not kept
+        model.put_data(old, test)
+        raise
 
 
 both("run", "testrun", _run, " m|(m;inputs;targets)",
@@ -300,4 +363,7 @@ def backstep(x: Value) -> Value:
         made = with_gradients(True, lambda: trainer.update([(inputs, targets)]))
     finally:
         trainer.end()
-    return to_q(made[0][1])
+    loss = made[0][1]
+    line().tally("backstep", lambda: {"loss": float(loss)})
+    autosave.stepped()
+    return to_q(loss)

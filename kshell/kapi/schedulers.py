@@ -17,6 +17,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import parse_options
 from kshell.kapi.convert import kname
+from kshell.kapi.help import OPTIONS_OF
 from kshell.kapi.optim import class_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NIL, NULL_J, List, Sym, Value
@@ -269,6 +270,9 @@ def options_of(entry: Entry) -> tuple[Option, ...]:
     if not entry.options:
         entry.options = tuple(signature_options(class_of(entry)))
     return entry.options
+
+
+OPTIONS_OF["scheduler"] = options_of
 
 
 def signature_options(cls: Any) -> Iterator[Option]:

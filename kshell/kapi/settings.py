@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import table
+from kshell.registry import Entry
 from kshell.values.build import string, symdict
 from kshell.values.context import running
 from kshell.values.core import NIL, List, Value
 
 
 class Setting(NamedTuple):
-    """One setting: how to read it, how to set it (None if it cannot be), the type it takes, what it is."""
+    """One setting: how to read it, how to set it (None if it cannot be), the type it takes, what it is, and what an
+    example shows."""
 
     get: Callable[[], Value]
     put: Callable[[Any], None] | None
     takes: str
     doc: str
+    shown: str
 
 
 def _kept(name: str, default: Any) -> tuple[Callable[[], Value], Callable[[Any], None]]:
@@ -65,30 +69,41 @@ def _cudnn() -> bool:
 
 
 SETTINGS: dict[str, Setting] = {
-    "mkl": Setting(lambda: bool(torch.backends.mkl.is_available()), None, "", "built with Intel's math library"),
-    "openmp": Setting(lambda: bool(torch.backends.openmp.is_available()), None, "", "built with OpenMP"),
+    "mkl": Setting(lambda: bool(torch.backends.mkl.is_available()), None, "", "Built with Intel's math library.", "1b"),
+    "openmp": Setting(lambda: bool(torch.backends.openmp.is_available()), None, "", "Built with OpenMP.", "1b"),
     "threads": Setting(lambda: torch.get_num_threads(), lambda n: torch.set_num_threads(n), "long",
-                       "threads of one operation"),
+                       "Threads of one operation.", "2"),
     "interopthreads": Setting(lambda: torch.get_num_interop_threads(), lambda n: torch.set_num_interop_threads(n),
-                              "long", "operations at once"),
-    "mps": Setting(lambda: bool(torch.backends.mps.is_available()), None, "", "Apple's GPU is available"),
-    "cuda": Setting(_cuda, None, "", "a CUDA GPU is available"),
-    "magma": Setting(lambda: bool(torch.cuda.has_magma), None, "", "built with MAGMA"),
-    "cudnn": Setting(_cudnn, None, "", "cuDNN is available"),
-    "cudnnversion": Setting(lambda: torch.backends.cudnn.version() or 0, None, "", "cuDNN's version"),
-    "cudadevices": Setting(lambda: torch.cuda.device_count(), None, "", "number of CUDA devices"),
+                              "long", "Operations at once.", "2"),
+    "mps": Setting(lambda: bool(torch.backends.mps.is_available()), None, "", "Apple's GPU is available.", "0b"),
+    "cuda": Setting(_cuda, None, "", "A CUDA GPU is available.", "0b"),
+    "magma": Setting(lambda: bool(torch.cuda.has_magma), None, "", "Built with MAGMA.", "0b"),
+    "cudnn": Setting(_cudnn, None, "", "cuDNN is available.", "0b"),
+    "cudnnversion": Setting(lambda: torch.backends.cudnn.version() or 0, None, "", "cuDNN's version.", "0"),
+    "cudadevices": Setting(lambda: torch.cuda.device_count(), None, "", "Number of CUDA devices.", "0"),
     "benchmark": Setting(lambda: bool(torch.backends.cudnn.benchmark), _assign("cudnn.benchmark"), "boolean",
-                         "cuDNN times its algorithms and takes the fastest"),
+                         "cuDNN times its algorithms and takes the fastest.", "0b"),
     "deterministic": Setting(_deterministic, _set_deterministic, "long",
-                             "deterministic algorithms only: 0 off, 1 warn, 2 error"),
+                             "Deterministic algorithms only: 0 off, 1 warn, 2 error.", "0"),
     "cudnndeterministic": Setting(lambda: bool(torch.backends.cudnn.deterministic), _assign("cudnn.deterministic"),
-                                  "boolean", "deterministic algorithms in cuDNN"),
-    "stackframe": Setting(*_kept("stackframe", False), "boolean", "errors show torch's stack frames"),
+                                  "boolean", "Deterministic algorithms in cuDNN.", "0b"),
+    "stackframe": Setting(*_kept("stackframe", False), "boolean", "Errors show torch's stack frames.", "0b"),
     "alloptions": Setting(*_kept("alloptions", True), "boolean",
-                          "definitions show all options, not only those that differ from the defaults"),
+                          "Definitions show all options, not only those that differ from the defaults.", "1b"),
     "complexfirst": Setting(*_kept("complexfirst", True), "boolean",
-                            "real and imaginary parts along the first dimension, not the last"),
+                            "Real and imaginary parts along the first dimension, not the last.", "1b"),
 }
+
+
+def _register(name: str, s: Setting) -> None:
+    """Make a setting known to help, completion and the reference."""
+    forms = (f"setting`{name}", *((f"setting(`{name};{s.takes})",) if s.put is not None else ()))
+    registry.add(Entry(name, "setting", forms=forms, doc=f"{s.doc}\n\nq)setting`{name}\n{s.shown}", topic="settings",
+                       since="ktorch", file=__file__))
+
+
+for _name, _setting in SETTINGS.items():
+    _register(_name, _setting)
 
 
 def value(name: str) -> Value:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import as_tensor, kname, result, to_q, to_tensor
+from kshell.kapi.convert import as_tensor, kname, result, to_q
 from kshell.kapi.handles import TensorHandle, VectorHandle
-from kshell.values.core import NIL, List, Value
+from kshell.values.core import NIL, NULL_J, List, Value, is_atom, is_list, seq_items
 
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
@@ -32,7 +33,7 @@ def _size(x: Value, call: str) -> list[int]:
     n = longs_of(x)
     if n is None:
         raise QError(f"{call}: expected size or example tensor, given {kname(x)}")
-    return n
+    return [-1 if k == NULL_J.v else k for k in n]
 
 
 def _long(x: Value, call: str, word: str) -> int:
@@ -58,7 +59,7 @@ def _sized(name: str, method: str, doc: str, example: str) -> None:
         t, wrap, rest = _first(x, name, 2, 2)
         return result(getattr(t, method)(_size(rest[0], name)), wrap)
 
-    run.__doc__ = f"{doc}\n\nThe size is longs (-1: what is left over) or an example tensor.\n\n{example}\n"
+    run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: what is left over) or an example tensor.\n\n{example}\n"
     api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
 
 
@@ -89,7 +90,7 @@ def resize(x: Value) -> Value:
         n = [k if k != -1 else (t.numel() // known if known else 0) for k in n]
     reserve(n, t.element_size())
     if wrap:
-        with torch.no_grad():
+        with torch.no_grad(), guard.kept((t,), sizes=True):
             t.resize_(n)
         return NIL
     fresh = torch.zeros(n, dtype=t.dtype)  # a q value has no uninitialized part
@@ -252,7 +253,8 @@ _joined("stack", "stack", "Tensors or arrays of one size as the items of a new d
 @api("amend", "amend(tensor;values[;async])", "amend(vector;i;values[;async])", "amend(dict;key;values[;async])",
      held=True)
 def amend(x: Value) -> Value:
-    """Overwrite the values of a tensor, or of one in a vector or dictionary; size, type and device stay.
+    """Overwrite the values of a tensor, or of those at some places of a vector or dictionary; size, type and device
+    stay.
 
     q)t:tensor 1 2 3
     q)amend(t;4 5 6)
@@ -262,16 +264,30 @@ def amend(x: Value) -> Value:
     from kshell.kapi.vectors import tensors_in
 
     given = list(items(x))
-    wait = not (len(given) > 2 and flag_of(given[-1]) is not None and given.pop())
-    if len(given) not in (2, 3) or (len(given) == 2) != (given[0].__class__ is TensorHandle):
+    n = 2 if given and given[0].__class__ is TensorHandle else 3
+    wait = not (len(given) == n + 1 and flag_of(given[-1]) is not None and given.pop())
+    found = tensors_in(given[0], None if n == 2 else given[1], "amend") if len(given) == n else None
+    if found is None:
         raise QError("amend: expecting a tensor and values, or a vector or dictionary, a place and values")
-    found = tensors_in(given[0], None if len(given) == 2 else given[1], "amend")
-    if found is None or len(found) != 1:
-        raise QError(f"amend: not implemented for {kname(given[0])}")
-    source = as_tensor(given[-1]) if given[-1].__class__ is TensorHandle else to_tensor(given[-1], own=False)
+    values = [given[-1]] if n == 2 or is_atom(given[1]) else seq_items(given[-1]) if is_list(given[-1]) else []
+    if len(values) != len(found):
+        raise QError(f"amend: {len(found)} place(s) and {len(values)} value(s)")
+    pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(found, values, strict=True)]
+    for t, source in pairs:  # all fit before anything is written
+        if source.dim() > t.dim() or any(n not in (1, k) for n, k in zip(source.shape[::-1], t.shape[::-1],
+                                                                         strict=False)):
+            raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
     with torch.no_grad():
-        found[0][1].copy_(source, non_blocking=not wait)
+        for t, source in pairs:
+            t.copy_(source, non_blocking=not wait)
     return NIL
+
+
+def _set(t: Any, call: str) -> Any:
+    """The tensor, which must be a defined one."""
+    if t is None:
+        raise QError(f"{call}: undefined tensor")
+    return t
 
 
 @api("reset", "reset(t;offset)", "reset(t;offset;size)", "reset(t;offset;size;stride)", held=True)

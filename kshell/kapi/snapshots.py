@@ -14,7 +14,7 @@ from kshell.kapi.convert import dtype_name, dtype_named, kname
 from kshell.kapi.handles import table
 from kshell.kapi.rng import restore as restore_generators
 from kshell.kapi.rng import states
-from kshell.store.archive import Archive, write
+from kshell.store.archive import Archive, Member, write
 from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
 from kshell.values.build import sym_vec, symdict
 from kshell.values.context import running
@@ -111,6 +111,21 @@ def snapshot(x: Value) -> Value:
     `:docs.ks
     """
     path, names = _asked(x, "snapshot")
+    session: Any = running()
+    if session.autosave is not None:  # an older state may not take the place of this one
+        session.autosave.rest()
+    manifest, members, notes = capture(names)
+    for note in notes:
+        session.warn(f"snapshot: not kept: {note}\n")
+    write(path, manifest, members)
+    given = items(x)[0]
+    return given
+
+
+def capture(names: list[str] | None, call: str = "snapshot",
+            copy: bool = False) -> tuple[dict[str, Any], list[Member], list[str]]:
+    """What a snapshot writes: its manifest and its arrays; and what it does not keep. With `copy` the arrays are in
+    memory of their own, so that the session may go on before they are written."""
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
@@ -122,10 +137,10 @@ def snapshot(x: Value) -> Value:
             saver.append(Saver(encoder))
         return saver[0].handle(h)  # type: ignore[no-any-return]
 
-    encoder = Encoder(handle)
+    encoder = Encoder(handle, copy)
     found: dict[str, Any] = {}
     for space, held in spaces.items():
-        found[space] = {k: _encoded(encoder, _full(space, k), v) for k, v in held.items()}
+        found[space] = {k: _encoded(encoder, f"{call}: {_full(space, k)}", v) for k, v in held.items()}
     views = {k: v.text for k in list(session.names.views)
              if (names is None or k in names) and (v := session.names.view(k)) is not None}
     manifest: dict[str, Any] = {"kshell": __version__, "spaces": found, "views": views}
@@ -135,11 +150,7 @@ def snapshot(x: Value) -> Value:
     if saver:
         manifest["torch"] = str(torch.__version__)
         manifest["objects"] = saver[0].finish()
-        for note in dict.fromkeys(saver[0].notes):
-            session.warn(f"snapshot: not kept: {note}\n")
-    write(path, manifest, encoder.members)
-    given = items(x)[0]
-    return given
+    return manifest, encoder.members, list(dict.fromkeys(saver[0].notes)) if saver else []
 
 
 def _own_state() -> Dict:
@@ -154,7 +165,7 @@ def _encoded(encoder: Encoder, name: str, x: Value) -> Any:
         return encoder.value(x)
     except QError as e:
         text = e.text
-    raise QError(f"snapshot: {name}: {text}")
+    raise QError(f"{name}: {text}")
 
 
 # ------------------------------------------------------------------ bringing back

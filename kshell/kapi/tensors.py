@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import flag_of, is_empty, items, long_of, longs_of, name_of, names_of, number_of, size_text
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import as_tensor, default_dtype, kname, to_q, to_tensor
@@ -86,7 +87,8 @@ def _assign(out: TensorHandle, t: Any) -> None:
             out.obj = t.to(device=old.device, dtype=old.dtype).to_sparse()
             return
         if old.shape != t.shape:
-            old.resize_(t.shape)
+            with guard.kept((old,), sizes=True):
+                old.resize_(t.shape)
         old.copy_(t)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from kshell.errors import QError
 from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, names_of, number_of
 from kshell.kapi.batches import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.call import api, torch
+from kshell.kapi.clip import limit_of
 from kshell.kapi.convert import is_array, kname, list_q, to_q
 from kshell.kapi.forward import inputs_of
 from kshell.kapi.handles import (
@@ -72,7 +74,10 @@ def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
 
 def _clipnorm(name: str, x: Value) -> Value:
     """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
-    return NIL if is_empty(x) else floats(_one_or_two(name, x, 2))
+    if is_empty(x):
+        return NIL
+    most, exponent = _one_or_two(name, x, 2)
+    return floats([limit_of(f"{name}: norm", most), limit_of(f"{name}: exponent", exponent)])
 
 
 def _clipvalue(name: str, x: Value) -> Value:
@@ -81,7 +86,7 @@ def _clipvalue(name: str, x: Value) -> Value:
     n = number_of(x)
     if n is None:
         raise QError(f"{name}: expecting number for maximum gradient, given {kname(x)}")
-    return float(n)
+    return limit_of(f"{name}: value", x)
 
 
 def _autocast(name: str, x: Value) -> Value:
@@ -223,13 +228,13 @@ def gather(given: Sequence[Value], m: Any, call: str) -> Any:
     """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
     if len(given) == 1:
         x = given[0]
+        if is_empty(x):
+            return None
         if x.__class__ is DictHandle:
             return dict(x.get())
         if x.__class__ is TensorHandle or is_array(x):
             found = inputs_of(x, m, call)
             return found[0] if found else None
-        if is_empty(x):
-            return None
         found = inputs_of(x, m, call)
         return found[0] if len(found) == 1 and x.__class__ is not VectorHandle else found
     return [t for x in given for t in inputs_of(x, m, call)] or None
@@ -249,11 +254,7 @@ def _check_sizes(x: Any, y: Any) -> int:
 
 def _assign(model: Model, test: bool, x: Any, y: Any) -> int:
     n = _check_sizes(x, y)
-    data = Data(x, y, n)
-    if test:
-        model.testdata = data
-    else:
-        model.data = data
+    model.put_data(Data(x, y, n), test)
     return _batches(model, test)
 
 
@@ -330,14 +331,20 @@ def _size(x: Value, test: bool, call: str) -> int:
     return 0 if not found else found[0].size(0) if found[0].dim() else 1
 
 
+_TWINS = {"train": "test"}
+_CALL = re.compile(r"\b\w+(?=\(m| m)")
+
+
 def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
-          example: str = "", **fields: Any) -> None:
-    """Register a function of the training data and its twin of the test data."""
+          example: str, **fields: Any) -> None:
+    """Register a function of the training data and its twin of the test data, whose example has the twins' names."""
+    _TWINS[name] = other
     for call, flag, text in ((name, False, doc), (other, True, test_doc)):
         def fn(x: Value, call: str = call, flag: bool = flag) -> Value:
             return run(x, flag, call)
 
-        fn.__doc__ = text + (f"\n\n{example}\n" if example and not flag else "")
+        shown = _CALL.sub(lambda m: _TWINS.get(m[0], m[0]), example) if flag else example
+        fn.__doc__ = f"{text}\n\n{shown}\n"
         api(call, *[f"{call}{form}" for form in forms.split("|")], **fields)(fn)
 
 
@@ -424,7 +431,7 @@ def _next_batch(model: Model, test: bool) -> bool:
     w = min(s["batchsize"], data.n)
     for t in data.tensors():
         if not whole_of(t).dim():
-            raise QError("batch: tensor has no dimensions")
+            raise QError(f"{'testbatch' if test else 'batch'}: tensor has no dimensions")
         show_part(t, i * w, min(w, data.n - i * w))
     data.batch = i
     return True

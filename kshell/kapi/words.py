@@ -13,8 +13,6 @@ from kshell.kapi.convert import DTYPE_NAMES
 from kshell.kapi.device import device_names
 from kshell.kapi.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
 from kshell.kapi.help import TOPICS
-from kshell.kapi.models import TRAIN
-from kshell.kapi.settings import SETTINGS
 from kshell.kapi.tensors import MODES
 from kshell.values.functions import Handle
 
@@ -51,19 +49,18 @@ def _entries(*kinds: str) -> Callable[[], Words]:
     return lambda: [(e.name, e.summary) for kind in kinds for e in registry.entries(kind)]
 
 
-def _train() -> Words:
-    return [(name, "option of training") for name in TRAIN]
-
-
 CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "opt": _entries("optimizer"), "module": _entries("module"), "loss": _entries("loss"),
     "sched": _entries("scheduler"), "scale": _entries("rule"),
     "tensor": lambda: [*((name, "makes a tensor") for name in MODES), *_tensor_options()],
     "to": _tensor_options, "vector": _tensor_options, "device": _devices, "seed": _devices, "sync": _devices,
-    "train": _train, "test": _train,
-    "setting": lambda: [(name, s.doc) for name, s in SETTINGS.items()],
+    "autosave": lambda: [("seconds", "time between two files"), ("steps", "steps of optimizers between two files")],
+    "profile": lambda: [("torch", "rows of torch's operations, too")],
+    "train": _entries("option"), "test": _entries("option"),
+    "setting": _entries("setting"),
     "help": lambda: [*((name, text or "a table") for name, (text, _) in TOPICS.items()),
-                     *_entries("api", "verb", "module", "loss", "optimizer", "scheduler", "rule", "topic")()],
+                     *_entries("api", "verb", "module", "loss", "optimizer", "scheduler", "rule", "topic", "option",
+                                "setting")()],
     "options": _entries("module", "loss", "optimizer", "scheduler", "rule"),
 }
 

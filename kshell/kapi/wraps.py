@@ -113,29 +113,53 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
         if name not in known:
             raise QError(f"step: {o.entry.name} takes no {name}")
     start, before = time.perf_counter(), comm.METER.seconds
-    if not o.wraps or "fp16" in o.wraps:
+    if "fp16" in o.wraps or not (o.wraps or hasattr(o.torch, "gather")):
         out = o.bare_step(closure, **given)
         _count(o, start, before)
         return out
     if closure is not None and o.entry.extra.get("closure"):
         raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
     loss = comm.loss_of(closure)
+    gathers = hasattr(o.torch, "gather")
+    made = o.torch.gather(bool(o.wraps)) if gathers else True
     _clock(o, "backward", time.perf_counter() - start)
     start, before = time.perf_counter(), comm.METER.seconds
-    made = True
-    for phase in PHASES:
-        for w in o.wraps.values():
-            made = made and getattr(w, phase)(o, given) is not False
+    out = False if gathers else None
+    if made or not gathers:
+        out = _around(o, given)
+    if gathers:
+        o.torch.settle()
+    _count(o, start, before)
+    return out if loss is None or gathers else loss
+
+
+def _around(o: Opt, given: dict[str, Any]) -> Any:
+    """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
+    of which an update is due, has them again as they were if none could be made.)"""
+    gathers, made = hasattr(o.torch, "gather"), True
     try:
-        out = o.bare_step() if made else False
+        for phase in PHASES:
+            for w in o.wraps.values():
+                made = made and getattr(w, phase)(o, given) is not False
     except BaseException:
+        if gathers:
+            o.torch.undo()
+        raise
+    out: Any = False
+    try:
+        if made:
+            out = o.torch.update() is None if gathers else o.bare_step()
+        elif gathers:
+            o.torch.undo()
+    except BaseException:
+        if gathers:
+            o.torch.undo()
         for w in o.wraps.values():
             w.failed(o)
         raise
     for w in o.wraps.values():
         w.done(o)
-    _count(o, start, before)
-    return out if loss is None else loss
+    return out
 
 
 # ------------------------------------------------------------------ timings

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
@@ -83,6 +84,15 @@ def _assembled(text: str) -> tuple[CodeType, list[int]]:
 
     Kept by text: phrases of functional qSQL and strings that are run again and again differ in constants at most.
     """
+    return assemble(text) if KEPT[0] is None else KEPT[0](text)
+
+
+# where the code of the script that is being compiled is looked for, set by lang/kept.py
+KEPT: list[Callable[[str], tuple[CodeType, list[int]]] | None] = [None]
+
+
+def assemble(text: str) -> tuple[CodeType, list[int]]:
+    """The code of a Python function by Python's compiler, and the q offset of each of its lines."""
     offsets = [0]
     for line in text.split("\n"):
         m = _MARK.search(line)

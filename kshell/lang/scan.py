@@ -9,34 +9,40 @@ from kshell import registry
 from kshell.parse import tree as N
 from kshell.values.dispatch import ATOMIC
 
-
-def children(node: Any) -> Iterator[Any]:
-    """The nodes directly under a node, lambdas' bodies left out (their names are their own)."""
-    if isinstance(node, N.Lambda):
-        return
-    for field in node.fields:
-        yield from _nodes(getattr(node, field))
+# nodes that have none under them; of a lambda none that count: the names in its body are its own
+_LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Prefixed))
 
 
-def _nodes(x: Any) -> Iterator[Any]:
+def children(node: Any) -> list[Any]:
+    """The nodes directly under a node, lambdas' bodies left out."""
+    out: list[Any] = []
+    if node.__class__ not in _LEAVES:
+        for field in node.fields:
+            _gather(getattr(node, field), out)
+    return out
+
+
+def _gather(x: Any, out: list[Any]) -> None:
+    """Put the nodes of a field, which may be lists in lists, into out."""
     if isinstance(x, N.Node):
-        yield x
-    elif isinstance(x, (list, tuple)):
+        out.append(x)
+    elif x.__class__ is list or x.__class__ is tuple:
         for item in x:
-            yield from _nodes(item)
+            _gather(item, out)
 
 
 def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
     """Every node under these, themselves included, lambdas entered no further; of templates, if they are not to be
     entered either, only the source and the number of rows."""
-    stack = list(_nodes(nodes))
+    stack: list[Any] = []
+    _gather(nodes, stack)
     while stack:
         node = stack.pop()
         yield node
         if node.__class__ is N.Select and not templates:
-            stack.extend(_nodes((node.source, node.options[0] if isinstance(node.options, tuple) else None)))
-        else:
-            stack.extend(children(node))
+            _gather((node.source, node.options[0] if isinstance(node.options, tuple) else None), stack)
+        elif node.__class__ not in _LEAVES:
+            stack += children(node)
 
 
 def params_of(node: Any) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import tempfile
@@ -112,8 +111,10 @@ def _timed(arg: str) -> float:
     if not (colon and count.isdigit()):
         text = arg
     session = running()
+    _gpu("peak")  # what it was given before is done
     start = time.perf_counter()
     session.repeat(text, n)
+    _gpu("peak")
     return (time.perf_counter() - start) * 1000
 
 
@@ -122,6 +123,9 @@ def t(arg: str) -> Value:
     """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval.
 
     While it is not 0, `.z.ts` is called that often with the time, whenever kshell waits for input.
+
+    q)\\t sum til 1000
+    0
     """
     if not arg:
         return _int(running().timer.interval)
@@ -131,7 +135,15 @@ def t(arg: str) -> Value:
     return int(_timed(arg))
 
 
+def _gpu(what: str) -> int:
+    """Bytes in use on a GPU, from now on (`reset`) or at most since then (`peak`), when it has done its work; 0 without
+    one."""
+    entry = registry.find("handler", "gpu")
+    return 0 if entry is None else entry.fns[1](what)
+
+
 def _reset_peak() -> None:
+    memory.trim()
     try:
         with open("/proc/self/clear_refs", "w") as f:  # makes the peak of memory start afresh
             f.write("5")
@@ -141,11 +153,17 @@ def _reset_peak() -> None:
 
 @command("ts", "\\ts expr", "\\ts:n expr")
 def ts(arg: str) -> Value:
-    """Milliseconds and bytes of memory that an expression takes."""
+    """Milliseconds that an expression takes, and the most bytes of memory it needs beside what is there: of a GPU if it
+    uses any of that, else of the process, tensors among them.
+
+    q)\\ts sum til 1000
+    4 0
+    """
     _reset_peak()
-    before = memory.status("VmRSS")
+    before, on_gpu = memory.status("VmRSS"), _gpu("reset")
     ms = _timed(arg)
-    return longs([int(ms), max(0, memory.status("VmHWM") - before)])
+    on_gpu = _gpu("peak") - on_gpu
+    return longs([int(ms), on_gpu if on_gpu > 0 else max(0, memory.status("VmHWM") - before)])
 
 
 # ------------------------------------------------------------------ settings
@@ -153,7 +171,14 @@ def ts(arg: str) -> Value:
 
 @command("P", "\\P", "\\P n")
 def precision(arg: str) -> Value:
-    """Digits shown of a float; 0 shows all 17."""
+    """Digits shown of a float; 0 shows all 17.
+
+    q)\\P 4
+    q)acos -1
+    3.142
+    q)\\P
+    4i
+    """
     settings = running().settings
     if not arg:
         return _int(settings.P)
@@ -166,13 +191,22 @@ def precision(arg: str) -> Value:
 
 @command("c", "\\c", "\\c rows columns")
 def console(arg: str) -> Value:
-    """Rows and columns of the console."""
+    """Rows and columns of the console.
+
+    q)\\c 25 40
+    q)til 30
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15..
+    """
     return _size(arg, "c")
 
 
 @command("C", "\\C", "\\C rows columns")
 def http_console(arg: str) -> Value:
-    """Rows and columns of text sent to a web browser."""
+    """Rows and columns of text sent to a web browser.
+
+    q)\\C
+    36 2000i
+    """
     return _size(arg, "C")
 
 
@@ -187,7 +221,14 @@ def _size(arg: str, name: str) -> Value:
 
 @command("S", "\\S", "\\S n", "\\S 0N")
 def seed(arg: str) -> Value:
-    """The seed of random numbers; of 0N one from which they go on, if it is set again."""
+    """The seed of random numbers; of 0N one from which they go on, if it is set again.
+
+    q)\\S 42
+    q)a:3?100
+    q)\\S 42
+    q)a~3?100
+    1b
+    """
     session = running()
     if not arg:
         return _int(session.settings.S)
@@ -214,37 +255,77 @@ def _flag(name: str, arg: str, low: int, high: int) -> Value:
 
 @command("e", "\\e", "\\e 0|1|2")
 def error_mode(arg: str) -> Value:
-    """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack."""
+    """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack.
+
+    q)\\e
+    0i
+    """
     return _flag("e", arg, 0, 2)
 
 
 @command("debug", "\\debug", "\\debug 0|1")
 def debug(arg: str) -> Value:
-    """At the prompt, whether an error inside a function opens the debugger."""
+    """At the prompt, whether an error inside a function opens the debugger.
+
+    q)\\debug 0
+    q)\\debug
+    0i
+    """
     return _flag("debug", arg, 0, 1)
+
+
+@command("progress", "\\progress", "\\progress seconds")
+def progress(arg: str) -> Value:
+    """Whether long work tells how far it is: on a terminal a line that is redrawn, else a line every so many seconds; 0
+    is never, as with -q.
+
+    q)\\progress 5
+    q)\\progress
+    5i
+    """
+    return _flag("progress", arg, 0, 86400)
 
 
 @command("suggest", "\\suggest", "\\suggest 0|1")
 def suggest(arg: str) -> Value:
-    """At the prompt, whether endings from the history are suggested; the right arrow takes one."""
+    """At the prompt, whether endings from the history are suggested; the right arrow takes one.
+
+    q)\\suggest 0
+    q)\\suggest
+    0i
+    """
     return _flag("suggest", arg, 0, 1)
 
 
 @command("z", "\\z", "\\z 0|1")
 def date_form(arg: str) -> Value:
-    """How "D"$ reads dates: 0 month before day, 1 day before month."""
+    """How "D"$ reads dates: 0 month before day, 1 day before month.
+
+    q)\\z 1
+    q)"D"$"04/03/2024"
+    2024.03.04
+    """
     return _flag("z", arg, 0, 1)
 
 
 @command("W", "\\W", "\\W n")
 def week_offset(arg: str) -> Value:
-    """The day that starts a week: 0 is Saturday, 2 Monday."""
+    """The day that starts a week: 0 is Saturday, 2 Monday.
+
+    q)\\W
+    2i
+    """
     return _flag("W", arg, 0, 6)
 
 
 @command("o", "\\o", "\\o n")
 def offset(arg: str) -> Value:
-    """Offset of local time from UTC, in hours, or minutes if above 23."""
+    """Offset of local time from UTC, in hours, or minutes if above 23.
+
+    q)\\o 2
+    q)\\o
+    2i
+    """
     if not arg:
         return _int(running().settings.o) if running().settings.o is not None else Atom(T.I, T.NULL[T.I])
     (running().settings.o,) = _numbers(arg, 1)
@@ -253,19 +334,34 @@ def offset(arg: str) -> Value:
 
 @command("T", "\\T", "\\T seconds")
 def time_limit(arg: str) -> Value:
-    """The longest a client's call may take, in seconds; 0 is no limit."""
+    """The longest a client's call may take, in seconds; 0 is no limit.
+
+    q)\\T
+    0i
+    """
     return _flag("T", arg, 0, 1 << 30)
 
 
 @command("g", "\\g", "\\g 0|1")
 def collect(arg: str) -> Value:
-    """Whether memory goes back to the system at once."""
+    """Whether memory goes back to the system at once.
+
+    q)\\g 1
+    q)\\g
+    1i
+    """
     return _flag("g", arg, 0, 1)
 
 
 @command("s", "\\s", "\\s n", "\\s 0N")
 def threads(arg: str) -> Value:
-    """Threads that peach may use; of 0N how many there can be."""
+    """Threads that peach may use; of 0N how many there can be.
+
+    q)\\s 2
+    q){x*x}peach 1 2 3
+    1 4 9
+    q)\\s 0
+    """
     if arg == "0N":
         return _int(os.cpu_count() or 1)
     out = _flag("s", arg, -1024, 1024)
@@ -276,7 +372,11 @@ def threads(arg: str) -> Value:
 
 @command("w", "\\w", "\\w 0|1", "\\w megabytes")
 def workspace(arg: str) -> Value:
-    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else a limit."""
+    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else a limit.
+
+    q)\\w
+    49676288 49676288 49676288 0 0 25276502016
+    """
     settings = running().settings
     if not arg:
         used = memory.status("VmRSS")
@@ -325,25 +425,47 @@ def _members(arg: str, kinds: tuple[str, ...]) -> Value:
 
 @command("v", "\\v", "\\v .ns")
 def variables(arg: str) -> Value:
-    """Names of the variables of a namespace."""
+    """Names of the variables of a namespace.
+
+    q)a:1;b:`x;f:{x}
+    q)\\v
+    `a`b
+    """
     return _members(arg, ("variable", "table"))
 
 
 @command("f", "\\f", "\\f .ns")
 def functions(arg: str) -> Value:
-    """Names of the functions of a namespace."""
+    """Names of the functions of a namespace.
+
+    q)a:1;f:{x};g:{x+y}
+    q)\\f
+    `f`g
+    """
     return _members(arg, ("function",))
 
 
 @command("a", "\\a", "\\a .ns")
 def tables(arg: str) -> Value:
-    """Names of the tables of a namespace."""
+    """Names of the tables of a namespace.
+
+    q)a:1;t:([]v:1 2)
+    q)\\a
+    ,`t
+    """
     return _members(arg, ("table",))
 
 
 @command("d", "\\d", "\\d .ns")
 def directory(arg: str) -> Value:
-    """The present namespace; with a name, go there."""
+    """The present namespace; with a name, go there.
+
+    q)\\d .lab
+    q)rate:.1
+    q)\\d .
+    q).lab.rate
+    0.1
+    """
     names = running().names
     if not arg:
         return sym(names.current)
@@ -356,7 +478,13 @@ def directory(arg: str) -> Value:
 
 @command("l", "\\l name")
 def load(arg: str) -> Value:
-    """Run a script, load a data file, splayed table or database; of a Python file (.py), register the entries."""
+    """Run a script, load a data file, splayed table or database; of a Python file (.py), register the entries.
+
+    q)`:s.q 0:enlist"a:1 2 3";
+    q)\\l s.q
+    q)a
+    1 2 3
+    """
     from kshell.lang import loading
 
     if not arg:
@@ -381,7 +509,12 @@ def _entries(path: str) -> None:
 
 @command("cd", "\\cd", "\\cd folder")
 def change_folder(arg: str) -> Value:
-    """The present folder; with a name, go there."""
+    """The present folder; with a name, go there.
+
+    q)\\cd /
+    q)\\cd
+    ,"/"
+    """
     if not arg:
         return string(os.getcwd())
     os.chdir(os.path.expanduser(arg))
@@ -390,14 +523,23 @@ def change_folder(arg: str) -> Value:
 
 @command("\\", "\\\\")
 def leave(arg: str) -> None:
-    """Leave kshell."""
+    """Leave kshell.
+
+    q)\\\\
+    """
     call_exit(0)
     raise QExit(0)
 
 
 @command("r", "\\r from to")
 def rename(arg: str) -> Value:
-    """Rename a file."""
+    """Rename a file.
+
+    q)`:a.txt 0:enlist"one";
+    q)\\r a.txt b.txt
+    q)read0`:b.txt
+    "one"
+    """
     source, _, target = arg.partition(" ")
     if not target.strip():
         raise QError("replication is not supported")
@@ -407,130 +549,18 @@ def rename(arg: str) -> Value:
 
 @command("x", "\\x .z.name")
 def expunge(arg: str) -> Value:
-    """Forget what was assigned to a callback, as .z.pg."""
+    """Forget what was assigned to a callback, as .z.pg.
+
+    q).z.ps:{0N!x}
+    q)\\x .z.ps
+    q).z.ps
+    '.z.ps
+      [0]  .z.ps
+           ^
+    """
     if not arg.startswith(".z."):
         raise QError("type")
     names = running().names
     if names.find(arg) is not None and registry.find("name", arg) is None:
         names.delete(arg)
-    return NIL
-
-
-# ------------------------------------------------------------------ help
-
-_SHOWN = 40  # entries that a search lists
-
-
-@command("?", "\\?text")
-def search(arg: str) -> None:
-    """Search the help: what has the text in its name or summary, or else in what is told of it."""
-    session = running()
-    session.names.load_builtins()
-    text = arg.strip().lower()
-    if not text:
-        raise QError("\\?text searches the help for a text")
-    ranked = sorted(((rank, e.name, e) for e in registry.every() if (rank := _rank(e, text)) >= 0),
-                    key=lambda row: row[:2])
-    near = [row for row in ranked if row[0] < 3] or ranked
-    lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
-    wide = max((len(name) for name, _, _ in lines), default=0)
-    session.write("".join(f"{name:{wide}}  {kind:9}  {summary}\n" for name, kind, summary in lines)
-                  or f"nothing in the help has: {text}\n")
-    if len(near) > _SHOWN:
-        session.write(f".. and {len(near) - _SHOWN} more\n")
-
-
-def _rank(entry: registry.Entry, text: str) -> int:
-    """How near an entry is to a text that is searched: 0 its name, 1 part of it, 2 in the summary, 3 elsewhere; -1."""
-    name = entry.name.lower()
-    if name == text:
-        return 0
-    if text in name:
-        return 1
-    if text in entry.summary.lower():
-        return 2
-    return 3 if text in entry.doc.lower() or any(text in o.name or text in o.doc.lower() for o in entry.options) else -1
-
-
-# ------------------------------------------------------------------ streams, scripts
-
-
-def _redirect(arg: str, which: str) -> Value:
-    """Send a stream of the console to a file, or back."""
-    session = running()
-    if not arg:
-        raise QError("type")
-    old = getattr(session, which)
-    if getattr(old, "kshell_redirected", False):
-        old.close()
-    if arg in ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"):
-        setattr(session, which, None)
-        return NIL
-    path = os.path.expanduser(arg)
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    stream = _Stream(path)
-    setattr(session, which, stream)
-    return NIL
-
-
-class _Stream(io.TextIOWrapper):
-    """A file that a stream of the console goes to, each line at once."""
-
-    kshell_redirected = True
-
-    def __init__(self, path: str) -> None:
-        super().__init__(open(path, "ab"), "utf-8", "surrogateescape", line_buffering=True)  # noqa: SIM115
-
-
-@command("1", "\\1 file")
-def redirect_out(arg: str) -> Value:
-    """Send what the console shows to a file; /dev/stdin ends that."""
-    return _redirect(arg, "out")
-
-
-@command("2", "\\2 file")
-def redirect_err(arg: str) -> Value:
-    """Send errors to a file; /dev/stdin ends that."""
-    return _redirect(arg, "err")
-
-
-@command("_", "\\_", "\\_ script")
-def lock_script(arg: str) -> Value:
-    """Whether writing is blocked for clients; with a script, make one of it whose text cannot be read."""
-    if not arg:
-        return False
-    from kshell.lang import locked
-    from kshell.store import atomic, text
-
-    atomic.write_bytes(arg + "_", locked.lock(text.read_bytes(arg)))
-    return sym(arg + "_")
-
-
-# ------------------------------------------------------------------ connections
-
-
-@command("p", "\\p", "\\p port")
-def port(arg: str) -> Value:
-    """The port that is listened on, 0 if none."""
-    if not arg:
-        return _int(running().settings.p)
-    entry = registry.find("handler", "listen")
-    if entry is not None:
-        return entry.fns[1](arg)
-    if arg == "0":
-        return NIL
-    raise QError("listening on a port is not supported")
-
-
-@command("E", "\\E")
-def encryption(arg: str) -> Value:
-    """Whether connections are encrypted: 0, they are not."""
-    if arg not in ("", "0"):
-        raise QError("encryption of connections is not supported")
-    return _int(0) if not arg else NIL
-
-
-@command("u", "\\u")
-def passwords(arg: str) -> Value:
-    """Read the file of users again; there is none, as there is no port."""
     return NIL

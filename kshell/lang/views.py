@@ -119,13 +119,29 @@ def view(x: Value) -> Value:
 
 @command("b", "\\b", "\\b .ns")
 def list_views(arg: str) -> Value:
-    """Names of the views of the root namespace."""
+    """Names of the views of the root namespace.
+
+    q)a:2
+    q)v::a*a
+    q)\\b
+    `s#,`v
+    """
     return views(NIL) if arg in ("", ".") else sym_vec([])
 
 
 @command("B", "\\B", "\\B .ns")
 def list_pending(arg: str) -> Value:
-    """Names of the views that are to be computed when they are read next."""
+    """Names of the views that are to be computed when they are read next.
+
+    q)a:2
+    q)v::a*a
+    q)\\B
+    ,`v
+    q)v
+    4
+    q)\\B
+    `symbol$()
+    """
     return sym_vec(sorted(n for n in list(running().names.views) if running().names.pending(n)))
 
 

@@ -120,6 +120,8 @@ def agree(params: Sequence[Tensor], what: str) -> None:
     """Are the parameters of the same sizes and types on every process? A ValueError that is the same on all, if not."""
     if world() == 1:
         return
+    if any(hasattr(p, "full_tensor") for p in params):
+        raise ValueError(f"{what}: sharded parameters have the gradients of all processes already")
     text = ";".join(f"{tuple(p.shape)}{p.dtype}{p.requires_grad}" for p in params)
     number = 0
     for byte in text.encode():

@@ -61,7 +61,7 @@ def _lots(params: list[Tensor]) -> Sequence[list[Tensor]] | None:
     same = True
     for p in params:
         g: Any = p.grad
-        if g.layout is not torch.strided or g.dtype is not p.dtype:
+        if g.layout is not torch.strided or g.dtype is not p.dtype or g.__class__ is not Tensor:
             return None
         if p.dtype is not dtype or p.device != device:
             same = False

@@ -36,6 +36,8 @@ def head_of(t: Tensor | None, n: int = 0) -> Tensor:
     if t is None:
         made[0], made[1] = _BYTES, n
         return made
+    if hasattr(t, "full_tensor"):
+        raise ValueError("a sharded tensor is one of all processes already")
     if t.dtype not in DTYPES:
         raise ValueError(f"{str(t.dtype).removeprefix('torch.')} tensors cannot be sent")
     if t.dim() > _DIMS:
@@ -186,9 +188,13 @@ def _peer(r: int, what: str) -> None:
         raise ValueError(f"{what} {r} is this process itself")
 
 
+POINTS = [0]  # how many messages this process has begun to send or receive
+
+
 def send(x: Tensor | bytes, target: int) -> None:
     """Send a tensor or bytes to a process, which receives them."""
     _peer(target, "target")
+    POINTS[0] += 1
     dist.send(head_of(x) if isinstance(x, Tensor) else head_of(None, len(x)), target)
     work = _payload(x)
     if work.numel():
@@ -198,6 +204,7 @@ def send(x: Tensor | bytes, target: int) -> None:
 def receive(source: int) -> Tensor | bytes:
     """What a process sends: a tensor, or bytes."""
     _peer(source, "source")
+    POINTS[0] += 1
     head = torch.zeros(_HEAD, dtype=torch.int64)
     dist.recv(head, source)
     work = blank(head)
@@ -206,9 +213,10 @@ def receive(source: int) -> Tensor | bytes:
     return work.numpy().tobytes() if is_bytes(head) else work
 
 
-def alike(tensors: list[Tensor]) -> None:
-    """Are these tensors alike on every process, one by one? The same ValueError on all, if not."""
-    text = ";".join(f"{tuple(t.shape)}{t.dtype}" for t in tensors).encode()
+def alike(tensors: list[Tensor], more: object = "") -> None:
+    """Are these tensors alike on every process, one by one, and what else is given? The same ValueError on all, if
+    not."""
+    text = (";".join(f"{tuple(t.shape)}{t.dtype}" for t in tensors) + str(more)).encode()
     found = gather_bytes(text)
     for r, other in enumerate(found):
         if other != found[0]:

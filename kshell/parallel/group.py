@@ -8,8 +8,10 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -64,6 +66,29 @@ def world() -> int:
     return 1 if dist is None else dist.get_world_size()  # type: ignore[no-any-return]
 
 
+class _Job:
+    """What this process knows of its job: where the processes meet, and how the group was made."""
+
+    def __init__(self) -> None:
+        self.store: Any = None
+        self.options: dict[str, Any] = {}
+        self.sockets: dict[int, str] = {}  # of the group's connections
+        self.generation = 0
+
+
+_JOB = _Job()
+
+
+def generation() -> int:
+    """How often the group was made anew: what was made of an earlier one cannot be used."""
+    return _JOB.generation
+
+
+def store() -> Any:
+    """The store of keys and values that the processes of the job share."""
+    return _JOB.store
+
+
 def join(timeout: float = TIMEOUT) -> None:
     """Join the group of this job: nccl for tensors of a GPU if each process has its own, gloo for others. Nothing to
     do for a job of one."""
@@ -85,10 +110,74 @@ def join(timeout: float = TIMEOUT) -> None:
     if PARENT in os.environ:
         held = os.environ.pop(LISTEN, None)
         more: dict[str, Any] = {} if held is None else {"master_listen_fd": int(held)}
-        store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), n, r == 0, wait, **more)
-        dist.init_process_group(backend, store=store, rank=r, world_size=n, timeout=wait)
+        _JOB.store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), n, r == 0, wait, **more)
     else:
-        dist.init_process_group(backend, timeout=wait)
+        from torch.distributed.rendezvous import rendezvous
+
+        _JOB.store, r, n = next(rendezvous("env://", timeout=wait))
+    _JOB.options = {"backend": backend, "rank": r, "world_size": n, "timeout": wait}
+    _form()
+
+
+def _form() -> None:
+    """Make the group."""
+    import torch.distributed as dist
+
+    before = _sockets()
+    dist.init_process_group(store=dist.PrefixStore(f"group {_JOB.generation}", _JOB.store), **_JOB.options)
+    _JOB.sockets = {fd: name for fd, name in _sockets().items() if before.get(fd) != name}
+
+
+def renew() -> None:
+    """Make the group anew, after its processes lost touch; all have to."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        cut()  # a message that nobody takes would be waited for
+        dist.destroy_process_group()
+    _JOB.generation += 1
+    _form()
+
+
+def _sockets() -> dict[int, str]:
+    """The open sockets of this process, by file descriptor."""
+    out = {}
+    for name in os.listdir("/dev/fd"):
+        try:
+            text = os.readlink(f"/dev/fd/{name}")
+        except OSError:
+            continue
+        if text.startswith("socket"):
+            out[int(name)] = text
+    return out
+
+
+def cut() -> None:
+    """Close the connections of the group, so that no process waits for another any longer: what waits fails. (torch has
+    no other way to end a wait of gloo; calls on GPUs it can end itself.)"""
+    import torch
+    import torch.distributed as dist
+
+    now = _sockets()
+    for fd, name in _JOB.sockets.items():
+        if now.get(fd) == name:
+            with suppress(OSError), socket.socket(fileno=os.dup(fd)) as s:
+                s.getpeername()  # gloo's listening socket has none, and must stay
+                s.shutdown(socket.SHUT_RDWR)
+    if "nccl" in str(_JOB.options.get("backend")) and dist.is_initialized():
+        with suppress(RuntimeError):
+            dist.group.WORLD._get_backend(torch.device("cuda")).abort()  # type: ignore[union-attr]
+
+
+def calls() -> int:
+    """How many collective calls this process has made in its group."""
+    dist = _group()
+    if dist is None:
+        return 0
+    try:
+        return int(dist.group.WORLD._get_sequence_number_for_group())
+    except RuntimeError:  # of a group with several backends
+        return 0
 
 
 def leave(well: bool, error: str = "") -> None:

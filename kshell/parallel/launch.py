@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 GRACE = 5.0  # seconds between asking a rank to end and ending it
 LISTEN = "KSHELL_LISTEN_FD"  # rank 0: the socket at which the ranks meet, opened here so that nobody else can take it
@@ -37,6 +38,7 @@ def environment(rank: int, n: int, port: int, given: Mapping[str, str]) -> dict[
     made.update({"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n),
                  "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), PARENT: str(os.getpid())})
     made.setdefault("OMP_NUM_THREADS", str(threads_for(n)))
+    made.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # what goes wrong is an error of q
     name = loopback()
     if name:
         made.setdefault("GLOO_SOCKET_IFNAME", name)
@@ -53,9 +55,10 @@ def describe(code: int) -> str:
         return f"was killed by signal {-code}"
 
 
-def launch(n: int, words: Sequence[str]) -> int:
+def launch(n: int, words: Sequence[str], console: bool = False) -> int:
     """Run `kshell words` on n processes of this machine. The exit code is 0, or that of the first that fails (128 and
-    the number of the signal that killed it): which it was is written to standard error, and the others are ended."""
+    the number of the signal that killed it): which it was is written to standard error, and the others are ended. From
+    a `console` of all they leave with the same code, and that is no failure."""
     with socket.create_server(("127.0.0.1", 0), backlog=max(128, n)) as meeting:
         meeting.set_inheritable(True)
         port = meeting.getsockname()[1]
@@ -67,7 +70,26 @@ def launch(n: int, words: Sequence[str]) -> int:
             _end(ranks)
             print(f"kshell: rank {len(ranks)} cannot be started: {e.strerror}", file=sys.stderr)
             return 1
-    return _watch(ranks)
+    with _terminal():
+        return _watch(ranks, console)
+
+
+@contextmanager
+def _terminal() -> Iterator[None]:
+    """The terminal's modes afterwards are those before: a rank that was killed at the prompt cannot see to that."""
+    try:
+        import termios
+
+        before = termios.tcgetattr(0)
+    except (ImportError, OSError, termios.error):
+        yield
+        return
+    try:
+        yield
+    finally:
+        # of a process that is no longer in front the terminal would ask who it is
+        if os.tcgetpgrp(0) == os.getpgrp():
+            termios.tcsetattr(0, termios.TCSADRAIN, before)
 
 
 def _start(r: int, n: int, port: int, meeting: int, words: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -78,7 +100,7 @@ def _start(r: int, n: int, port: int, meeting: int, words: Sequence[str]) -> sub
                             stdin=None if r == 0 else subprocess.DEVNULL)
 
 
-def _watch(ranks: Sequence[subprocess.Popen[bytes]]) -> int:
+def _watch(ranks: Sequence[subprocess.Popen[bytes]], console: bool) -> int:
     """Wait until all have ended well or one has not."""
     ended: queue.SimpleQueue[int] = queue.SimpleQueue()
 
@@ -100,6 +122,8 @@ def _watch(ranks: Sequence[subprocess.Popen[bytes]]) -> int:
             r = ended.get()
             code = ranks[r].returncode
             if code:
+                if console and code > 0 and _all_end(ranks, code):
+                    return code
                 print(f"kshell: rank {r} {describe(code)}", file=sys.stderr, flush=True)
                 return code if code > 0 else 128 - code
     except SystemExit as e:
@@ -109,6 +133,18 @@ def _watch(ranks: Sequence[subprocess.Popen[bytes]]) -> int:
             signal.signal(s, handler)
         _end(ranks)
     return stops
+
+
+def _all_end(ranks: Sequence[subprocess.Popen[bytes]], code: int) -> bool:
+    """Do all end with this code by themselves?"""
+    until = time.monotonic() + GRACE
+    for p in ranks:
+        try:
+            if p.wait(max(0.0, until - time.monotonic())) != code:
+                return False
+        except subprocess.TimeoutExpired:
+            return False
+    return True
 
 
 def _end(ranks: Sequence[subprocess.Popen[bytes]]) -> None:

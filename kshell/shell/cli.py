@@ -17,7 +17,7 @@ USAGE = """\
 usage: kshell [options] [file.q [args]]
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
-  -q         quiet: no banner
+  -q         quiet: no banner, no progress of long work
   -resume F  bring back the session that a snapshot saved, first of all
   -i         go on at the prompt after a script or -e
   -P N       digits shown of a float
@@ -27,9 +27,10 @@ usage: kshell [options] [file.q [args]]
   -w MB      the most memory to use; without it, what the machine has
   -c R C     console rows and columns
   -z 0|1     form of dates read by "D"$
-  -n N       run on N processes of this machine; process 0 prints
+  -n N       run on N processes of this machine; process 0 reads lines for all, and prints
   -v         with several processes: all print, each line after its number
   --timeout S  seconds that a process waits for the others (60)
+  --no-cache  neither read nor write the code of scripts that is kept in the user's cache folder
   --version  print the version
   --help     print this
 
@@ -50,6 +51,7 @@ class Options:
     timeout: float | None = None  # seconds
     verbose: bool = False
     quiet: bool = False
+    cache: bool = True  # is the code of scripts kept?
     stay: bool = False
 
 
@@ -100,6 +102,7 @@ def parse_args(argv: list[str]) -> Options:
             opts.exprs.append(words.pop(0))
         elif w == "-q":
             opts.quiet = True
+            opts.args += [w] if opts.script or opts.args else []
         elif w == "-i":
             opts.stay = True
         elif w == "-resume" and not opts.script:
@@ -127,11 +130,13 @@ def parse_args(argv: list[str]) -> Options:
             opts.verbose = True
         elif w == "--timeout" and not opts.script:
             opts.timeout = _seconds(words)
+        elif w == "--no-cache" and not opts.script:
+            opts.cache = False
         elif w in ("-h", "--help") and not opts.script:
             raise SystemExit(print(USAGE))
         elif w == "--version" and not opts.script:
             raise SystemExit(print(f"kshell {__version__}"))
-        elif w in _REFUSED and not opts.script:
+        elif w in _REFUSED and (not opts.script or (w == "-p" and words and words[0].isdecimal())):
             raise UsageError(f"{w}: {_REFUSED[w]}")
         elif w.startswith("--") and not opts.script and not opts.exprs and not opts.args:
             raise UsageError(f"unknown option {w}")
@@ -185,12 +190,9 @@ def main() -> NoReturn:
     except SystemExit:
         leave(0)
     if opts.processes:
-        if not opts.script and not opts.exprs:
-            print("kshell: -n needs a script or -e", file=sys.stderr)
-            leave(2)
         from kshell.session import launch
 
-        leave(launch(opts.processes, without_n(sys.argv[1:])))
+        leave(launch(opts.processes, without_n(sys.argv[1:]), opts.stay or not (opts.script or opts.exprs)))
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

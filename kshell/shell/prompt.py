@@ -34,7 +34,7 @@ def loop(session: Session, quiet: bool, sized: bool = False) -> int:
     """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for."""
     if not quiet:
         session.write(f"kshell {__version__}: q over PyTorch. help[] for help, \\\\ to leave\n")
-    session.interactive = True
+    session.interactive = session.together is None  # a debugger's variables are those of one process
     try:
         with create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb_terminal() else nullcontext():
             return _loop(session, None if sized else session.settings.c)
@@ -55,7 +55,7 @@ def _loop(session: Session, size: tuple[int, int] | None) -> int:
         except (KeyboardInterrupt, QError):
             continue
         finally:
-            signal.signal(signal.SIGTERM, session.terminate)
+            signal.signal(signal.SIGTERM, session.terminate if session.together is None else signal.SIG_DFL)
         size = fit(session, size)
         run(session, text)
 
@@ -125,11 +125,11 @@ async def _ticks(session: Session) -> None:
 
 def _tick(session: Session) -> None:
     """A tick with Ctrl-C as when a line runs: the prompt's own way would not stop it. Its errors open no debugger."""
-    before = signal.signal(signal.SIGINT, session.interrupt)
+    before, interactive = signal.signal(signal.SIGINT, session.interrupt), session.interactive
     session.interactive = False
     try:
         tick(session)
         (session.out or sys.stdout).flush()
     finally:
-        session.interactive = True
+        session.interactive = interactive
         signal.signal(signal.SIGINT, before)

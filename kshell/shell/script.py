@@ -13,25 +13,33 @@ from kshell.errors import QError, QExit, first_line
 from kshell.session import Session
 from kshell.shell.cli import Options
 
+PROGRESS = 10  # seconds between two lines of progress in a pipe
+
 
 def start(opts: Options) -> int:
     """Do what the command line asks for; the exit code."""
     session = Session(args=opts.args, script=opts.script)
+    session.keeps_code, session.settings.q = opts.cache, opts.quiet
     signal.signal(signal.SIGINT, session.interrupt)
+    signal.signal(signal.SIGTERM, session.terminate)
     warnings.showwarning = lambda message, *_, **__: session.warn(f"warning: {first_line(str(message))}\n")
     session.limit_memory(opts.memory)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
-    job = os.environ.get("WORLD_SIZE", "1") != "1" and "RANK" in os.environ
+    job = in_job()
     if job:  # who waits for other processes sees no signal but by its default action
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if not attempt(session, session.join, opts.timeout, opts.verbose):
             return 1
+    if not opts.quiet and not (job and session.rank):
+        session.settings.progress = PROGRESS
     try:
         code = _start(session, opts)
         code = code if attempt(session, session.at_exit, code) else code or 1
     except QExit as e:
         code = e.code
+    if session.autosave is not None:  # a file that is being written is to be whole
+        session.autosave.close()
     if job:
         session.leave(code == 0)
     return code
@@ -65,11 +73,37 @@ def _start(session: Session, opts: Options) -> int:
             return failed(session)
     if (opts.script or opts.exprs) and not opts.stay:
         return 0
-    if sys.stdin.isatty():
-        from kshell.shell.prompt import loop
+    return console(session, opts)
 
-        return loop(session, opts.quiet, any(c.startswith("c ") for c in opts.commands))
-    return lines(session)
+
+def console(session: Session, opts: Options) -> int:
+    """The prompt, or lines from a pipe; with several processes those of process 0 are lines of all. The exit code."""
+    if in_job():
+        from kshell.shell.together import Together
+
+        session.together = Together(session)
+        if session.rank:
+            return session.together.follow()  # type: ignore[no-any-return]
+    code = 1
+    try:
+        if sys.stdin.isatty():
+            from kshell.shell.prompt import loop
+
+            code = loop(session, opts.quiet, any(c.startswith("c ") for c in opts.commands))
+        else:
+            code = lines(session)
+        return code
+    except QExit as e:
+        code = e.code
+        raise
+    finally:
+        if session.together is not None:
+            session.together.end(code)
+
+
+def in_job() -> bool:
+    """Is this one of several processes?"""
+    return os.environ.get("WORLD_SIZE", "1") != "1" and "RANK" in os.environ
 
 
 def failed(session: Session) -> int:
@@ -84,6 +118,8 @@ def report(session: Session, text: str) -> bool:
 
 def enter(session: Session, text: str) -> bool:
     """Do what a line at the console asks for, printing its error; was there one?"""
+    if session.together is not None:
+        return session.together.enter(text)  # type: ignore[no-any-return]
     return not attempt(session, session.enter, text)
 
 
@@ -106,7 +142,9 @@ def run_file(session: Session, path: str) -> bool:
 
 def tick(session: Session) -> bool:
     """Call the timer's function, if it is time; was there an error?"""
-    return session.timer.wait() == 0 and not attempt(session, session.tick)
+    if session.timer.wait() != 0:
+        return False
+    return session.together.tick() if session.together is not None else not attempt(session, session.tick)
 
 
 def lines(session: Session) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 
 from kshell.errors import QError, os_text
 from kshell.store import atomic
+from kshell.values.progress import Task
 
 FORMAT = "kshell snapshot"
 VERSION = 1
@@ -63,20 +64,21 @@ def write(path: str, manifest: dict[str, Any], members: Sequence[Member]) -> Non
     text = json.dumps({"format": FORMAT, "version": VERSION, **manifest, "arrays": table}).encode()
 
     def fill(f: BinaryIO) -> None:
+        work = Task("saving", sum(len(m.data) for m in members))
         with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as z:
-            _add(z, MANIFEST, text)
+            _add(z, MANIFEST, work, text)
             for i, m in enumerate(members):
-                _add(z, name_of(i), head(m.descr, m.shape), m.data)
+                _add(z, name_of(i), work, head(m.descr, m.shape), m.data)
 
     atomic.write(path, fill)
 
 
-def _add(z: zipfile.ZipFile, name: str, *parts: bytes | memoryview) -> None:
+def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) -> None:
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o600 << 16
     with z.open(info, "w", force_zip64=sum(map(len, parts)) > _ZIP64) as out:
         for p in parts:
-            out.write(p)
+            atomic.pour(out, p, work)
 
 
 def places(f: BinaryIO, size: int) -> dict[str, tuple[int, int, int]]:
@@ -108,6 +110,7 @@ def verify(f: BinaryIO, size: int) -> list[str]:
     """Check all of a zip without compression: its bounds, and the checksum of each member; the names of them."""
     found = places(f, size)
     buffer = bytearray(_CHUNK)
+    work = Task("checking", size)
     for name, (start, n, want) in found.items():
         f.seek(start)
         crc = 0
@@ -117,6 +120,7 @@ def verify(f: BinaryIO, size: int) -> list[str]:
                 raise ValueError(f"{name} is cut off")
             crc = zlib.crc32(memoryview(buffer)[:got], crc)
             n -= got
+            work.add(got)
         if crc != want:
             raise ValueError(f"{name} has a wrong checksum")
     return list(found)
@@ -129,6 +133,7 @@ class Archive:
         self.path, self.call = path, call
         self.manifest: dict[str, Any] = {}
         self._places: dict[str, tuple[int, int, int]] = {}  # by name: start, length, checksum
+        self._work: Task | None = None
         self._taken: set[int] = set()
         problem = None
         try:
@@ -165,6 +170,7 @@ class Archive:
             raise QError(f"{self.call}: {self.path} is not a snapshot")
         for name, place in places(self._file, self.size).items():
             self._places[name] = place
+        self._work = Task("loading", self.size)
         self._read_manifest()
 
     def _read_manifest(self) -> None:
@@ -188,6 +194,8 @@ class Archive:
             if self._file.readinto(part) != len(part):  # type: ignore[attr-defined]
                 raise ValueError(f"{name} is cut off")
             crc = zlib.crc32(part, crc)
+            if self._work is not None:
+                self._work.add(len(part))
         if crc != want:
             raise ValueError(f"{name} has a wrong checksum")
 

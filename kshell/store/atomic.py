@@ -5,11 +5,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Sequence
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from kshell.errors import QError, os_text
 from kshell.values.interrupts import held_section
+from kshell.values.progress import Task
 
+_PIECE = 1 << 23  # bytes written at a time
 # a test's probe: called with the name of each step, may raise or kill
 PROBE: list[Callable[[str], None] | None] = [None]
 
@@ -117,7 +119,21 @@ def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
     """What writes these bytes, one after the other."""
 
     def fill(f: BinaryIO) -> None:
+        work = Task("saving", sum(map(len, parts)))
         for p in parts:
-            f.write(p)
+            pour(f, p, work)
 
     return fill
+
+
+def pour(f: IO[bytes], data: bytes | memoryview, work: Task) -> None:
+    """Write bytes, in pieces if they are many, so that a progress line can tell how far that is."""
+    if len(data) <= _PIECE:
+        f.write(data)
+        work.add(len(data))
+        return
+    with memoryview(data) as whole:
+        for at in range(0, len(whole), _PIECE):
+            part = whole[at : at + _PIECE]
+            f.write(part)
+            work.add(len(part))

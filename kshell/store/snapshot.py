@@ -44,16 +44,17 @@ def _plain(x: Value) -> bool:
 
 
 class Encoder:
-    """Writes values; `members` collects the arrays."""
+    """Writes values; `members` collects the arrays, or with `copy` copies of them."""
 
-    def __init__(self, handle: Callable[[Handle], int] | None = None) -> None:
+    def __init__(self, handle: Callable[[Handle], int] | None = None, copy: bool = False) -> None:
         self.members: list[Member] = []
+        self.copy = copy
         self.handle = handle
         self.depth = 0
 
     def add(self, m: Member) -> int:
         """The number of a new array."""
-        self.members.append(m)
+        self.members.append(m._replace(data=memoryview(bytes(m.data))) if self.copy else m)
         return len(self.members) - 1
 
     def array(self, a: np.ndarray) -> int:

@@ -18,6 +18,9 @@ class Running(Protocol):
     timer: Any  # when `.z.ts` is to be called: lang/timer.py
     pool: Any  # the threads of peach, or None: lang/threads.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
+    progress: Any  # the line that tells how far long work is: values/progress.py
+    log: Any  # where metrics go, or None: kapi/logs.py
+    autosave: Any  # what saves the session now and then, or None: kapi/autosave.py
     rank: int  # the number of this process among several: kapi/ranks.py
 
     def write(self, text: str) -> None:
@@ -66,6 +69,11 @@ _BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
 def running() -> Running:
     """The session whose `run` is on the stack."""
     return _RUNNING.get()
+
+
+def perhaps() -> Running | None:
+    """The session whose `run` is on the stack, None if there is none, as in a thread that no session started."""
+    return _RUNNING.get(None)
 
 
 def enter(session: Any) -> Any:

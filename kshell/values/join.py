@@ -37,6 +37,8 @@ def join(x: Value, y: Value) -> Value:
         found = _join_arrays(x, y)
         if found is not None:
             return found
+    if isinstance(x, Handle) and isinstance(y, Handle):
+        return List([x.number, y.number])  # each is a list of one number, which is no vector
     x, y = as_list(x), as_list(y)
     if not len(y) and (len(x) or x.__class__ is Vec):
         return x

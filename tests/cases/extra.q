@@ -37,11 +37,11 @@ nonzero(3 4#1 -2 3 0 5 6)  / 0 0\n0 1\n0 2\n1 0\n1 1\n1 2\n1 3\n2 0\n2 2\n2 3
 tensor nonzero(tensor 3 4#1 -2 3 0 5 6)  / 0 0\n0 1\n0 2\n1 0\n1 1\n1 2\n1 3\n2 0\n2 2\n2 3
 r:tensor 0#0;nonzero(3 4#1 -2 3 0 5 6;r);tensor r  / 0 0\n0 1\n0 2\n1 0\n1 1\n1 2\n1 3\n2 0\n2 2\n2 3
 nonzero(3 4#1 -2 3 0 5 6;`zz)  / 'nonzero: unexpected symbol scalar
-nonzero `a  / 'no torch type found for k: symbol scalar
+nonzero `a  / 'nonzero: no torch type found for k: symbol scalar
 countnonzero(3 4#1 -2 3 0 5 6)  / 10
 tensor countnonzero(tensor 3 4#1 -2 3 0 5 6)  / 10
 countnonzero(3 4#1 -2 3 0 5 6;`zz)  / 'countnonzero: unexpected symbol scalar, expecting dim (long scalar or list)
-countnonzero `a  / 'no torch type found for k: symbol scalar
+countnonzero `a  / 'countnonzero: no torch type found for k: symbol scalar
 countnonzero(3 4#1 -2 3 0 5 6;0)  / 3 2 3 2
 countnonzero(3 4#1 -2 3 0 5 6;(`dim;0))  / 3 2 3 2
 split(1 2 4 7 11 16f;4)  / 1 2 4 7f\n11 16f
@@ -49,7 +49,7 @@ vector split(tensor 1 2 4 7 11 16f;4)  / 1 2 4 7f\n11 16f
 split(1 2 4 7 11 16f;(`size;4))  / 1 2 4 7f\n11 16f
 split(1 2 4 7 11 16f;`zz)  / 'split size: expected long scalar or list, given symbol scalar
 split(1 2 4 7 11 16f;`zz`zy!1 2)  / 'split option: zz not recognized
-split `a  / 'no torch type found for k: symbol scalar
+split `a  / 'split: no torch type found for k: symbol scalar
 split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;3);1)  / 1         -5        2\n-2 3   4  6  0.5 -1 0  7   -3
 split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`size`dim!((1;3);1))  / 1         -5        2\n-2 3   4  6  0.5 -1 0  7   -3
 chunk(1 2 4 7 11 16f;3)  / 1  2\n4  7\n11 16
@@ -57,7 +57,7 @@ vector chunk(tensor 1 2 4 7 11 16f;3)  / 1  2\n4  7\n11 16
 chunk(1 2 4 7 11 16f;(`chunks;3))  / 1  2\n4  7\n11 16
 chunk(1 2 4 7 11 16f;`zz)  / 'chunk chunks: expected long scalar, given symbol scalar
 chunk(1 2 4 7 11 16f;`zz`zy!1 2)  / 'chunk option: zz not recognized
-chunk `a  / 'no torch type found for k: symbol scalar
+chunk `a  / 'chunk: no torch type found for k: symbol scalar
 chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;1)  / 1  -2  -5 6   2  0\n3   4  0.5 -1 7   -3
 chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`chunks`dim!(2;1))  / 1  -2  -5 6   2  0\n3   4  0.5 -1 7   -3
 tensorsplit(1 2 4 7 11 16f;4)  / 1 2f\n4 7f\n,11f\n,16f
@@ -65,26 +65,26 @@ vector tensorsplit(tensor 1 2 4 7 11 16f;4)  / 1 2f\n4 7f\n,11f\n,16f
 tensorsplit(1 2 4 7 11 16f;(`places;4))  / 1 2f\n4 7f\n,11f\n,16f
 tensorsplit(1 2 4 7 11 16f;`zz)  / 'tensorsplit places: expected long scalar or list, given symbol scalar
 tensorsplit(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tensorsplit option: zz not recognized
-tensorsplit `a  / 'no torch type found for k: symbol scalar
+tensorsplit `a  / 'tensorsplit: no torch type found for k: symbol scalar
 tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;2);1)  / 1      -5     2\n-2     6      0\n3   4  0.5 -1 7   -3
 tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`places`dim!((1;2);1))  / 1      -5     2\n-2     6      0\n3   4  0.5 -1 7   -3
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 3   4\n-5 6  0.5 -1\n2  0  7   -3
 vector unbind(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 3   4\n-5 6  0.5 -1\n2  0  7   -3
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'unbind: unexpected symbol scalar, expecting dim (long scalar)
-unbind `a  / 'no torch type found for k: symbol scalar
+unbind `a  / 'unbind: no torch type found for k: symbol scalar
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 1  -5  2\n-2 6   0\n3  0.5 7\n4  -1  -3
 unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 1  -5  2\n-2 6   0\n3  0.5 7\n4  -1  -3
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(2;1;2))  / 1  -2 3   4  1  -2 3   4  -5 6  0.5 -1 -5 6  0.5 -1 2  0  7   -3 2  0  7   -3\n1  -2 3   4  1  -2 3   4  -5 6  0.5 -1 -5 6  0.5 -1 2  0  7   -3 2  0  7   -3
 first repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`times;(2;1;2)))  / 1  -2 3   4  1  -2 3   4\n-5 6  0.5 -1 -5 6  0.5 -1\n2  0  7   -3 2  0  7   -3
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'repeat times: expected long scalar or list, given symbol scalar
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'repeat option: zz not recognized
-repeat `a  / 'no torch type found for k: symbol scalar
+repeat `a  / 'repeat: no torch type found for k: symbol scalar
 tile(1 2 4 7 11 16f;2)  / 1 2 4 7 11 16 1 2 4 7 11 16f
 tensor tile(tensor 1 2 4 7 11 16f;2)  / 1 2 4 7 11 16 1 2 4 7 11 16f
 tile(1 2 4 7 11 16f;(`times;2))  / 1 2 4 7 11 16 1 2 4 7 11 16f
 tile(1 2 4 7 11 16f;`zz)  / 'tile times: expected long scalar or list, given symbol scalar
 tile(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tile option: zz not recognized
-tile `a  / 'no torch type found for k: symbol scalar
+tile `a  / 'tile: no torch type found for k: symbol scalar
 repeatitems(1 2 4 7 11 16f;1 0 2 0 0 1)  / 1 4 4 16f
 tensor repeatitems(tensor 1 2 4 7 11 16f;1 0 2 0 0 1)  / 1 4 4 16f
 repeatitems(1 2 4 7 11 16f;1 0 2 0 0 1;`zz)  / 'repeatitems: unexpected symbol scalar, expecting dim (long scalar)
@@ -94,7 +94,7 @@ repeatitems(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2 0 1;(`dim;0))  / 1 -2 3 4\n1 -2 
 rot90(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 4  -1  -3\n3  0.5 7\n-2 6   0\n1  -5  2
 tensor rot90(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 4  -1  -3\n3  0.5 7\n-2 6   0\n1  -5  2
 rot90(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'rot90: unexpected symbol scalar, expecting k (long scalar), dims (long scalar or list)
-rot90 `a  / 'no torch type found for k: symbol scalar
+rot90 `a  / 'rot90: no torch type found for k: symbol scalar
 rot90(2 3 4#til 24;3;(1;2))  / 8  4 0   9  5 1   10 6 2   11 7 3\n20 16 12 21 17 13 22 18 14 23 19 15
 rot90(2 3 4#til 24;`k`dims!(3;(1;2)))  / 8  4 0   9  5 1   10 6 2   11 7 3\n20 16 12 21 17 13 22 18 14 23 19 15
 movedim(2 3 4#til 24;(0;1);(1;2))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
@@ -102,13 +102,13 @@ tensor movedim(tensor 2 3 4#til 24;(0;1);(1;2))  / 0  4  8  12 16 20\n1  5  9  1
 movedim(2 3 4#til 24;`source`destination!((0;1);(1;2)))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
 movedim(2 3 4#til 24;`zz)  / 'movedim source: expected long scalar or list, given symbol scalar
 movedim(2 3 4#til 24;`zz`zy!1 2)  / 'movedim option: zz not recognized
-movedim `a  / 'no torch type found for k: symbol scalar
+movedim `a  / 'movedim: no torch type found for k: symbol scalar
 unflatten(1 2 4 7 11 16f;0;(2;3))  / 1 2  4\n7 11 16
 tensor unflatten(tensor 1 2 4 7 11 16f;0;(2;3))  / 1 2  4\n7 11 16
 unflatten(1 2 4 7 11 16f;`dim`sizes!(0;(2;3)))  / 1 2  4\n7 11 16
 unflatten(1 2 4 7 11 16f;`zz)  / 'unflatten dim: expected long scalar, given symbol scalar
 unflatten(1 2 4 7 11 16f;`zz`zy!1 2)  / 'unflatten option: zz not recognized
-unflatten `a  / 'no torch type found for k: symbol scalar
+unflatten `a  / 'unflatten: no torch type found for k: symbol scalar
 searchsorted(0 2 5 9 12f;1 2 4 7 11 16f)  / 1 1 2 3 4 5
 tensor searchsorted(tensor 0 2 5 9 12f;1 2 4 7 11 16f)  / 1 1 2 3 4 5
 r:tensor 0#0;searchsorted(0 2 5 9 12f;1 2 4 7 11 16f;r);tensor r  / 1 1 2 3 4 5
@@ -141,20 +141,20 @@ cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  1 3 4 -5 6 6 6 2  2 7 7\n0 0 2 3
 vector cummax(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  1 3 4 -5 6 6 6 2  2 7 7\n0 0 2 3  0 1 1 1  0 0 2 2
 r:vector();cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / 1  1 3 4 -5 6 6 6 2  2 7 7\n0 0 2 3  0 1 1 1  0 0 2 2
 cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'cummax: unexpected symbol scalar, expecting dim (long scalar)
-cummax `a  / 'no torch type found for k: symbol scalar
+cummax `a  / 'cummax: no torch type found for k: symbol scalar
 cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1 -2 3 4 1 6  3 4 2 6  7 4\n0 0 0 0  0 1 0 0  2 1 2 0
 cummax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / 1 -2 3 4 1 6  3 4 2 6  7 4\n0 0 0 0  0 1 0 0  2 1 2 0
 cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 -2 -2 -5 -5 -5 -5 2  0  0  -3\n0 1 1 1     0 0 0 0     0 1 1 3
 vector cummin(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  -2 -2 -2 -5 -5 -5 -5 2  0  0  -3\n0 1 1 1     0 0 0 0     0 1 1 3
 r:vector();cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / 1  -2 -2 -2 -5 -5 -5 -5 2  0  0  -3\n0 1 1 1     0 0 0 0     0 1 1 3
 cummin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'cummin: unexpected symbol scalar, expecting dim (long scalar)
-cummin `a  / 'no torch type found for k: symbol scalar
+cummin `a  / 'cummin: no torch type found for k: symbol scalar
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1        -2       3        4\n1.002476 6.000335 3.07889  4.006715\n2.313928 6.00281  7.019625 4.007621
 tensor logcumsumexp(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1        -2       3        4\n1.002476 6.000335 3.07889  4.006715\n2.313928 6.00281  7.019625 4.007621
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / 1        -2       3        4\n1.002476 6.000335 3.07889  4.006715\n2.313928 6.00281  7.019625 4.007621
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'logcumsumexp: unexpected symbol scalar, expecting dim (long scalar)
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'logcumsumexp option: zz not recognized
-logcumsumexp `a  / 'no torch type found for k: symbol scalar
+logcumsumexp `a  / 'logcumsumexp: no torch type found for k: symbol scalar
 cdist(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 5.408327 10.67708 12.94459\n8.154753 8.616844 11.87697\n5.123475 10.29563 14.26753
 tensor cdist(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 5.408327 10.67708 12.94459\n8.154753 8.616844 11.87697\n5.123475 10.29563 14.26753
 cdist(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;`zz)  / 'cdist: unexpected symbol scalar, expecting p (number)
@@ -166,39 +166,39 @@ tensor trapezoid(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / -3.5 5 5.5 -0.5
 trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / -3.5 5 5.5 -0.5
 trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'trapezoid: unexpected symbol scalar, expecting dim (long scalar)
 trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'trapezoid option: zz not recognized
-trapezoid `a  / 'no torch type found for k: symbol scalar
+trapezoid `a  / 'trapezoid: no torch type found for k: symbol scalar
 Diff(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -3 5    1\n11 -5.5 -1.5\n-2 7    -10
 tensor Diff(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -3 5    1\n11 -5.5 -1.5\n-2 7    -10
 Diff(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'Diff: unexpected symbol scalar, expecting n (long scalar), dim (long scalar)
-Diff `a  / 'no torch type found for k: symbol scalar
+Diff `a  / 'Diff: no torch type found for k: symbol scalar
 Diff(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;0)  / 13 -14 9 3
 Diff(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`n`dim!(2;0))  / 13 -14 9 3
 Cov(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 7         -6.75     0.6666667\n-6.75     20.72917  -1.416667\n0.6666667 -1.416667 17.66667
 tensor Cov(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 7         -6.75     0.6666667\n-6.75     20.72917  -1.416667\n0.6666667 -1.416667 17.66667
 Cov(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'Cov: unexpected symbol scalar, expecting correction (long scalar)
-Cov `a  / 'no torch type found for k: symbol scalar
+Cov `a  / 'Cov: no torch type found for k: symbol scalar
 Cov(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 5.25    -5.0625  0.5\n-5.0625 15.54688 -1.0625\n0.5     -1.0625  13.25
 Cov(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`correction;0))  / 5.25    -5.0625  0.5\n-5.0625 15.54688 -1.0625\n0.5     -1.0625  13.25
 corrcoef(2 3#1 2 3 3 2 1f)  / 1  -1\n-1 1
 tensor corrcoef(tensor 2 3#1 2 3 3 2 1f)  / 1  -1\n-1 1
 corrcoef(2 3#1 2 3 3 2 1f;`zz)  / 'corrcoef: unexpected symbol scalar
-corrcoef `a  / 'no torch type found for k: symbol scalar
+corrcoef `a  / 'corrcoef: no torch type found for k: symbol scalar
 kron(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2 2#2 0 0 4f;`zz)  / 'kron: unexpected symbol scalar
 kron 1f  / 'kron: expecting 2 input(s), given 1
 first vander(1 2 4 7 11 16f)  / 1 1 1 1 1 1f
 vander(1 2 4 7 11 16f;`zz)  / 'vander: unexpected symbol scalar, expecting n (long scalar), increasing (boolean)
-vander `a  / 'no torch type found for k: symbol scalar
+vander `a  / 'vander: no torch type found for k: symbol scalar
 vander(1 2 4 7 11 16f;3;1b)  / 1 1  1\n1 2  4\n1 4  16\n1 7  49\n1 11 121\n1 16 256
 vander(1 2 4 7 11 16f;`n`increasing!(3;1b))  / 1 1  1\n1 2  4\n1 4  16\n1 7  49\n1 11 121\n1 16 256
 matrixexp(2 2#0 1 0 0f)  / 1 1\n0 1
 tensor matrixexp(tensor 2 2#0 1 0 0f)  / 1 1\n0 1
 matrixexp(2 2#0 1 0 0f;`zz)  / 'matrixexp: unexpected symbol scalar
-matrixexp `a  / 'no torch type found for k: symbol scalar
+matrixexp `a  / 'matrixexp: no torch type found for k: symbol scalar
 cond(2 2#2 0 0 4f)  / 2f
 tensor cond(tensor 2 2#2 0 0 4f)  / 2f
 r:tensor 0#0f;cond(2 2#2 0 0 4f;r);tensor r  / 2f
 cond(2 2#2 0 0 4f;`zz)  / 'cond: unexpected symbol scalar
-cond `a  / 'no torch type found for k: symbol scalar
+cond `a  / 'cond: no torch type found for k: symbol scalar
 sub(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 0  -4  -1   3.5\n-8 -2  -1.5 -2\n-3 -10 6.75 -7
 tensor sub(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 0  -4  -1   3.5\n-8 -2  -1.5 -2\n-3 -10 6.75 -7
 r:tensor 0#0f;sub(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;r);tensor r  / 0  -4  -1   3.5\n-8 -2  -1.5 -2\n-3 -10 6.75 -7
@@ -299,47 +299,47 @@ tensor square(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1  4  9    16\n25 36 
 r:tensor 0#0f;square(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 1  4  9    16\n25 36 0.25 1\n4  0  49   9
 t:tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;square(t;[]);tensor t  / 1  4  9    16\n25 36 0.25 1\n4  0  49   9
 square(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'square: unexpected symbol scalar
-square `a  / 'no torch type found for k: symbol scalar
+square `a  / 'square: no torch type found for k: symbol scalar
 exp2(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 2       0.25 8        16\n0.03125 64   1.414214 0.5\n4       1    128      0.125
 tensor exp2(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 2       0.25 8        16\n0.03125 64   1.414214 0.5\n4       1    128      0.125
 r:tensor 0#0f;exp2(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 2       0.25 8        16\n0.03125 64   1.414214 0.5\n4       1    128      0.125
 t:tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;exp2(t;[]);tensor t  / 2       0.25 8        16\n0.03125 64   1.414214 0.5\n4       1    128      0.125
 exp2(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'exp2: unexpected symbol scalar
-exp2 `a  / 'no torch type found for k: symbol scalar
+exp2 `a  / 'exp2: no torch type found for k: symbol scalar
 asinh(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0.8813736 -1.443635 1.818446  2.094713\n-2.312438 2.49178   0.4812118 -0.8813736\n1.443635  0         2.644121  -1.818446
 asinh(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'asinh: unexpected symbol scalar
-asinh `a  / 'no torch type found for k: symbol scalar
+asinh `a  / 'asinh: no torch type found for k: symbol scalar
 acosh(3 4#1 2 3 4f)  / 0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437
 tensor acosh(tensor 3 4#1 2 3 4f)  / 0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437
 r:tensor 0#0f;acosh(3 4#1 2 3 4f;r);tensor r  / 0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437
 t:tensor 3 4#1 2 3 4f;acosh(t;[]);tensor t  / 0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437\n0 1.316958 1.762747 2.063437
 acosh(3 4#1 2 3 4f;`zz)  / 'acosh: unexpected symbol scalar
-acosh `a  / 'no torch type found for k: symbol scalar
+acosh `a  / 'acosh: no torch type found for k: symbol scalar
 atanh(3 4#.25 .5 .75 .5)  / 0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061
 tensor atanh(tensor 3 4#.25 .5 .75 .5)  / 0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061
 r:tensor 0#0f;atanh(3 4#.25 .5 .75 .5;r);tensor r  / 0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061
 t:tensor 3 4#.25 .5 .75 .5;atanh(t;[]);tensor t  / 0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061\n0.2554128 0.5493061 0.9729551 0.5493061
 atanh(3 4#.25 .5 .75 .5;`zz)  / 'atanh: unexpected symbol scalar
-atanh `a  / 'no torch type found for k: symbol scalar
+atanh `a  / 'atanh: no torch type found for k: symbol scalar
 sinc(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'sinc: unexpected symbol scalar
-sinc `a  / 'no torch type found for k: symbol scalar
+sinc `a  / 'sinc: no torch type found for k: symbol scalar
 first deg2rad(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0.01745329 -0.03490659 0.05235988 0.06981317
 deg2rad(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'deg2rad: unexpected symbol scalar
-deg2rad `a  / 'no torch type found for k: symbol scalar
+deg2rad `a  / 'deg2rad: no torch type found for k: symbol scalar
 rad2deg(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 57.29578  -114.5916 171.8873 229.1831\n-286.4789 343.7747  28.64789 -57.29578\n114.5916  0         401.0705 -171.8873
 rad2deg(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'rad2deg: unexpected symbol scalar
-rad2deg `a  / 'no torch type found for k: symbol scalar
+rad2deg `a  / 'rad2deg: no torch type found for k: symbol scalar
 signbit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0100b\n1001b\n0001b
 tensor signbit(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0100b\n1001b\n0001b
 r:tensor 0#0b;signbit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 0100b\n1001b\n0001b
 signbit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'signbit: unexpected symbol scalar
-signbit `a  / 'no torch type found for k: symbol scalar
+signbit `a  / 'signbit: no torch type found for k: symbol scalar
 logit(3 4#.25 .5 .75 .5)  / -1.098612 0 1.098612 0\n-1.098612 0 1.098612 0\n-1.098612 0 1.098612 0
 tensor logit(tensor 3 4#.25 .5 .75 .5)  / -1.098612 0 1.098612 0\n-1.098612 0 1.098612 0\n-1.098612 0 1.098612 0
 r:tensor 0#0f;logit(3 4#.25 .5 .75 .5;r);tensor r  / -1.098612 0 1.098612 0\n-1.098612 0 1.098612 0\n-1.098612 0 1.098612 0
 t:tensor 3 4#.25 .5 .75 .5;logit(t;[]);tensor t  / -1.098612 0 1.098612 0\n-1.098612 0 1.098612 0\n-1.098612 0 1.098612 0
 logit(3 4#.25 .5 .75 .5;`zz)  / 'logit: unexpected symbol scalar, expecting eps (double scalar)
-logit `a  / 'no torch type found for k: symbol scalar
+logit `a  / 'logit: no torch type found for k: symbol scalar
 logit(3 4#.25 .5 .75 .5;.3)  / -0.8472979 0 0.8472979 0\n-0.8472979 0 0.8472979 0\n-0.8472979 0 0.8472979 0
 logit(3 4#.25 .5 .75 .5;(`eps;.3))  / -0.8472979 0 0.8472979 0\n-0.8472979 0 0.8472979 0\n-0.8472979 0 0.8472979 0
 nantonum(0 0n 0w -0w 2 0n)  / 0 0 1.797693e+308 -1.797693e+308 2 0
@@ -347,7 +347,7 @@ tensor nantonum(tensor 0 0n 0w -0w 2 0n)  / 0 0 1.797693e+308 -1.797693e+308 2 0
 r:tensor 0#0f;nantonum(0 0n 0w -0w 2 0n;r);tensor r  / 0 0 1.797693e+308 -1.797693e+308 2 0
 t:tensor 0 0n 0w -0w 2 0n;nantonum(t;[]);tensor t  / 0 0 1.797693e+308 -1.797693e+308 2 0
 nantonum(0 0n 0w -0w 2 0n;`zz)  / 'nantonum: unexpected symbol scalar, expecting nan (number), posinf (number), neginf (number)
-nantonum `a  / 'no torch type found for k: symbol scalar
+nantonum `a  / 'nantonum: no torch type found for k: symbol scalar
 nantonum(0 0n 0w -0w 2 0n;7;8;9)  / 0 7 8 9 2 7f
 nantonum(0 0n 0w -0w 2 0n;`nan`posinf`neginf!(7;8;9))  / 0 7 8 9 2 7f
 tensor kron(1 2;tensor 1 10)  / 1 10 2 20
@@ -357,7 +357,7 @@ hypot(3 6f;4 8f)  / 5 10f
 t:tensor 3 6f;hypot(t;4 8f;[]);tensor t  / 5 10f
 hypot(3;4)  / 'hypot: "hypot_cpu" not implemented for 'Long'
 logaddexp(0 0f;0 1f)  / 0.6931472 1.313262
-logaddexp(1 2f;`a)  / 'no torch type found for k: symbol scalar
+logaddexp(1 2f;`a)  / 'logaddexp: no torch type found for k: symbol scalar
 xlogy(0 2f;0 1f)  / 0 0f
 t:tensor 0 2f;xlogy(t;0 1f;[]);tensor t  / 0 0f
 asinh 0 1f  / 0 0.8813736
@@ -401,7 +401,7 @@ indexfill(4#0;0;1 3)  / 'indexfill: value not given
 hstack(1 2;3 4)  / 1 2 3 4
 tensor hstack(tensor 1 2;3 4)  / 1 2 3 4
 hstack()  / 'hstack: expecting tensors or arrays
-hstack`a  / 'no torch type found for k: symbol scalar
+hstack`a  / 'hstack: no torch type found for k: symbol scalar
 vstack(1 2;3 4)  / 1 2\n3 4
 tensor vstack(tensor 1 2;3 4)  / 1 2\n3 4
 vstack(1 2;3 4 5)  / 'vstack: Sizes of tensors must match except in dimension 0. Expected size 2 but got size 3 for tensor number 1 in the list.
@@ -409,15 +409,15 @@ vstack()  / 'vstack: expecting tensors or arrays
 dstack(1 2;3 4)  / 1 3 2 4
 size dstack(tensor 1 2;3 4)  / 1 2 2
 dstack()  / 'dstack: expecting tensors or arrays
-dstack`a  / 'no torch type found for k: symbol scalar
+dstack`a  / 'dstack: no torch type found for k: symbol scalar
 blockdiag(1 2;3 4)  / 1 2 0 0\n0 0 3 4
 tensor blockdiag(tensor 1 2;3 4)  / 1 2 0 0\n0 0 3 4
 blockdiag()  / 'blockdiag: expecting tensors or arrays
-blockdiag`a  / 'no torch type found for k: symbol scalar
+blockdiag`a  / 'blockdiag: no torch type found for k: symbol scalar
 meshgrid(1 2;3 4)  / 1 1 2 2\n3 4 3 4
 vector meshgrid(tensor 1 2;3 4)  / 1 1 2 2\n3 4 3 4
 meshgrid()  / 'meshgrid: expecting tensors or arrays
-meshgrid`a  / 'no torch type found for k: symbol scalar
+meshgrid`a  / 'meshgrid: no torch type found for k: symbol scalar
 cartesian(1 2;3 4)  / 1 3\n1 4\n2 3\n2 4
 tensor cartesian(tensor 1 2;3 4)  / 1 3\n1 4\n2 3\n2 4
 cartesian()  / 'cartesian: expecting tensors or arrays
@@ -449,3 +449,10 @@ leftshift(1;2 3)  / 4 8
 bitwiseand(1.5;1)  / 'bitwiseand: "bitwise_and_cpu" not implemented for 'Double'
 sub(5 6;1 2;2)  / 3 2
 t:tensor 5 6;sub(t;1 2;2;[]);tensor t  / 3 2
+
+/ one number for all elements of a scatter
+scatter(2 2#0;1;2 1#0 1;5)  / 5 0\n0 5
+scatteradd(2 2#1f;1;2 1#0 1;5)  / 6 1\n1 6
+t:tensor 2 2#0;scatter(t;1;2 1#0 1;5;[]);tensor t  / 5 0\n0 5
+linear 5  / 'linear: expecting 2 input(s), given 1
+linear(1;2)  / 'linear: both arguments to linear need to be at least 1D, but they are 0D and 0D

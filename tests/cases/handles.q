@@ -3,7 +3,7 @@ type tensor 1 2 3  / 0h
 count tensor 1 2 3  / 1
 type first tensor 1 2 3  / -7h
 b:t:tensor 1 2 3;(first b)=first t  / 1b
-type(tensor 1),vector(1;2)  / 7h
+type(tensor 1),vector(1;2)  / 0h
 class each(tensor 1;vector(1;2);dict`a`b!1 2)  / `tensor`vector`dictionary
 class 3  / 'class: need allocated torch object, e.g. tensor, module, given long scalar
 objtype tensor 1  / `tensor
@@ -27,7 +27,7 @@ use[tensor 1]vector(1;2)  / 'use: cannot re-assign tensor to vector
 use[1]tensor 1  / 'use: 1st arg must be tensor, vector or dictionary
 a:tensor 1 2;v:vector(a;3);tensor a  / 'stale pointer
 a:tensor 1 2;v:vector(addref a;3);ref a  / 2
-a:tensor 1 2;v:vector(a;`x);  / 'no torch type found for k: symbol scalar
+a:tensor 1 2;v:vector(a;`x);  / 'vector: no torch type found for k: symbol scalar
 addref vector(1;2)  / 'addref not implemented for vector
 b:addref a:tensor 1 2;(same(a;b);alias(a;b);(ptr a)=ptr b)  / 111b
 b:detach a:tensor 1 2;(same(a;b);alias(a;b))  / 01b
@@ -150,7 +150,77 @@ tensor each v[0 2;1]  / 2 6e
 d:dict`a`b!(1 2;3 4 5);tensor each d`b`a  / 3 4 5\n1 2
 (tensor d`a;tensor d[`b;1])  / 1 2\n4
 v 0 3  / 'index
-v 1.5  / 'type
+v 1.5  / 'index: expected long(s) for vector, given double scalar
 v -1  / 'index
 d`a`c  / 'index
 f:{[m;x]free x;x};forward(module enlist(`callback;`cb;`f);1 2e)  / 'stale pointer
+
+/ pointwise operators on vectors and dictionaries of tensors
+v:vector(1 2e;3 4 5e);vector v+1  / 2 3e\n4 5 6e
+vector 1-v  / 0 -1e\n-2 -3 -4e
+vector v*v  / 1 4e\n9 16 25e
+vector v+10 20  / 11 12e\n23 24 25e
+vector v*tensor 2e  / 2 4e\n6 8 10e
+vector neg v  / -1 -2e\n-3 -4 -5e
+vector 2<v  / 00b\n111b
+vector`double$v  / 1 2f\n3 4 5f
+vector v  / 1 2e\n3 4 5e
+d:dict`a`b!(1 2e;4 9e);dict sqrt d  / a| 1 1.414214\nb| 2 3
+dict d%d  / a| 1 1\nb| 1 1
+dict d*`a`b!10 1  / a| 10 20\nb| 4  9
+x:tensor(1 2e;`grad);backward sum(3*vector(addref x;enlist 1e))0;grad x  / 3 3e
+v*1 2 3  / '*: 2 tensor(s) and 3 value(s)
+d*`a`c!1 2  / '*: expected the keys `a`b, given `a`c
+d*dict`a`c!1 2  / '*: expected the keys `a`b, given `a`c
+v+d  / '+: not implemented for vector and dictionary
+v mmu v  / 'mmu: not implemented for vector and vector
+sum v  / 'sum: not implemented for vectors
+med d  / 'med: not implemented for dictionaries
+1+vector(1 2;tensor[])  / '+: undefined tensor
+v+`a  / '+: no torch type found for k: symbol scalar
+if[v;1]  / 'condition: not implemented for vectors
+$[tensor 1 2;1;2]  / 'condition: a Tensor with 2 elements cannot be converted to Scalar
+v[0]:7 8e;v[1]-:1;v[1;0]:9;vector v  / 7 8e\n9 3 4e
+v[0 1]+:1;vector v  / 8 9e\n10 4 5e
+v[0 1]:(1 2;3);vector v  / 1 2\n3
+d[`b]:til 3;d[`c]:1b;dict d  / a| 1 2e\nb| 0 1 2\nc| 1b
+d[`b]*:2;d[`a;1]:5;dict d  / a| 1 5e\nb| 0 2 4\nc| 1b
+v[2]:1  / 'index
+v[0 1]:1 2 3  / 'amend: 2 tensor(s) and 3 value(s)
+d[0]:1  / 'amend: expected symbol(s) for dictionary, given long scalar
+d[`z]+:1  / 'index
+v[0]:`a  / 'amend: no torch type found for k: symbol scalar
+d 0  / 'index: expected symbol(s) for dictionary, given long scalar
+
+/ what a handle cannot do names the operator
+t:tensor 1 2 3  /
+t`a  / 'index: expected long(s) or boolean(s), given symbol scalar
+t 1.5  / 'index: expected long(s) or boolean(s), given double scalar
+t+`a  / '+: no torch type found for k: symbol scalar
+(::)+t  / '+: expected a tensor or numbers, given null/unary primitive
+tensor[]+1  / '+: undefined tensor
+`foo$t  / '$: expected a data type, given `foo
+1.5#t  / '#: expected long(s), given double scalar
+(module`relu)+1  / '+: not implemented for modules
+exp loss`mse  / 'exp: not implemented for losses
+(module`relu)0  / 'index: not implemented for modules
+m:module`relu;m[0]:1  / 'amend: not implemented for modules
+
+/ memory is pinned where there is an accelerator
+t:tensor(1 2;`pinned`int);(dtype t;tensor t)  / `int\n1 2i
+
+/ gradients of several tensors at once
+x:tensor(1 2e;`grad);backward vector(sum x*x;sum x);grad x  / 3 5e
+nograd x;backward(vector(x*2;x*3);(1 1e;1 2e));grad x  / 5 8e
+nograd x;backward(vector(x*2;sum x);(1 1e;::));grad x  / 3 3e
+nograd x;backward(vector(x*2;addref x);vector(1 1e;2 2e));grad x  / 4 4e
+nograd x;v:vector(sum x*x;sum x);backward(v;`retain);backward v;grad x  / 6 10e
+nograd x;backward(dict`a`b!(x*2;x*3);`b`a!(1 1e;1 2e));grad x  / 5 7e
+nograd x;backward(dict`a`b!(x*2;x*3);dict`a`b!(1e;2e));grad x  / 8 8e
+backward(vector(x*2;x*3);enlist 1 1e)  / 'backward: 2 tensor(s) and 1 gradient(s)
+backward(vector(x*2;x*3);5)  / 'backward: expected a gradient for each tensor, given long scalar
+backward(vector(x*2;x*3);(1 1e;`a))  / 'backward: unrecognized arg(s), expecting tensor, optional gradient and mode
+backward(dict`a`b!(x*2;x*3);`a`c!(1 1e;1 2e))  / 'backward: expected gradients of `a`b, given `a`c
+backward vector(x*2;tensor[])  / 'backward: undefined tensor
+backward vector(1 2e;3)  / 'backward: element 0 of tensors does not require grad and does not have a grad_fn
+backward loss`mse  / 'backward: not implemented for losses

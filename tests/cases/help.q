@@ -8,9 +8,10 @@ help`sgd  / lr       | 0.01\nmomentum | 0f\ndampening| 0f\ndecay    | 0f\nnester
 help`dtype  / float  | e\ndouble | f\nhalf   | e\nbool   | b\nbyte   | x\nchar   | c\nlong   | j\nint    | i\nshort  | h\nchalf  | e\ncfloat | e\ncdouble| f
 help`ktype  / e| float\nf| double\nb| bool\nx| byte\nc| char\nj| long\ni| int\nh| short
 help`ce  / module | `ce\npytorch| "torch.nn.CrossEntropyLoss"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| `weight`ignore`smoothing`reduce!(::;-100;0f;`mean)
-key help`linear  / `module`pytorch`forward`result`n`args`options
-help[`linear]`options  / in  | 784\nout | 10\nbias| 1b
-(help`linear)~first select from help`module where module=`linear  / 1b
+help`linear  / in  | 784\nout | 10\nbias| 1b
+help`conv2d  / in     | 16\nout    | 32\nsize   | 3 5\nstride | 1\npad    | 0\ndilate | 1\ngroups | 1\nbias   | 1b\npadmode| `zeros
+(help`linear)~first exec options from help`module where module=`linear  / 1b
+(help`ce)~first select from help`loss where module=`ce  / 1b
 exec first pytorch from help`optimizer where optimizer=`lamb  / ""
 cols help`backward  / `mode`retain`create`description
 exec mode from help`backward where retain  / `retain`create
@@ -31,11 +32,12 @@ help(1;2)  / 'help: expecting a name, function or torch object, given long list
 help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
 help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
 type help`lr  / lr o\nlr(o;rates)\n\nThe learning rates of an optimizer or model, one a parameter group; given rates, set them.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h
-help"relu"  / Rectified linear unit.\n\nq)objtype module`relu\n`relu\n\ninplace      writes the result into its input
-help`interpolate  / module | `interpolate\npytorch| "torch.nn.functional.interpolate"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | ,`tensor\noptions| `size`scale`mode`align`rescale!(();();`nearest;();())
+help"relu"  / / relu: function of the k-api\n\nrelu(x[;options..])\n\nRectified linear unit.\n\nThe module type `relu` as a function: its options follow the input.\n\nq)relu(-1 0 1f)\n0 0 1f\n\n/ relu: module type\n\nmodule enlist(`relu[;inplace])\n\nRectified linear unit.\n\nPyTorch: torch.nn.ReLU\n\noption   type     default\ninplace  boolean  0b       writes the result into its input\n\nq)objtype module`relu\n`relu
+help`interpolate  / size   | ()\nscale  | ()\nmode   | `nearest\nalign  | ()\nrescale| ()
+exec first pytorch from help[`module] where module=`interpolate  / "torch.nn.functional.interpolate"
 options`normalize  / p  | 2f\ndim| 1\neps| 1e-12
-help[`lstm]`result  / `nested
-help[`attention]`result`n  / `tuple\n3
+exec first result from help[`module] where module=`lstm  / `nested
+first select result,n from help[`module] where module=`attention  / result| `tuple\nn     | 3
 exec pytorch from help[`module] where module in`zscore`randomcrop`randomflip`select  / "torchvision.transforms"\n"torchvision.transforms"\n"torch.Tensor.select"\n"torchvision.transforms"
 exec module from help[`module] where not forward  / `moduledict`modulelist`parmdict
 count help`module  / 128

@@ -2,7 +2,7 @@
 zeros 1 2f  / 0 0f
 t:tensor 1 2f;zeros t;tensor t  / 0 0f
 zeros(tensor 1 2;5)  / 'zeros: index 5 out of bounds for a tensor of size [2]
-zeros`a  / 'no torch type found for k: symbol scalar
+zeros`a  / 'zeros: no torch type found for k: symbol scalar
 ones 2 3  / 1 1
 v:vector(1 2 3;4 5f);ones(v;1);vector v  / 1 2 3\n1 1f
 v:vector(1 2 3;4 5f);ones(v;0 1);vector v  / 1 1 1\n1 1f
@@ -105,7 +105,7 @@ l:loss`mse;h:model(m;l;o);zeros(h;`bias);dict[parms h]`bias  / 0 0e
 fill(v;9);v:vector(1 2;3 4 5);normal v  / 'normal: "normal_kernel_cpu" not implemented for 'Long'
 v:vector(1 2f;3 4);x:vector v;@[normal;v;::];x~vector v  / 1b
 t:tensor(1 2f;`grad);zeros t;gradflag t  / 1b
-zeros tensor[]  / 'undefined tensor
+zeros tensor[]  / 'zeros: undefined tensor
 / gain
 gain`relu  / 1.414214
 gain(`leakyrelu;.5)  / 1.264911

@@ -38,23 +38,23 @@ ne 1f  / 'ne: expecting 2 input(s), given 1
 finite(0 0n 0w -0w 2 0n)  / 100010b
 tensor finite(tensor 0 0n 0w -0w 2 0n)  / 100010b
 finite(0 0n 0w -0w 2 0n;`zz)  / 'finite: unexpected symbol scalar
-finite `a  / 'no torch type found for k: symbol scalar
+finite `a  / 'finite: no torch type found for k: symbol scalar
 inf(0 0n 0w -0w 2 0n)  / 001100b
 tensor inf(tensor 0 0n 0w -0w 2 0n)  / 001100b
 inf(0 0n 0w -0w 2 0n;`zz)  / 'inf: unexpected symbol scalar
-inf `a  / 'no torch type found for k: symbol scalar
+inf `a  / 'inf: no torch type found for k: symbol scalar
 nan(0 0n 0w -0w 2 0n)  / 010001b
 tensor nan(tensor 0 0n 0w -0w 2 0n)  / 010001b
 nan(0 0n 0w -0w 2 0n;`zz)  / 'nan: unexpected symbol scalar
-nan `a  / 'no torch type found for k: symbol scalar
+nan `a  / 'nan: no torch type found for k: symbol scalar
 neginf(0 0n 0w -0w 2 0n)  / 000100b
 tensor neginf(tensor 0 0n 0w -0w 2 0n)  / 000100b
 neginf(0 0n 0w -0w 2 0n;`zz)  / 'neginf: unexpected symbol scalar
-neginf `a  / 'no torch type found for k: symbol scalar
+neginf `a  / 'neginf: no torch type found for k: symbol scalar
 posinf(0 0n 0w -0w 2 0n)  / 001000b
 tensor posinf(tensor 0 0n 0w -0w 2 0n)  / 001000b
 posinf(0 0n 0w -0w 2 0n;`zz)  / 'posinf: unexpected symbol scalar
-posinf `a  / 'no torch type found for k: symbol scalar
+posinf `a  / 'posinf: no torch type found for k: symbol scalar
 allclose(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1b
 allclose 1f  / 'allclose: expecting 2 input(s), given 1
 allclose(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;.001;.001;1b)  / 0b
@@ -93,18 +93,18 @@ sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -2 1  3   4 -5 -1 0.5 6 -3 0  2   7\n
 vector sort(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -2 1  3   4 -5 -1 0.5 6 -3 0  2   7\n1 0 2 3     0 3 2 1     3 1 0 2
 r:vector();sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / -2 1  3   4 -5 -1 0.5 6 -3 0  2   7\n1 0 2 3     0 3 2 1     3 1 0 2
 sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'sort: unexpected symbol scalar, expecting dim (long scalar), descending (boolean), stable (boolean)
-sort `a  / 'no torch type found for k: symbol scalar
+sort `a  / 'sort: no torch type found for k: symbol scalar
 sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b;1b)  / 2  6  7   4  1  0  3   -1 -5 -2 0.5 -3\n2 1 2 0      0 2 0 1      1 0 1 2
 sort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`descending`stable!(0;1b;1b))  / 2  6  7   4  1  0  3   -1 -5 -2 0.5 -3\n2 1 2 0      0 2 0 1      1 0 1 2
 msort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
 tensor msort(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
 r:tensor 0#0f;msort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / -5 -2 0.5 -3\n1  0  3   -1\n2  6  7   4
 msort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'msort: unexpected symbol scalar
-msort `a  / 'no torch type found for k: symbol scalar
+msort `a  / 'msort: no torch type found for k: symbol scalar
 argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 0 2 3\n0 3 2 1\n3 1 0 2
 tensor argsort(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 0 2 3\n0 3 2 1\n3 1 0 2
 argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'argsort: unexpected symbol scalar, expecting dim (long scalar), descending (boolean)
-argsort `a  / 'no torch type found for k: symbol scalar
+argsort `a  / 'argsort: no torch type found for k: symbol scalar
 argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b)  / 2 1 2 0\n0 2 0 1\n1 0 1 2
 argsort(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`descending!(0;1b))  / 2 1 2 0\n0 2 0 1\n1 0 1 2
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
@@ -113,7 +113,7 @@ r:vector();topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 4 3   6 0.5 7
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`k;2))  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'topk k: expected long scalar, given symbol scalar
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'topk option: zz not recognized
-topk `a  / 'no torch type found for k: symbol scalar
+topk `a  / 'topk: no torch type found for k: symbol scalar
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;0;0b;1b)  / -5 -2 0.5 -3 1  0  3   -1\n1 0 1 2      0 2 0 1
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`k`dim`largest`sorted!(2;0;0b;1b))  / -5 -2 0.5 -3 1  0  3   -1\n1 0 1 2      0 2 0 1
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 1 -1 0\n0 3  1
@@ -122,7 +122,7 @@ r:vector();kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 1 -1 0\n0
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`k;2))  / 1 -1 0\n0 3  1
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'kthvalue k: expected long scalar, given symbol scalar
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'kthvalue option: zz not recognized
-kthvalue `a  / 'no torch type found for k: symbol scalar
+kthvalue `a  / 'kthvalue: no torch type found for k: symbol scalar
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3;0;1b)  / 2 6 7 4\n2 1 2 0
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`k`dim`keepdim!(3;0;1b))  / 2 6 7 4\n2 1 2 0
 In(3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6)  / 1010b\n0110b\n1001b

@@ -3,29 +3,29 @@ det(2 2#2 0 0 4f)  / 8f
 tensor det(tensor 2 2#2 0 0 4f)  / 8f
 r:tensor 0#0f;det(2 2#2 0 0 4f;r);tensor r  / 8f
 det(2 2#2 0 0 4f;`zz)  / 'det: unexpected symbol scalar
-det `a  / 'no torch type found for k: symbol scalar
+det `a  / 'det: no torch type found for k: symbol scalar
 det(2 2 2#1 0 0 2f)  / 2 2f
 logdet(2 2#1 0 0 1f)  / 0f
 tensor logdet(tensor 2 2#1 0 0 1f)  / 0f
 logdet(2 2#1 0 0 1f;`zz)  / 'logdet: unexpected symbol scalar
-logdet `a  / 'no torch type found for k: symbol scalar
+logdet `a  / 'logdet: no torch type found for k: symbol scalar
 slogdet(2 2#2 0 0 4f)  / 1 2.079442
 vector slogdet(tensor 2 2#2 0 0 4f)  / 1 2.079442
 r:vector();slogdet(2 2#2 0 0 4f;r);vector r  / 1 2.079442
 slogdet(2 2#2 0 0 4f;`zz)  / 'slogdet: unexpected symbol scalar
-slogdet `a  / 'no torch type found for k: symbol scalar
+slogdet `a  / 'slogdet: no torch type found for k: symbol scalar
 mrank(2 2#2 0 0 4f)  / 2
 tensor mrank(tensor 2 2#2 0 0 4f)  / 2
 r:tensor 0#0f;mrank(2 2#2 0 0 4f;r);tensor r  / 2f
 mrank(2 2#2 0 0 4f;`zz)  / 'mrank: unexpected symbol scalar, expecting atol (number), rtol (number), hermitian (boolean)
-mrank `a  / 'no torch type found for k: symbol scalar
+mrank `a  / 'mrank: no torch type found for k: symbol scalar
 mrank(2 2#2 0 0 4f;.5;.1;1b)  / 2
 mrank(2 2#2 0 0 4f;`atol`rtol`hermitian!(.5;.1;1b))  / 2
 chol(2 2#4 2 2 5f)  / 2 0\n1 2
 tensor chol(tensor 2 2#4 2 2 5f)  / 2 0\n1 2
 r:tensor 0#0f;chol(2 2#4 2 2 5f;r);tensor r  / 2 0\n1 2
 chol(2 2#4 2 2 5f;`zz)  / 'chol: unexpected symbol scalar, expecting upper (boolean)
-chol `a  / 'no torch type found for k: symbol scalar
+chol `a  / 'chol: no torch type found for k: symbol scalar
 chol(2 2#4 2 2 5f;1b)  / 2 1\n0 2
 chol(2 2#4 2 2 5f;(`upper;1b))  / 2 1\n0 2
 cholx(2 2#4 2 2 5f;1b;0b)  / (2 1f;0 2f)\n0i
@@ -34,22 +34,22 @@ r:vector();cholx(2 2#4 2 2 5f;1b;0b;r);vector r  / (2 1f;0 2f)\n0i
 cholx(2 2#4 2 2 5f;`upper`check!(1b;0b))  / (2 1f;0 2f)\n0i
 cholx(2 2#4 2 2 5f;`zz)  / 'cholx: unexpected symbol scalar, expecting upper (boolean), check (boolean)
 cholx(2 2#4 2 2 5f;`zz`zy!1 2)  / 'cholx option: zz not recognized
-cholx `a  / 'no torch type found for k: symbol scalar
+cholx `a  / 'cholx: no torch type found for k: symbol scalar
 eig(2 2#2 0 0 4f)  / 2 4     0 0\n1 0 0 1 0 0 0 0
 vector eig(tensor 2 2#2 0 0 4f)  / 2 4     0 0\n1 0 0 1 0 0 0 0
 r:vector();eig(2 2#2 0 0 4f;r);vector r  / 2 4     0 0\n1 0 0 1 0 0 0 0
 eig(2 2#2 0 0 4f;`zz)  / 'eig: unexpected symbol scalar
-eig `a  / 'no torch type found for k: symbol scalar
+eig `a  / 'eig: no torch type found for k: symbol scalar
 eigvals(2 2#2 0 0 4f)  / 2 4\n0 0
 tensor eigvals(tensor 2 2#2 0 0 4f)  / 2 4\n0 0
 r:tensor(0#0f;`cdouble);eigvals(2 2#2 0 0 4f;r);tensor r  / 2 4\n0 0
 eigvals(2 2#2 0 0 4f;`zz)  / 'eigvals: unexpected symbol scalar
-eigvals `a  / 'no torch type found for k: symbol scalar
+eigvals `a  / 'eigvals: no torch type found for k: symbol scalar
 eigh(2 2#2 0 0 4f)  / 2   4\n1 0 0 1
 vector eigh(tensor 2 2#2 0 0 4f)  / 2   4\n1 0 0 1
 r:vector();eigh(2 2#2 0 0 4f;r);vector r  / 2   4\n1 0 0 1
 eigh(2 2#2 0 0 4f;`zz)  / 'eigh: unexpected symbol scalar, expecting upper (boolean)
-eigh `a  / 'no torch type found for k: symbol scalar
+eigh `a  / 'eigh: no torch type found for k: symbol scalar
 eigh(2 2#2 0 0 4f;1b)  / 2   4\n1 0 0 1
 eigh(2 2#2 0 0 4f;(`upper;1b))  / 2   4\n1 0 0 1
 eigvalsh(2 2#2 0 0 4f;1b)  / 2 4f
@@ -58,34 +58,34 @@ r:tensor 0#0f;eigvalsh(2 2#2 0 0 4f;1b;r);tensor r  / 2 4f
 eigvalsh(2 2#2 0 0 4f;(`upper;1b))  / 2 4f
 eigvalsh(2 2#2 0 0 4f;`zz)  / 'eigvalsh: unexpected symbol scalar, expecting upper (boolean)
 eigvalsh(2 2#2 0 0 4f;`zz`zy!1 2)  / 'eigvalsh option: zz not recognized
-eigvalsh `a  / 'no torch type found for k: symbol scalar
+eigvalsh `a  / 'eigvalsh: no torch type found for k: symbol scalar
 eigvalsh(2 2 2#1 0 0 2f)  / 1 2\n1 2
 qr(2 2#2 0 0 4f;1b)  / 'qr: unexpected boolean scalar, expecting mode (symbol)
-qr `a  / 'no torch type found for k: symbol scalar
+qr `a  / 'qr: no torch type found for k: symbol scalar
 lu(2 2#1 2 4 4f)  / 4    4 0.25 1\n2      2
 vector lu(tensor 2 2#1 2 4 4f)  / 4    4 0.25 1\n2      2
 r:vector();lu(2 2#1 2 4 4f;r);vector r  / 4    4 0.25 1\n2      2
 lu(2 2#1 2 4 4f;`zz)  / 'lu: unexpected symbol scalar, expecting pivot (boolean)
-lu `a  / 'no torch type found for k: symbol scalar
+lu `a  / 'lu: no torch type found for k: symbol scalar
 lux(2 2#1 2 4 4f;1b;1b)  / (4 4f;0.25 1)\n2 2i\n0i
 vector lux(tensor 2 2#1 2 4 4f;1b;1b)  / (4 4f;0.25 1)\n2 2i\n0i
 r:vector();lux(2 2#1 2 4 4f;1b;1b;r);vector r  / (4 4f;0.25 1)\n2 2i\n0i
 lux(2 2#1 2 4 4f;`pivot`check!(1b;1b))  / (4 4f;0.25 1)\n2 2i\n0i
 lux(2 2#1 2 4 4f;`zz)  / 'lux: unexpected symbol scalar, expecting pivot (boolean), check (boolean)
 lux(2 2#1 2 4 4f;`zz`zy!1 2)  / 'lux option: zz not recognized
-lux `a  / 'no torch type found for k: symbol scalar
+lux `a  / 'lux: no torch type found for k: symbol scalar
 svd(2 2#2 0 0 4f)  / 0 1 1 0\n4   2\n0 1 1 0
 vector svd(tensor 2 2#2 0 0 4f)  / 0 1 1 0\n4   2\n0 1 1 0
 r:vector();svd(2 2#2 0 0 4f;r);vector r  / 0 1 1 0\n4   2\n0 1 1 0
 svd(2 2#2 0 0 4f;"a")  / 'svd: unexpected char scalar, expecting full (boolean), driver (symbol)
-svd `a  / 'no torch type found for k: symbol scalar
+svd `a  / 'svd: no torch type found for k: symbol scalar
 svd(2 2#2 0 0 4f;0b)  / 0 1 1 0\n4   2\n0 1 1 0
 svd(2 2#2 0 0 4f;(`full;0b))  / 0 1 1 0\n4   2\n0 1 1 0
 svdvals(2 2#2 0 0 4f)  / 4 2f
 tensor svdvals(tensor 2 2#2 0 0 4f)  / 4 2f
 r:tensor 0#0f;svdvals(2 2#2 0 0 4f;r);tensor r  / 4 2f
 svdvals(2 2#2 0 0 4f;1b)  / 'svdvals: unexpected boolean scalar, expecting driver (symbol)
-svdvals `a  / 'no torch type found for k: symbol scalar
+svdvals `a  / 'svdvals: no torch type found for k: symbol scalar
 solve(2 2#2 0 0 4f;2 1#2 8f)  / 1\n2
 tensor solve(tensor 2 2#2 0 0 4f;2 1#2 8f)  / 1\n2
 r:tensor 0#0f;solve(2 2#2 0 0 4f;2 1#2 8f;r);tensor r  / 1\n2
@@ -120,24 +120,24 @@ inverse(2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 tensor inverse(tensor 2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 r:tensor 0#0f;inverse(2 2#2 0 0 4f;r);tensor r  / 0.5 0\n0   0.25
 inverse(2 2#2 0 0 4f;`zz)  / 'inverse: unexpected symbol scalar
-inverse `a  / 'no torch type found for k: symbol scalar
+inverse `a  / 'inverse: no torch type found for k: symbol scalar
 inverse(2 2 2#1 0 0 2f)  / 1 0   0 0.5\n1 0   0 0.5
 pinverse(2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 tensor pinverse(tensor 2 2#2 0 0 4f)  / 0.5 0\n0   0.25
 r:tensor 0#0f;pinverse(2 2#2 0 0 4f;r);tensor r  / 0.5 0\n0   0.25
 pinverse(2 2#2 0 0 4f;`zz)  / 'pinverse: unexpected symbol scalar, expecting atol (number), rtol (number), hermitian (boolean)
-pinverse `a  / 'no torch type found for k: symbol scalar
+pinverse `a  / 'pinverse: no torch type found for k: symbol scalar
 pinverse(2 2#2 0 0 4f;.1;.1;1b)  / 0.5 0\n0   0.25
 pinverse(2 2#2 0 0 4f;`atol`rtol`hermitian!(.1;.1;1b))  / 0.5 0\n0   0.25
 cholinverse(2 2#2 0 0 4f;`zz)  / 'cholinverse: unexpected symbol scalar, expecting upper (boolean)
-cholinverse `a  / 'no torch type found for k: symbol scalar
+cholinverse `a  / 'cholinverse: no torch type found for k: symbol scalar
 power(2 2#2 0 0 4f;3)  / 8 0\n0 64
 tensor power(tensor 2 2#2 0 0 4f;3)  / 8 0\n0 64
 r:tensor 0#0f;power(2 2#2 0 0 4f;3;r);tensor r  / 8 0\n0 64
 power(2 2#2 0 0 4f;(`n;3))  / 8 0\n0 64
 power(2 2#2 0 0 4f;`zz)  / 'power n: expected long scalar, given symbol scalar
 power(2 2#2 0 0 4f;`zz`zy!1 2)  / 'power option: zz not recognized
-power `a  / 'no torch type found for k: symbol scalar
+power `a  / 'power: no torch type found for k: symbol scalar
 power(2 2#2 0 0 4f;-1)  / 0.5 0\n0   0.25
 power(2 2#2 0 0 4f;(`n;-1))  / 0.5 0\n0   0.25
 bmm(2 2 2#1 0 0 2f;2 2 3#1 2 3f)  / 1 2 3 2 4 6\n1 2 3 2 4 6
@@ -284,3 +284,11 @@ matmul(2 2#1 2 3 4;3#1)  / 'matmul: size mismatch, got input (2), mat (2x2), vec
 x:tensor(2 2#2 0 0 4f;`grad);backward det x;grad x  / 4 0\n0 2
 
 cholinverse(2 2#2 0 0 4f;1b;2)  / 'cholinverse: unexpected long scalar
+/ nulls and infinities have no least squares
+lstsq(2 2#0n;2 2#1f)  / 'lstsq: the input has nulls or infinities
+lstsq(2 2#1 0 0 1f;2 2#0w)  / 'lstsq: the input has nulls or infinities
+/ an output of a call that fails keeps its size and values
+o:tensor 7 8 9f;chol(2 2#0n;o)  / 'chol: linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not positive-definite).
+o:tensor 7 8 9f;@[chol;(2 2#0n;o);0];tensor o  / 7 8 9f
+o:vector(7 8f;9 9f);@[sort;(1 3 2f;o);0];tensor each(tensor(o;0);tensor(o;1))  / 7 8\n9 9
+t:tensor 4 5;@[remainder;(t;tensor 2 0;[]);0];tensor t  / 4 5

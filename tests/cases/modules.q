@@ -260,3 +260,10 @@ module enlist(`transformer;8;2;1;1;-5)  / 'transformer: dim is -5, below 1
 str module enlist(`conv1d;16;32;3)  / "torch::nn::Conv1d(16, 32, kernel_size=3, stride=1)"
 str module enlist(`upsample;`scale,2.0)  / "torch::nn::Upsample(scale_factor=[2], mode=kNearest)"
 sync opt`sgd  / 'sync: not implemented for optimizers
+
+/ a null size of an adaptive pool keeps the input's
+m:module enlist(`adaptavg2d;2 0N);(size forward(m;1 1 4 5#1e);(module m)[`options;`size])  / 1 1 2 5\n2 0N
+size forward(module enlist(`adaptmax3d;0N 3 0N);1 1 4 5 6#1e)  / 1 1 4 3 6
+adaptavg2d(1 2 2#1e;1 0N)  / 1 1
+module enlist(`adaptavg1d;0N)  / 'adaptavg1d: size is more than 2147483647
+View(til 6;2 0N)  / 0 1 2\n3 4 5

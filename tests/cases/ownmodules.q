@@ -125,7 +125,7 @@ evaluate(m;1e)  / 'bad
 f:{[m;x]nosuch x}  /
 evaluate(m;1e)  / 'nosuch
 f:{[m;x]x+`a}  /
-evaluate(m;1e)  / 'no torch type found for k: symbol scalar
+evaluate(m;1e)  / '+: no torch type found for k: symbol scalar
 n:count obj[]  /
 do[5;@[evaluate;(m;1e);0]]  /
 n~count obj[]  / 1b

@@ -37,3 +37,45 @@ tensor shard tensor(1 2;3 4)  / 1 2\n3 4
 shard 5  / 'shard: expecting a list, table or tensor, given long scalar
 shard tensor 5  / 'shard: tensor has no dimensions
 say`a`b!1 2  / [0] a| 1\n[0] b| 2
+
+/ around a module, with one process: nothing is different
+net:{seed 5;module seq(`sequential;(`linear;3;4);`relu;(`linear;4;2))}  /
+go:{[m]o:opt(`adam;m;.1);do[3;nograd o;backward Sum forward(m;2 3#"e"$til 6);step o];dict parms m}  /
+a:go net[]  /
+m:net[];ddp m;a~go m  / 1b
+m:net[];ddp(m;`unused`bucket!(1b;5));a~go m  / 1b
+ddp(m;0b);count go m  / 4
+m:net[];fsdp m;a~go m  / 1b
+q:model(module enlist(`linear;2;1);loss`mse;opt`sgd);ddp q;fsdp module enlist(`linear;2;1)  /
+objtype each(m;clone m)  / `sequential`sequential
+s:state m:net[];ddp m;s~state m  / 1b
+evaluate[(m;1 3#1e)]~evaluate(net[];1 3#1e)  / 1b
+ddp 3  / 'ddp: expecting module or model, given long scalar
+ddp module`relu  / 'ddp: there are no parameters
+ddp(m;`bucket,-1)  / 'ddp bucket: -1 is below 0
+ddp(m;`nosuch,1b)  / 'ddp option: nosuch not recognized
+fsdp`m  / 'fsdp: expecting module or model, given symbol scalar
+fsdp(m;1b)  / 'fsdp: expecting 1 arg, given 2
+fsdp module`relu  / 'fsdp: there are no parameters
+fsdp m  / 'fsdp: gradients are averaged already
+parm(n:net[];`0.weight;4 3#1f);to(child(n;`2);`double);fsdp n  / 'fsdp: parameters of several data types: float32, float64
+/ checkpoints
+f:`:ranks.run  /
+m:net[];o:opt(`adam;m);backward Sum forward(m;1 3#1e);step o;ckptsave(f;`m`o`d!(m;o;([]a:1 2)))  / `:ranks.run
+(ckptload f)`d  / a\n-\n1\n2
+n:net[];p:opt(`adam;n;.5);ckptload(f;`m`o!(n;p));(dict parms n;lr p)~(dict parms m;lr o)  / 1b
+ckptload(f;`m`x!(n;p))  / 'ckptload: there is no x in the checkpoint
+ckptload(f;`o`m!(n;p))  / 'ckptload: o is a module, in the checkpoint an optimizer
+ckptload(f;n)  / 'ckptload: there is no object without a name in the checkpoint
+ckptload(f;`m`o!(n;opt(`sgd;n)))  / 'ckptload: the optimizer is sgd, in the checkpoint adam
+ckptload(f;`m`o!(n;opt(`adam;(n;`2))))  / 'ckptload: the parameter groups of adam are others than in the checkpoint
+ckptsave(f;m);p:net[];ckptload(f;p);(dict parms m)~dict parms p  / 1b
+count key f  / 2
+ckptload`:nosuch.run  / 'ckptload: nosuch.run is no folder
+ckptload f,f  / 'ckptload: expecting an object or a dictionary of objects and values by name, given symbol scalar
+ckptsave f  / 'ckptsave: expecting (folder;objects), given 1 arg
+ckptsave(f;`a`a!1 2)  / 'ckptsave: a is there twice
+ckptsave(f;`a`b!(1;(2;enlist m)))  / 'ckptsave: b holds objects, which are to be given by names of their own
+ckptsave(3;m)  / 'ckptsave: expected a file symbol, given long scalar
+ckptsave(f;opt(`powersgd;m))  / 'ckptsave: powersgd has a state by process; save `state` of it on each
+hdel each` sv'f,'key f;hdel f  / `:ranks.run

@@ -6,7 +6,7 @@ r:tensor 0#0b;bernoulli(0 1 1f;r);tensor r  / 011b
 r:tensor 3#9;bernoulli(0 1 1f;r);tensor r  / 0 1 1
 t:tensor 0 1f;bernoulli(t;[]);tensor t  / 0 1f
 bernoulli(0 1f;[])  / 0 1f
-bernoulli 0 2f  / 'bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)
+bernoulli 0 2f  / 'bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false.
 bernoulli 0 1  / 'bernoulli: "bernoulli_tensor_cpu_p_" not implemented for 'Long'
 bernoulli(.5;1b)  / 'bernoulli: unexpected boolean scalar
 multinomial 0 1 0f  / 1

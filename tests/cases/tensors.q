@@ -117,3 +117,25 @@ tensor dense sparse 0 3 0 4  / 0 3 0 4
 sparse(0 3;5)  / 'sparse: expected 1-1 sparse dimension(s), given 5
 real tensor(`complex;1 2;3 4)  / 1 2e
 dtype imag enlist tensor(`complex;1 2;3 4)  / `float
+
+/ amend: several places at once, all or none
+v:vector(1 2;3 4e);amend(v;0 1;(8 9;5));vector v  / 8 9\n5 5
+amend(v;0 1;(1 2;3 4 5))  / 'amend: size [3] does not fit [2]
+amend(v;0 1;7)  / 'amend: 2 place(s) and 0 value(s)
+amend(v;0;1b);vector v  / 1 1\n5 5
+amend(v;1;2e;1b);vector v  / 1 1\n2 2
+d:dict`a`b!(1 2;3 4e);amend(d;`b`a;(0;9 9));dict d  / a| 9 9\nb| 0 0
+amend(tensor 1 2;1 2 3)  / 'amend: size [3] does not fit [2]
+amend(tensor[];1)  / 'amend: undefined tensor
+amend(1 2;3)  / 'amend: expecting a tensor and values, or a vector or dictionary, a place and values
+amend()  / 'amend: expecting a tensor and values, or a vector or dictionary, a place and values
+bernoulli 1.5  / 'bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false.
+
+/ lists of empty lists
+size tensor(();())  / 2 0
+dtype tensor((();());(();()))  / `float
+tensor(();1)  / 'unable to map mixed array to tensor: long scalar encountered at depth 1
+tensor(();enlist())  / 'dimension mismatch at depth 1, 0 vs 1
+/ a resize without the memory is none
+t:tensor 1 2 3;@[resize;(t;1099511627776);`$];tensor t  / 1 2 3
+t:tensor 1 2 3;resize(t;1099511627776)  / 'wsfull

@@ -211,7 +211,7 @@ m:model(module`identity;loss`ce;opt`sgd)  /
 test(m;`metrics;`accuracy`matches`predict)  /
 testrun(m;(1 0 0e;0 1 0e;0 1 0e;0 0 1e);0 1 0 2)  / 75f\n3 4\n0 1 1 2
 train(m;`metrics;`hidden)  /
-testrun(m;5;5)  / 'run: tensor has no dimensions
+testrun(m;5;5)  / 'testrun: tensor has no dimensions
 q:module enlist(`linear;1;1);x:tensor 6 1#1 2 3 4 5 6e  /
 m:model(addref q;loss`mse;opt(`sgd;q;.01))  /
 train(m;`batchsize`accumulate`gradscale`autocast`metrics;(2;2;256;`bfloat16;`batchloss`output))  /
@@ -230,6 +230,7 @@ train(p;`gradscale;4)  /
 run(p;x;x)  / 'run: lbfgs optimizer cannot step with gradscale
 backstep(p;x;x)  / 'backstep: lbfgs optimizer cannot step with gradscale
 train(p;`gradscale`accumulate`batchsize;(();3;2))  /
+train(p;x;x)  / 3
 1e-3>{run p}/[5;0]  / 1b
 test(m;`autocast`metrics;(`half;`output))  /
 type each testrun(m;x;x)  / 8 8 8 8 8 8h
@@ -280,3 +281,53 @@ batchnorm q  / b| 0.3
 batchnorm(q;(enlist`c)!enlist .3)  / 'batchnorm: no batch normalization named `c
 batchnorm(q;(enlist`b)!enlist`a)  / 'batchnorm: momentum of `b is symbol scalar, expecting long/double
 batchnorm(q;1)  / 'batchnorm: expecting dictionary of names and momenta, given long scalar
+
+/ what gradients are clipped by
+x:tensor(3 4e;`grad);backward(x;3 4e)  /
+clip(x;-1)  / 'clip gradient norm: max norm is -1, expecting zero or above
+clip(x;0n)  / 'clip gradient norm: max norm is null, expecting zero or above
+clip(x;0N)  / 'clip gradient norm: max norm is null, expecting zero or above
+clip(x;1;-2)  / 'clip gradient norm: exponent is -2, expecting zero or above
+clip(x;1;0n;0b)  / 'clip gradient norm: exponent is null, expecting zero or above
+clipv(x;-.5)  / 'clip gradient value: max value is -0.5, expecting zero or above
+grad x  / 3 4e
+clip(x;0w)  / 5f
+clip(x;3;0w)  / 4f
+grad x  / 2.25 2.999999e
+q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(`sgd;q))  /
+train(m;`clipnorm;-1)  / 'clipnorm: norm is -1, expecting zero or above
+train(m;`clipnorm;1 -2)  / 'clipnorm: exponent is -2, expecting zero or above
+train(m;`clipnorm;0n)  / 'clipnorm: norm is null, expecting zero or above
+train(m;`clipvalue;-1e)  / 'clipvalue: value is -1, expecting zero or above
+(::)~train(m;`clipvalue)  / 1b
+
+/ a run that fails keeps the data of before
+train(m;4 2#1e;4 1#1e);test(m;2 2#1e;2 1#1e);d:(data m;testdata m)  /
+run(m;4 3#1e;4 1#1e)  / 'run: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x1)
+run(m;4 2#1e;3 1#1e)  / 'tensor size mismatch, 4 vs 3
+testrun(m;4 3#1e;4 1#1e)  / 'testrun: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x1)
+d~(data m;testdata m)  / 1b
+run(m;3 2#1e;3 1#1e);size input m  / 3 2
+
+/ a metric that cannot be had is refused before a step
+q:module enlist(`linear;2;2);m:model(addref q;loss`mse;opt(`sgd;q;.1));p:dict parms q  /
+train(m;`metrics;`hidden)  /
+run(m;4 2#1e;4 2#1e)  / 'metric: unable to retrieve hidden from output of 1 tensor(s)
+p~dict parms q  / 1b
+train(m;`metrics;`accuracy)  /
+run(m;4 2#1e;4 2#1e)  / 'unable to calculate matches: size of targets is [4, 2], that of predictions [4]
+p~dict parms q  / 1b
+train(m;`metrics;`loss);type run(m;4 2#1e;4 2#1e)  / -9h
+p~dict parms q  / 0b
+
+/ no data: () or ::
+m:model(module`identity;loss`mse;opt`sgd);data(m;til 5;til 5);data(m;();())  / -1
+(::;::)~data m  / 1b
+data(m;til 5;til 5);target(m;())  / 1
+(datasize m;(::)~target m)  / 5\n1b
+/ data without a first dimension
+m:model(module`identity;loss`mse;opt`sgd)  /
+testrun(m;5;5)  / 'testrun: tensor has no dimensions
+run(m;5;5)  / 'run: tensor has no dimensions
+train(m;5);batch m  / 'batch: tensor has no dimensions
+test(m;5);testbatch m  / 'testbatch: tensor has no dimensions

@@ -28,9 +28,10 @@ def name(text: str, *forms: str, arity: int | None = None) -> Callable[[F], F]:
     return register
 
 
-def constant(text: str, value: Value, doc: str) -> None:
+def constant(text: str, value: Value, doc: str, example: str) -> None:
     """Register a name that always stands for one value."""
-    registry.add(Entry(text, "name", {0: lambda: value}, doc=doc, topic=text.rpartition(".")[0], file=__file__))
+    registry.add(Entry(text, "name", {0: lambda: value}, doc=f"{doc}\n\n{example}",
+                       topic=text.rpartition(".")[0], file=__file__))
 
 
 def verb(name: str, arity: int) -> Callable[..., Value]:

@@ -32,15 +32,18 @@ MIME = {
     "ico": "image/x-icon", "pdf": "application/pdf", "zip": "application/zip",
 }  # fmt: skip
 
-constant(".h.br", string("<br>"), "A line break in HTML.")
-constant(".h.c0", sym_vec([LINK]).item(0), "The colour of links.")
-constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.")
-constant(".h.d", char(" "), "What stands between the items of a nested column in delimited text.")
-constant(".h.sa", string(ANCHOR), "The style of links.")
-constant(".h.sb", string(BODY), "The style of a page.")
-constant(".h.sc", string(SAFE), "The characters that need no escape in a URI.")
-constant(".h.HOME", string(""), "The folder that a web server would serve.")
-constant(".h.ty", Dict(sym_vec(MIME), List([string(v) for v in MIME.values()])), "The media type of each kind of file.")
+constant(".h.br", string("<br>"), "A line break in HTML.", 'q).h.br\n"<br>"')
+constant(".h.c0", sym_vec([LINK]).item(0), "The colour of links.", "q).h.c0\n`024C7E")
+constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.", "q).h.c1\n`958600")
+constant(".h.d", char(" "), "What stands between the items of a nested column in delimited text.", 'q).h.d\n" "')
+constant(".h.sa", string(ANCHOR), "The style of links.",
+         'q).h.sa\n"a{text-decoration:none}a:link{color:024C7E}a:visited{color:024C7E}a:active{c..')
+constant(".h.sb", string(BODY), "The style of a page.", 'q).h.sb\n"body{font:10pt verdana;text-align:justify}"')
+constant(".h.sc", string(SAFE), "The characters that need no escape in a URI.",
+         "q).h.sc\n\"$-.+!*'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789\"")
+constant(".h.HOME", string(""), "The folder that a web server would serve.", 'q).h.HOME\n""')
+constant(".h.ty", Dict(sym_vec(MIME), List([string(v) for v in MIME.values()])), "The media type of each kind of file.",
+         'q).h.ty`csv`json\n"text/comma-separated-values"\n"application/json"')
 
 
 def plain(x: Value) -> str:
@@ -145,7 +148,8 @@ def _converters() -> Value:
     return Dict(sym_vec(made), List([Prim(f".h.tx.{k}", {1: f}) for k, f in made.items()]))
 
 
-constant(".h.tx", _converters(), "For each kind of file, the function that makes its lines of a table.")
+constant(".h.tx", _converters(), "For each kind of file, the function that makes its lines of a table.",
+         'q).h.tx[`csv]([]a:1 2)\n,"a"\n,"1"\n,"2"')
 
 
 # ------------------------------------------------------------------ markup
@@ -214,7 +218,8 @@ def _strings() -> None:
          '"<pre>a\\nb\\n</pre>"'),
         ("xmp", lambda x: element("xmp", rows_text(x)), "Lines as an example.", '("a";"b")', '"<xmp>a\\nb\\n</xmp>"'),
         ("text", paragraphs, "Strings as paragraphs.", 'enlist"ab"', '"<p>ab</p>\\n"'),
-        ("html", lambda x: page(text_of(x)), "A page of HTML with a body.", "", ""),
+        ("html", lambda x: page(text_of(x)), "A page of HTML with a body.", '"hello"',
+         '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..'),
         ("http", lambda x: links(text_of(x)), "Text with its addresses as links.", '"plain"', '"plain"'),
         ("hu", lambda x: escape(data_of(x), SAFE), "Text with what a URI reserves escaped.", '"a b"', '"a%20b"'),
         ("uh", lambda x: unquote(text_of(x), errors="surrogateescape"), "Text of a URI with escapes resolved.",
@@ -224,7 +229,7 @@ def _strings() -> None:
     ]
     for short, make, doc, example, out in table:
         full = f".h.{short}"
-        text = doc + (f"\n\nq){full} {example}\n{out}\n" if example else "")
+        text = f"{doc}\n\nq){full} {example}\n{out}\n"
 
         def run(x: Value, make: Callable[[Value], str] = make) -> Value:
             return string(make(x))
@@ -293,24 +298,55 @@ def response(status: str, kind: str, content: str) -> Value:
 
 @name(".h.hn", ".h.hn[status;kind;content]")
 def hn(x: Value, y: Value, z: Value) -> Value:
-    """An answer of HTTP with a status."""
+    """An answer of HTTP with a status.
+
+    q)"\\r\\n"vs .h.hn["404 Not Found";`txt;"no such page"]
+    "HTTP/1.1 404 Not Found"
+    "Content-Type: text/plain"
+    "Connection: close"
+    "Content-Length: 12"
+    ""
+    "no such page"
+    """
     return response(text_of(x), text_of(y), text_of(z))
 
 
 @name(".h.hy", ".h.hy[kind;content]")
 def hy(x: Value, y: Value) -> Value:
-    """An answer of HTTP with a content of a kind."""
+    """An answer of HTTP with a content of a kind.
+
+    q)"\\r\\n"vs .h.hy[`txt;"hello"]
+    "HTTP/1.1 200 OK"
+    "Content-Type: text/plain"
+    "Connection: close"
+    "Content-Length: 5"
+    ""
+    "hello"
+    """
     return response("200 OK", text_of(x), text_of(y))
 
 
 @name(".h.he")
 def he(x: Value) -> Value:
-    """The answer of HTTP to a bad request."""
+    """The answer of HTTP to a bad request.
+
+    q)"\\r\\n"vs .h.he"no such page"
+    "HTTP/1.1 400 Bad Request"
+    "Content-Type: text/plain"
+    "Connection: close"
+    "Content-Length: 13"
+    ""
+    "'no such page"
+    """
     return response("400 Bad Request", "txt", "'" + text_of(x).replace("<", "&lt;"))
 
 
 @name(".h.hp")
 def hp(x: Value) -> Value:
-    """Lines as a preformatted page, in an answer of HTTP."""
+    """Lines as a preformatted page, in an answer of HTTP.
+
+    q)last"\\r\\n"vs .h.hp("one";"two")
+    "<html><head><style>body{font:10pt verdana;text-align:justify}</style></head>..
+    """
     style = element("head", element("style", BODY))
     return response("200 OK", "htm", element("html", style + element("body", element("pre", rows_text(x)))))

@@ -29,7 +29,8 @@ _BOOK = (f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:o="{_OFFICE}:office" xm
 _BOOKS = f'<Workbook xmlns="{_OFFICE}:spreadsheet" xmlns:ss="{_OFFICE}:spreadsheet">'
 _NUMBERS = T.NUMERIC - {T.B, T.X}
 
-constant(".h.logo", string('<a href="https://pypi.org/project/kshell">kshell</a>'), "The text at the head of a page.")
+constant(".h.logo", string('<a href="https://pypi.org/project/kshell">kshell</a>'), "The text at the head of a page.",
+         'q).h.logo\n"<a href=\\"https://pypi.org/project/kshell\\">kshell</a>"')
 
 
 # ------------------------------------------------------------------ workbooks
@@ -161,7 +162,14 @@ def ka(x: Value) -> Value:
 
 @name(".h.ht")
 def ht(x: Value) -> Value:
-    """Make the page x.htm of the text src/x.txt: headings begin with a dot, code with a tab, examples with a blank."""
+    """Make the page x.htm of the text src/x.txt: headings begin with a dot, code with a tab, examples with a blank.
+
+    q)system"mkdir -p src";`:src/page.txt 0:(".Title";"Some text.");
+    q).h.ht`page
+    `:page.htm
+    q)`page.htm in key`:.
+    1b
+    """
     if x.__class__ is not Sym:
         raise QError("type")
     out = []

@@ -37,18 +37,23 @@ _WORDS = (
 )
 RESERVED = _WORDS.split()
 
-constant("csv", Atom(T.C, ord(",")), "The comma, to separate the columns of text.")
-constant(".Q.A", q_string(UPPER), "The upper-case letters.")
-constant(".Q.a", q_string(LOWER), "The lower-case letters.")
-constant(".Q.an", q_string(NAME), "The characters of names: letters, underscore, digits.")
-constant(".Q.n", q_string(DIGITS), "The digits.")
-constant(".Q.nA", q_string(BASE36), "Digits and upper-case letters, the alphabet of base 36.")
-constant(".Q.b6", q_string(B64), "The alphabet of base 64.")
-constant(".Q.t", q_string(TYPES), "The type characters, indexed by type number.")
-constant(".Q.res", sym_vec(RESERVED), "The keywords that are part of the language itself.")
-constant(".Q.k", VERSION, "The version of kdb+ that the language follows.")
-constant(".Q.K", Atom(T.D, RELEASE), "The date of the version of kdb+ that the language follows.")
-constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.")
+constant("csv", Atom(T.C, ord(",")), "The comma, to separate the columns of text.",
+         'q)csv 0:([]a:1 2;b:`x`y)\n"a,b"\n"1,x"\n"2,y"')
+constant(".Q.A", q_string(UPPER), "The upper-case letters.", 'q).Q.A\n"ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
+constant(".Q.a", q_string(LOWER), "The lower-case letters.", 'q).Q.a\n"abcdefghijklmnopqrstuvwxyz"')
+constant(".Q.an", q_string(NAME), "The characters of names: letters, underscore, digits.",
+         'q).Q.an\n"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"')
+constant(".Q.n", q_string(DIGITS), "The digits.", 'q).Q.n\n"0123456789"')
+constant(".Q.nA", q_string(BASE36), "Digits and upper-case letters, the alphabet of base 36.",
+         'q).Q.nA\n"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
+constant(".Q.b6", q_string(B64), "The alphabet of base 64.",
+         'q).Q.b6\n"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"')
+constant(".Q.t", q_string(TYPES), "The type characters, indexed by type number.", 'q).Q.t\n" bg xhijefcspmdznuvts"')
+constant(".Q.res", sym_vec(RESERVED), "The keywords that are part of the language itself.",
+         "q)5#.Q.res\n`abs`acos`asin`atan`avg")
+constant(".Q.k", VERSION, "The version of kdb+ that the language follows.", "q).Q.k\n4.1")
+constant(".Q.K", Atom(T.D, RELEASE), "The date of the version of kdb+ that the language follows.", "q).Q.K\n2024.03.18")
+constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.", "q).Q.M\n0W")
 
 
 # ------------------------------------------------------------------ text
@@ -127,7 +132,12 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
 
 
 def precise(x: Value) -> Value:
-    """`-27!(places;x)`: numbers as text with so many decimals, as the machine rounds them."""
+    """`-27!(places;x)`: numbers as text with so many decimals, as the machine rounds them.
+
+    q)-27!(2i;1.235 2)
+    "1.24"
+    "2.00"
+    """
     places, y = seq_items(x)
     n = whole(places)
     if not is_atom(y):
@@ -233,7 +243,11 @@ def atob(x: Value) -> Value:
 
 @name(".Q.sha1")
 def sha1(x: Value) -> Value:
-    """The SHA-1 hash of a string, as bytes."""
+    """The SHA-1 hash of a string, as bytes.
+
+    q).Q.sha1"abc"
+    0xa9993e364706816aba3e25717850c26c9cd0d89d
+    """
     return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
 
 
@@ -242,7 +256,11 @@ registry.add(registry.Entry("-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc
 
 @name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")
 def gz(x: Value) -> Value:
-    """A string unzipped; of (level;x) x zipped; of :: whether zipping works."""
+    """A string unzipped; of (level;x) x zipped; of :: whether zipping works.
+
+    q)"abc"~`char$.Q.gz .Q.gz(6;"abc")
+    1b
+    """
     if x is NIL:
         return True
     if x.__class__ is List and len(x) == 2:
@@ -319,13 +337,21 @@ def j12(x: Value) -> Value:
 
 @name(".Q.addr")
 def addr(x: Value) -> Value:
-    """The IP address of a host, as an integer."""
+    """The IP address of a host, as an integer.
+
+    q).Q.addr`localhost
+    2130706433i
+    """
     return Atom(T.I, address_of(text_of(x)))
 
 
 @name(".Q.host")
 def host(x: Value) -> Value:
-    """The name of the host that has an IP address, given as an integer."""
+    """The name of the host that has an IP address, given as an integer.
+
+    q).Q.host .Q.addr`localhost
+    `localhost
+    """
     data = (whole(x) & 0xFFFFFFFF).to_bytes(4, "big")
     try:
         return sym(socket.gethostbyaddr(socket.inet_ntoa(data))[0])

@@ -176,7 +176,11 @@ _FIRST = ("neg", "not", "null", "string", "reciprocal", "floor", "ceiling", "sig
 
 @name(".q")
 def keywords() -> Value:
-    """The keywords of the language with their functions."""
+    """The keywords of the language with their functions.
+
+    q).q`neg
+    -:
+    """
     from kshell.lang.compile import prim
 
     words = [e for e in entries("verb") if e.name[:1].isalpha() and e.name not in RESERVED]

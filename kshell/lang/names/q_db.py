@@ -54,7 +54,17 @@ def en(d: Value, t: Value) -> Value:
 
 @name(".Q.ens", ".Q.ens[folder;table;name]")
 def ens(d: Value, t: Value, s: Value) -> Value:
-    """A table with its symbols enumerated against a list, kept in a file of its name in a folder."""
+    """A table with its symbols enumerated against a list, kept in a file of its name in a folder.
+
+    q).Q.ens[`:db;([]c:`a`b`a);`kinds]
+    c
+    -
+    a
+    b
+    a
+    q)get`:db/kinds
+    `a`b
+    """
     if s.__class__ is not Sym or not tables.is_table(t):
         raise QError("type")
     out = disk.enumerated(None if d is NIL else folder_of(d), tables.flat(t), s.s)
@@ -106,25 +116,56 @@ def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
 
 @name(".Q.dpfts", ".Q.dpfts[folder;partition;field;name;list]")
 def dpfts(d: Value, p: Value, f: Value, t: Value, s: Value) -> Value:
-    """Save a global table to a partition, sorted and parted by a field, symbols enumerated against a list."""
+    """Save a global table to a partition, sorted and parted by a field, symbols enumerated against a list.
+
+    q)t:([]sym:`b`a;v:1 2)
+    q).Q.dpfts[`:db;2024.01.01;`sym;`t;`kinds]
+    `t
+    q)get`:db/2024.01.01/t/v
+    2 1
+    q)get`:db/kinds
+    `a`b
+    """
     return save_part(d, p, f, t, s.s if s.__class__ is Sym else "sym")
 
 
 @name(".Q.dpt", ".Q.dpt[folder;partition;name]")
 def dpt(d: Value, p: Value, t: Value) -> Value:
-    """Save a global table to a partition in the order it has."""
+    """Save a global table to a partition in the order it has.
+
+    q)t:([]sym:`b`a;v:1 2)
+    q).Q.dpt[`:db;2024.01.01;`t]
+    `t
+    q)get`:db/2024.01.01/t/v
+    1 2
+    """
     return save_part(d, p, None, t, "sym")
 
 
 @name(".Q.dpts", ".Q.dpts[folder;partition;name;list]")
 def dpts(d: Value, p: Value, t: Value, s: Value) -> Value:
-    """Save a global table to a partition in the order it has, symbols enumerated against a list."""
+    """Save a global table to a partition in the order it has, symbols enumerated against a list.
+
+    q)t:([]sym:`b`a;v:1 2)
+    q).Q.dpts[`:db;2024.01.01;`t;`kinds]
+    `t
+    q)get`:db/2024.01.01/t/v
+    1 2
+    """
     return save_part(d, p, None, t, s.s if s.__class__ is Sym else "sym")
 
 
 @name(".Q.hdpf", ".Q.hdpf[port;folder;partition;field]")
 def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
-    """Save all tables to a partition, empty them, and have the database at a port load itself again."""
+    """Save all tables to a partition, empty them, and have the database at a port load itself again.
+
+    q)t:([]sym:`b`a;v:1 2)
+    q).Q.hdpf[0;`:db;2024.01.01;`sym]
+    q)count t
+    0
+    q)get`:db/2024.01.01/t/v
+    2 1
+    """
     names = running().names
     for t in verb("tables", 1)(NIL).items:
         if names.get(t.s).__class__ is Table:
@@ -137,7 +178,15 @@ def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
 
 @name(".Q.dsftg", ".Q.dsftg[(folder;partition;table);(file;offset;length);fields;(types;widths);g]")
 def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
-    """Load records of a binary file, a piece at a time, and append them, after g, to a table of a partition."""
+    """Load records of a binary file, a piece at a time, and append them, after g, to a table of a partition.
+
+    q)`:r.bin 1:0x0102 0x0304;
+    q)`:r.bin 1:0x01020304;
+    q).Q.dsftg[(`:db;2024.01.01;`t);(`:r.bin;0;0);`a`b;("xx";1 1);::]
+    `t
+    q)get`:db/2024.01.01/t/a
+    0x0103
+    """
     from kshell.values.apply import apply1
 
     folder, part, table = seq_items(d)
@@ -160,7 +209,16 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
 
 @name(".Q.chk")
 def chk(d: Value) -> Value:
-    """Make, empty, the tables that partitions of a database lack; for each partition what was made."""
+    """Make, empty, the tables that partitions of a database lack; for each partition what was made.
+
+    q)t:([]sym:`b`a;v:1 2)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];u:t;.Q.dpft[`:db;2024.01.02;`sym]each`t`u;
+    q).Q.chk`:db
+    ()
+    ,`:db/2024.01.01
+    q)key`:db/2024.01.01
+    `t`u
+    """
     return List([sym_vec([":" + p for p in made]) if made else List([]) for made in store.check(folder_of(d))])
 
 
@@ -184,14 +242,26 @@ def par(d: Value, p: Value, t: Value) -> Value:
 
 @name(".Q.Xf", ".Q.Xf[type;file]")
 def xf(t: Value, file: Value) -> Value:
-    """Make a file of an empty list of vectors."""
+    """Make a file of an empty list of vectors.
+
+    q).Q.Xf[`long;`:v]
+    `:v
+    q)get`:v
+    ()
+    """
     disk.write_path(file, List([]))
     return file
 
 
 @name(".Q.Cf")
 def cf(file: Value) -> Value:
-    """Make a file of an empty list of strings."""
+    """Make a file of an empty list of strings.
+
+    q).Q.Cf`:s
+    `:s
+    q)get`:s
+    ()
+    """
     return xf(sym("char"), file)
 
 
@@ -200,7 +270,17 @@ def cf(file: Value) -> Value:
 
 @name(".Q.l")
 def load(x: Value) -> Value:
-    """Load a folder: the same as `\\l`."""
+    """Load a folder: the same as `\\l`.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q).Q.l`db
+    q)select sum v by date from t
+    date      | v
+    ----------| -
+    2024.01.01| 6
+    2024.01.02| 6
+    """
     if x.__class__ is not Sym:
         raise QError("type")
     return loading.load_folder(x.s.removeprefix(":"))
@@ -208,7 +288,17 @@ def load(x: Value) -> Value:
 
 @name(".Q.lo", ".Q.lo[folder;enter;scripts]")
 def load_without(x: Value, cd: Value, scripts: Value) -> Value:
-    """Load a folder without making it the present one, or without running its scripts."""
+    """Load a folder without making it the present one, or without running its scripts.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q).Q.lo[`:db;0;0]
+    q)select sum v by date from t
+    date      | v
+    ----------| -
+    2024.01.01| 6
+    2024.01.02| 6
+    """
     if x.__class__ is not Sym:
         raise QError("type")
     return loading.load_folder(x.s.removeprefix(":"), bool(raw(cd)), bool(raw(scripts)))
@@ -216,7 +306,16 @@ def load_without(x: Value, cd: Value, scripts: Value) -> Value:
 
 @name(".Q.li")
 def load_parts(x: Value) -> Value:
-    """Add partitions that have come to the database that is loaded."""
+    """Add partitions that have come to the database that is loaded.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q).Q.dpft[`:.;2024.01.03;`sym]`t;
+    q).Q.li 2024.01.03
+    q).Q.pv
+    2024.01.01 2024.01.02 2024.01.03
+    """
     db = _need(".Q.li")
     before = set(db.PV)
     wanted = {int(raw(v)) for v in (seq_items(x) if is_list(x) else [x])}
@@ -247,7 +346,17 @@ def grouped_lines(x: Value) -> Value:
 
 @name(".Q.view", ".Q.view x")
 def view(x: Value) -> Value:
-    """Restrict what queries see of a partitioned database to some partitions; without any, to all."""
+    """Restrict what queries see of a partitioned database to some partitions; without any, to all.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q).Q.view 2024.01.02
+    q)select sum v by date from t
+    date      | v
+    ----------| -
+    2024.01.02| 6
+    """
     db = _need(".Q.view")
     all_ = x is NIL or (is_list(x) and not len(x))
     db.view(None if all_ else [int(raw(v)) for v in (seq_items(x) if is_list(x) else [x])])
@@ -257,7 +366,19 @@ def view(x: Value) -> Value:
 
 @name(".Q.bv", ".Q.bv[]", ".Q.bv[`]")
 def bv(x: Value) -> Value:
-    """Have tables that are missing from some partitions taken as empty there."""
+    """Have tables that are missing from some partitions taken as empty there.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q)u:([]sym:`a`b;w:1 2);.Q.dpft[`:.;2024.01.02;`sym;`u];
+    q)\\l .
+    q).Q.bv[]
+    q)select count i by date from u
+    date      | x
+    ----------| -
+    2024.01.02| 2
+    """
     db = _need(".Q.bv")
     db.prototypes = {}
     db.fill(first=x is not NIL)
@@ -267,13 +388,27 @@ def bv(x: Value) -> Value:
 
 @name(".Q.bvi")
 def bvi(x: Value) -> Value:
-    """The same as `.Q.bv`."""
+    """The same as `.Q.bv`.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q).Q.bvi[]
+    """
     return bv(x)
 
 
 @name(".Q.MAP")
 def map_all(x: Value) -> Value:
-    """Keep the files of a database open; here there is nothing to do."""
+    """Keep the files of a database open; here there is nothing to do.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q).Q.MAP[]
+    q)count t
+    6
+    """
     return NIL
 
 
@@ -282,7 +417,17 @@ def map_all(x: Value) -> Value:
 
 @name(".Q.ind", ".Q.ind[table;rows]")
 def ind(t: Value, at: Value) -> Value:
-    """Rows of a partitioned table by their numbers."""
+    """Rows of a partitioned table by their numbers.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q).Q.ind[t;0 4]
+    date       sym v
+    ----------------
+    2024.01.01 a   1
+    2024.01.02 a   3
+    """
     if not parted.is_partitioned(t):
         return verb("@", 2)(t, at)
     if is_list(at) and not len(at):
@@ -295,7 +440,14 @@ def ind(t: Value, at: Value) -> Value:
 
 @name(".Q.cn")
 def cn(t: Value) -> Value:
-    """The number of rows of a partitioned table in each partition."""
+    """The number of rows of a partitioned table in each partition.
+
+    q)t:([]sym:`a`b`a;v:1 2 3)
+    q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+    q)\\l db
+    q).Q.cn t
+    3 3
+    """
     if not parted.is_partitioned(t):
         return len(t)
     return longs(t.cols.db.count(t.cols.name))
@@ -315,21 +467,34 @@ def qp(x: Value) -> Value:
 
 @name(".Q.fk")
 def fk(x: Value) -> Value:
-    """The table that a column refers to; an empty symbol if it is no foreign key."""
+    """The table that a column refers to; an empty symbol if it is no foreign key.
+
+    q)k:([id:1 2]v:3 4)
+    q)t:([]r:`k$1 2 1)
+    q).Q.fk t`r
+    `k
+    """
     if x.__class__ is not Vec or x.t != T.ENUM:
         return sym("")
     found = running().names.find(x.dom)
     return sym(x.dom if tables.is_table(found) else "")
 
 
-def _state(short: str, doc: str, make: Any) -> None:
+_SAVED = """
+q)t:([]sym:`a`b`a;v:1 2 3)
+q).Q.dpft[`:db;2024.01.01;`sym;`t];.Q.dpft[`:db;2024.01.02;`sym;`t];
+q)\\l db
+"""
+
+
+def _state(short: str, doc: str, example: str, make: Any) -> None:
     """Register a name that is known while a partitioned database is loaded."""
     full = f".Q.{short}"
 
     def run() -> Value:
         return make(_need(full))
 
-    registry.add(registry.Entry(full, "name", {0: run}, doc=doc, topic=".Q", file=__file__))
+    registry.add(registry.Entry(full, "name", {0: run}, doc=f"{doc}\n{_SAVED}{example}", topic=".Q", file=__file__))
 
 
 def _folders(paths: list[str]) -> Value:
@@ -346,15 +511,16 @@ def _prototypes(db: Any) -> Value:
     return Dict(sym_vec(db.prototypes), List(values))
 
 
-_state("pf", "The field of the partitions: date, month, year or int.", lambda db: sym(db.field))
-_state("pt", "The partitioned tables.", lambda db: sym_vec(db.tables))
-_state("pv", "The values of the partitions in view.", lambda db: db.vec(db.pv))
-_state("PV", "The values of all partitions.", lambda db: db.vec(db.PV))
-_state("pd", "The folders that the partitions in view are in.", lambda db: _folders(db.pd))
-_state("PD", "The folders that all partitions are in.", lambda db: _folders(db.PD))
-_state("pn", "The counts of tables by partition, as far as they were asked for.", _counts)
-_state("vp", "The empty tables that stand for missing ones.", _prototypes)
-_state("P", "The segments of the database.", lambda db: _folders(db.segments))
-_state("D", "The partitions of each segment.", lambda db: List([db.vec(p) for p in db.per_segment]))
-_state("u", "Whether each partition is in one segment.", lambda db: len(set(db.PV)) == len(db.PV))
+_state("pf", "The field of the partitions: date, month, year or int.", "q).Q.pf\n`date", lambda db: sym(db.field))
+_state("pt", "The partitioned tables.", "q).Q.pt\n,`t", lambda db: sym_vec(db.tables))
+_state("pv", "The values of the partitions in view.", "q).Q.pv\n2024.01.01 2024.01.02", lambda db: db.vec(db.pv))
+_state("PV", "The values of all partitions.", "q).Q.PV\n2024.01.01 2024.01.02", lambda db: db.vec(db.PV))
+_state("pd", "The folders that the partitions in view are in.", "q).Q.pd\n`:.`:.", lambda db: _folders(db.pd))
+_state("PD", "The folders that all partitions are in.", "q).Q.PD\n`:.`:.", lambda db: _folders(db.PD))
+_state("pn", "The counts of tables by partition, as far as they were asked for.", "q)count t;.Q.pn\nt| 3 3", _counts)
+_state("vp", "The empty tables that stand for missing ones.", "q)count .Q.vp\n0", _prototypes)
+_state("P", "The segments of the database.", "q).Q.P\n`symbol$()", lambda db: _folders(db.segments))
+_state("D", "The partitions of each segment.", "q).Q.D\n2024.01.01 2024.01.02",
+       lambda db: List([db.vec(p) for p in db.per_segment]))
+_state("u", "Whether each partition is in one segment.", "q).Q.u\n1b", lambda db: len(set(db.PV)) == len(db.PV))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 
 from kshell import registry
@@ -15,6 +16,7 @@ from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, longs, string, sym_vec
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, text_of
+from kshell.values.progress import Task
 
 CHUNK = 131_000  # bytes that .Q.fs reads at a time
 
@@ -46,7 +48,13 @@ def opt(x: Value) -> Value:
 
 @name(".Q.x")
 def words() -> Value:
-    """The words of the command line before the first -name; set by .Q.opt."""
+    """The words of the command line before the first -name; set by .Q.opt.
+
+    q).Q.opt("in.csv";"-n";"3")
+    n| "3"
+    q).Q.x
+    "in.csv"
+    """
     return List([])
 
 
@@ -81,26 +89,41 @@ def read_as(default: Value, given: Value) -> Value:
 
 @name(".Q.w")
 def memory(x: Value) -> Value:
-    """Memory in bytes, and the number of symbols, as a dictionary."""
+    """Memory in bytes, and the number of symbols, as a dictionary; with a GPU in use its memory and the peak of it.
+
+    q)key .Q.w[]
+    `used`heap`peak`wmax`mmap`mphy`syms`symw
+    """
     from kshell.values import core
 
     entry = registry.find("command", "w")
     numbers = entry.fns[1]("").a.tolist() if entry else [0] * 6
     names = core._SYMS
-    return Dict(sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw"]),
-                longs([*numbers, len(names), sum(len(s.s) for s in names)]))
+    gpu = registry.find("handler", "gpu")
+    more = {k: n for k, what in (("gpu", "used"), ("gpupeak", "peak")) if gpu and (n := gpu.fns[1](what))}
+    return Dict(sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *more]),
+                longs([*numbers, len(names), sum(len(s.s) for s in names), *more.values()]))
 
 
 @name(".Q.gc")
 def collect(x: Value) -> Value:
-    """Give unused memory back to the system; how many bytes that were."""
+    """Give unused memory back to the system; how many bytes that were.
+
+    q).Q.gc[]
+    0
+    """
     gc.collect()
     return 0
 
 
 @name(".Q.ts", ".Q.ts[f;args]")
 def ts(f: Value, x: Value) -> Value:
-    """Milliseconds and bytes that an application takes, with its result."""
+    """Milliseconds and bytes that an application takes, with its result.
+
+    q).Q.ts[+;1 2]
+    0 0
+    3
+    """
     start = time.perf_counter()
     out = apply(f, seq_items(x))
     return List([longs([int((time.perf_counter() - start) * 1000), 0]), out])
@@ -154,14 +177,27 @@ def trpd(f: Value, x: Value, g: Value) -> Value:
 
 @name(".Q.sbt")
 def sbt(x: Value) -> Value:
-    """A backtrace as text."""
+    """A backtrace as text.
+
+    q).Q.trp[{x+`a};1;{first"\\n"vs .Q.sbt y}]
+    "  [2]  {x+`a}"
+    """
     lines = [text_of(line) for level in seq_items(x) for line in seq_items(level)[1:]]
     return string("".join(line + "\n" for line in lines))
 
 
 @name(".Q.bt")
 def bt(x: Value) -> Value:
-    """Print the backtrace of the code that runs; in the debugger, that of what failed, with >> at the present level."""
+    """Print the backtrace of the code that runs; in the debugger, that of what failed, with >> at the present level.
+
+    q)f:{.Q.bt[];x}
+    q)f 1
+      [1]  f:{.Q.bt[];x}
+              ^
+      [0]  f 1
+           ^
+    1
+    """
     held = getattr(running(), "suspended", [])
     running().write(held[-1].backtrace() if held else trace.backtrace_text(trace.live_frames()))
     return NIL
@@ -172,25 +208,55 @@ def bt(x: Value) -> Value:
 
 @name(".Q.fs", ".Q.fs[f;file]")
 def fs(f: Value, file: Value) -> Value:
-    """Apply f to the lines of a file, a piece at a time; the size of the file."""
+    """Apply f to the lines of a file, a piece at a time; the size of the file.
+
+    q)`:f.txt 0:("a,1";"b,2");
+    q)t:([]k:();v:())
+    q).Q.fs[{`t insert("SJ";",")0:x};`:f.txt]
+    8
+    q)t
+    k v
+    ---
+    a 1
+    b 2
+    """
     return fsn(f, file, CHUNK)
 
 
 @name(".Q.fsn", ".Q.fsn[f;file;bytes]")
 def fsn(f: Value, file: Value, size: Value) -> Value:
-    """Apply f to the lines of a file, so many bytes at a time; the size of the file."""
+    """Apply f to the lines of a file, so many bytes at a time; the size of the file.
+
+    q)`:f.txt 0:("a,1";"b,2");
+    q).Q.fsn[{0N!x};`:f.txt;4]
+    ,"a,1"
+    ,"b,2"
+    8
+    """
     return stream(f, file, whole(size))
 
 
 @name(".Q.fps", ".Q.fps[f;pipe]")
 def fps(f: Value, file: Value) -> Value:
-    """Apply f to the lines that come from a named pipe, a piece at a time; how many bytes came."""
+    """Apply f to the lines that come from a named pipe, a piece at a time; how many bytes came.
+
+    q)system"mkfifo pipe;echo a>pipe&"
+    q).Q.fps[{0N!x};`:pipe]
+    ,,"a"
+    2
+    """
     return fpn(f, file, CHUNK)
 
 
 @name(".Q.fpn", ".Q.fpn[f;pipe;bytes]")
 def fpn(f: Value, file: Value, size: Value) -> Value:
-    """Apply f to the lines that come from a named pipe, so many bytes at a time; how many bytes came."""
+    """Apply f to the lines that come from a named pipe, so many bytes at a time; how many bytes came.
+
+    q)system"mkfifo pipe;echo a>pipe&"
+    q).Q.fpn[{0N!x};`:pipe;2]
+    ,,"a"
+    2
+    """
     return stream(f, file, whole(size))
 
 
@@ -207,8 +273,10 @@ def stream(f: Value, file: Value, n: int) -> int:
     if problem is not None:
         raise problem
     with opened:
+        work = Task("loading", os.fstat(opened.fileno()).st_size)
         while data := opened.read(n):
             total += len(data)
+            work.add(len(data))
             lines = (rest + data).split(b"\n")
             rest = lines.pop()
             if lines:
@@ -243,11 +311,19 @@ def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
 
 @name(".Q.hg")
 def hg(url: Value) -> Value:
-    """What a web address gives, as a string."""
+    """What a web address gives, as a string.
+
+    q)@[.Q.hg;`:http://localhost:1;{"no answer"}]
+    "no answer"
+    """
     return request(url)
 
 
 @name(".Q.hp", ".Q.hp[address;kind;text]")
 def hp(url: Value, kind: Value, text: Value) -> Value:
-    """What a web address answers to a text that is sent to it."""
+    """What a web address answers to a text that is sent to it.
+
+    q).[.Q.hp;(`:http://localhost:1;.h.ty`json;"{}");{"no answer"}]
+    "no answer"
+    """
     return request(url, text_of(kind), text_of(text).encode("utf-8", "surrogateescape"))

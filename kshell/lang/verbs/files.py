@@ -34,6 +34,7 @@ from kshell.values.core import (
     sym_at,
     text_of,
 )
+from kshell.values.progress import Task
 from kshell.values.rows import strings_of
 
 
@@ -306,8 +307,10 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     """Columns of the types, made at once; with a header, a table."""
     used = [(i, code) for i, code in enumerate(codes) if code != " "]
     rows = [whole.column(i, int(header)) for i, _ in used]
-    cols = [r.strings() if code == "*" else tok.tok_rows(type_of_code(code), r)
-            for r, (_, code) in zip(rows, used, strict=True)]
+    work, cols = Task("loading", len(used), "columns"), []
+    for r, (_, code) in zip(rows, used, strict=True):
+        cols.append(r.strings() if code == "*" else tok.tok_rows(type_of_code(code), r))
+        work.add()
     if not header:
         return List(cols)
     return table([whole.item(0, i).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
@@ -317,7 +320,9 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
     out = []
     one = one and all(len(c) == 1 for c in cols)
+    work = Task("loading", len(cols), "columns")
     for code, col in zip(codes, cols, strict=True):
+        work.add()
         if code == " ":
             continue
         x = strings_of(col) if code == "*" else tok.tok_strings(type_of_code(code), col)

@@ -186,7 +186,12 @@ def type_free(x: Value) -> Value:
 
 @internal(-16)
 def references(x: Value) -> Value:
-    """How many references there are to a value."""
+    """How many references there are to a value.
+
+    q)a:1 2 3;b:a
+    q)-16!a
+    2i
+    """
     return Atom(T.I, max(sys.getrefcount(x) - 4, 1))  # of `!` and its parts, and of the question itself
 
 
@@ -223,7 +228,15 @@ def path_of(x: Value) -> str:
 
 @internal(-11, "-11!file; -11!(n;file)")
 def replay(x: Value) -> Value:
-    """Evaluate the values in a log file, all or the first n; how many. With -2 only count those that are whole."""
+    """Evaluate the values in a log file, all or the first n; how many. With -2 only count those that are whole.
+
+    q)l:`:log set();h:hopen`:log;h enlist(`add;1);h enlist(`add;2);hclose h
+    q)total:0;add:{total+:x}
+    q)-11!`:log
+    2
+    q)total
+    3
+    """
     n, file = -1, x
     if x.__class__ is List and len(x) == 2:
         n, file = whole(x.items[0]), x.items[1]
@@ -245,7 +258,14 @@ def replay(x: Value) -> Value:
 
 @internal(-19, "-19!(source;target;block;algorithm;level)")
 def compress_file(x: Value) -> Value:
-    """Copy a data file to a compressed one; the name of that. Whatever the algorithm, zlib does it."""
+    """Copy a data file to a compressed one; the name of that. Whatever the algorithm, zlib does it.
+
+    q)`:a set 10000#til 100;
+    q)-19!(`:a;`:z;17;2;6)
+    `:z
+    q)(hcount[`:z]<hcount`:a;(get`:a)~get`:z)
+    01b
+    """
     items = seq_items(x)
     if len(items) != 5:
         raise QError("length")
@@ -273,7 +293,12 @@ def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
 
 @internal(-21)
 def compression(x: Value) -> Value:
-    """How a file is compressed, as a dictionary; an empty one if it is not."""
+    """How a file is compressed, as a dictionary; an empty one if it is not.
+
+    q)(`:z;17;2;6)set 10000#til 100;
+    q)(-21!`:z)`algorithm
+    2i
+    """
     problem: OSError | None = None
     try:
         with open(path_of(x), "rb") as f:
@@ -293,7 +318,14 @@ def compression(x: Value) -> Value:
 
 @internal(-17)
 def flip_endian(x: Value) -> Value:
-    """Change the byte order of a data file: only for files of machines that no longer exist."""
+    """Change the byte order of a data file: only for files of machines that no longer exist.
+
+    q)`:a set 1 2 3;
+    q)-17!`:a
+    'nyi
+      [0]  -17!`:a
+              ^
+    """
     path_of(x)
     raise QError("nyi")
 
@@ -303,7 +335,10 @@ def flip_endian(x: Value) -> Value:
 
 @internal(-25, "-25!(handles;message)")
 def broadcast(x: Value) -> Value:
-    """Send a message to several connections at once."""
+    """Send a message to several connections at once.
+
+    q)-25!(`int$();"1+1")
+    """
     items = seq_items(x)
     if len(items) != 2:
         raise QError("length")
@@ -315,7 +350,11 @@ def broadcast(x: Value) -> Value:
 
 @internal(-26)
 def encryption(x: Value) -> Value:
-    """The settings of encrypted connections, from the environment."""
+    """The settings of encrypted connections, from the environment.
+
+    q)first key -26!()
+    `SSLEAY_VERSION
+    """
     import ssl
 
     env = ("SSL_CERT_FILE", "SSL_CA_CERT_FILE", "SSL_CA_CERT_PATH", "SSL_KEY_FILE")
@@ -328,7 +367,13 @@ def encryption(x: Value) -> Value:
 
 @internal(-30, "-30!(handle;isError;message)")
 def respond(x: Value) -> Value:
-    """Answer a call whose answer was put off; there is none to answer here."""
+    """Answer a call whose answer was put off; there is none to answer here.
+
+    q)-30!(0i;0b;1)
+    'Handle 0 was not expecting a response msg
+      [0]  -30!(0i;0b;1)
+              ^
+    """
     if x is NIL or (x.__class__ is List and len(x) == 0):
         return NIL
     items = seq_items(x)
@@ -337,7 +382,11 @@ def respond(x: Value) -> Value:
 
 @internal(-36)
 def master_key(x: Value) -> Value:
-    """Whether a key to encrypted files is loaded; files cannot be encrypted here."""
+    """Whether a key to encrypted files is loaded; files cannot be encrypted here.
+
+    q)-36!(::)
+    0b
+    """
     if x is NIL or (x.__class__ is List and not len(x)):
         return False
     raise QError("encryption of files is not supported")
@@ -345,7 +394,13 @@ def master_key(x: Value) -> Value:
 
 @internal(-38)
 def socket_table(x: Value) -> Value:
-    """What kind of connection a handle is."""
+    """What kind of connection a handle is.
+
+    q)-38!0i
+    '0 is not an ipc handle
+      [0]  -38!0i
+              ^
+    """
     for h in x.items if x.__class__ is Vec else [x]:
         raise QError(f"{whole(h)} is not an ipc handle")
     return List([])
@@ -354,29 +409,44 @@ def socket_table(x: Value) -> Value:
 # ------------------------------------------------------------------ those that have a name
 
 
-def _named(number: int, kind: str, name: str) -> None:
+def _named(number: int, kind: str, name: str, example: str) -> None:
     def run(x: Any) -> Value:
         entry = registry.find(kind, name)
         if entry is None:
             raise QError("nyi")
         return entry.fns[1](x)
 
-    add(Entry(str(number), "internal", {1: run}, (f"{number}!x",), f"The same as `{name}`.", file=__file__,
+    add(Entry(str(number), "internal", {1: run}, (f"{number}!x",), f"The same as `{name}`.\n\n{example}", file=__file__,
               topic="internal"))
 
 
-for _number, _kind, _name in (
-    (-1, "verb", "hsym"), (-2, "verb", "attr"), (-5, "verb", "parse"), (-6, "verb", "eval"), (-7, "verb", "hcount"),
-    (-12, "name", ".Q.host"), (-13, "name", ".Q.addr"), (-15, "verb", "md5"), (-20, "name", ".Q.gc"),
-    (-24, "verb", "reval"), (-29, "name", ".j.k"), (-31, "name", ".j.jd"), (-32, "name", ".Q.btoa"),
-    (-35, "name", ".Q.gz"),
-):  # fmt: skip
-    _named(_number, _kind, _name)
+for _number, _kind, _name, _example in (
+    (-1, "verb", "hsym", "q)-1!`file.txt\n`:file.txt"),
+    (-2, "verb", "attr", "q)-2!`s#1 2 3\n`s"),
+    (-5, "verb", "parse", 'q)-5!"1+x"\n+\n1\n`x'),
+    (-6, "verb", "eval", "q)-6!(+;1;2)\n3"),
+    (-7, "verb", "hcount", 'q)`:f.txt 0:enlist"abc";\nq)-7!`:f.txt\n4'),
+    (-12, "name", ".Q.host", "q)-12!-13!`localhost\n`localhost"),
+    (-13, "name", ".Q.addr", "q)-13!`localhost\n2130706433i"),
+    (-15, "verb", "md5", 'q)-15!"abc"\n0x900150983cd24fb0d6963f7d28e17f72'),
+    (-20, "name", ".Q.gc", "q)-20!(::)\n0"),
+    (-24, "verb", "reval", "q)-24!(+;1;2)\n3"),
+    (-29, "name", ".j.k", 'q)-29!"[1,2]"\n1 2f'),
+    (-31, "name", ".j.jd", 'q)-31!(1 0n;``null0w!00b)\n"[1,null]"'),
+    (-32, "name", ".Q.btoa", 'q)-32!"abc"\n"YWJj"'),
+    (-35, "name", ".Q.gz", 'q)`char$-35!-35!(6;"abc")\n"abc"'),
+):
+    _named(_number, _kind, _name, _example)
 
 
 @internal(-34, "-34!(f;args)")
 def timed(x: Value) -> Value:
-    """The same as `.Q.ts`."""
+    """The same as `.Q.ts`.
+
+    q)-34!(+;1 2)
+    0 0
+    3
+    """
     entry = registry.find("name", ".Q.ts")
     items = seq_items(x)
     if entry is None or len(items) != 2:

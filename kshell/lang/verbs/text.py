@@ -86,7 +86,11 @@ def show(x: Value) -> Value:
 
 
 def one_line(x: Value) -> Value:
-    """x as text on one line, in q where x can be written in q: `-3!x` and `.Q.s1 x`."""
+    """x as text on one line, in q where x can be written in q: `-3!x` and `.Q.s1 x`.
+
+    q)-3!(1;`a;"text")
+    "(1;`a;\\"text\\")"
+    """
     return q_string(s1(x, running().settings))
 
 
@@ -96,7 +100,12 @@ def plain(x: Value) -> Value:
 
 
 def write_line(x: Value) -> Value:
-    """Print x on one line, cut to the console's width, and return it: `0N!x`."""
+    """Print x on one line, cut to the console's width, and return it: `0N!x`.
+
+    q)2*0N!3+4
+    7
+    14
+    """
     session = running()
     session.write(s1_line(x, session.settings) + "\n")
     return x

@@ -1,0 +1,102 @@
+"""A module on several processes by one call: `ddp`, `fsdp`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.args import flag_of, items, parse_options, split
+from kshell.kapi.call import api
+from kshell.kapi.convert import kname
+from kshell.kapi.handles import ModelHandle, ModuleHandle, handle
+from kshell.kapi.optapi import live_optimizers
+from kshell.registry import Option
+from kshell.values.core import NIL, Value
+
+_DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an output not depend on a parameter"),
+        Option("bucket", "double", 25.0, "bucket_cap_mb", doc="megabytes of gradients that travel together", low=0))
+
+
+def _module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
+    return (h.obj if isinstance(h, ModuleHandle) else h.obj.module), given[1:]
+
+
+@api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell")
+def ddp(x: Value) -> Value:
+    """Put torch's DistributedDataParallel around a module or model, in place: backward leaves the mean of the gradients
+    of all processes in the parameters. All begin with the values of process 0; 0b takes it away.
+
+    Options: unused (an output may not depend on all parameters; without it that is an error), bucket (the megabytes of
+    gradients that travel together). With one process nothing is different.
+
+    q)m:module seq(`sequential;(`linear;2;3);`relu;(`linear;3;1))
+    q)ddp m
+    q)o:opt(`sgd;m;.1)
+    q)backward Sum forward(m;4 2#1e)
+    q)step o
+    """
+    from kshell.parallel import around
+
+    m, rest = _module(x, "ddp")
+    if len(rest) == 1 and flag_of(rest[0]) is False:
+        if around.is_sharded(m):
+            raise QError("ddp: parameters are sharded")
+        around.alone(m)
+        return NIL
+    found = parse_options("ddp", _DDP, *split(rest))
+    if around.is_sharded(m):
+        raise QError("ddp: parameters are sharded")
+    if next(m.parameters(), None) is None:
+        raise QError("ddp: there are no parameters")
+    around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP})
+    return NIL
+
+
+@api("fsdp", "fsdp m", held=True, since="kshell")
+def fsdp(x: Value) -> Value:
+    """Shard a module or model with torch's FSDP2, in place: each process keeps a part of every parameter, gradient and
+    buffer of the optimizer; layers are whole only while they are calculated, and gradients are the mean over all
+    processes. All begin with the values of process 0.
+
+    Optimizers that have its parameters go on with their parts; handles of parameters taken before do not change any
+    more. What reads parameters (`state`, `dict parms`, `tensor`) gathers them, so that all processes have to call it,
+    and so have `evaluate` and `forward`. With one process nothing is different.
+
+    q)m:module seq(`sequential;(`linear;2;3);`relu;(`linear;3;1))
+    q)fsdp m
+    q)o:opt(`adam;m)
+    q)backward Sum forward(m;4 2#1e)
+    q)step o
+    q)size parms m
+    0.weight| 3 2
+    0.bias  | ,3
+    2.weight| 1 3
+    2.bias  | ,1
+    """
+    from kshell.parallel import around, group
+
+    m, rest = _module(x, "fsdp")
+    if rest:
+        raise QError(f"fsdp: expecting 1 arg, given {len(rest) + 1}")
+    around.check_shards(m)
+    if not group.joined():
+        return NIL
+    held = {id(p) for p in m.parameters()}
+    using = [o for o in {id(o): o for o in live_optimizers()}.values() if any(id(p) in held for p in o.parameters())]
+    for o in using:
+        if o.wraps or not o.entry.extra.get("sharded", True) or hasattr(o.torch, "get_extra"):
+            what = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
+            raise QError(f"fsdp: {what} does not take sharded parameters")
+        for p in o.parameters():
+            if id(p) in held and any(hasattr(v, "dim") and v.dim() and v.shape != p.shape
+                                     for v in o.torch.state.get(p, {}).values()):
+                raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
+    new = around.shard(m)
+    for o in using:
+        around.exchange(o.torch, new, [] if o.container is None else list(o.container.modules()))
+    return NIL

@@ -1,0 +1,157 @@
+"""System commands that search the help, and those of streams, locked scripts and connections."""
+
+from __future__ import annotations
+
+import io
+import os
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.registry import command
+from kshell.values import types as T
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, Value, sym
+
+# ------------------------------------------------------------------ help
+
+_SHOWN = 40  # entries that a search lists
+
+
+@command("?", "\\?text")
+def search(arg: str) -> None:
+    """Search the help: what has the text in its name or summary, or else in what is told of it.
+
+    q)\\?xbar
+    xbar  verb       y rounded down to a multiple of x.
+    """
+    session = running()
+    session.names.load_builtins()
+    text = arg.strip().lower()
+    if not text:
+        raise QError("\\?text searches the help for a text")
+    ranked = sorted(((rank, e.name, e) for e in registry.every() if (rank := _rank(e, text)) >= 0),
+                    key=lambda row: row[:2])
+    near = [row for row in ranked if row[0] < 3] or ranked
+    lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
+    wide = max((len(name) for name, _, _ in lines), default=0)
+    session.write("".join(f"{name:{wide}}  {kind:9}  {summary}\n" for name, kind, summary in lines)
+                  or f"nothing in the help has: {text}\n")
+    if len(near) > _SHOWN:
+        session.write(f".. and {len(near) - _SHOWN} more\n")
+
+
+def _rank(entry: registry.Entry, text: str) -> int:
+    """How near an entry is to a text that is searched: 0 its name, 1 part of it, 2 in the summary, 3 elsewhere; -1."""
+    name = entry.name.lower()
+    if name == text:
+        return 0
+    if text in name:
+        return 1
+    if text in entry.summary.lower():
+        return 2
+    return 3 if text in entry.doc.lower() or any(text in o.name or text in o.doc.lower() for o in entry.options) else -1
+
+
+# ------------------------------------------------------------------ streams, scripts
+
+
+def _redirect(arg: str, which: str) -> Value:
+    """Send a stream of the console to a file, or back."""
+    session = running()
+    if not arg:
+        raise QError("type")
+    old = getattr(session, which)
+    if getattr(old, "kshell_redirected", False):
+        old.close()
+    if arg in ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"):
+        setattr(session, which, None)
+        return NIL
+    path = os.path.expanduser(arg)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    stream = _Stream(path)
+    setattr(session, which, stream)
+    return NIL
+
+
+class _Stream(io.TextIOWrapper):
+    """A file that a stream of the console goes to, each line at once."""
+
+    kshell_redirected = True
+
+    def __init__(self, path: str) -> None:
+        super().__init__(open(path, "ab"), "utf-8", "surrogateescape", line_buffering=True)  # noqa: SIM115
+
+
+@command("1", "\\1 file")
+def redirect_out(arg: str) -> Value:
+    """Send what the console shows to a file; /dev/stdin ends that.
+
+    q)\\1 out.txt
+    """
+    return _redirect(arg, "out")
+
+
+@command("2", "\\2 file")
+def redirect_err(arg: str) -> Value:
+    """Send errors to a file; /dev/stdin ends that.
+
+    q)\\2 err.txt
+    """
+    return _redirect(arg, "err")
+
+
+@command("_", "\\_", "\\_ script")
+def lock_script(arg: str) -> Value:
+    """Whether writing is blocked for clients; with a script, make one of it whose text cannot be read.
+
+    q)\\_
+    0b
+    """
+    if not arg:
+        return False
+    from kshell.lang import locked
+    from kshell.store import atomic, text
+
+    atomic.write_bytes(arg + "_", locked.lock(text.read_bytes(arg)))
+    return sym(arg + "_")
+
+
+# ------------------------------------------------------------------ connections
+
+
+@command("p", "\\p", "\\p port")
+def port(arg: str) -> Value:
+    """The port that is listened on, 0 if none.
+
+    q)\\p
+    0i
+    """
+    if not arg:
+        return Atom(T.I, running().settings.p)
+    entry = registry.find("handler", "listen")
+    if entry is not None:
+        return entry.fns[1](arg)
+    if arg == "0":
+        return NIL
+    raise QError("listening on a port is not supported")
+
+
+@command("E", "\\E")
+def encryption(arg: str) -> Value:
+    """Whether connections are encrypted: 0, they are not.
+
+    q)\\E
+    0i
+    """
+    if arg not in ("", "0"):
+        raise QError("encryption of connections is not supported")
+    return Atom(T.I, 0) if not arg else NIL
+
+
+@command("u", "\\u")
+def passwords(arg: str) -> Value:
+    """Read the file of users again; there is none, as there is no port.
+
+    q)\\u
+    """
+    return NIL

@@ -1,0 +1,178 @@
+"""q in notebooks: what a cell shows, how it completes and is explained; the magic `%%q` of IPython.
+
+`%load_ext kshell` adds `%q text`, whose value is a Python value, and the cell magic `%%q`, which shows what the prompt
+would. All cells are of one session, the variable `q` of the notebook.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.parse import parse, split_script
+from kshell.parse.lex import complete
+from kshell.python.display import html
+from kshell.python.session import Session
+from kshell.values.core import NIL, Value
+
+Bundle = dict[str, str]
+_WORD = re.compile(r"[.A-Za-z][\w.]*", re.ASCII)
+_Q_CELL, _Q_LINE = re.compile(r"%%q\b[^\n]*\n"), re.compile(r"(?:^|[\s=])%q ")
+_KINDS = ("verb", "api", "name", "topic", "module", "loss", "optimizer", "scheduler", "rule")
+
+
+def bundle(session: Session, x: Value) -> Bundle:
+    """A value as what a notebook shows: its text, of a table HTML too."""
+    out = {"text/plain": session.show(x)}
+    page = html(x, session.settings)
+    return out | {"text/html": page} if page else out
+
+
+def run(session: Session, code: str, show: Callable[[Bundle, bool], None]) -> None:
+    """Run the statements of a cell; `show` gets what each value shows, and whether it is that of the last one."""
+    statements = split_script(code)
+    for i, (line, text) in enumerate(statements):
+        value = session.run(text, line=line)
+        if value is not NIL:
+            (session.out or sys.stdout).flush()
+            show(bundle(session, value), i == len(statements) - 1)
+
+
+def state(code: str) -> str:
+    """Is a cell `complete`, `incomplete`, or `invalid`?"""
+    if not complete(code):
+        return "incomplete"
+    try:
+        for _, text in split_script(code):
+            list(parse(text, lambda name: False))
+    except QError:
+        return "invalid"
+    return "complete"
+
+
+def completions(session: Session, code: str, at: int) -> tuple[list[tuple[str, str]], int]:
+    """What may complete the text before the cursor, with a note on each, and where it begins."""
+    from kshell.shell.complete import offers
+
+    found = offers(session, code[:at], code[at:])
+    return [(f.text, f.note) for f in found], at - (found[0].size if found else 0)
+
+
+def inspection(session: Session, code: str, at: int) -> Bundle:
+    """What is known of the name at the cursor: of a variable its value, of a function its forms and help."""
+    word = next((m[0] for m in _WORD.finditer(code) if m.start() <= at <= m.end()), "")
+    if not word:
+        return {}
+    space, last = session.names.split(word)
+    x = session.names.spaces.get(space, {}).get(last) if last[:2] != "__" else None
+    if x is not None:
+        return bundle(session, x)
+    session.names.load_builtins()
+    entry = next((e for k in _KINDS if (e := registry.find(k, word)) is not None), None)
+    if entry is None:
+        return {}
+    forms = entry.forms or session.forms(entry) or (word,)
+    return {"text/plain": "\n".join([*forms, "", entry.doc.strip()])}
+
+
+# ------------------------------------------------------------------ IPython
+
+
+class Shown:
+    """What a value shows, for IPython to choose from."""
+
+    def __init__(self, data: Bundle) -> None:
+        self.data = data
+
+    def __repr__(self) -> str:
+        return self.data["text/plain"]
+
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:
+        return self.data
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add `%q` and `%%q` to IPython; the session is its variable `q`, unless that is taken."""
+    from IPython.core.magic import Magics, line_cell_magic, magics_class
+    from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+    from IPython.display import display
+
+    session = Session()
+
+    @magics_class
+    class QMagics(Magics):  # type: ignore[misc]
+        @magic_arguments()
+        @argument("-i", "--input", action="append", default=[], help="Python variables that q is to have")
+        @argument("-o", "--output", action="append", default=[], help="q variables that Python is to have")
+        @argument("text", nargs="*", help="q text")
+        @line_cell_magic
+        def q(self, line: str, cell: str | None = None) -> Any:
+            """Run q. `%q text` gives the value of a text; `%%q -i x,y -o z` runs a cell, with x and y as they are in
+            Python, and z in Python afterwards."""
+            if cell is None:
+                return _shown_as_q(session, lambda: session(line))
+            given, variables = parse_argstring(self.q, line), shell.user_ns
+            for name in _names(given.input):
+                if name not in variables:
+                    raise NameError(f"name '{name}' is not defined")
+                session[name] = variables[name]
+            text = "\n".join([" ".join(given.text), cell])
+            _shown_as_q(session, lambda: run(session, text, lambda data, _: display(Shown(data))))
+            for name in _names(given.output):
+                variables[name] = _shown_as_q(session, lambda n=name: session[n])  # type: ignore[misc]
+            return None
+
+    shell.register_magics(QMagics(shell))
+    _LOADED[id(shell)] = _matcher(session)
+    shell.Completer.custom_matchers.append(_LOADED[id(shell)])
+    shell.user_ns.setdefault("q", session)
+
+
+_LOADED: dict[int, Any] = {}  # the matcher of each shell
+
+
+def _matcher(session: Session) -> Any:
+    """What completes q in cells that begin with `%%q`, and after `%q`: what the prompt offers."""
+    from IPython.core.completer import SimpleCompletion, context_matcher
+
+    @context_matcher()  # type: ignore[untyped-decorator, unused-ignore]
+    def match_q(context: Any) -> Any:
+        lines = context.full_text.split("\n")
+        before = "\n".join([*lines[: context.cursor_line], lines[context.cursor_line][: context.cursor_position]])
+        found = _Q_CELL.match(before) or _Q_LINE.search(before)
+        if found is None:
+            return {"completions": []}
+        text = before[found.end():]
+        offered, start = completions(session, text, len(text))
+        return {"completions": [SimpleCompletion(t, type=note[:60]) for t, note in offered],
+                "matched_fragment": text[start:], "suppress": True}
+
+    return match_q
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Forget the magics."""
+    if id(shell) in _LOADED:
+        shell.Completer.custom_matchers.remove(_LOADED.pop(id(shell)))
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("q", None)
+    if isinstance(shell.user_ns.get("q"), Session):
+        del shell.user_ns["q"]
+
+
+def _names(given: list[str]) -> list[str]:
+    return [n for part in given for n in part.split(",") if n]
+
+
+def _shown_as_q(session: Session, work: Callable[[], Any]) -> Any:
+    """work(), whose errors IPython is to show as q does."""
+    try:
+        return session.for_python(work)
+    except QError as e:
+        lines = session.error_lines(e)
+        e._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
+        raise

@@ -1,0 +1,401 @@
+"""The optimizer of STREAMER: a chain of layers that learn at their own pace, and grow in number while they do.
+
+Mounir, Vijayaraghavan and Sarkar, NeurIPS 2023. Layer l has an encoder f_l and a predictor p_l, each with an inner
+optimizer of its own. Its loss L_l, given by `loss` when the layer has run, is of p_l and, through what layers tell each
+other, of every encoder. With n layers, base steps x_l since layer l last ran (its time scale), and the distance
+d = |j - l|:
+
+    w_d = alpha^-d / (sum of alpha^-e over the distances e that there are from l)
+    gradient of p_l += x_l dL_l/dp_l,             counter of p_l += x_l
+    gradient of f_j += x_l w_d dL_l/df_j,         counter of f_j += x_l,      for every j
+
+When the top layer has had `optimize_every` losses, every gradient is divided by its counter, the inner optimizers step,
+and gradients and counters begin anew. With several processes, every `average_every` steps parameters become their means
+over the processes, as soon as all have the same number of layers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, Optimizer, RAdam
+
+from kshell.optim import comm, fused
+from kshell.optim.aggregate import mean_
+from kshell.optim.comm import Extra
+
+# inner optimizers by name
+INNER: dict[str, type[Optimizer]] = {"adadelta": Adadelta, "adagrad": Adagrad, "adam": Adam, "adamax": Adamax,
+                                     "adamw": AdamW, "nadam": NAdam, "radam": RAdam, "sgd": SGD}
+# what holds for all layers, and is the same in every group
+SETTINGS = ("alpha", "optimize_every", "average_every", "timescale", "reach", "max_layers")
+# options of inner optimizers; None for one is the inner optimizer's own default
+OPTIONS = ("momentum", "weight_decay", "betas", "eps")
+
+
+def reach_of(layer: int, layers: int, alpha: float = 3) -> tuple[list[list[int]], list[float]]:
+    """The layers by their distance from one, nearest first, and the weights of these distances; they sum to 1."""
+    if not 0 <= layer < layers:
+        raise ValueError(f"layer {layer} is not there, layers: {layers}")
+    _check(alpha=alpha)
+    groups = [sorted({layer - d, layer + d} & set(range(layers))) for d in range(max(layer, layers - 1 - layer) + 1)]
+    distances = torch.arange(len(groups), dtype=torch.float64)
+    return groups, torch.softmax(distances * -math.log(alpha), 0).tolist()
+
+
+def defaults_of(inner: str) -> dict[str, Any]:
+    """The options of an inner optimizer that can be given, with its own defaults."""
+    if inner not in INNER:
+        raise ValueError(f"unrecognized inner optimizer {inner}, expecting one of {', '.join(sorted(INNER))}")
+    found = inspect.signature(INNER[inner]).parameters
+    return {k: found[k].default for k in OPTIONS if k in found}
+
+
+class Streamer(Extra, Optimizer):
+    """Gradients of layers that run at different paces, gathered until the top layer is ready: see the top of the file.
+
+    `layers` are pairs (encoder, predictor), each a module, a tensor, or tensors; () is none, and an encoder may stand
+    alone. Layer l has the groups 2l (encoder) and 2l+1 (predictor), with rates of their own. `inner` is a name of
+    INNER, or makes an optimizer of a list of parameters. Without `timescale` all time scales are 1; without `reach` all
+    weights of a loss are equal.
+
+    `loss(l, z, x)` for each layer that ran, then `step()`, which does the backward passes; True where it updated
+    parameters. Gradients stay between updates, and are cleared by them: `zero_grad()` drops what was gathered.
+    """
+
+    def __init__(self, layers: Iterable[Any], inner: str | Callable[[list[Tensor]], Optimizer] = "adam",
+                 lr: float = 1e-4, alpha: float = 3, optimize_every: int = 100, average_every: int = 1000,
+                 timescale: bool = True, reach: bool = True, max_layers: int = 3, momentum: float | None = None,
+                 weight_decay: float | None = None, betas: tuple[float, float] | None = None,
+                 eps: float | None = None) -> None:
+        settings = (float(alpha), optimize_every, average_every, bool(timescale), bool(reach), max_layers)
+        self.settings = dict(zip(SETTINGS, settings, strict=True))
+        _check(**self.settings)
+        self._make = None if isinstance(inner, str) else inner
+        self._inner: list[Optimizer] = []
+        self._ready: dict[int, tuple[Tensor, float]] = {}
+        self._unscaled: list[tuple[Tensor, Tensor]] = []
+        self._begin()
+        self.waited = 0  # steps since the parameters were averaged
+        self._met: Any = None
+        parts = [part for layer in layers for part in _pair(layer)] or [[], []]
+        super().__init__([{"params": part} for part in parts],
+                         {"inner": inner if isinstance(inner, str) else "", "lr": lr, **self.settings,
+                          "momentum": momentum, "weight_decay": weight_decay, "betas": betas, "eps": eps})
+
+    # ------------------------------------------------------------ layers
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are: up to the last that has parameters."""
+        return max((i // 2 + 1 for i, g in enumerate(self.param_groups) if g["params"]), default=0)
+
+    def add_layer(self, encoder: Any, predictor: Any = ()) -> None:
+        """Put a layer on top."""
+        at, parts = 2 * self.layers, _pair((encoder, predictor))
+        if at >= 2 * self.settings["max_layers"]:
+            raise ValueError(f"no more than {self.settings['max_layers']} layer(s), the option maxlayers")
+        held = {id(p) for g in self.param_groups for p in g["params"]}
+        given = [id(p) for part in parts for p in part]
+        if len({*held, *given}) < len(held) + len(given):
+            raise ValueError("some parameters appear in more than one layer")
+        first = min(at, len(self.param_groups))
+        for i, part in enumerate([[]] * (at - first) + parts, first):
+            if i < len(self.param_groups):
+                self.param_groups[i]["params"].extend(part)
+            else:
+                self.add_param_group({"params": part})
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add the next group: the encoder of a further layer, or its predictor."""
+        if len(self.param_groups) >= 2 * self.settings["max_layers"]:
+            raise ValueError(f"no more than {self.settings['max_layers']} layer(s), the option maxlayers")
+        group = {**self.defaults, **param_group}
+        inner = self._inner_of(group)
+        own = {k: v for k, v in inner.param_groups[0].items() if k != "params"}
+        if any(k in own for k in SETTINGS):
+            raise ValueError(f"{type(inner).__name__} has options of the same names")
+        super().add_param_group({**group, **own, "inner": group["inner"] or type(inner).__name__.lower()})
+        self._inner.append(inner)
+
+    def _inner_of(self, group: dict[str, Any]) -> Optimizer:
+        """A new inner optimizer with the options of a group."""
+        dummy = torch.nn.Parameter(torch.zeros(1, 1))
+        if self._make is not None:
+            found = self._make([dummy])
+            if isinstance(found, torch.optim.LBFGS) or len(found.param_groups) != 1:
+                raise ValueError(f"{type(found).__name__} cannot be an inner optimizer")
+            return found
+        known = defaults_of(group["inner"])
+        options: dict[str, Any] = {"lr": group["lr"]}
+        for k in OPTIONS:
+            v = group.get(k)
+            if isinstance(v, tuple | list):
+                v = None if all(i is None for i in v) else tuple(
+                    d if i is None else i for i, d in zip(v, known.get(k, v), strict=True))
+            if v is not None:
+                if k not in known:
+                    raise ValueError(f"streamer: {group['inner']} inside has no {k}")
+                options[k] = v
+        return INNER[group["inner"]]([dummy], **options)
+
+    def attached(self) -> None:
+        """Groups were changed from outside: what was set in one for all layers holds for all, and is checked."""
+        del self._inner[len(self.param_groups):]
+        now = dict(self.settings)
+        for group, inner in zip(self.param_groups, self._inner, strict=True):
+            if group["inner"] != type(inner).__name__.lower():
+                raise ValueError("the inner optimizer of a layer cannot be changed")
+            now.update({k: group[k] for k in SETTINGS if group[k] != self.settings[k]})
+        _check(**now)
+        if self.layers > now["max_layers"]:
+            raise ValueError(f"no more than {now['max_layers']} layer(s), the option maxlayers")
+        self.settings = now
+        for known in (self.defaults, *self.param_groups):
+            known.update(now)
+
+    def groups(self, layer: int) -> tuple[list[list[int]], list[float]]:
+        """The layers by their distance from one, nearest first, and the weights of its loss for their encoders."""
+        return reach_of(layer, self.layers, self.settings["alpha"] if self.settings["reach"] else 1)
+
+    def _params(self, group: int) -> list[Tensor]:
+        return self.param_groups[group]["params"] if group < len(self.param_groups) else []
+
+    # ------------------------------------------------------------ what steps gather
+
+    def _begin(self) -> None:
+        """Counters of nothing: by encoder, by predictor, and losses by layer."""
+        self.f_counter: list[float] = []
+        self.p_counter: list[float] = []
+        self.step_counter: list[int] = []
+        self._unscaled = []
+
+    def _widen(self) -> None:
+        for counter in (self.f_counter, self.p_counter, self.step_counter):
+            counter.extend([0] * (self.layers - len(counter)))
+
+    def loss(self, layer: int, loss: Tensor, timescale: float = 1.0) -> None:
+        """For the next step: the loss of a layer that ran (the last one given counts), and the base steps since it did
+        before."""
+        if not 0 <= layer < self.layers:
+            raise ValueError(f"layer {layer} is not there, layers: {self.layers}")
+        if not (loss.is_floating_point() and loss.numel() == 1 and loss.requires_grad):
+            raise ValueError("a loss is a single number that was calculated from parameters")
+        if not 0 < timescale < math.inf:
+            raise ValueError(f"Invalid timescale value: {timescale:g}")
+        self._ready[layer] = loss, float(timescale)
+
+    def backward(self, loss: Tensor, **options: Any) -> None:
+        """A loss is that of a layer."""
+        raise ValueError("the losses of a streamer are given by layer, and step does the backward passes")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients and counters gathered since the last update."""
+        super().zero_grad(set_to_none)
+        self.forget()
+
+    def forget(self) -> None:
+        """Gradients were dropped: the counters of them, too."""
+        self._begin()
+
+    def gather(self, together: bool = False) -> bool:
+        """Add the gradients of the losses given since the last step. Is an update due? Then gradients are divided by
+        their counters. With `together` all processes must agree on that: a ValueError on all, if they do not."""
+        self._meet()
+        self.attached()
+        self._widen()
+        n, top = self.layers, self.layers - 1
+        due = bool(n) and self.step_counter[top] + (top in self._ready) >= self.settings["optimize_every"]
+        if together and comm.world() > 1:
+            found = [bool(v[0]) for v in comm.gathered([due])]
+            if len(set(found)) > 1:
+                raise ValueError("an update is due on some processes only: "
+                                 + " ".join(str(r) for r, v in enumerate(found) if v))
+        encoders = [comm.trained(self._params(2 * j)) for j in range(n)]
+        sums: dict[int, tuple[Any, Tensor]] = {}
+        ready = sorted(self._ready)
+        for l in ready:
+            self._add(sums, l, encoders, l != ready[-1])
+        with torch.no_grad():
+            for p, g in sums.values():
+                p.grad = g if p.grad is None else p.grad + g
+        for l in ready:
+            scale = self._scale(l)
+            self.p_counter[l] += scale
+            self.step_counter[l] += 1
+            for j in range(n):
+                self.f_counter[j] += scale
+        self._ready.clear()
+        self._opt_called = True  # what torch's schedulers look at
+        if due:
+            self._divide()
+        return due
+
+    def _scale(self, layer: int) -> float:
+        return self._ready[layer][1] if self.settings["timescale"] else 1.0
+
+    def _add(self, sums: dict[int, tuple[Any, Tensor]], layer: int, encoders: Sequence[list[Tensor]],
+             keep: bool) -> None:
+        """Add the weighed gradients of a layer's loss to sums by parameter. (They are put aside: where a backward pass
+        fails, no gradient has changed.)"""
+        own = comm.trained(self._params(2 * layer + 1))
+        inputs, weights = list(own), [1.0] * len(own)
+        for near, w in zip(*self.groups(layer), strict=True):
+            for j in near:
+                inputs += encoders[j]
+                weights += [w] * len(encoders[j])
+        if not inputs:
+            return
+        z = self._ready[layer][0]
+        with torch.enable_grad():
+            found = torch.autograd.grad(z, inputs, torch.full_like(z, self._scale(layer)), retain_graph=keep,
+                                        allow_unused=True)
+        for p, g, w in zip(inputs, found, weights, strict=True):
+            if g is not None:
+                held = sums.get(id(p))
+                sums[id(p)] = p, g * w if held is None else held[1] + g * w
+
+    @torch.no_grad()
+    def _divide(self) -> None:
+        """Gradients over their counters; as they were, they are kept until the update was made."""
+        self._unscaled = []
+        for i in range(len(self.param_groups)):
+            counters = self.p_counter if i % 2 else self.f_counter
+            counter = counters[i // 2] if i // 2 < len(counters) else 0
+            for p in self._params(i):
+                if counter and p.grad is not None:
+                    self._unscaled.append((p, p.grad))
+                    p.grad = p.grad / counter
+
+    def undo(self) -> None:
+        """No update was made after all: gradients are sums again, and the next step tries once more."""
+        for p, g in self._unscaled:
+            p.grad = g
+        self._unscaled = []
+
+    # ------------------------------------------------------------ steps
+
+    def update(self) -> None:
+        """Step the inner optimizers by the gradients as they are, and clear them with their counters."""
+        for group, inner in zip(self.param_groups, self._inner, strict=True):
+            if any(p.grad is not None for p in group["params"]):
+                inner.state, inner.param_groups = self.state, [group]
+                if not fused.step(inner):
+                    inner.step()
+        self.zero_grad()
+
+    def _meet(self) -> None:
+        """Do all processes count to the same number? A ValueError on all of them, if not."""
+        key = comm.world(), self.settings["average_every"]
+        if key == self._met:
+            return
+        if comm.world() > 1:
+            found = comm.gathered([self.settings["average_every"], self.waited])
+            if any(f != found[0] for f in found):
+                raise ValueError("processes average at different steps: every "
+                                 + " ".join(f"{int(a)} (after {int(b)})" for a, b in found))
+        self._met = key
+
+    @torch.no_grad()
+    def settle(self) -> None:
+        """The end of a step: average the parameters over the processes where it is time to."""
+        if comm.world() == 1:
+            return
+        self.waited += 1
+        if self.waited < self.settings["average_every"]:
+            return
+        counts = [int(v[0]) for v in comm.gathered([self.layers])]
+        if min(counts) == max(counts):
+            params = [p for g in self.param_groups for p in g["params"]]
+            comm.agree(params, "streamer")
+            mean_(params, comm.world())
+            self.waited = 0
+
+    def step(self, closure: Callable[[], Any] | None = None) -> bool:  # type: ignore[override]
+        """Take in the losses, update where that is due, average where that is; was there an update? A closure is called
+        first, to compute and give losses."""
+        comm.loss_of(closure)
+        due = self.gather()
+        if due:
+            try:
+                self.update()
+            except BaseException:
+                self.undo()
+                raise
+        self.settle()
+        return due
+
+    # ------------------------------------------------------------ state
+
+    def get_extra(self) -> dict[str, Any]:
+        """The counters, and the gradients gathered so far, a parameter each. Losses given for the next step have no
+        state."""
+        self._widen()
+        kept: dict[str, Any] = {"f": list(map(float, self.f_counter)), "p": list(map(float, self.p_counter)),
+                                "steps": list(self.step_counter), "waited": self.waited}
+        if any(self.step_counter):
+            kept["gradients"] = [p.grad for g in self.param_groups for p in g["params"]]
+        return kept
+
+    @torch.no_grad()
+    def _kept(self, extra: dict[str, Any]) -> tuple[list[list[Any]], list[tuple[Tensor, Tensor | None]]]:
+        """Counters and gradients of an extra state, checked."""
+        params = [p for g in self.param_groups for p in g["params"]]
+        counters = [_numbers(extra.get(k, ())) for k in ("f", "p", "steps")]
+        if any(len(c) != len(counters[0]) or len(c) > self.layers for c in counters):
+            raise ValueError(f"the state has counters of {len(counters[0])} layers, there are {self.layers}")
+        grads = list(extra.get("gradients", ()))
+        if "gradients" in extra and len(grads) != len(params):
+            raise ValueError(f"the state has {len(grads)} gradients, there are {len(params)} parameters")
+        return counters, [(p, torch.as_tensor(g).to(p).reshape(p.shape).clone() if isinstance(g, Tensor | float)
+                           else None) for p, g in zip(params, grads, strict=False)]
+
+    def set_extra(self, extra: dict[str, Any]) -> None:
+        """Go on from a state that `get_extra` gave."""
+        counters, grads = self._kept(extra)
+        for p, g in grads:
+            p.grad = g
+        self._begin()
+        self.f_counter, self.p_counter = [float(c) for c in counters[0]], [float(c) for c in counters[1]]
+        self.step_counter = [int(c) for c in counters[2]]
+        self.waited, self._met = int(extra.get("waited", 0)), None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: all but losses that wait for a step."""
+        return {**super().__getstate__(), "settings": dict(self.settings), "waited": self.waited, "_make": self._make,
+                "_inner": self._inner, "_ready": {}, "_unscaled": [], "_met": None, "f_counter": self.f_counter,
+                "p_counter": self.p_counter, "step_counter": self.step_counter}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what `state_dict` gave, of as many layers with the same inner optimizers."""
+        names = [type(inner).__name__.lower() for inner in self._inner]
+        if [g.get("inner") for g in state_dict["param_groups"]] != names:
+            raise ValueError(f"the state is not of {len(names)} groups with {' '.join(sorted(set(names)))} inside")
+        self._kept(state_dict.get("extra", {}))
+        super().load_state_dict(state_dict)
+        self.attached()
+
+
+def _check(**settings: Any) -> None:
+    """Is every setting one that makes sense?"""
+    for k, v in settings.items():
+        low = 1 if k.endswith(("every", "layers")) else 0
+        if not (isinstance(v, int | float) and v >= low and math.isfinite(v) and (v or k != "alpha")):
+            raise ValueError(f"Invalid {k.removesuffix('_every').replace('_', '')} value: {v}")
+
+
+def _pair(layer: Any) -> list[list[Tensor]]:
+    """The parameters of a layer's encoder and predictor."""
+    parts = layer if isinstance(layer, tuple | list) and len(layer) == 2 else (layer, ())
+    return [list(x.parameters()) if isinstance(x, torch.nn.Module) else [x] if isinstance(x, Tensor) else list(x)
+            for x in parts]
+
+
+def _numbers(x: Any) -> list[Any]:
+    """A list of numbers, which may be in a tensor."""
+    return list(x.tolist()) if isinstance(x, Tensor) else list(x)

@@ -1,0 +1,351 @@
+"""Reading Arrow data of any library through its C interface (`__arrow_c_stream__`, `__arrow_c_array__`).
+
+https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html. The memory belongs to the producer,
+so everything is copied. Whoever reads decides what columns are made of (`Made` of into.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values import types as T
+from kshell.values.core import List, Table, Value, Vec, flat_list, sym_codes
+
+
+class Schema(Structure):
+    """ArrowSchema."""
+
+
+class Array(Structure):
+    """ArrowArray."""
+
+
+class Stream(Structure):
+    """ArrowArrayStream."""
+
+
+RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
+GET = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
+ERROR = ctypes.CFUNCTYPE(c_void_p, c_void_p)
+Schema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64),
+                   ("n_children", c_int64), ("children", POINTER(POINTER(Schema))), ("dictionary", POINTER(Schema)),
+                   ("release", c_void_p), ("private_data", c_void_p)]
+Array._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64),
+                  ("n_children", c_int64), ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))),
+                  ("dictionary", POINTER(Array)), ("release", c_void_p), ("private_data", c_void_p)]
+Stream._fields_ = [("get_schema", c_void_p), ("get_next", c_void_p), ("get_last_error", c_void_p),
+                   ("release", c_void_p), ("private_data", c_void_p)]
+
+_capsule = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule.restype, _capsule.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+
+_NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8", "e": "f2",
+            "f": "f4", "g": "f8"}
+# temporal formats without a zone: how they are stored, numpy's type, and that of the result
+_TIMES = {"tdD": ("i4", "M8[D]", "M8[D]"), "tdm": ("i8", "M8[ms]", "M8[D]"), "tts": ("i4", "m8[s]", "m8[s]"),
+          "ttm": ("i4", "m8[ms]", "m8[ms]"), "ttu": ("i8", "m8[us]", "m8[us]"), "ttn": ("i8", "m8[ns]", "m8[ns]"),
+          **{f"tD{u[0]}": ("i8", f"m8[{u}]", f"m8[{u}]") for u in ("s", "ms", "us", "ns")}}
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+_CALLS = ("__arrow_c_stream__", "__arrow_c_array__")
+
+
+def offers(x: Any) -> bool:
+    """Has it Arrow data to give?"""
+    return any(hasattr(type(x), name) for name in _CALLS)
+
+
+def read(x: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
+    """The names and columns of an object's Arrow data; without names, the one column of what is no struct."""
+    error = ""
+    try:
+        if hasattr(type(x), _CALLS[0]):
+            return _read_stream(x.__arrow_c_stream__(), made)
+        schema, array = x.__arrow_c_array__()
+        return _read_array(schema, array, made)
+    except (ImportError, NotImplementedError) as e:
+        error = str(e)
+    raise QError(f"no Arrow data of a Python object of class {type(x).__name__}: {error}")
+
+
+def _read_stream(capsule: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
+    at = _capsule(capsule, b"arrow_array_stream")
+    stream, schema = Stream.from_address(at), Schema()
+    held: list[Array] = []
+    try:
+        _ok(stream, at, GET(stream.get_schema)(at, ctypes.addressof(schema)))
+        while True:
+            array = Array()
+            _ok(stream, at, GET(stream.get_next)(at, ctypes.addressof(array)))
+            if not array.release:
+                break
+            held.append(array)
+        return _columns(schema, held, made)
+    finally:
+        for found in (*held, schema):
+            if found.release:
+                RELEASE(found.release)(ctypes.addressof(found))
+
+
+def _ok(stream: Stream, at: int, code: int) -> None:
+    if code:
+        text = ERROR(stream.get_last_error)(at) if stream.get_last_error else None
+        raise QError(ctypes.string_at(text).decode("utf-8", "replace") if text else "Arrow data cannot be read")
+
+
+def _read_array(schema: Any, array: Any, made: Any) -> tuple[list[str] | None, list[Value]]:
+    found = Schema.from_address(_capsule(schema, b"arrow_schema"))
+    return _columns(found, [Array.from_address(_capsule(array, b"arrow_array"))], made)
+
+
+def _columns(schema: Schema, arrays: list[Array], made: Any) -> tuple[list[str] | None, list[Value]]:
+    if schema.format != b"+s":
+        return None, [_joined(schema, [_Part(schema, a, a.offset, a.length) for a in arrays], made)]
+    names, cols = [], []
+    for i in range(schema.n_children):
+        child = schema.children[i].contents
+        parts = [_child(schema, a, i, a.offset, a.length) for a in arrays]
+        name = (child.name or b"").decode("utf-8", "replace")
+        problem = ""
+        try:
+            cols.append(_joined(child, parts, made))
+        except QError as e:
+            problem = e.text
+        if problem:
+            raise QError(f"column {name}: {problem}")
+        names.append(name)
+    return names, cols
+
+
+def _child(schema: Schema, a: Array, i: int, start: int, n: int) -> _Part:
+    c = a.children[i].contents
+    return _Part(schema.children[i].contents, c, c.offset + start, n)
+
+
+class _Part:
+    """Items start..start+n of an array, by its schema."""
+
+    __slots__ = ("a", "n", "s", "start")
+
+    def __init__(self, schema: Schema, array: Array, start: int, n: int) -> None:
+        self.s, self.a, self.start, self.n = schema, array, start, n
+
+    def buffer(self, i: int, dtype: Any, start: int, n: int) -> np.ndarray:
+        """A part of a buffer as an array over the producer's memory."""
+        at, size = self.a.buffers[i], np.dtype(dtype).itemsize
+        if not n or not at:
+            return np.zeros(n, dtype)
+        return np.frombuffer((ctypes.c_char * (n * size)).from_address(at + start * size), dtype, n)
+
+    def bits(self, i: int) -> np.ndarray:
+        first = self.start // 8
+        data = self.buffer(i, "u1", first, (self.start + self.n + 7) // 8 - first)
+        skip = self.start - 8 * first
+        return np.unpackbits(data, bitorder="little")[skip : skip + self.n].view(bool)
+
+    def absent(self) -> np.ndarray | None:
+        """Which items are null; None if none is."""
+        if not self.a.null_count or not self.a.n_buffers or not self.a.buffers[0]:
+            return None
+        return ~self.bits(0)
+
+    def numbers(self, dtype: str, i: int = 1) -> np.ndarray:
+        return self.buffer(i, dtype, self.start, self.n)
+
+
+def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
+    """The column of the parts of all arrays of a stream."""
+    fmt = (schema.format or b"").decode()
+    done = [_part(fmt, p, made) for p in parts if p.n]
+    if len(done) == 1:
+        return done[0]
+    if not done:
+        return _none(fmt, schema, made)
+    if all(v.__class__ is Vec and v.t == done[0].t for v in done):
+        return Vec(done[0].t, np.concatenate([v.a for v in done]))
+    if all(v.__class__ is Table for v in done):
+        return Table(done[0].names, [_together([v.cols[i] for v in done], made) for i in range(len(done[0].names))])
+    return _together(done, made)
+
+
+def _together(values: list[Value], made: Any) -> Value:
+    if all(v.__class__ is Vec and v.t == values[0].t for v in values):
+        return Vec(values[0].t, np.concatenate([v.a for v in values]))
+    return made.listing([i for v in values for i in v.items])
+
+
+def _none(fmt: str, schema: Schema, made: Any) -> Value:
+    """An empty column, of the type that it would have."""
+    if fmt in _NUMBERS and not schema.dictionary:
+        return made.array(np.empty(0, _NUMBERS[fmt]))
+    if fmt in _TIMES or fmt.startswith("ts"):
+        return made.array(np.empty(0, _TIMES[fmt][2] if fmt in _TIMES else "M8[ns]"))
+    if schema.dictionary or fmt in ("u", "U", "vu"):
+        return Vec(T.S, np.empty(0, np.int32))
+    return made.array(np.empty(0, bool)) if fmt == "b" else List([])
+
+
+def _part(fmt: str, p: _Part, made: Any) -> Value:
+    if p.s.dictionary:
+        d = p.a.dictionary.contents
+        inner = _Part(p.s.dictionary.contents, d, d.offset, d.length)
+        values = _joined(inner.s, [inner], made)
+        absent = p.absent()
+        codes = p.numbers(_NUMBERS[fmt]).astype(np.int64)
+        return made.coded(values, codes if absent is None else np.where(absent, -1, codes), absent)
+    found = _SIMPLE.get(fmt)
+    if found is not None:
+        return found(p, made)
+    if fmt in _NUMBERS:
+        return _masked(p.numbers(_NUMBERS[fmt]), p, made)
+    if fmt in _TIMES or (fmt[:2] == "ts" and fmt[2:3] in _UNITS):
+        unit = _UNITS.get(fmt[2:3], "")
+        stored, dtype, to = _TIMES.get(fmt) or ("i8", f"M8[{unit}]", f"M8[{unit}]")
+        a = p.numbers(stored).astype(np.int64).view(dtype).astype(to)
+        return _masked(a, p, made)
+    kind, _, size = fmt.partition(":")
+    if kind == "w":
+        return _fixed(p, int(size), made)
+    if kind == "d" and size.count(",") < 2:
+        words = p.buffer(1, "u8", 2 * p.start, 2 * p.n).reshape(-1, 2)
+        high, low = words[:, 1].view("i8"), words[:, 0].view("i8")
+        value = np.where(high == low >> 63, low, high * 2.0**64 + words[:, 0])
+        return _masked(value / 10.0 ** int(size.split(",")[1]), p, made)
+    if kind == "+w":
+        n = int(size)
+        ends = np.arange(1, p.n + 1, dtype=np.int64) * n
+        return _nested(p, _child(p.s, p.a, 0, p.start * n, p.n * n), ends, made)
+    raise QError(f"no q type for Arrow's {fmt}")
+
+
+def _masked(a: np.ndarray, p: _Part, made: Any) -> Value:
+    absent = p.absent()
+    return made.array(a if absent is None else np.ma.array(a, mask=absent))
+
+
+def _ends(p: _Part, dtype: str) -> tuple[int, np.ndarray]:
+    """Where the first item begins in the data, and where each ends, from there."""
+    offsets = p.buffer(1, dtype, p.start, p.n + 1).astype(np.int64)
+    return int(offsets[0]), offsets[1:] - offsets[0]
+
+
+def _texts(dtype: str) -> Callable[[_Part, Any], Value]:
+    """UTF-8 as symbols; what is null as the empty one."""
+
+    def run(p: _Part, made: Any) -> Value:
+        start, ends = _ends(p, dtype)
+        data = p.buffer(2, "u1", start, int(ends[-1])).tobytes()
+        absent = p.absent()
+        bounds = [0, *ends.tolist()]
+        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b in zip(bounds, bounds[1:], strict=False)]
+        if absent is not None:
+            texts = ["" if gone else s for s, gone in zip(texts, absent.tolist(), strict=True)]
+        return Vec(T.S, sym_codes(texts))
+
+    return run
+
+
+def _bytes(dtype: str) -> Callable[[_Part, Any], Value]:
+    """Binary data as strings."""
+
+    def run(p: _Part, made: Any) -> Value:
+        start, ends = _ends(p, dtype)
+        return _flat(T.C, p.buffer(2, "u1", start, int(ends[-1])).copy(), ends, p.absent())
+
+    return run
+
+
+def _views(text: bool) -> Callable[[_Part, Any], Value]:
+    """Texts or bytes of which short ones stand in the view itself, others in buffers of data; each view is read once,
+    however often it comes."""
+
+    def run(p: _Part, made: Any) -> Value:
+        views, absent = p.buffer(1, "V16", p.start, p.n), p.absent()
+        if absent is not None:
+            views = views.copy()
+            views[absent] = b"\0" * 16
+        keys = views.tolist()
+        count = int(p.a.n_buffers) - 3
+        sizes = p.buffer(count + 2, "i8", 0, count)
+        datas = [p.buffer(2 + i, "u1", 0, int(sizes[i])).tobytes() for i in range(count)]
+        used = dict.fromkeys(keys)
+        found = [_viewed(k, datas) for k in used]
+        if text:
+            codes = sym_codes([b.decode("utf-8", "surrogateescape") for b in found]).tolist()
+            at = dict(zip(used, codes, strict=True))
+            return Vec(T.S, np.fromiter(map(at.__getitem__, keys), np.int32, len(keys)))
+        out = list(map(dict(zip(used, found, strict=True)).__getitem__, keys))
+        return flat_list(T.C, np.frombuffer(b"".join(out), np.uint8), np.cumsum([len(b) for b in out]))
+
+    return run
+
+
+def _viewed(view: bytes, datas: list[bytes]) -> bytes:
+    """What a view of 16 bytes shows."""
+    n, _, which, at = _VIEW.unpack(view)
+    return view[4 : 4 + n] if n <= 12 else datas[which][at : at + n]
+
+
+_VIEW = struct.Struct("<4i")
+
+
+def _fixed(p: _Part, size: int, made: Any) -> Value:
+    if size == 16:
+        return _masked_guid(p)
+    ends = np.arange(1, p.n + 1, dtype=np.int64) * size
+    return _flat(T.C, p.buffer(1, "u1", p.start * size, p.n * size).copy(), ends, p.absent())
+
+
+def _masked_guid(p: _Part) -> Value:
+    a = p.buffer(1, "V16", p.start, p.n).copy()
+    absent = p.absent()
+    if absent is not None:
+        a[absent] = b"\0" * 16
+    return Vec(T.G, a)
+
+
+def _flat(t: int, a: np.ndarray, ends: np.ndarray, absent: np.ndarray | None) -> Value:
+    """The list of vectors that stand one after the other; what is null is empty."""
+    if absent is not None:
+        sizes = np.diff(ends, prepend=0)
+        a = a[~np.repeat(absent, sizes)]
+        ends = np.cumsum(np.where(absent, 0, sizes))
+    return flat_list(t, a, ends)
+
+
+def _lists(dtype: str) -> Callable[[_Part, Any], Value]:
+    def run(p: _Part, made: Any) -> Value:
+        start, ends = _ends(p, dtype)
+        return _nested(p, _child(p.s, p.a, 0, start, int(ends[-1])), ends, made)
+
+    return run
+
+
+def _nested(p: _Part, child: _Part, ends: np.ndarray, made: Any) -> Value:
+    values = _joined(child.s, [child], made)
+    if values.__class__ is Vec:
+        return _flat(values.t, values.a, ends, p.absent())
+    items, bounds = values.items, [0, *ends.tolist()]
+    return List([made.listing(items[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)])
+
+
+def _struct(p: _Part, made: Any) -> Value:
+    """Rows of named fields: a table. (There is no null of a row: its fields are.)"""
+    n = int(p.s.n_children)
+    names = [(p.s.children[i].contents.name or b"").decode("utf-8", "replace") for i in range(n)]
+    return Table(names, [_joined(p.s.children[i].contents, [_child(p.s, p.a, i, p.start, p.n)], made)
+                         for i in range(n)])
+
+
+_SIMPLE: dict[str, Callable[[_Part, Any], Value]] = {
+    "n": lambda p, made: made.listing([None] * p.n), "b": lambda p, made: _masked(p.bits(1), p, made),
+    "u": _texts("i4"), "U": _texts("i8"), "z": _bytes("i4"), "Z": _bytes("i8"), "vu": _views(True),
+    "vz": _views(False), "+l": _lists("i4"), "+L": _lists("i8"), "+s": _struct,
+}
+__all__ = ["GET", "RELEASE", "Array", "Schema", "Stream", "offers", "read"]

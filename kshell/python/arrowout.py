@@ -1,0 +1,226 @@
+"""Giving a table as Arrow data through the C stream interface, so that frames of any library are made of it.
+
+Symbols are dictionaries of UTF-8, strings binary, times of day durations; what is null or masked is null, but a NaN
+stays one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_void_p, pointer
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from kshell.python.arrow import GET, RELEASE, Array, Schema, Stream
+
+_FORMATS = {"i1": "c", "u1": "C", "i2": "s", "u2": "S", "i4": "i", "u4": "I", "i8": "l", "u8": "L", "f2": "e",
+            "f4": "f", "f8": "g"}
+_UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+_NULLABLE = 2
+
+_NEW = ctypes.pythonapi.PyCapsule_New
+_NEW.restype, _NEW.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
+_GET = ctypes.pythonapi.PyCapsule_GetPointer
+_NAME = b"arrow_array_stream"
+
+
+class Made(NamedTuple):
+    """One array: format, length, null bitmap or None, the other buffers, children by name, and a dictionary."""
+
+    format: str
+    n: int
+    absent: np.ndarray | None
+    buffers: list[np.ndarray]
+    children: tuple[tuple[str, Made], ...] = ()
+    dictionary: Made | None = None
+
+
+# ------------------------------------------------------------------ columns
+
+
+def made(x: Any, name: str = "") -> Made:
+    """The Arrow form of a column; a TypeError if it has none."""
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind != "O":
+        return _numbers(x)
+    items = list(x)
+    classes = set(map(type, items))
+    if classes == {type(None)}:
+        return Made("n", len(items), None, [])
+    if classes <= {str}:
+        return _symbols(items)
+    if classes <= {bytes, np.bytes_}:
+        return _joined("z", [np.frombuffer(b, np.uint8) for b in items], np.uint8)
+    if classes == {UUID}:
+        return Made("w:16", len(items), None, [np.frombuffer(b"".join(u.bytes for u in items), np.uint8)])
+    if all(isinstance(i, np.ndarray | list | bytes) for i in items) and not classes & {bytes}:
+        return _lists(items, name)
+    raise TypeError(f"column {name} has no Arrow form")
+
+
+def _numbers(x: np.ndarray) -> Made:
+    absent = np.ma.getmaskarray(x) if isinstance(x, np.ma.MaskedArray) else None
+    a = np.ascontiguousarray(x.data if isinstance(x, np.ma.MaskedArray) else x)
+    kind = a.dtype.kind
+    if kind == "b":
+        return Made("b", len(a), absent, [np.packbits(a, bitorder="little")])
+    if kind not in "mM":
+        return Made(_FORMATS[f"{kind}{a.dtype.itemsize}"], len(a), absent, [a])
+    absent = np.isnat(a) if absent is None else absent | np.isnat(a)
+    unit = np.datetime_data(a.dtype)[0]
+    if kind == "M" and unit in ("Y", "M", "W", "D"):
+        days = np.where(absent, 0, a.astype("M8[D]").astype(np.int64)).astype(np.int32)
+        return Made("tdD", len(a), absent, [days])
+    if unit not in _UNITS:
+        a, unit = a.astype(f"{kind}8[s]"), "s"
+    text = f"ts{_UNITS[unit]}:" if kind == "M" else f"tD{_UNITS[unit]}"
+    return Made(text, len(a), absent, [a.view(np.int64)])
+
+
+def _symbols(items: list[str]) -> Made:
+    codes = {s: i for i, s in enumerate(dict.fromkeys(items))}
+    at = np.fromiter(map(codes.__getitem__, items), np.int32, len(items))
+    texts = [np.frombuffer(s.encode("utf-8", "surrogateescape"), np.uint8) for s in codes]
+    return Made("i", len(items), None, [at], (), _joined("u", texts, np.uint8))
+
+
+def _offsets(items: list[Any]) -> np.ndarray:
+    ends = np.zeros(len(items) + 1, np.int64)
+    np.cumsum([len(i) for i in items], out=ends[1:])
+    return ends
+
+
+def _joined(fmt: str, items: list[np.ndarray], dtype: Any) -> Made:
+    """Texts or bytes one after the other; from 2 GB on with wide offsets."""
+    ends = _offsets(items)
+    data = np.concatenate(items) if items else np.empty(0, dtype)
+    wide = len(data) >= 1 << 31
+    return Made(fmt.upper() if wide else fmt, len(items), None, [ends if wide else ends.astype(np.int32), data])
+
+
+def _lists(items: list[Any], name: str) -> Made:
+    """Lists of one type."""
+    arrays = [i for i in items if isinstance(i, np.ndarray) and i.ndim == 1]
+    if items and len(arrays) == len(items) and len({a.dtype for a in arrays}) == 1:
+        if any(isinstance(a, np.ma.MaskedArray) for a in arrays):
+            inner = made(np.ma.concatenate(arrays), name)
+        else:
+            inner = made(np.concatenate(arrays), name)
+    else:
+        flat = [x for i in items for x in i]
+        inner = made(np.array(flat) if flat and all(isinstance(x, int | float) for x in flat) else flat, name)
+    return Made("+L", len(items), None, [_offsets(items)], (("item", inner),))
+
+
+# ------------------------------------------------------------------ the C structures
+
+# what the structures of a producer point to, until they are released, by the address of their private data
+_HELD: dict[int, Any] = {}
+_COUNT = [0]
+
+
+def _hold(*things: Any) -> int:
+    _COUNT[0] += 1
+    _HELD[_COUNT[0]] = things
+    return _COUNT[0]
+
+
+def _released(cls: Any) -> Any:
+    def release(at: int) -> None:
+        found = cls.from_address(at)
+        for i in range(found.n_children if cls is not Stream else 0):
+            child = found.children[i]
+            if child and child.contents.release:
+                RELEASE(child.contents.release)(ctypes.addressof(child.contents))
+        if cls is not Stream and found.dictionary and found.dictionary.contents.release:
+            RELEASE(found.dictionary.contents.release)(ctypes.addressof(found.dictionary.contents))
+        _HELD.pop(found.private_data, None)
+        found.release = None
+
+    return RELEASE(release)
+
+
+_RELEASE = {cls: _released(cls) for cls in (Schema, Array, Stream)}
+
+
+def _address(callback: Any) -> int:
+    return ctypes.cast(callback, c_void_p).value or 0
+
+
+def _pointers(cls: Any, found: list[Any]) -> Any:
+    return (POINTER(cls) * max(len(found), 1))(*map(pointer, found))
+
+
+def _schema(out: Schema, m: Made, name: str) -> None:
+    children = [Schema() for _ in m.children]
+    for s, (label, child) in zip(children, m.children, strict=True):
+        _schema(s, child, label)
+    table = _pointers(Schema, children)
+    texts = m.format.encode(), name.encode("utf-8", "replace")  # the structure has their addresses
+    out.format, out.name, out.flags = *texts, _NULLABLE
+    out.n_children, out.children = len(children), table
+    inner = Schema()
+    if m.dictionary is not None:
+        _schema(inner, m.dictionary, "")
+        out.dictionary = pointer(inner)
+    out.release, out.private_data = _address(_RELEASE[Schema]), _hold(children, table, inner, texts)
+
+
+def _array(out: Array, m: Made) -> None:
+    children = [Array() for _ in m.children]
+    for a, (_, child) in zip(children, m.children, strict=True):
+        _array(a, child)
+    table = _pointers(Array, children)
+    absent = m.absent if m.absent is not None and m.absent.any() else None
+    bits = None if absent is None else np.packbits(~absent, bitorder="little")
+    data = [np.ascontiguousarray(b) for b in m.buffers]
+    buffers = (c_void_p * (1 + len(data)))(None if bits is None else bits.ctypes.data, *(b.ctypes.data for b in data))
+    none = 0 if absent is None else int(absent.sum())
+    out.length, out.null_count, out.offset = m.n, m.n if m.format == "n" else none, 0
+    out.n_buffers, out.buffers = (m.format != "n") + len(data), ctypes.cast(buffers, POINTER(c_void_p))
+    out.n_children, out.children = len(children), table
+    inner = Array()
+    if m.dictionary is not None:
+        _array(inner, m.dictionary)
+        out.dictionary = pointer(inner)
+    out.release, out.private_data = _address(_RELEASE[Array]), _hold(children, table, bits, data, buffers, inner)
+
+
+def stream(table: Any) -> Any:
+    """The capsule of a stream of one array: a struct of the table's columns."""
+    root = Made("+s", table.rows, None, [], tuple((name, made(c, name)) for name, c in table.items()))
+    given = [False]
+
+    def get_schema(_: int, at: int) -> int:
+        ctypes.memset(at, 0, ctypes.sizeof(Schema))
+        _schema(Schema.from_address(at), root, "")
+        return 0
+
+    def get_next(_: int, at: int) -> int:
+        ctypes.memset(at, 0, ctypes.sizeof(Array))
+        if not given[0]:
+            given[0] = True
+            _array(Array.from_address(at), root)
+        return 0
+
+    out = Stream()
+    calls = GET(get_schema), GET(get_next), _NO_ERROR
+    out.get_schema, out.get_next, out.get_last_error = map(_address, calls)
+    out.release, out.private_data = _address(_RELEASE[Stream]), _hold(calls, root)
+    _HELD[-ctypes.addressof(out)] = out
+    return _NEW(ctypes.addressof(out), _NAME, ctypes.cast(_DESTROY, c_void_p))
+
+
+def _destroy(capsule: int) -> None:
+    """What the capsule does when it goes: release the stream, if its consumer has not."""
+    get = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    at = get(capsule, _NAME)
+    found = Stream.from_address(at)
+    if found.release:
+        RELEASE(found.release)(at)
+    _HELD.pop(-at, None)
+
+
+_DESTROY = ctypes.PYFUNCTYPE(None, c_void_p)(_destroy)
+_NO_ERROR = ctypes.CFUNCTYPE(c_void_p, c_void_p)(lambda at: None)

@@ -1,0 +1,373 @@
+"""Python values as q values. Arrays and frames are copied, since q values never change; torch objects are shared.
+
+str is a symbol and bytes a string, as in other interfaces to q; None is the null of the list it stands in, else `::`.
+What a library brings is known by what it can do, never by importing the library.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import fractions
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError, first_line
+from kshell.python import arrow
+from kshell.python.objects import Function, Table
+from kshell.values import core
+from kshell.values import types as T
+from kshell.values.build import collapse, empty, guid_vec, longs, regular, string
+from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Sym, Value, Vec, atom, atom_t, long, sym, sym_codes
+from kshell.values.functions import Function as QFunction
+from kshell.values.functions import Handle, Prim
+
+# numpy's data types and q's: what holds every value of the other
+_TYPES = {"b1": T.B, "u1": T.X, "i1": T.H, "i2": T.H, "u2": T.I, "i4": T.I, "u4": T.J, "i8": T.J, "u8": T.J,
+          "f2": T.E, "f4": T.E, "f8": T.F}
+_EPOCH = {"M": 360, "D": 10957, "ns": 946_684_800_000_000_000}  # 2000.01.01, counted from 1970
+_SPANS = {"m": T.U, "s": T.V, "ms": T.T}  # units of timedelta64 that q has types for; others are timespans
+_NANOS = {"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6,
+          "us": 1000, "ns": 1}  # nanoseconds of a unit
+_Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
+
+
+def to_q(x: Any) -> Value:
+    """The q value of a Python object; an error that names its class if there is none."""
+    found = _PLAIN.get(x.__class__)
+    if found is not None:
+        return found(x)
+    if x is NIL or isinstance(x, _Q_VALUES):
+        return x
+    for cls, convert in _CLASSES:
+        if isinstance(x, cls):
+            return convert(x)
+    return _duck(x)
+
+
+def _duck(x: Any) -> Value:
+    """What is no class of Python or numpy: torch objects, frames and columns, arrays of other libraries, functions."""
+    from kshell.kapi import live
+
+    found = live.value_of(x)
+    if found is not None:
+        return found
+    if missing(x):
+        return NIL
+    if hasattr(x, "iloc") and hasattr(x, "dtypes"):
+        return _frame(x) if hasattr(x, "columns") else _series(x)
+    if arrow.offers(x):
+        return _arrow(x)
+    if hasattr(x, "to_datetime64") or hasattr(x, "to_timedelta64"):
+        return to_q(x.to_datetime64() if hasattr(x, "to_datetime64") else x.to_timedelta64())
+    if hasattr(x, "__array__"):
+        return array(np.asarray(x))
+    if isinstance(x, Mapping):
+        return _dict(x)
+    if isinstance(x, Sequence):
+        return listing(list(x))
+    if callable(x):
+        return function(x)
+    raise QError(f"no q value for a Python object of class {type(x).__name__}")
+
+
+def function(f: Callable[..., Any]) -> Value:
+    """A Python function as one of q: its arguments come as Python values (`f[]` gives none), its result goes as a q
+    value. What it raises is an error that names it and the exception."""
+    from kshell.python.outof import from_q
+
+    name = getattr(f, "__name__", type(f).__name__)
+
+    def call(*args: Value) -> Value:
+        given = [from_q(a) for a in args] if len(args) > 1 or args[0] is not NIL else []
+        try:
+            return to_q(f(*given))
+        except QError:
+            raise
+        except Exception as e:
+            error = QError(first_line(f"{name}: {type(e).__name__}: {e}"))
+        raise error
+
+    return Prim(name, {-1: call}, None, 112)
+
+
+# ------------------------------------------------------------------ atoms
+
+
+def _long(n: int) -> Value:
+    if not -T.M63 <= n < T.M63:
+        raise QError("limit")
+    return long(n)
+
+
+def _bytes(x: bytes) -> Value:
+    return atom(T.C, x[0]) if isinstance(x, np.bytes_) and len(x) == 1 else string(bytes(x))
+
+
+def _datetime(x: dt.datetime) -> Value:
+    """A timestamp, in UTC if the time knows its zone; pandas' own has nanoseconds."""
+    if x.tzinfo is not None:
+        x = x.astimezone(dt.UTC).replace(tzinfo=None)
+    return array(np.asarray(x.to_datetime64() if hasattr(x, "to_datetime64") else np.datetime64(x, "us")))
+
+
+def _timedelta(x: dt.timedelta) -> Value:
+    found = x.to_timedelta64() if hasattr(x, "to_timedelta64") else np.timedelta64(x, "us")
+    return array(np.asarray(found.astype("m8[ns]")))
+
+
+def _time(x: dt.time) -> Value:
+    micro = ((x.hour * 60 + x.minute) * 60 + x.second) * 1_000_000 + x.microsecond
+    return Atom(T.N, micro * 1000)
+
+
+def missing(x: Any) -> bool:
+    """Is it pandas' mark of what is not there?"""
+    return type(x).__name__ in ("NAType", "NaTType")
+
+
+# ------------------------------------------------------------------ lists, dictionaries
+
+
+def listing(items: list[Any]) -> Value:
+    """The q list of some Python values: a vector if all have one type, None being its null; of tensors a handle."""
+    classes = set(map(type, items))
+    if len(classes) == 1:
+        cls = next(iter(classes))
+        if cls is str:
+            return Vec(T.S, sym_codes(items))
+        if cls is float or cls is bool:
+            return Vec(T.F if cls is float else T.B, np.array(items))
+        if cls is int:
+            return longs(_longs(items))
+    from kshell.kapi import live
+
+    if live.all_tensors(items):
+        return live.vector_of(items)
+    out = [to_q(x) for x in items]
+    return collapse(_filled(out) if any(x is NIL for x in out) else out)
+
+
+def _longs(items: list[int]) -> np.ndarray:
+    problem = False
+    try:
+        return np.array(items, np.int64)
+    except OverflowError:
+        problem = True
+    raise QError("limit" if problem else "type")
+
+
+def _filled(items: list[Value]) -> list[Value]:
+    """Items with the null of their type in the place of `::`, if they have one type, and it has a null."""
+    known = [x for x in items if x is not NIL]
+    types = set(map(atom_t, known))
+    t = next(iter(types)) if len(types) == 1 else 0
+    if known and all(x.__class__ is Vec and x.t == known[0].t for x in known):
+        return [empty(known[0].t) if x is NIL else x for x in items]  # of lists the empty one
+    if t == 0 or t in (T.B, T.X, T.ENUM):
+        return items
+    null = sym("") if t == T.S else atom(t, T.NULL[t])
+    return [null if x is NIL else x for x in items]
+
+
+def _dict(x: Mapping[Any, Any]) -> Value:
+    from kshell.kapi import live
+
+    values = list(x.values())
+    if live.all_tensors(values) and all(isinstance(k, str) for k in x):
+        return live.dict_of(x)
+    return Dict(listing(list(x)), listing(values))
+
+
+def _table(x: Table) -> Value:
+    """A table of Python columns; keyed by the columns that `key` names."""
+    return _keyed({name: column(c, name) for name, c in x.items()}, x.key)
+
+
+def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
+    if len({len(c) for c in cols.values()}) > 1:
+        raise QError("length")
+    parts = [[n for n in cols if (n in key) is side] for side in (True, False)]
+    k, v = (core.Table(names, [cols[n] for n in names]) for names in parts)
+    return Dict(k, v) if key else v
+
+
+def column(x: Any, name: str = "") -> Value:
+    """The q column of a Python one."""
+    out = to_q(x)
+    if out.__class__ is not Vec and not isinstance(out, List):
+        raise QError(f"column {name}: expected a list, given {type(x).__name__}")
+    return out
+
+
+# ------------------------------------------------------------------ numpy
+
+
+def array(a: np.ndarray) -> Value:
+    """The value of an array: an atom, a vector or a nested list; of a structured one a table. Masked items are null."""
+    if a.dtype.names:
+        return _keyed({n: column(np.ma.asarray(a)[n] if isinstance(a, np.ma.MaskedArray) else a[n], n)
+                       for n in a.dtype.names}, ())
+    kind = a.dtype.kind
+    if kind == "U" and not a.size:
+        return regular(T.S, np.empty(a.shape, np.int32))
+    if kind in "OUT":
+        return listing(a.tolist()) if a.ndim else to_q(a.item())
+    if kind == "S" and a.dtype.itemsize == 1:
+        return regular(T.C, np.array(a, order="C").view(np.uint8).reshape(a.shape))
+    if kind == "S":
+        return listing(a.tolist()) if a.ndim else string(a.item())
+    mask = np.ma.getmaskarray(a) if isinstance(a, np.ma.MaskedArray) else None
+    data = a.data if isinstance(a, np.ma.MaskedArray) else a
+    if kind in "mM" and np.datetime_data(data.dtype)[1] != 1:
+        data = data.astype(f"{kind}8[{_unit(data)}]")  # a unit such as 25 seconds
+    t, out = _dates(data) if kind == "M" else _spans(data) if kind == "m" else _numbers(data)
+    if mask is not None and mask.any():
+        if t in (T.B, T.X, T.G):
+            raise QError(f"there is no null of type {T.TYPE[t].name}")
+        out = out.copy() if out is data else out
+        out[mask] = T.NULL[t]
+    if out.ndim and not len(out):
+        return empty(t) if out.ndim == 1 else List([])
+    return regular(t, out)
+
+
+def _numbers(a: np.ndarray) -> tuple[int, np.ndarray]:
+    if a.dtype.kind == "V" and a.dtype.itemsize == 16:
+        return T.G, np.array(a, "V16")
+    t = T.F if a.dtype.kind == "f" and a.dtype.itemsize > 8 else _TYPES.get(f"{a.dtype.kind}{a.dtype.itemsize}")
+    if t is None:
+        raise QError(f"no q type for numpy's {a.dtype}")
+    if a.dtype.kind == "u" and a.dtype.itemsize == 8 and a.size and a.max() >= T.M63:
+        raise QError("limit")
+    return t, np.array(a, T.DTYPE[t], order="C")
+
+
+def _unit(a: np.ndarray) -> str:
+    return np.datetime_data(a.dtype)[0]
+
+
+def _dates(a: np.ndarray) -> tuple[int, np.ndarray]:
+    unit = _unit(a)
+    if unit in ("Y", "M"):
+        return T.M, _counts(a.astype("M8[M]"), _EPOCH["M"], T.M)
+    if unit in ("W", "D"):
+        return T.D, _counts(a.astype("M8[D]"), _EPOCH["D"], T.D)
+    return T.P, _counts(a, _EPOCH["ns"], T.P)
+
+
+def _spans(a: np.ndarray) -> tuple[int, np.ndarray]:
+    t = _SPANS.get(_unit(a), T.N)
+    if t != T.N:
+        known = a.astype(np.int64)[~np.isnat(a)]
+        if known.size and (known.min() <= -(1 << 31) or known.max() >= 1 << 31):
+            t = T.N
+    return t, _counts(a, 0, t)
+
+
+def _counts(a: np.ndarray, epoch: int, t: int) -> np.ndarray:
+    """Counts since q's epoch in units of type t, nulls where there is no time. 'limit if the type cannot hold one."""
+    n, nat, factor, most = a.astype(np.int64), np.isnat(a), 1, int(T.TYPE[t].inf)
+    if t in (T.P, T.N):
+        factor = _NANOS.get(_unit(a), 0)
+        if not factor:  # finer than nanoseconds, or only NaT
+            n, factor = a.astype(f"{a.dtype.kind}8[ns]").astype(np.int64), 1
+    shift = epoch // factor
+    wrong = (n < shift - most // factor) | (n > min(most // factor + shift, T.LONG_MAX))
+    if (wrong & ~nat).any():
+        raise QError("limit")
+    return np.asarray(np.where(nat, T.NULL[t], (n - shift) * factor)).astype(T.DTYPE[t])
+
+
+# ------------------------------------------------------------------ frames
+
+
+def _frame(x: Any) -> Value:
+    """A table of a frame with columns that answer as pandas' do; levels of the index that have names are its key."""
+    cols = {str(name): _series(x.iloc[:, i], str(name)) for i, name in enumerate(x.columns)}
+    named = [(i, str(n)) for i, n in enumerate(x.index.names) if n is not None]
+    keys = {n: _series(x.index.get_level_values(i).to_series(), n) for i, n in named}
+    if len(cols) < len(x.columns) or cols.keys() & keys.keys():
+        raise QError("two columns of one name")
+    return _keyed(keys | cols, tuple(keys))
+
+
+def _series(x: Any, name: str = "") -> Value:
+    """The vector of a column that answers as pandas' do."""
+    try:
+        return _column(x)
+    except QError as e:
+        problem = e.text
+    raise QError(f"column {name}: {problem}" if name else problem)
+
+
+def _column(x: Any) -> Value:
+    kind = x.dtype
+    if hasattr(kind, "categories"):
+        return _coded(column(x.cat.categories.to_series()), x.cat.codes.to_numpy())
+    if getattr(kind, "tz", None) is not None and hasattr(x, "dt"):
+        x = x.dt.tz_convert("UTC").dt.tz_localize(None)
+        kind = x.dtype
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        return array(x.to_numpy())
+    absent = np.asarray(x.isna(), bool)
+    under = getattr(kind, "numpy_dtype", None)
+    if isinstance(under, np.dtype) and under.kind in "biufmM":
+        null = under.type("NaT") if under.kind in "mM" else under.type(0)
+        with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
+            return array(np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent))
+    items = x.to_numpy(dtype=object)
+    return listing([None if gone else v for v, gone in zip(items.tolist(), absent.tolist(), strict=True)])
+
+
+def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -> Value:
+    """The items of a list by number; where the number is negative, or `absent` says so, the null of its type."""
+    gone = codes < 0 if absent is None else absent | (codes < 0)
+    if not gone.any() and values.__class__ is Vec:
+        return Vec(values.t, values.a[codes])
+    if values.__class__ is Vec and values.t not in (T.B, T.X, T.ENUM):
+        null = np.array([T.NULL[values.t]], values.a.dtype)
+        return Vec(values.t, np.append(values.a, null)[np.where(gone, -1, codes)])
+    items = [*values.items, NIL]
+    return collapse(_filled([items[-1 if g else c] for c, g in zip(codes.tolist(), gone.tolist(), strict=True)]))
+
+
+def _arrow(x: Any) -> Value:
+    """The table, or for what is no struct the vector, of something that gives Arrow data."""
+    names, cols = arrow.read(x, Made)
+    if names is None:
+        return cols[0]
+    if len(set(names)) < len(names):
+        raise QError("two columns of one name")
+    return _keyed(dict(zip(names, cols, strict=True)), ())
+
+
+class Made:
+    """What arrow.py makes columns with."""
+
+    array = staticmethod(array)
+    coded = staticmethod(_coded)
+    listing = staticmethod(listing)
+
+
+_PLAIN: dict[type, Callable[[Any], Value]] = {
+    type(None): lambda x: NIL, bool: lambda x: x, float: lambda x: x, int: _long, str: sym, bytes: _bytes,
+    list: listing, tuple: lambda x: listing(list(x)), dict: _dict, np.ndarray: array, Table: _table,
+    Function: lambda x: x.value,
+}
+_CLASSES: tuple[tuple[Any, Callable[[Any], Value]], ...] = (
+    (np.ma.core.MaskedConstant, lambda x: NULL_J),
+    (np.bytes_, _bytes), (np.str_, lambda x: sym(str(x))),
+    (np.ndarray, array), (np.generic, lambda x: array(np.asarray(x))),
+    (bool, bool), (int, lambda x: _long(int(x))), (float, float), (str, lambda x: sym(str(x))),
+    ((bytes, bytearray, memoryview), lambda x: string(bytes(x))), (uuid.UUID, lambda x: Atom(T.G, x.bytes)),
+    (dt.datetime, lambda x: NIL if missing(x) else _datetime(x)), (dt.timedelta, lambda x: _timedelta(x)),
+    (dt.date, lambda x: array(np.asarray(np.datetime64(x, "D")))), (dt.time, _time),
+    ((decimal.Decimal, fractions.Fraction), float), (range, lambda x: longs(np.arange(x.start, x.stop, x.step))),
+    (dict, _dict), ((list, tuple, set, frozenset), lambda x: listing(list(x))),
+)
+__all__ = ["array", "column", "guid_vec", "listing", "to_q"]

@@ -1,0 +1,60 @@
+"""What a Python program gets of q that neither Python nor numpy has: tables, and functions of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kshell.values.core import Value
+
+
+class Table(dict[str, Any]):
+    """A q table: columns by name, each an array or list; `key` names those that are its key.
+
+    It is a dict, so `pandas.DataFrame(t)` takes it; it gives Arrow data, so `polars.DataFrame(t)` and
+    `pyarrow.table(t)` take it too.
+    """
+
+    key: tuple[str, ...]
+
+    def __init__(self, columns: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), key: Iterable[str] = ()) -> None:
+        super().__init__(columns)
+        self.key = tuple(key)
+        absent = [n for n in self.key if n not in self]
+        if absent:
+            raise ValueError(f"key: no column {absent[0]}")
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.values()), ()))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        from kshell.python.arrowout import stream
+
+        return stream(self)
+
+    def __repr__(self) -> str:
+        from kshell.python.display import plain
+
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        from kshell.python.display import html_of
+
+        return html_of(self)
+
+
+class Function:
+    """A function of a session, to call from Python with Python's values. `value` is the q value."""
+
+    __slots__ = ("_call", "_text", "value")
+
+    def __init__(self, value: Value, call: Callable[..., Any], text: str) -> None:
+        self.value, self._call, self._text = value, call, text
+
+    def __call__(self, *args: Any) -> Any:
+        return self._call(self.value, args)
+
+    def __repr__(self) -> str:
+        return self._text

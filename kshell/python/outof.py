@@ -1,0 +1,143 @@
+"""q values as Python values: numpy arrays that are the caller's own, dicts, tables; torch objects are shared."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import numpy as np
+
+from kshell.python.objects import Function, Table
+from kshell.values import core
+from kshell.values import types as T
+from kshell.values.build import as_nd
+from kshell.values.cast import unenum
+from kshell.values.context import running
+from kshell.values.core import NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, sym_at
+from kshell.values.functions import Function as QFunction
+from kshell.values.functions import Handle
+
+# q's temporal types as numpy's: data type, and the count of q's epoch since 1970
+_TIMES = {T.P: ("M8[ns]", 946_684_800_000_000_000), T.M: ("M8[M]", 360), T.D: ("M8[D]", 10957), T.N: ("m8[ns]", 0),
+          T.U: ("m8[m]", 0), T.V: ("m8[s]", 0), T.T: ("m8[ms]", 0)}
+_DAY = 86_400_000  # milliseconds
+
+
+def from_q(x: Value) -> Any:
+    """The Python value of a q value. Longs, floats, booleans and symbols are Python's own, other atoms numpy's; a
+    string is bytes, a null of an integer type None (in an array: masked)."""
+    c = x.__class__
+    if c is int or c is float or c is bool:
+        return x
+    if c is Vec:
+        return vector(x)
+    if c is Sym:
+        return x.s
+    if c is Special:
+        return None if x is NULL_J else x.v
+    if isinstance(x, Atom):
+        return _atom(x)
+    if c is Nd:
+        return vector(x)
+    if c is List:
+        nd = as_nd(x)
+        return vector(nd) if nd is not None else [from_q(i) for i in x.items]
+    if c is core.Table:
+        return _table(x)
+    if c is Dict:
+        return _dict(x)
+    if isinstance(x, Handle):
+        from kshell.kapi import live
+
+        return live.object_of(x)  # type: ignore[arg-type]
+    if isinstance(x, QFunction):
+        session: Any = running()
+        return Function(x, session.apply, session.show(x))
+    return None
+
+
+def _atom(x: Atom) -> Any:
+    if x.t == T.ENUM:
+        return from_q(unenum(x))
+    if x.t == T.C:
+        return np.bytes_(bytes([x.v]))
+    if x.t == T.G:
+        return uuid.UUID(bytes=x.v)
+    if x.v == T.NULL[x.t] and x.t in (T.H, T.I):
+        return None
+    return vector(Vec(x.t, np.array([x.v], T.DTYPE[x.t])))[0]
+
+
+def vector(x: Vec | Nd) -> Any:
+    """The array of a vector or regular nested list; of a string bytes, of several a list of them."""
+    t, a = x.t, x.a
+    if t == T.ENUM:
+        return from_q(unenum(x))
+    if t == T.C:
+        return a.tobytes() if a.ndim == 1 else [vector(i) for i in x.items]
+    if t == T.S:
+        if not a.size:
+            return np.empty(a.shape, "U1")  # no objects could tell the type
+        used, at = np.unique(a, return_inverse=True)
+        names = np.array([sym_at(code).s for code in used.tolist()], object)
+        return names[at.reshape(a.shape)]
+    if t == T.G and not a.size:
+        return np.empty(a.shape, "V16")
+    if t == T.G:
+        out = np.empty(a.shape, object)
+        out.reshape(-1)[:] = [uuid.UUID(bytes=bytes(g)) for g in a.reshape(-1)]
+        return out
+    if t == T.Z:
+        return _datetimes(a)
+    if t in _TIMES:
+        return _times(t, a)
+    if t in (T.H, T.I, T.J):
+        absent = a == T.NULL[t]
+        if absent.any():
+            return np.ma.array(a.copy(), mask=absent)
+    return a.copy()
+
+
+def _times(t: int, a: np.ndarray) -> np.ndarray:
+    dtype, epoch = _TIMES[t]
+    out = (a.astype(np.int64) + epoch).view(dtype)
+    out[a == T.NULL[t]] = "NaT"
+    if epoch and t == T.P:  # numpy's years end with 2262, q's with 2292
+        out[(a > T.LONG_MAX - epoch)] = np.datetime64(T.LONG_MAX, "ns")
+    return out
+
+
+def _datetimes(a: np.ndarray) -> np.ndarray:
+    """Datetimes, days as floats, in milliseconds."""
+    known = np.isfinite(a)
+    out = np.full(a.shape, "NaT", "M8[ms]")
+    out[known] = (np.rint(a[known] * _DAY).astype(np.int64) + 10957 * _DAY).view("M8[ms]")
+    return out
+
+
+def _dict(x: Dict) -> Any:
+    if x.keyed:
+        return Table(_table(x.k) | _table(x.v), x.k.names)
+    out: dict[Any, Any] = {}
+    for k, v in zip(x.k.items, x.v.items, strict=True):
+        out.setdefault(_hashable(from_q(k)), from_q(v))  # of equal keys q finds the first
+    return out
+
+
+def _hashable(x: Any) -> Any:
+    if isinstance(x, dict):
+        return tuple(map(_hashable, x.items()))
+    if isinstance(x, list | tuple):
+        return tuple(map(_hashable, x))
+    return tuple(x.tolist()) if isinstance(x, np.ndarray) else x
+
+
+def _table(x: core.Table) -> Table:
+    return Table(zip(x.names, map(_column, x.cols), strict=True))
+
+
+def _column(x: Value) -> Any:
+    """A column: an array of one dimension, or a list. Characters are numpy's strings of one byte."""
+    if x.__class__ is Vec and x.t == T.C:
+        return np.frombuffer(x.a.tobytes(), "S1")
+    return [from_q(i) for i in x.items] if isinstance(x, List) else from_q(x)

@@ -1,0 +1,90 @@
+"""The console of several processes: process 0 reads the lines, all run them, and an error of any is shown once."""
+
+from __future__ import annotations
+
+import sys
+
+from kshell.errors import QError, QExit
+from kshell.session import Session
+from kshell.shell.script import attempt
+
+
+class Together:
+    """A session's part in it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.lines = session.console()
+        self.ended = False
+
+    def enter(self, text: str) -> bool:
+        """Process 0: let all do what a line asks for; was there an error?"""
+        return self._give("line", text)
+
+    def tick(self) -> bool:
+        """Process 0: let all call the timer's function; was there an error?"""
+        return self._give("tick", "")
+
+    def end(self, code: int) -> None:
+        """Process 0: let all leave with this code, if they have not begun to."""
+        if not self.ended:
+            self.ended = True
+            self.lines.give("exit", str(code))
+            self.lines.part()
+
+    def follow(self) -> int:
+        """Another process: run the lines that process 0 gives; the exit code."""
+        while True:
+            kind, text = self.lines.take()
+            if kind == "exit":
+                self.lines.part()
+                return int(text)
+            self._run(kind, text)
+
+    def _give(self, kind: str, text: str) -> bool:
+        self.lines.give(kind, text)
+        errors = self._run(kind, text)
+        for report, ranks in errors.items():
+            mark = f"[{spans(ranks)}] "
+            self.session.report("".join(f"{mark}{line}\n" for line in report.split("\n")))
+        return bool(errors)
+
+    def _run(self, kind: str, text: str) -> dict[str, list[int]]:
+        own: list[int | None] = []
+
+        def work() -> tuple[str, int | None]:
+            error, left = self._work(kind, text)
+            own.append(left)
+            return error, left
+
+        errors, code = self.lines.run(work)
+        if code is not None:
+            self.ended = True
+            if own[0] is None:  # `exit` on another process
+                attempt(self.session, self.session.at_exit, code)
+            raise QExit(code)
+        return errors  # type: ignore[no-any-return]
+
+    def _work(self, kind: str, text: str) -> tuple[str, int | None]:
+        session = self.session
+        try:
+            session.enter(text) if kind == "line" else session.tick()
+            return "", None
+        except QExit as e:
+            return "", e.code
+        except QError as e:
+            error = e
+        finally:
+            (session.out or sys.stdout).flush()
+        return "\n".join(session.error_lines(error)), None
+
+
+def spans(ranks: list[int]) -> str:
+    """Numbers in order, those in a row as first-last."""
+    out: list[list[int]] = []
+    for r in ranks:
+        if out and out[-1][1] == r - 1:
+            out[-1][1] = r
+        else:
+            out.append([r, r])
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in out)

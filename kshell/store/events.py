@@ -1,0 +1,156 @@
+"""Files of metrics, to which a record is added at a time: lines of JSON, and TensorBoard's events.
+
+A file of events is a row of records, each with its length and two checksums (CRC-32C, rotated and moved by a constant);
+a record is an Event in the encoding of protocol buffers, of which four fields are used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from kshell.errors import QError, os_text
+
+Values = Mapping[str, float | list[float]]
+_TAIL = 1 << 16  # bytes at the end of a file that are looked at for the last steps
+
+
+def _table() -> list[int]:
+    out = []
+    for n in range(256):
+        for _ in range(8):
+            n = (n >> 1) ^ 0x82F63B78 if n & 1 else n >> 1
+        out.append(n)
+    return out
+
+
+_CRC = _table()
+
+
+def _crc(data: bytes) -> int:
+    """The masked CRC-32C of a few bytes."""
+    c = 0xFFFFFFFF
+    for b in data:
+        c = _CRC[(c ^ b) & 255] ^ (c >> 8)
+    c ^= 0xFFFFFFFF
+    return (((c >> 15) | (c << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def _varint(n: int) -> bytes:
+    out = bytearray()
+    n &= (1 << 64) - 1
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _record(data: bytes) -> bytes:
+    n = struct.pack("<Q", len(data))
+    return n + struct.pack("<I", _crc(n)) + data + struct.pack("<I", _crc(data))
+
+
+def _event(seconds: float, rest: bytes) -> bytes:
+    return _record(b"\x09" + struct.pack("<d", seconds) + rest)
+
+
+def _scalars(seconds: float, step: int, values: Mapping[str, float]) -> bytes:
+    """An event with a number for each tag."""
+    summary = b"".join(_field(1, _field(1, tag.encode()) + b"\x15" + struct.pack("<f", v)) for tag, v in values.items())
+    return _event(seconds, b"\x10" + _varint(step) + _field(5, summary))
+
+
+def _finite(x: float | list[float]) -> Any:
+    if isinstance(x, list):
+        return [_finite(i) for i in x]
+    return x if isinstance(x, int) or math.isfinite(x) else None
+
+
+def _opened(path: str) -> int:
+    problem = None
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem, path))
+
+
+class JsonLines:
+    """Appends a line of JSON for each record: step, time in seconds since 1970, call, and the values."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.steps = _last_steps(path)
+        self._fd = _opened(path)
+
+    def add(self, call: str, step: int, seconds: float, values: Values) -> None:
+        record = {"step": step, "time": round(seconds, 3), "call": call, **{k: _finite(v) for k, v in values.items()}}
+        _append(self._fd, json.dumps(record).encode() + b"\n", self.path)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class Events:
+    """Appends records to a new file of TensorBoard's in a folder; a tag is call/name."""
+
+    def __init__(self, folder: str) -> None:
+        now = time.time()
+        self.path = os.path.join(folder, f"events.out.tfevents.{int(now):010}.{socket.gethostname()}.{os.getpid()}."
+                                         f"{time.monotonic_ns()}")
+        self._fd = _opened(self.path)
+        _append(self._fd, _event(now, _field(3, b"brain.Event:2")), self.path)
+
+    def add(self, call: str, step: int, seconds: float, values: Values) -> None:
+        prefix = call + "/" if call else ""
+        one = {prefix + k: float(v) for k, v in values.items() if not isinstance(v, list)}
+        data = _scalars(seconds, step, one) if one else b""
+        for k, v in values.items():
+            if isinstance(v, list):  # a step has several: they are numbered one after the other
+                first = (step - 1) * len(v) + 1
+                data += b"".join(_scalars(seconds, first + i, {prefix + k: n}) for i, n in enumerate(v))
+        _append(self._fd, data, self.path)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def _append(fd: int, data: bytes, path: str) -> None:
+    problem = None
+    try:
+        while data:
+            data = data[os.write(fd, data):]
+        return
+    except OSError as e:
+        problem = e
+    raise QError(os_text(problem, path))
+
+
+def _last_steps(path: str) -> dict[str, int]:
+    """The last step of each call in the last lines of a file, if it is there."""
+    out: dict[str, int] = {}
+    try:
+        with open(path, "rb") as f:
+            f.seek(max(0, os.fstat(f.fileno()).st_size - _TAIL))
+            lines = f.read().split(b"\n")
+    except OSError:
+        return out
+    for line in lines:
+        try:
+            found = json.loads(line)
+            out[str(found["call"])] = int(found["step"])
+        except (ValueError, KeyError, TypeError):  # no record, or the first one, which was cut
+            continue
+    return out

@@ -1,0 +1,169 @@
+"""The line that tells how far long work is: redrawn on a terminal and erased at the end, elsewhere a line now and then.
+
+Work that may be long makes a `task` and tells it how much is done. That costs a look at the clock: a text is made only
+when it is to be shown.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kshell.values import context
+
+FIRST = 1.0  # seconds that a line of q runs before its progress is shown
+EVERY = 0.1  # seconds between two drawings on a terminal
+_NEVER = float("inf")
+_ERASE = "\r\x1b[K"
+_MEGA = 1 << 20
+
+clock = time.monotonic
+Metrics = Callable[[], dict[str, float]]
+
+
+class Line:
+    """The progress line of a session, on its standard error.
+
+    `due` is when there is something to show next; `shown` whether a terminal's last line is this one; `fresh` whether
+    the console is at the beginning of a line, since progress may overwrite nothing else.
+    """
+
+    __slots__ = ("_plain", "_session", "counts", "due", "fresh", "shown")
+
+    def __init__(self, session: Any = None) -> None:
+        self._session = session
+        self.due = self._plain = _NEVER
+        self.shown, self.fresh = False, True
+        self.counts: dict[str, tuple[int, float]] = {}  # of tallies: how many, and when the first was
+
+    def begin(self) -> None:
+        """A line of q begins, or the next statement of a script."""
+        period = self._session.settings.progress
+        self.counts.clear()
+        if self.shown:
+            self.erase()
+        if period:
+            start = clock()
+            self.due = start + FIRST
+            if self._plain == _NEVER:
+                self._plain = start + period
+
+    def end(self) -> None:
+        """It has ended: nothing of it stays on a terminal."""
+        self.due = self._plain = _NEVER
+        if self.shown:
+            self.erase()
+
+    def erase(self) -> None:
+        """Take the line off the terminal, for something else to be written there."""
+        self.shown = False
+        self._put(_ERASE)
+
+    def draw(self, text: str) -> None:
+        """Show a text, if it is time for that."""
+        now = clock()
+        if _is_terminal(self._session.errors):
+            self.due = now + EVERY
+            if self.fresh:
+                self.shown = True
+                self._put(f"\r{text[:_columns(self._session.errors) - 1]}\x1b[K")
+        elif now < self._plain:
+            self.due = self._plain
+        else:
+            self.due = self._plain = now + self._session.settings.progress
+            self._put(text + "\n")
+
+    def _put(self, text: str) -> None:
+        try:
+            self._session.output.flush()
+            self._session.errors.write(text)
+            self._session.errors.flush()
+        except (OSError, ValueError):  # nobody is there to read it
+            self.due = _NEVER
+
+    def tally(self, what: str, metrics: Metrics | None = None) -> None:
+        """One more of what a line of q does many times."""
+        n, start = self.counts.get(what) or (0, clock())
+        self.counts[what] = n + 1, start
+        if clock() >= self.due:
+            self.draw(_text(what, n + 1, None, "", clock() - start, metrics))
+
+
+def _is_terminal(stream: Any) -> bool:
+    ask = getattr(stream, "isatty", None)
+    try:
+        return ask is not None and ask() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+    except ValueError:  # it is closed
+        return False
+
+
+def _columns(stream: Any) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80
+
+
+_OFF = Line()
+
+
+def line() -> Line:
+    """The progress line of the running session; one that shows nothing if there is none, or in a thread of peach."""
+    session = context.perhaps()
+    return _OFF if session is None or context.worker() is not None else session.progress
+
+
+class Task:
+    """Work of a known size: `total` units, or bytes if the unit is `B`. In a loop it is told which time it is done."""
+
+    __slots__ = ("_start", "done", "line", "total", "unit", "what")
+
+    def __init__(self, what: str, total: int, unit: str = "B") -> None:
+        self.line = line()
+        self.what, self.total, self.unit, self.done = what, total, unit, 0
+        self._start = clock()
+        if self.line is not _OFF:
+            n, first = self.line.counts.get(what) or (0, self._start)
+            self.line.counts[what] = n + 1, first
+            self.what += f" {n + 1}" * (n > 0)
+
+    def add(self, n: int = 1) -> None:
+        """So much more of it is done."""
+        self.done += n
+        self.tell(self.done)
+
+    def tell(self, done: int, metrics: Metrics | None = None) -> None:
+        """So much of it is done. Loops that do little at a time look at `line.due` themselves."""
+        if clock() >= self.line.due:
+            self.line.draw(_text(self.what, done, self.total, self.unit, clock() - self._start, metrics))
+
+
+def _text(what: str, done: int, total: int | None, unit: str, seconds: float, metrics: Metrics | None) -> str:
+    """`run 3: 340/938 batches  36%  1,204/s  0:04 left  loss 0.3127`; without a total, the time that has passed."""
+    scale = _MEGA if unit == "B" else 1
+    rate = done / seconds if seconds > 0 else 0.0
+    name = "MB" if unit == "B" else unit
+    of = f"/{total // scale:,}" if total else ""
+    parts = [f"{what}: {done // scale:,}{of}{' ' * bool(name)}{name}"]
+    if total:
+        parts.append(f"{100 * done // total}%")
+    parts.append(_rate(rate / scale) + (" MB/s" if unit == "B" else "/s"))
+    if not total:
+        parts.append(_time(seconds))
+    elif rate:
+        parts.append(f"{_time((total - done) / rate)} left")
+    if metrics is not None:
+        parts += [f"{k} {v:.4g}" for k, v in metrics().items()]
+    return "  ".join(parts)
+
+
+def _rate(x: float) -> str:
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def _time(seconds: float) -> str:
+    """Minutes and seconds, with hours if there are any."""
+    s = round(seconds)
+    return f"{s // 3600}:{s // 60 % 60:02}:{s % 60:02}" if s >= 3600 else f"{s // 60}:{s % 60:02}"
