@@ -60,13 +60,12 @@ def fields_of(raw: bytes, sep: bytes) -> Fields | None:
     per = raw.count(sep, 0, first) + 1
     if len(marks) % per or len(marks) // per < _FEW or sep == b"\n":
         return None
-    ends = marks.reshape(-1, per)
-    if (data[ends[:, -1]] != 10).any() or (data[ends[:, :-1]] != sep[0]).any():
+    if ((data[marks] == 10).reshape(-1, per) != (np.arange(per) == per - 1)).any():
         return None
+    ends = marks.reshape(-1, per)
     starts = np.empty_like(ends)
-    starts[:, 1:] = ends[:, :-1] + 1
-    starts[1:, 0] = ends[:-1, -1] + 1
     starts[0, 0] = 0
+    np.add(marks[:-1], 1, out=starts.reshape(-1)[1:])
     if first and raw[first - 1 : first] == b"\r":
         ends = ends.copy()
         last = ends[:, -1]

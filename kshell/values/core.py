@@ -162,7 +162,7 @@ def sym_codes(names: list[str]) -> np.ndarray:
     out = list(map(_POOL.get, names))
     for k in [k for k, s in enumerate(out) if s is None] if None in out else ():
         out[k] = sym(names[k])
-    return np.fromiter((s.v for s in out), np.int32, len(out))  # type: ignore[union-attr]
+    return np.array([s.v for s in out], np.int32)  # type: ignore[union-attr]
 
 
 def sym_at(code: int) -> Sym:

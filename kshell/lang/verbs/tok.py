@@ -83,8 +83,10 @@ def tok_rows(t: int, rows: Rows) -> Value:
         return guid_vec([parse(s.strip(b" ")) or T.NULL[T.G] for s in rows.items()])
     null = T.NULL[t]
     column = _COLUMNS.get(t)
-    rows = rows.stripped()
     m = rows.matrix() if column is not None and len(rows) > _FEW else None
+    if m is None or (m == 32).any():
+        rows = rows.stripped()
+        m = rows.matrix() if column is not None and len(rows) > _FEW else None
     if m is None or column is None:
         raws = [parse(s.strip(b" ")) for s in rows.items()]
         return Vec(t, np.array([null if r is None else r for r in raws], T.DTYPE[t]))
@@ -105,7 +107,11 @@ def _symbols(rows: Rows) -> Vec:
         first, which = ids
         known = sym_codes([rows.item(k).strip(b" ").decode("utf-8", "surrogateescape") for k in first.tolist()])
         return Vec(T.S, known[which])
-    return Vec(T.S, sym_codes([s.strip(b" ").decode("utf-8", "surrogateescape") for s in rows.items()]))
+    items = rows.stripped().items()
+    joined = b"\n".join(items)
+    if joined.count(b"\n") == len(items) - 1:  # one text is quicker to decode than many
+        return Vec(T.S, sym_codes(joined.decode("utf-8", "surrogateescape").split("\n")))
+    return Vec(T.S, sym_codes([s.decode("utf-8", "surrogateescape") for s in items]))
 
 
 # ------------------------------------------------------------------ columns
