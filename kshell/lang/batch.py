@@ -96,10 +96,12 @@ def _run(f: Lambda, args: Sequence[Value], many: Sequence[bool], n: int) -> Valu
 
 
 class _Batch:
-    """A lambda being carried out for n items: `env` has its parameters and locals, `returned` what `:x` gave."""
+    """A lambda being carried out for n items: `env` has its parameters and locals; `first` what it had when these items
+    were taken from among others."""
 
     def __init__(self, f: Lambda, n: int, env: dict[str, Any]) -> None:
         self.f, self.n, self.env = f, n, env
+        self.first: dict[str, Any] = {}
         self.at = np.arange(n)  # which of all items these are
 
     def body(self, statements: list[Any]) -> Value:
@@ -156,8 +158,6 @@ class _Batch:
             elif v is not inner.first.get(name):
                 others = _taken(self.env[name], no)
                 self.env[name] = Many(_merged([(yes, v), (no, others)] if len(no) else [(yes, v)], self.n))
-
-    first: dict[str, Any] = {}  # the variables as they were when these items were taken from among others
 
     def some(self, at: Any) -> _Batch:
         """The same at some of the items."""
