@@ -180,6 +180,36 @@ def test_these_are_carried_out_at_once(shared: Session, text: str) -> None:
         assert batch.run(f, (shared["counts"],), (True,)) is not None
 
 
+USES = {
+    1: ("f each v", "f':v", "f peach v", "f each d", "f each t", "@[v;til 80;f]", "(f')v", "f each/:2#enlist v"),
+    2: ("v f'w", "v f\\:3", "3 f/:w", "v f/:\\:5#w", "f/[v]", "f\\[v]", "f/[1;v]", "f\\[1;v]", "f':[v]", "f':[5;v]",
+        "f\\:[v;w]", "f/:[v;w]", "@[v;til 80;f;w]", "f'[v;3]", "d f'd", "t f'w"),
+    3: ("f'[v;w;v]", "f'[1;w;v]", "f/[1;v;w]", "f\\[1;v;w]", "f/[v;3#w;3#v]", "f/[1;v;2]", "f\\[1;2;w]", "f'[d;v;1]"),
+}
+BODIES = {
+    1: ("x+1", "(x;x)", "x,x", "2*sum x", "$[x>3;x;0]", "string x", "a:x;a+a"),
+    2: ("x+y", "x,y", "(x;y)", "$[x>y;x;y]", "y", "x*2", "count x,y", "a:y;x-a"),
+    3: ("x+y*z", "(x;y;z)", "x,y,z", "$[x>y;y;z]", "x", "x+y", "z"),
+}
+
+
+@pytest.mark.parametrize("rank", USES)
+def test_every_iterator(rank: int, shared: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What iterators make of a lambda is the same whether items can be taken at once or not."""
+    shared.run("v:80?9;w:80?9;d:(til 80)!v;t:([]a:v;b:w)")
+    found = []
+    for few in (lifts.FEW, 1 << 60):
+        monkeypatch.setattr(lifts, "FEW", few)
+        monkeypatch.setattr(batch, "FEW", few)
+        for body in BODIES[rank]:
+            shared.run(f"f:{{[{';'.join('xyz'[:rank])}]{body}}}")
+            found.append([str(bytes(shared.run(f"-3!@[{{{use}}};::;{{x}}]").a), "latin1") for use in USES[rank]])
+    n = len(BODIES[rank])
+    for body, at_once, one_by_one in zip(BODIES[rank], found[:n], found[n:], strict=True):
+        for use, have, want in zip(USES[rank], at_once, one_by_one, strict=True):
+            assert have == want, f"{use} of {body}"
+
+
 def test_few_items_are_taken_one_by_one(shared: Session) -> None:
     f, few = shared.run("{x,x}"), shared.run(f"til {lifts.FEW - 1}")
     with running(shared):

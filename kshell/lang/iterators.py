@@ -512,9 +512,6 @@ def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
             steps.append(x)
         return x
     n = sizes.pop()
-    found = quick(f, args, [is_collection(a) for a in args])
-    if found is not None:
-        return found
     cols = [seq_items(a) if is_collection(a) else [a] * n for a in rest]
     fn = pyfn(f, len(args))
     for row in zip(*cols, strict=True):
