@@ -167,8 +167,20 @@ def contents(path: str) -> Any:
     return compress.unpack(data[:]) if data[:8] == compress.MAGIC else data
 
 
+_DAMAGE = ("type", "corrupt", "badtail")
+
+
 def read(path: str) -> Value:
-    """The value saved in a file; one that holds none is 'type, a damaged one 'corrupt or 'badtail."""
+    """The value saved in a file. The error of one that holds none (type), or is damaged (corrupt, badtail), says which
+    file it is."""
+    try:
+        return _read(path)
+    except QError as e:
+        error = e
+    raise QError(f"{path}: {error.text}") if error.text in _DAMAGE else error
+
+
+def _read(path: str) -> Value:
     data = contents(path)
     kind = bytes(data[:2])
     if kind == GENERAL:
