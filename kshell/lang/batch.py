@@ -24,8 +24,8 @@ from kshell.registry import find
 from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
-from kshell.values.functions import Lambda
+from kshell.values.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.functions import Lambda, Prim, Proj
 from kshell.values.index import index1, take_at
 
 _TRIED = 1024  # items, of which more are not taken at once before a few of them were
@@ -65,6 +65,35 @@ class Columns:
 
     def rows(self) -> Value:
         return collapse([collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)])
+
+
+def each(f: Value, x: Value) -> Value | None:
+    """`f each x` for all items at once, or None if there is no such way."""
+    if len(x) < FEW or x.__class__ is Table:
+        return None
+    if f.__class__ is Prim:
+        return lifts.monad(f.name, x) if lifts.has(f.name, 1) else None
+    if f.__class__ is not Proj:
+        return run(f, (x,), (True,))
+    if f.args.count(HOLE) != 1 or len(f.args) != f.f.rank:
+        return None
+    args = [x if a is HOLE else a for a in f.args]
+    if f.f.__class__ is Prim and f.f.name == "ssr" and args[0] is x:
+        return lifts.replaced(*args)
+    return together(f.f, args, [a is HOLE for a in f.args])
+
+
+def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | None:
+    """f on corresponding items of those arguments that are many, and all of the others; None if there is no way for
+    all items at once."""
+    if isinstance(f, Lambda):
+        return run(f, args, many)
+    if f.__class__ is not Prim or len(args) != 2 or not lifts.has(f.name, 2):
+        return None
+    n = len(args[0]) if many[0] else len(args[1])
+    if n < FEW or any(m and a.__class__ is Table for a, m in zip(args, many, strict=True)):
+        return None
+    return lifts.dyad(f.name, args[0], many[0], args[1], many[1])
 
 
 def run(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang import batch, lifts, threads
+from kshell.lang import batch, threads
 from kshell.lang.scan import atomic_expr
 from kshell.lang.truth import times, truth
 from kshell.lang.verbs import encode, lists, running, stats
@@ -55,40 +55,11 @@ def each1(f: Value, x: Value) -> Value:
         return List([])
     if (x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1):
         return apply1(f, x)
-    found = quick1(f, x)
+    found = batch.each(f, x)
     if found is not None:
         return found
     fn = pyfn(f, 1)
     return collapse([fn(i) for i in seq_items(x)])
-
-
-def quick1(f: Value, x: Value) -> Value | None:
-    """`f each x` for all items at once, or None if there is no such way."""
-    if len(x) < lifts.FEW or x.__class__ is Table:
-        return None
-    if f.__class__ is Prim:
-        return lifts.monad(f.name, x) if lifts.has(f.name, 1) else None
-    if f.__class__ is not Proj:
-        return batch.run(f, (x,), (True,))
-    if f.args.count(HOLE) != 1 or len(f.args) != f.f.rank:
-        return None
-    args = [x if a is HOLE else a for a in f.args]
-    if name_of(f.f) == "ssr" and args[0] is x:
-        return lifts.replaced(*args)
-    return quick(f.f, args, [a is HOLE for a in f.args])
-
-
-def quick(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | None:
-    """f on corresponding items of those arguments that are many, and all of the others; None if there is no way for
-    all items at once."""
-    if isinstance(f, Lambda):
-        return batch.run(f, args, many)
-    if f.__class__ is not Prim or len(args) != 2 or not lifts.has(f.name, 2):
-        return None
-    n = len(args[0]) if many[0] else len(args[1])
-    if n < lifts.FEW or any(m and a.__class__ is Table for a, m in zip(args, many, strict=True)):
-        return None
-    return lifts.dyad(f.name, args[0], many[0], args[1], many[1])
 
 
 def each_parallel(f: Value, x: Value) -> Value:
@@ -139,7 +110,7 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return List([])
     if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
         return apply(f, (x, y))
-    found = quick(f, (x, y), (cx, cy))
+    found = batch.together(f, (x, y), (cx, cy))
     if found is not None:
         return found
     if name_of(f) == "vs" and x.__class__ is int and x > 1 and y.__class__ is Vec and y.t == T.J and y.a.min() >= 0:
@@ -185,7 +156,7 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
     if not sizes:
         return apply(f, args)
     n = sizes.pop()
-    found = quick(f, args, [is_collection(a) for a in args])
+    found = batch.together(f, args, [is_collection(a) for a in args])
     if found is not None:
         return found
     cols = [seq_items(a) if is_collection(a) else [a] * n for a in args]
@@ -217,7 +188,7 @@ def each_left(f: Value, x: Value, y: Value) -> Value:
         return apply(f, (x, y))
     if x.__class__ is Dict:
         return Dict(x.k, each_left(f, x.v, y))
-    found = quick(f, (x, y), (True, False))
+    found = batch.together(f, (x, y), (True, False))
     if found is not None:
         return found
     fn = pyfn(f, 2)
@@ -234,7 +205,7 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
         return apply(f, (x, y))  # which takes a list item by item
     if name_of(f) == "vs" and atom_t(x) and y.__class__ is Vec:
         return each2(f, x, y)
-    found = quick(f, (x, y), (False, True))
+    found = batch.together(f, (x, y), (False, True))
     if found is not None:
         return found
     fn = pyfn(f, 2)
