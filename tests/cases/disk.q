@@ -6,6 +6,10 @@ a:`:/tmp/kshell_t/v set 1 2 3;(a;get a)  / `:/tmp/kshell_t/v\n1 2 3
 attr get`:/tmp/kshell_t/v set`s#1 2 3  / `s
 get`:/tmp/kshell_t/none  / '/tmp/kshell_t/none. OS reports: No such file or directory
 `:/tmp/kshell_t/t.q 0:enlist"x:1";get`:/tmp/kshell_t/t.q  / '/tmp/kshell_t/t.q: type
+`:/tmp/kshell_t/short set til 100;`:/tmp/kshell_t/short 1: 30#read1`:/tmp/kshell_t/short;get`:/tmp/kshell_t/short  / '/tmp/kshell_t/short: corrupt
+`:/tmp/kshell_t/noise 1:0xab0102030405060708;get`:/tmp/kshell_t/noise  / '/tmp/kshell_t/noise: type
+`:/tmp/kshell_t/noise upsert 1  / '/tmp/kshell_t/noise: type
+read1`:/tmp/kshell_t/noise  / 0xab0102030405060708
 (`:/tmp/kshell_t/z;17;2;6)set til 100000;get[`:/tmp/kshell_t/z]~til 100000  / 1b
 (`:/tmp/kshell_t/z;17;2;6)set til 100000;(-21!`:/tmp/kshell_t/z)`uncompressedLength  / 800016
 (`:/tmp/kshell_t/z;3;2;6)set 1 2  / 'domain
@@ -164,8 +168,4 @@ select[1 1;>v]s from pq  / 'nyi
 ?[pq;();0b;();1]  / 'nyi
 ?[pq;();0b;();1;(>:;`v)]  / 'nyi
 (.Q.qp pq;.Q.cn pq)  / 1b\n2 2
-`:short set til 100;`:short 1: 30#read1`:short;get`:short  / 'short: corrupt
-`:noise 1:0xab0102030405060708;get`:noise  / 'noise: type
-`:noise upsert 1  / 'noise: type
-read1`:noise  / 0xab0102030405060708
 system"cd ",wd  /
