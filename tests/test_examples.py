@@ -33,7 +33,8 @@ SHORT = {
 def run(program: Path, folder: Path) -> str:
     """The output of an example, run from another folder."""
     n = PROCESSES.get(program.stem, 1)
-    done = subprocess.run([sys.executable, "-m", "kshell", *(["-n", str(n)] if n > 1 else []), str(program)],
+    several = ["-n", str(n)] if n > 1 else []
+    done = subprocess.run([sys.executable, "-m", "kshell", *several, str(program), "-q"],  # a slow machine: no progress
                           cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert not done.stderr
