@@ -27,47 +27,46 @@ def no_collection() -> Iterator[None]:
 
 
 class Fields:
-    """Rows of fields: those of column i are data[starts[:, i] : ends[:, i]]."""
+    """Rows of fields: `marks` has where the separator or line end behind each stands, a row for each line."""
 
-    __slots__ = ("data", "ends", "raw", "starts")
+    __slots__ = ("carriage", "data", "marks", "raw")
 
-    def __init__(self, raw: bytes, data: Array, starts: Array, ends: Array) -> None:
-        self.raw, self.data, self.starts, self.ends = raw, data, starts, ends
+    def __init__(self, raw: bytes, data: Array, marks: Array, carriage: bool) -> None:
+        self.raw, self.data, self.marks, self.carriage = raw, data, marks, carriage
 
     @property
     def width(self) -> int:
         """The number of columns."""
-        return int(self.starts.shape[1])
+        return int(self.marks.shape[1])
 
-    def item(self, row: int, i: int) -> bytes:
-        return self.raw[self.starts[row, i] : self.ends[row, i]]
-
-    def column(self, i: int, first: int = 0) -> Rows:
-        """Column i from a row on."""
-        starts = np.ascontiguousarray(self.starts[first:, i])
-        return Rows(self.raw, starts, self.ends[first:, i] - starts, self.data)
+    def column(self, i: int, first: int = 0, last: int | None = None) -> Rows:
+        """Column i from a row on, up to the last row or another."""
+        marks = self.marks[first:last]
+        if i:
+            starts = marks[:, i - 1] + 1
+        else:
+            starts = np.empty(len(marks), marks.dtype)
+            starts[1:] = marks[:-1, -1]
+            starts[0] = self.marks[first - 1, -1] if first else -1
+            starts += 1
+        sizes = marks[:, i] - starts
+        if self.carriage and i == self.width - 1:
+            sizes -= (sizes > 0) & (self.data[starts + sizes - 1] == 13)
+        return Rows(self.raw, starts, sizes, self.data)
 
 
 def fields_of(raw: bytes, sep: bytes) -> Fields | None:
     """The fields of separated text, if none is quoted and all rows have as many; else None."""
-    if b'"' in raw:
+    if b'"' in raw or sep == b"\n":
         return None
     if raw[-1:] != b"\n":
         raw += b"\n"
     data = np.frombuffer(raw, np.uint8)
-    marks = np.flatnonzero((data == sep[0]) | (data == 10))
-    first = raw.find(b"\n")
+    lines = data == 10
+    n, first = int(np.count_nonzero(lines)), raw.find(b"\n")
     per = raw.count(sep, 0, first) + 1
-    if len(marks) % per or len(marks) // per < _FEW or sep == b"\n":
+    lines |= data == sep[0]
+    marks = np.flatnonzero(lines)
+    if n < _FEW or len(marks) != n * per or (data[marks[per - 1 :: per]] != 10).any():
         return None
-    if ((data[marks] == 10).reshape(-1, per) != (np.arange(per) == per - 1)).any():
-        return None
-    ends = marks.reshape(-1, per)
-    starts = np.empty_like(ends)
-    starts[0, 0] = 0
-    np.add(marks[:-1], 1, out=starts.reshape(-1)[1:])
-    if first and raw[first - 1 : first] == b"\r":
-        ends = ends.copy()
-        last = ends[:, -1]
-        ends[:, -1] = np.where((last > starts[:, -1]) & (data[last - 1] == 13), last - 1, last)
-    return Fields(raw, data, starts, ends)
+    return Fields(raw, data, marks.reshape(n, per), raw[first - 1 : first] == b"\r")

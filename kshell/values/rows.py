@@ -47,24 +47,33 @@ class Rows:
         w = int(self.sizes.max()) if len(self.sizes) else 0
         return w if w <= _WIDE else 0
 
-    def _gather(self, w: int, offset: int = 0) -> Array:
-        """w bytes from an offset into each text, whatever they are, as items of w bytes."""
+    def _gather(self, w: int, at: Array) -> Array:
+        """w bytes from each place on, whatever they are, as items of w bytes; zero around the data."""
         data = self.data
-        if len(self.starts) and int(self.starts[-1]) + offset + w > len(data):
-            data = np.concatenate([data, np.zeros(offset + w, np.uint8)])
-        every = np.ndarray((len(data) - w + 1,), f"V{w}", data, 0, (1,))
-        return every[self.starts + offset] if offset else every[self.starts]  # type: ignore[no-any-return]
+        low, high = (int(at.min()), int(at.max()) + w) if len(at) else (0, w)
+        if low < 0 or high > len(data):
+            low = max(-low, 0)
+            data = np.concatenate([np.zeros(low, np.uint8), data, np.zeros(max(high - len(data), 0), np.uint8)])
+            at = at + low if low else at
+        return np.ndarray((len(data) - w + 1,), f"V{w}", data, 0, (1,))[at]
 
-    def matrix(self) -> Array | None:
-        """The texts as columns of bytes, zero below the end of each; None if one is too long."""
+    def first(self) -> Array:
+        """The first byte of each text; of an empty one, any."""
+        return self._gather(1, self.starts).view(np.uint8)
+
+    def matrix(self, right: bool = False) -> Array | None:
+        """The texts as columns of bytes, zero below the end of each; or with their ends below, and the character 0
+        above; None if one is too long."""
         w = self._width()
         if not w:
             return None
-        out = np.ascontiguousarray(self._gather(w).view(np.uint8).reshape(-1, w).T)
-        low = int(self.sizes.min())
-        if low < w:
-            sizes = self.sizes.astype(np.uint8)
-            for k in range(low, w):
+        at = self.starts + self.sizes - w if right else self.starts
+        out = np.ascontiguousarray(self._gather(w, at).view(np.uint8).reshape(-1, w).T)
+        sizes = self.sizes.astype(np.uint8)
+        for k in range(int(self.sizes.min()), w):
+            if right:
+                np.putmask(out[w - 1 - k], sizes <= k, 48)
+            else:
                 out[k] *= sizes > k
         return out
 
@@ -80,7 +89,7 @@ class Rows:
 
     def _word(self, at: int) -> Array:
         """Eight characters of each text, from a place on, as an integer; zero behind its end."""
-        return self._gather(8, at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]  # type: ignore[no-any-return]
+        return self._gather(8, self.starts + at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]  # type: ignore[no-any-return]
 
     def strings(self) -> Value:
         """A list of strings."""

@@ -313,7 +313,7 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
         work.add()
     if not header:
         return List(cols)
-    return table([whole.item(0, i).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
+    return table([whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
 
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:

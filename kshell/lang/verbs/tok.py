@@ -82,15 +82,15 @@ def tok_rows(t: int, rows: Rows) -> Value:
     if t == T.G:
         return guid_vec([parse(s.strip(b" ")) or T.NULL[T.G] for s in rows.items()])
     null = T.NULL[t]
-    column = _COLUMNS.get(t)
-    m = rows.matrix() if column is not None and len(rows) > _FEW else None
+    column, right = _COLUMNS.get(t, (None, False)) if len(rows) > _FEW else (None, False)
+    m = rows.matrix(right) if column is not None else None
     if m is None or (m == 32).any():
         rows = rows.stripped()
-        m = rows.matrix() if column is not None and len(rows) > _FEW else None
+        m = rows.matrix(right) if column is not None else None
     if m is None or column is None:
         raws = [parse(s.strip(b" ")) for s in rows.items()]
         return Vec(t, np.array([null if r is None else r for r in raws], T.DTYPE[t]))
-    found, good = column(t, m)
+    found, good = column(t, m, rows)
     out = found.astype(T.DTYPE[t])
     nothing = rows.sizes == 0
     out[nothing] = null
@@ -117,52 +117,72 @@ def _symbols(rows: Rows) -> Vec:
 # ------------------------------------------------------------------ columns
 
 
-def _digit_rows(m: Array, fraction: bool) -> tuple[Array, Array, Array, Array]:
-    """The digits of each text as one number; where it is below zero; how many digits stand after the point; where that
-    is right: a sign, at most 18 digits (of a fraction 15, so that the quotient is exact), at most one point."""
-    n = m.shape[1]
-    value = np.zeros(n, np.int64)
-    count, after = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
-    bad, seen = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    negative = m[0] == 45
-    for k, row in enumerate(m):
-        digit = row - np.uint8(48)
-        here = digit <= 9
-        if here.all():
-            value *= 10
-            value += digit
-        else:
-            value = np.where(here, value * 10 + digit, value)
-            other = here | (row == 0) if k else here | negative
-            if fraction:
-                point = row == 46
-                bad |= point & seen
-                seen |= point
-                other |= point
-            bad |= ~other
-        count += here
-        if fraction:
-            after += here & seen
-    return value, negative, after, ~bad & (count > 0) & (count <= (15 if fraction else 18))
+def _number(m: Array) -> tuple[Array, Array]:
+    """The numbers whose digits are the rows of an array, at most 19, and which are digits alone. Two rows at a time
+    become one, in the least type that holds it."""
+    digits = m - np.uint8(48)
+    good = digits.max(axis=0) <= 9
+    scale = 10
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64, np.uint64):
+        if len(digits) == 1:
+            break
+        odd = len(digits) % 2
+        joined = np.empty(((len(digits) + 1) // 2, digits.shape[1]), dtype)
+        joined[:odd] = digits[:odd]
+        np.multiply(digits[odd::2], scale, out=joined[odd:], dtype=dtype)
+        joined[odd:] += digits[odd + 1 :: 2]
+        digits, scale = joined, scale * scale
+    return digits[0].astype(np.int64), good
 
 
-def _int_column(t: int, m: Array) -> tuple[Array, Array]:
-    value, negative, _, good = _digit_rows(m, False)
-    good &= value <= T.TYPE[t].inf
+def _signs(m: Array, rows: Rows) -> Array:
+    """Which of the texts that end where the columns do begin with a minus sign, which becomes a nought."""
+    negative: Array = (rows.first() == 45) & (rows.sizes > 0)
+    if negative.any():
+        at = np.flatnonzero(negative)
+        m[len(m) - rows.sizes[at], at] = 48
+    return negative
+
+
+def _int_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    negative = _signs(m, rows)
+    value, good = _number(m[-19:])
+    count = rows.sizes - negative
+    good &= (count > 0) & (count <= 18) & (value <= T.TYPE[t].inf)
     return np.where(negative, -value, value) if negative.any() else value, good
 
 
 _TENS = 10.0 ** np.arange(23)
 
 
-def _float_column(t: int, m: Array) -> tuple[Array, Array]:
-    value, negative, after, good = _digit_rows(m, True)
-    out = value / _TENS[np.minimum(after, 22)]
+def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """At most 15 digits and a point are a whole number and a power of ten, whose quotient is exact."""
+    negative = _signs(m, rows)
+    m = m[-17:]
+    points = m == 46
+    count = rows.sizes - negative
+    after = np.zeros(m.shape[1], np.uint8)
+    pointed = points.sum(axis=0, dtype=np.uint8)
+    if pointed.any():
+        count = count - pointed
+        behind = pointed == 0  # of texts without a point all digits stay where they are
+        digits = np.full_like(m, 48)
+        digits[1:] = m[:-1]  # those before a point move over it
+        for k, row in enumerate(m):
+            np.copyto(digits[k], row, where=behind)
+            after += behind.view(np.uint8)
+            behind |= points[k]
+        after *= pointed
+        m = digits
+    value, good = _number(m)
+    good &= (count > 0) & (count <= 15) & (pointed <= 1)
+    out = value / _TENS.take(after, mode="clip")
     if negative.any():
         out = np.where(negative, -out, out)
-    late = np.flatnonzero(~good)
-    if len(late):
-        rest = np.ascontiguousarray(m[:, late].T)
+    late = np.flatnonzero(~good & (rows.sizes > 0))
+    left = Rows(rows.raw, rows.starts[late], rows.sizes[late], rows.data).matrix()
+    if left is not None:
+        rest = np.ascontiguousarray(left.T)
         ok = _IN_FLOAT[rest].all(axis=1) & (rest[:, 0] != 0)
         try:
             out[late[ok]] = rest[ok].view(f"S{rest.shape[1]}").ravel().astype(np.float64)
@@ -176,37 +196,39 @@ _IN_FLOAT = np.zeros(256, np.bool_)
 _IN_FLOAT[list(b"\0" + b"0123456789+-.eE")] = True
 
 
-def _stamp_column(t: int, m: Array) -> tuple[Array, Array]:
+def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     """yyyy.mm.ddDhh:mm:ss, perhaps with .nnnnnnnnn, of which digits at the end may be missing."""
-    n = m.shape[1]
     if not 19 <= len(m) <= 29:
-        return np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    day, good = _date_column(T.D, m[:10])
+        return _none(m)
+    day, good = _date_column(T.D, m[:10], rows)
     good &= (m[10] == 68) | (m[10] == 84) | (m[10] == 32)
-    second, ok = _time_column(T.V, m[11:19])
+    second, ok = _time_column(T.V, m[11:19], rows)
     good &= ok & (np.abs(day) < 100_000)
-    part = np.zeros(n, np.int64)
+    part: Array | int = 0
+    if len(m) > 20:
+        part, ok = _number(np.where(m[20:] == 0, np.uint8(48), m[20:]))
+        good &= ok
+        part *= 10 ** (29 - len(m))
     if len(m) > 19:
         good &= (m[19] == 46) | (m[19] == 0)
-        for row in m[20:]:
-            digit = np.where(row == 0, 0, row - np.uint8(48))
-            good &= digit <= 9
-            part *= 10
-            part += digit
-        part *= 10 ** (29 - len(m))
     return (day * 86400 + second) * 1_000_000_000 + part, good
 
 
-def _date_column(t: int, m: Array) -> tuple[Array, Array]:
-    """yyyy.mm.dd, with . - or / between."""
+def _none(m: Array) -> tuple[Array, Array]:
+    """No text is of the form that is laid out as columns."""
     n = m.shape[1]
+    return np.zeros(n, np.int64), np.zeros(n, np.bool_)
+
+
+def _date_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """yyyy.mm.dd, with . - or / between."""
     if len(m) != 10:
-        return np.zeros(n, np.int64), np.zeros(n, np.bool_)
+        return _none(m)
     good = ((m[4] == 46) | (m[4] == 45) | (m[4] == 47)) & (m[4] == m[7])
-    year, month, day = (_number(m, at, good) for at in ((0, 1, 2, 3), (5, 6), (8, 9)))
-    good &= (year > 0) & (month >= 1) & (month <= 12) & (day >= 1)
+    (year, a), (month, b), (day, c) = _number(m[:4]), _number(m[5:7]), _number(m[8:])
+    good &= a & b & c & (year > 0) & (month >= 1) & (month <= 12) & (day >= 1)
     if not good.any():
-        return np.zeros(n, np.int64), good
+        return _none(m)
     first = np.where(good, (year - 2000) * 12 + month - 1, 0)
     low = int(first.min())
     starts = months_to_days(np.arange(low, int(first.max()) + 2))
@@ -216,36 +238,27 @@ def _date_column(t: int, m: Array) -> tuple[Array, Array]:
     return start + day - 1, good
 
 
-def _number(m: Array, rows: tuple[int, ...], good: Array) -> Array:
-    """The number whose digits are in these rows; `good` is cleared where one is no digit."""
-    out = np.zeros(m.shape[1], np.int64)
-    for k in rows:
-        digit = m[k] - np.uint8(48)
-        good &= digit <= 9
-        out *= 10
-        out += digit
-    return out
-
-
-def _time_column(t: int, m: Array) -> tuple[Array, Array]:
+def _time_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     """hh:mm:ss, perhaps with .mmm"""
-    n = m.shape[1]
     if len(m) not in (8, 12):
-        return np.zeros(n, np.int64), np.zeros(n, np.bool_)
+        return _none(m)
     good = (m[2] == 58) & (m[5] == 58)
-    hour, minute, second = (_number(m, at, good) for at in ((0, 1), (3, 4), (6, 7)))
-    ms = np.zeros(n, np.int64)
+    (hour, a), (minute, b), (second, c) = _number(m[:2]), _number(m[3:5]), _number(m[6:8])
+    ms: Array | int = 0
     if len(m) == 12:
         good &= m[8] == 46
-        ms = _number(m, (9, 10, 11), good)
-    good &= (minute < 60) & (second < 60)
+        ms, ok = _number(m[9:])
+        good &= ok
+    good &= a & b & c & (minute < 60) & (second < 60)
     total = (hour * 60 + minute) * 60 + second
     return (total * 1000 + ms if t == T.T else total if t == T.V else total // 60), good
 
 
-_COLUMNS: dict[int, Callable[[int, Array], tuple[Array, Array]]] = {
-    T.H: _int_column, T.I: _int_column, T.J: _int_column, T.E: _float_column, T.F: _float_column, T.D: _date_column,
-    T.T: _time_column, T.V: _time_column, T.U: _time_column, T.P: _stamp_column}
+# with whether the texts are to end where the columns do
+_COLUMNS: dict[int, tuple[Callable[[int, Array, Rows], tuple[Array, Array]], bool]] = {
+    T.H: (_int_column, True), T.I: (_int_column, True), T.J: (_int_column, True),
+    T.E: (_float_column, True), T.F: (_float_column, True), T.D: (_date_column, False), T.T: (_time_column, False),
+    T.V: (_time_column, False), T.U: (_time_column, False), T.P: (_stamp_column, False)}
 
 
 # ------------------------------------------------------------------ one text
