@@ -32,12 +32,14 @@ PAGES = {
              "are given in the order of the table, from any place on as name-value pairs or a dictionary."),
     "optimizer": ("optimizers.md", "Optimizers", "`` opt(`type;parms;option;..) ``. Options are given in the order "
                   "of the table, from any place on as name-value pairs or a dictionary; the entry `opt` of the k-api "
-                  "has all forms."),
+                  "has all forms. Those of several processes, and STREAMER's, have [pages of their "
+                  "own](../distributed.md#which-one)."),
     "scheduler": ("schedulers.md", "Schedulers", "`` sched(optimizer;`type;option;..) ``. Options are given in the "
                   "order of the table, from any place on as name-value pairs or a dictionary; the entry `sched` of the "
-                  "k-api has all forms, and [schedules and scaling rules](../schedulers.md) the formulas."),
+                  "k-api has all forms. Papers and formulas: [Megatron's](../families/parameter-scheduler.md), "
+                  "[torch's](../families/torch-schedulers.md)."),
     "rule": ("rules.md", "Scaling rules", "`` scale(optimizer;`type;option;..) ``; the entry `scale` of the k-api has "
-             "all forms, and [schedules and scaling rules](../schedulers.md) the formulas."),
+             "all forms. Papers and formulas: [scaling rules](../families/scaling-rules.md)."),
     "command": ("commands.md", "System commands", "At the start of a line; in an expression as `system\"name ..\"`."),
     "name": ("names.md", "Names of .z .Q .h .j", ""),
     "internal": ("internal.md", "Internal functions", "A negative number on the left of `!`."),

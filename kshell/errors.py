@@ -80,6 +80,10 @@ class QError(Exception):
             self.frames.append(Frame(source, pos))
 
 
+class Agreed(QError):
+    """An error that every process of a job has, with the same text: nothing is added to it."""
+
+
 class QExit(BaseException):
     """`exit n`: leaves every handler of q and ends the program with code n."""
 

@@ -102,6 +102,8 @@ def load_ipython_extension(shell: Any) -> None:
     from IPython.display import display
 
     session = Session()
+    if hasattr(shell, "kernel"):  # standard input is the front end's
+        session.input.ask = _asked
 
     @magics_class
     class QMagics(Magics):  # type: ignore[misc]
@@ -130,6 +132,14 @@ def load_ipython_extension(shell: Any) -> None:
     _LOADED[id(shell)] = _matcher(session)
     shell.Completer.custom_matchers.append(_LOADED[id(shell)])
     shell.user_ns.setdefault("q", session)
+
+
+def _asked() -> bytes:
+    """A line of Python's input, which asks the front end of a notebook."""
+    try:
+        return input().encode("utf-8", "surrogateescape") + b"\n"
+    except EOFError:
+        return b""
 
 
 _LOADED: dict[int, Any] = {}  # the matcher of each shell

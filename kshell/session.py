@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -18,11 +18,11 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import debug, hooks, kept, loading, locked, memory, ptree, system, timer, views
+from kshell.lang import debug, hooks, kept, loading, locked, memory, ptree, resume, stepwise, system, timer, views
 from kshell.lang.code import with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.console import Input
-from kshell.lang.outline import outline
+from kshell.lang.outline import is_table, outline
 from kshell.lang.runtime import HELPERS
 from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
@@ -84,6 +84,7 @@ class Session:
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
+        self._going_on: debug.Suspension | None = None  # that which is gone on with
 
     def limit_memory(self, megabytes: int = 0) -> None:
         """Let requests past this much memory, or past what the machine has, be 'wsfull."""
@@ -263,11 +264,24 @@ class Session:
 
         return words.of_call(call)
 
+    def options_of(self, entry: registry.Entry) -> tuple[registry.Option, ...]:
+        """The options of an entry, as far as they are known without importing torch."""
+        if entry.options or "kshell.kapi.words" not in sys.modules:
+            return entry.options
+        from kshell.kapi import words
+
+        return words.options(entry)
+
     def forms(self, entry: registry.Entry) -> tuple[str, ...]:
         """The ways to call an entry."""
         from kshell.kapi.help import forms_of
 
         return forms_of(entry)
+
+    def table_names(self) -> list[str]:
+        """The names of the tables of the present namespace."""
+        space = self.names.spaces.get(self.names.current, {})
+        return sorted(name for name, x in list(space.items()) if is_table(x))
 
     def parts(self, name: str) -> list[tuple[str, str]]:
         """What a global variable holds by name, and what each is: columns of a table, keys of a dictionary, children
@@ -308,22 +322,34 @@ class Session:
         """Call `.z.ts`, as the timer says; its errors are those of `run`."""
         self._guarded(timer.tick)
 
-    def run_suspended(self, text: str) -> None:
-        """Run a line where the debugger stands, with the local variables there; its values are printed."""
-        self._guarded(self._run_suspended, self.suspended[-1].level, text)
+    def run_suspended(self, text: str, show: bool = True) -> Value:
+        """Run a line where the debugger stands, with the local variables there; its values are printed, unless `show`
+        is false. The last one."""
+        return self._guarded(self._run_suspended, self.suspended[-1].level, text, show)
 
-    def _run_suspended(self, level: debug.Level, text: str) -> Value:
+    def _run_suspended(self, level: debug.Level, text: str, show: bool) -> Value:
         source = Source(text)
+        return self._run_level(level, iter(parse(text, is_infix, source)), source, show)
+
+    def _run_level(self, level: debug.Level, nodes: Iterator[Any], source: Source, show: bool,
+                   value: Value = NIL) -> Value:
         before, self.names.current = self.names.current, level.space
         try:
-            for node in parse(text, is_infix, source):
+            for node in nodes:
                 value = self._statement(node, source) if not isinstance(node, N.Statement) else \
                     level.run(self._compile(node.expr, source), self.names)
-                if value is not NIL and (not isinstance(node, N.Statement) or node.show):
-                    self.write(self.show(value) + "\n")
+                value = self._shown(node, value, show, False)
         finally:
             self.names.current = before
-        return NIL
+        return value
+
+    def go_on(self, value: Value) -> None:
+        """Go on after the error that the debugger shows, with a value in the place of what failed."""
+        held = self._going_on = self.suspended.pop()
+        try:
+            self._guarded(held.go_on, value)
+        finally:
+            self._going_on = None
 
     def run_script(self, path: str) -> None:
         """Run a script file from outside q; its errors are those of `run`."""
@@ -340,6 +366,7 @@ class Session:
             self.progress.begin()
             if self.autosave is not None:
                 self.autosave.begin()
+        before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self.interactive and bool(self.settings.debug)
         token = context.enter(self)
         error: QError | None = None
         tb: Any = None
@@ -355,6 +382,7 @@ class Session:
             missing = error.text if isinstance(e, NameError) else ""
         finally:
             self._runs -= 1
+            stepwise.DEBUGGED[0] = before
             context.leave(token)
             if outer:
                 self.progress.end()
@@ -362,7 +390,7 @@ class Session:
                     self.autosave.end()
         with_frames(error, tb, missing)
         if self.interactive and self.settings.debug and not self._runs and error.text not in debug.NEVER:
-            self.suspended += debug.suspension(error, tb, self.names)
+            self.suspended += debug.suspension(error, tb, self.names, self._going_on)
         error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects
         self.last_error = error
         raise error
@@ -370,16 +398,23 @@ class Session:
     def _run(self, text: str, file: str, line: int, show: bool, scripted: bool = False) -> Value:
         """Parse, compile and run. In a script only what system commands give is shown."""
         source = Source(text, file, line)
-        value: Value = NIL
-        for node in parse(text, is_infix, source):
+        return self._run_nodes(iter(parse(text, is_infix, source)), source, show, scripted)
+
+    def _run_nodes(self, nodes: Iterator[Any], source: Source, show: bool, scripted: bool, value: Value = NIL) -> Value:
+        """Run statements; the value of the last one, `value` if there is none."""
+        for node in nodes:
             if scripted:
                 self._between()
             value = self._statement(node, source)
-            shown = not isinstance(node, N.Statement) or node.show
-            if not shown:
-                value = NIL
-            elif (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
-                self.write(self.show(value) + "\n")
+            value = self._shown(node, value, show, scripted)
+        return value
+
+    def _shown(self, node: Any, value: Value, show: bool, scripted: bool) -> Value:
+        """A statement's value, :: if it ends in a semicolon; it is printed if it is to be."""
+        if isinstance(node, N.Statement) and not node.show:
+            return NIL
+        if (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
+            self.write(self.show(value) + "\n")
         return value
 
     def _between(self) -> None:
@@ -429,7 +464,7 @@ class Session:
             for _ in range(n):
                 self._run(text, "", 0, False)
 
-    def load(self, path: str) -> None:
+    def load(self, path: str) -> Value:
         """Run a script file. A relative path is taken from the present folder."""
         try:
             data = Path(path).read_bytes()
@@ -438,23 +473,30 @@ class Session:
             data, problem = b"", e.strerror or "cannot be read"
         if problem:
             raise QError(f"{path}. OS reports: {problem}")
+        plain = locked.read(data)
+        lines = iter(split_script(plain.decode("utf-8", "surrogateescape")))
+        return self._load(path, lines, kept.of(data) if self.keeps_code and plain is data else None)
+
+    def _load(self, path: str, lines: Iterator[tuple[int, str]], code: kept.Kept | None, space: str = "") -> Value:
+        """Run the lines of a script, or those that are left of them, in a namespace if one is given."""
         letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
         before, full = self.names.current, os.path.abspath(path)
-        plain = locked.read(data)
-        outer, self._kept = self._kept, kept.of(data) if self.keeps_code and plain is data else None
+        outer, self._kept = self._kept, code
+        self.names.current = space or before
         self.scripts.append(path)
         try:
-            for line, text in split_script(plain.decode("utf-8", "surrogateescape")):
+            for line, text in lines:
                 if letter:
                     self._foreign(N.Prefixed(letter, text, 0, len(text)))
                 else:
                     self._run(text, full, line, False, True)
         finally:
-            self.names.current = before
+            space, self.names.current = self.names.current, before
             self.scripts.pop()
             if self._kept is not None:
                 self._kept.save()
             self._kept = outer
+        return NIL
 
     # ------------------------------------------------------------ for callers in Python
     def __setitem__(self, name: str, x: Value) -> None:
@@ -467,5 +509,21 @@ class Session:
         """The console's report of an error: its text, frames and carets."""
         return error_text(error)
 
+    def _go_on_nodes(self, at: dict[str, Any], value: Value) -> Value:
+        value = self._shown(at["node"], value, at["show"], at["scripted"])
+        return self._run_nodes(at["nodes"], at["source"], at["show"], at["scripted"], value)
 
+    def _go_on_level(self, at: dict[str, Any], value: Value) -> Value:
+        value = self._shown(at["node"], value, at["show"], False)
+        return self._run_level(at["level"], at["nodes"], at["source"], at["show"], value)
+
+
+# how what stands here between q functions goes on when the debugger gives it the result of one
+resume.CONTINUED.update({
+    Session._guarded.__code__: None, debug.Suspension.go_on.__code__: None, system.run.__code__: None,
+    debug.Level.run.__code__: lambda at, x: at["self"].take(x, at["seen"], at["before"], at["names"]),
+    Session._run_nodes.__code__: lambda at, x: at["self"]._go_on_nodes(at, x),
+    Session._run_level.__code__: lambda at, x: at["self"]._go_on_level(at, x),
+    Session._load.__code__: lambda at, _: at["self"]._load(at["path"], at["lines"], None, at["space"]),
+})
 ptree.connect()

@@ -3,13 +3,20 @@
 plain_torch.py train KIND OPTIMIZER FILE     trains three steps, saves a checkpoint, trains two more; prints a digest
 plain_torch.py go KIND OPTIMIZER FILE [LR]   loads the checkpoint, trains two steps (at that rate), prints the digest
 plain_torch.py load FILE OUT                 loads names and sums of a .pt or .safetensors file, as JSON
+plain_torch.py both KIND OPTIMIZER           loads a.pt and a.safetensors, which hold the same model, trains two steps,
+                                             saves b.pt and b.safetensors; prints a digest
+plain_torch.py serve                         does the above for each line of JSON, words after a folder; answers in JSON
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
+import os
 import sys
+import traceback
 
 import torch
 from torch import nn
@@ -68,7 +75,43 @@ def digest(m):
     return whole.hexdigest()
 
 
+def both(m, o, x, y):
+    """Go on with what was saved in two forms, and save it in two forms."""
+    from safetensors.torch import load_file, save_file
+
+    found, flat = torch.load("a.pt", weights_only=True), load_file("a.safetensors")
+    assert list(found["model"]) == list(m.state_dict()) and set(flat) == set(found["model"])
+    for k, t in found["model"].items():
+        assert flat[k].dtype == t.dtype and torch.equal(flat[k], t), k
+    if isinstance(m, Tied):
+        assert found["model"]["out.weight"].data_ptr() == found["model"]["embed.weight"].data_ptr()
+    m.load_state_dict(flat)
+    m.load_state_dict(found["model"])
+    o.load_state_dict(found["optimizer"])
+    steps(m, o, x, y, 2)
+    torch.save({"model": m.state_dict(), "optimizer": o.state_dict()}, "b.pt")
+    save_file({k: t.clone() for k, t in m.state_dict().items()}, "b.safetensors")
+    print(digest(m))
+
+
+def serve():
+    for line in sys.stdin:
+        folder, *words = json.loads(line)
+        os.chdir(folder)
+        out, problem = io.StringIO(), ""
+        try:
+            with contextlib.redirect_stdout(out):
+                main(*words)
+        except Exception:
+            problem = traceback.format_exc()
+        assert "kshell" not in sys.modules
+        print(json.dumps([out.getvalue(), problem]), flush=True)
+
+
 def main(mode, *words):
+    if mode == "serve":
+        serve()
+        return
     torch.set_num_threads(1)
     if mode == "load":
         path, out = words
@@ -81,9 +124,13 @@ def main(mode, *words):
         with open(out, "w") as f:
             json.dump({k: [str(t.dtype), list(t.shape), t.double().sum().item()] for k, t in found.items()}, f)
         return
-    kind, name, path, *rate = words
+    kind, name, *more = words
     m, x, y = build(kind)
     o = optimizer(name, m)
+    if mode == "both":
+        both(m, o, x, y)
+        return
+    path, *rate = more
     if mode == "train":
         steps(m, o, x, y, 3)
         torch.save({"model": m.state_dict(), "optimizer": o.state_dict(), "epoch": 3, "best": 0.5, "done": False,

@@ -126,9 +126,8 @@ def check_sizes_must_agree() -> None:
                  lambda p: Aggregated(torch.optim.SGD(p, lr=1.0))):
         p = leaf(torch.ones(1 + R))
         p.grad = torch.ones(1 + R)
-        o = make([p])
         with refused("parameters differ between processes"):
-            o.step()
+            make([p]).step()
         assert bool((p == 1).all())
 
 
@@ -174,6 +173,18 @@ def check_sparsified() -> None:
             assert torch.allclose(-p, both, atol=1e-12) and equal_everywhere(p)
             assert bool((p != 0).all()), "some coordinates never moved"
         assert bool((o.state[params[2]]["memory"] == 0).all())
+
+
+def check_sparsified_far_coordinates() -> None:
+    """S4: coordinates above 2^24, which single precision cannot count, and values in double precision."""
+    far = (1 << 24) + 1
+    p = leaf(torch.zeros(far + 2, dtype=torch.float64))
+    o = CentralizedSparsifiedSGD([p], lr=1.0, k=1, average=False)
+    o._choose = lambda d, group: torch.tensor([far])  # type: ignore[method-assign]
+    p.grad = torch.zeros_like(p)
+    p.grad[far] = 1 + 2.0 ** -40
+    o.step()
+    assert p[far].item() == -W * (1 + 2.0 ** -40) and p.count_nonzero().item() == 1
 
 
 def check_sparsified_draws_differ() -> None:
@@ -267,6 +278,30 @@ def check_power_memory() -> None:
         out += p.grad
         assert torch.linalg.matrix_rank(p.grad) <= 2
     assert torch.allclose(every(o.state[p]["memory"]).mean(0), given - out, atol=1e-12)
+
+
+def check_power_mean_of_outs() -> None:
+    """Of a matrix that stays the mean of what is applied tends to the mean over processes, as one over the steps."""
+    g = own(8, 10)
+    mean = every(g).mean(0)
+    for rank, most in ((1, .12), (4, .03)):
+        p = leaf(torch.zeros(8, 10, dtype=torch.float64))
+        o = PowerSGD([p], lr=1.0, rank=rank)
+        far = []
+        for t in range(80):
+            p.grad = g.clone()
+            o.step()
+            if t in (39, 79):
+                far.append(float((p.detach() / (t + 1) + mean).norm() / mean.norm()))
+        assert far[1] < most and far[1] < .75 * far[0], (rank, far)
+
+
+def check_power_small_matrices() -> None:
+    """P8: matrices are compressed also where that is no less to send."""
+    p = leaf(torch.zeros(2, 2))
+    p.grad = own(2, 2, dtype=torch.float32)
+    PowerSGD([p], lr=1.0).step()
+    assert torch.linalg.matrix_rank(p.grad) == 1 and equal_everywhere(p)
 
 
 def check_power_not_finite() -> None:
@@ -396,6 +431,11 @@ def check_streamer_refused() -> None:
     assert torch.equal(p, before) and p.grad is None
     o = Streamer([p], "sgd", lr=1, average_every=2, optimize_every=1 + R % 2)
     o.loss(0, p.sum())
+    with refused("options differ between processes"):
+        o.gather(True)
+    o = Streamer([p], "sgd", lr=1, average_every=2, optimize_every=1)
+    if R == 0:
+        o.loss(0, p.sum())
     with refused("an update is due on some processes only: 0"):
         o.gather(True)
     assert torch.equal(p, before) and p.grad is None and o.step_counter == [0]

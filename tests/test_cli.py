@@ -27,7 +27,10 @@ def run(*args: str, stdin: str | None = None, cwd: Path | None = None, timeout: 
 
 def test_version_and_help() -> None:
     assert re.fullmatch(r"kshell \d+\.\d+\.\d+\n", run("--version").stdout)
-    assert "usage: kshell" in run("--help").stdout
+    usage = run("--help").stdout
+    assert usage.startswith("usage: kshell") and max(map(len, usage.splitlines())) <= 120
+    for option in "bcCeEglLmopPqrsStTuUwWz":  # all of q's are told of
+        assert re.search(rf"(^  | )-{option}\b", usage, re.MULTILINE), option
 
 
 def test_expressions_print_as_the_prompt_would() -> None:

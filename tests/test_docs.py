@@ -1,9 +1,10 @@
 """The documentation says what is so: sessions run, Python loads, links lead somewhere, the reference is current.
 
-In README.md and docs/*.md every ```q block with `q)` lines is a session. The blocks of a file are one session, in
-order, in a folder of its own; `<!-- fresh -->` on the line before a block starts a new one. Numbers of handles and
-times in milliseconds are masked. A block whose first line is a comment with the name of a file is that file, else a
-```python block is a file that is loaded by `\\l`. In a ```console block lines after `$` are commands of the shell.
+In README.md, docs/*.md and docs/families/*.md (run by tests/test_families.py) every ```q block with `q)` lines is a
+session. The blocks of a file are one session, in order, in a folder of its own; `<!-- fresh -->` on the line before a
+block starts a new one. Numbers of handles and times in milliseconds are masked. A block whose first line is a comment
+with the name of a file is that file, else a ```python block is a file that is loaded by `\\l`. In a ```console block
+lines after `$` are commands of the shell.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from tests.runner import clean, console, transcript
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+FAMILIES = sorted((ROOT / "docs" / "families").glob("*.md"))
+LINKED = [ROOT / "README.md", ROOT / "CHANGELOG.md",
+          *sorted(p for folder in ("docs", "examples", "grammar") for p in (ROOT / folder).rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- fresh -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
 NAMED = re.compile(r"(?:#|/) (\w+\.(?:py|q))\n")
 TIMED = re.compile(r"\\ts?(:\d+)? ")
@@ -52,12 +56,17 @@ def masked(lines: list[str]) -> list[str]:
 
 
 def ids(path: Path) -> str:
-    return path.name
+    return path.name if path.parent.name in ("docs", ROOT.name) else f"{path.parent.name}/{path.name}"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)
 def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line of a page's sessions prints what the page says."""
+    check_page(path, tmp_path, monkeypatch)
+
+
+def check_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a page's sessions and commands in a folder; assert that they print what the page says."""
     monkeypatch.chdir(tmp_path)
     Session().names.load_builtins()
     session, planted = Session(), set(registry.every())
@@ -82,10 +91,11 @@ def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def shell(command: str, folder: Path) -> list[str]:
-    """What a command of the shell prints in a folder; python and kshell are those that run the tests."""
+    """What a command of the shell prints in a folder; python, kshell and torchrun are those that run the tests, and
+    kshell is quiet: on a slow machine it would tell how far work is."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
-    for name, words in (("python", ""), ("kshell", " -m kshell")):
+    for name, words in (("python", ""), ("kshell", " -m kshell -q"), ("torchrun", " -m torch.distributed.run")):
         (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
         (programs / name).chmod(0o755)
     env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -114,7 +124,7 @@ def _differences(session: Session, block: Block, path: Path) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("path", PAGES, ids=ids)
+@pytest.mark.parametrize("path", LINKED, ids=ids)
 def test_links(path: Path) -> None:
     """Links within the project lead to files that are there, and to headings that are there."""
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
@@ -125,11 +135,11 @@ def test_links(path: Path) -> None:
         assert file.exists(), f"{path.name}: {target}"
         if heading:
             titles = re.findall(r"^#+ (.*)$", file.read_text(), re.M)
-            slugs = {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}
+            slugs = {re.sub(r"[^\w\- ]", "", t.lower()).strip().replace(" ", "-") for t in titles}
             assert heading in slugs, f"{path.name}: {target}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=ids)
+@pytest.mark.parametrize("path", PAGES + FAMILIES, ids=ids)
 def test_files_named(path: Path) -> None:
     """Files of the project that a page names in code are there."""
     for name in re.findall(r"`((?:kshell|docs|tests|examples|grammar)/[\w/.]+\.\w+)`", path.read_text()):

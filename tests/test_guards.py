@@ -117,6 +117,20 @@ HUNGRY = [
     "m:module enlist(`embed;12000000;2);y:Sum forward(m;tensor 1 2) | backward y",
     "x:tensor(`ones;12000000) | vector(x+1;x+2)", "til 20000000", "20000000#0f", "x:5000000#0f | x,x",
     "x:20000000#0f | x+1", "x:8000#1f | x*/:x",
+    # every mode of `tensor`, repeating, expanded dimensions made real, windows, triangles, grids
+    *(f"tensor(`{mode};40000000)" for mode in ("empty", "ones", "randn")), "tensor(`full;40000000;7.)",
+    "tensor(`linspace;0f;1f;40000000)", "tensor(`logspace;0f;1f;40000000)", "tensor(`randint;9;40000000)",
+    "tensor(`randperm;20000000)", "tensor(`range;0;20000000)", "tensor(`complex;5000000 2#1f)",
+    "x:tensor(`ones;4000000) | tile(x;9)", "x:tensor(`ones;4000000) | repeatitems(x;9)",
+    "x:expand(tensor(`ones;1 8);8000000 8) | clone x",
+    "x:expand(tensor(`ones;1 8);8000000 8) | copyto(x;`double)", "hann 40000000", "fftfreq 40000000",
+    "x:tensor(`ones;8000) | vander x", "x:tensor(`ones;8000) | kron(x;x)",
+    "x:tensor(`ones;12000000) | stack(x;x)", "x:tensor(`ones;8000) | cartesian(x;x)",
+    # modules whose parameters are too large, of each family that has them
+    "module enlist(`conv1d;4000;4000;5)", "module enlist(`conv2d;1000;1000;7)", "module enlist(`convtranspose2d;1000;1000;7)",
+    "module enlist(`embed;40000000;2)", "module enlist(`embedbag;40000000;2)", "module enlist(`lstm;4000;4000)",
+    "module enlist(`gru;4000;4000)", "module enlist(`bilinear;400;400;400)", "module enlist(`batchnorm1d;40000000)",
+    "module enlist(`layernorm;40000000)", "module enlist(`attention;8000;8)", "module enlist(`prelu;40000000)",
 ]
 
 

@@ -503,7 +503,7 @@ def test_modes() -> None:
     assert back(q("tensor", sym("linspace"), 0, 9, 10)) == list(range(10))
     assert back(q("tensor", sym("eye"), 2, 3, sym("bool"))) == [[True, False, False], [False, True, False]]
     assert back(q("tensor", sym("full"), longs([2, 2]), True)) == [[True, True], [True, True]]
-    assert q("tensor", sym("full"), 2, 3.0).obj.dtype == torch.float32
+    assert q("tensor", sym("full"), 2, 3.0).obj.dtype == torch.float64  # the type of the value
     assert sorted(back(q("tensor", sym("randperm"), 5))) == [0, 1, 2, 3, 4]
     n = q("tensor", sym("randint"), -5, 6, longs([100])).obj
     assert n.dtype == torch.int64 and int(n.min()) >= -5 and int(n.max()) < 6

@@ -99,6 +99,26 @@ def test_search(session: Session) -> None:
     assert console(session, "\\?").startswith("'")
 
 
+def test_a_terminal_has_lines_that_fit(session: Session) -> None:
+    """Paragraphs, options and what a search finds are as wide as the console; all words are there, but in the search."""
+    session.settings.c = 30, 70
+    plain = {name: asked(session, name) for name in ("module", "adam", "\\ts", "train", "spread", "quantile", "sched")}
+    try:
+        session.interactive = True
+        for name, text in plain.items():
+            shown = asked(session, name)
+            told, _, example = text.partition("\nq)")
+            fitted = shown.partition("\nq)")[0]
+            words = ["".join(x.replace("`", "").split()) for x in (fitted, told)]
+            assert shown.partition("\nq)")[2] == example and words[0] == words[1] and "``" not in fitted, name
+            rest = fitted.split("\n")[told.split("\n\n")[0].count("\n") + 1:]  # after the forms
+            assert max(map(len, rest), default=0) < 70, fitted
+        found = console(session, "\\?cosine").splitlines()
+    finally:
+        session.interactive, session.settings.c = False, (25, 80)
+    assert max(map(len, found)) == 69 and any(line.endswith("..") for line in found)
+
+
 def test_topics(session: Session) -> None:
     """help[] lists topics, and each gives a table or dictionary."""
     for topic in console(session, "-1 string key help[];").split():

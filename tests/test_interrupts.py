@@ -125,6 +125,67 @@ def test_training_loop(shell: Shell) -> None:
     alive(shell)
 
 
+# small training, each step of which is the same whenever it is made; what a loop does again and again; the state
+SETTING = """xs:8 6#.01e*til 48;ys:8 3#.1e*til 24;tx:tensor xs;ty:tensor ys;l:loss`mse
+xx:tensor 32 6#raze xs;yy:tensor 32 3#raze ys
+net:{seed 7;q::module seq(`sequential;(`linear;6;16);`tanh;(`linear;16;3));o::opt OPT;}
+one:{zerograd o;backward loss(l;forward(q;tx);ty);step o}
+digest:{md5"c"$-8!(state q;delete pointer from(state o)`parms)}
+later:{n:0;make[];while[(n<5000)&not x~digest[];one[];n+:1];n}
+"""
+MODEL = """one:{backstep(m;tx;ty)}
+make:{net[];m::model(q;loss`mse;o);train(m;`batchsize`shuffle TRAIN;(8;0b) VALUES);train(m;xx;yy);}
+digest:{md5"c"$-8!((state m)`module;delete pointer from((state m)`optimizer)`parms)}
+"""
+TRAINED = {  # optimizer, options of train, what is made of the network, what is interrupted
+    "steps": ("(`adam;q;.01)", None, "make:net", "one[]"),
+    "momentum": ("(`sgd;q;.01;.9)", None, "make:net", "one[]"),
+    "one by one": ("(`adamw;q;.01;`foreach,0b)", None, "make:net", "one[]"),
+    "fused": ("(`adamw;q;.01;`fused,1b)", None, "make:net", "one[]"),
+    "run": ("(`adam;q;.01)", ("", ""), "", "run m"),
+    "run with momentum": ("(`sgd;q;.01;.9)", ("", ""), "", "run m"),
+    "run with clipping": ("(`adamw;q;.01)", (",`clipnorm", ",.5"), "", "run m"),
+    "compiled": ("(`adam;q;.01)", None, "make:{net[];compile(q;`eager)}", "one[]"),
+}
+
+
+@pytest.mark.parametrize(("kind", "times"), [
+    ("steps", 8), ("fused", 8), ("run", 8),
+    *(pytest.param(k, 40, marks=pytest.mark.slow) for k in TRAINED)])
+def test_no_step_is_half_done(kind: str, times: int, shell: Shell) -> None:
+    """After an interrupt at a random moment the parameters, and what the optimizer keeps of them, are in all bits those
+    after some number of whole steps, and the session goes on from there."""
+    optimizer, train, make, loop = TRAINED[kind]
+    text = SETTING.replace("OPT", optimizer) + make
+    if train is not None:
+        text += MODEL.replace(" TRAIN", train[0]).replace(" VALUES", train[1])
+    for line in text.splitlines():
+        assert shell.ask(line) == [], line
+    shell.ask("make[];one[];make[]")  # what is loaded or compiled when it is first used
+    start = time.monotonic()
+    shell.ask("do[30;one[]]")
+    step = (time.monotonic() - start) / 30
+    shell.ask("make[];after:{d:digest[];one[];d}each til 150")
+    assert shell.ask("make[];count distinct after") == ["150"]
+    handles, rng, moved = shell.ask("count obj[]"), random.Random(times), 0
+    for _ in range(times):
+        out = shell.interrupted(f"while[1b;{loop}]", step * 40 * rng.random())
+        assert "'stop" in out, out
+        (found,) = shell.ask("after?digest[]")
+        assert shell.ask("count obj[]") == handles
+        if int(found) > 148:  # more steps than the first ones
+            (found,) = shell.ask("later digest[]")
+            assert int(found) < 5000, "half a step"
+        else:
+            shell.ask("one[]")
+            assert shell.ask("after?digest[]") == [str(int(found) + 1)]
+        moved += int(found) > 0
+        shell.ask("make[]")
+    assert moved > times // 2
+    alive(shell)
+    print(f"{kind}: {times} interrupts, no half step")
+
+
 def test_options_and_states_are_whole(shell: Shell) -> None:
     """Interrupts among edits of groups, states and restores: all of an edit or none, and no handle is left over."""
     shell.ask("m:module((`sequential;());(`linear;20;64);`relu;(`linear;64;3));o:opt(`adam;m;.01)")

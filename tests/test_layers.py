@@ -18,7 +18,7 @@ TABLE = {
     "store": {"values", "errors", "registry"},
     "lang": {"parse", "values", "store", "registry", "errors"},
     "nn": {"errors"},
-    "optim": {"errors"},
+    "optim": {"errors", "parallel"},
     "parallel": {"errors", "nn"},
     "kapi": {"values", "store", "registry", "errors", "nn", "optim", "parallel"},
     "ipc": {"values", "store", "errors"},

@@ -133,6 +133,30 @@ def test_copies_and_state_dicts_go_on_alike(name: str) -> None:
     assert torch.equal(p, r)
 
 
+def test_decay_leaves_gradients_alone() -> None:
+    """What weights lose by decay is no part of `.grad`."""
+    for cls in (SignSGD, SparsifiedSGD, CentralizedSparsifiedSGD, CentralizedSGD, CentralizedAdam, DecentralizedSGD, PowerSGD):
+        p = leaf(1, -2, 3)
+        p.grad = torch.tensor([1.0, 2, 3])
+        made: Any = cls([p], .1, weight_decay=.5)
+        for _ in range(2):
+            made.step()
+        assert p.grad.tolist() == [1, 2, 3] and p.tolist() != [1, -2, 3], cls
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("name", MAKERS)
+def test_nothing_leaves_the_gpu(name: str) -> None:
+    """A4, P7: parameters, what is kept for them and what is calculated stay on their device."""
+    p, q = (torch.ones(*s, device="cuda", requires_grad=True) for s in ((4, 3), (3,)))
+    o = MAKERS[name]([p, q])
+    for i in range(3):
+        p.grad, q.grad = torch.full_like(p, i + 1.0), torch.full_like(q, -1.0)
+        o.step()
+    assert p.is_cuda and q.is_cuda and bool((p != 1).any()) and bool((q != 1).any())
+    assert all(v.is_cuda or not v.dim() for t in (p, q) for v in o.state[t].values() if isinstance(v, Tensor))
+
+
 def test_steps_after_zero_grad_to_none() -> None:
     for make in MAKERS.values():
         p = torch.ones(3, 2, requires_grad=True)
@@ -197,6 +221,19 @@ def test_every_coordinate_moves() -> None:
             assert 1 <= int((p != before).sum()) <= min(k, p.numel())
             assert torch.allclose(-p + o.state[p]["memory"], torch.full_like(p, .5 * (i + 1)), atol=1e-12)
         assert bool((p != 0).all())
+
+
+@pytest.mark.parametrize("random", [False, True])
+def test_k_coordinates_leave_the_memory(random: bool) -> None:
+    """Exactly k at each step: they are what is applied, and all others are still there."""
+    p = torch.zeros(4, 3, dtype=torch.float64, requires_grad=True)
+    o = SparsifiedSGD([p], 1.0, k=4, random=random)
+    for t in range(6):
+        before = p.detach().clone()
+        p.grad = torch.full_like(p, 1.0 + t)
+        o.step()
+        gone = o.state[p]["memory"] == 0
+        assert int(gone.sum()) == 4 and torch.equal(gone, p != before)
 
 
 def test_rate_counts_and_decay_is_per_step() -> None:
@@ -326,6 +363,11 @@ def test_master_weights_do_not_depend_on_the_scale() -> None:
         return o.flat_master()
 
     assert torch.equal(run(1), run(64)) and torch.equal(run(1), run(1024))
+
+
+def test_horovod_is_no_option() -> None:
+    with pytest.raises(QError, match="horovod"):
+        q("fp16(tensor(1 2e;`half`grad);`sgd;`horovod,1b)")
 
 
 def test_copies_both_ways() -> None:

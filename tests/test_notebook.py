@@ -134,6 +134,20 @@ def test_cells_of_a_kernel(client: Any) -> None:
 
 
 @needs_jupyter
+def test_input_of_a_kernel(client: Any) -> None:
+    """`read0 0` asks the front end; one that takes no input is told of."""
+    _, found = client
+    shown: list[str] = []
+    given = iter(["first", "", "\u00e9", "\x04"])
+    reply = found.execute_interactive("r:read0 0;r,:read0 0;r,:read0 0;count e:read0 0\nr", timeout=60, allow_stdin=True,
+                                      stdin_hook=lambda m: found.input(next(given)), output_hook=lambda m: shown.append(
+                                          m["content"].get("data", {}).get("text/plain", "")))
+    assert reply["content"]["status"] == "ok", reply["content"]
+    assert [s for s in shown if s] == ["0", '"first\\303\\251"']
+    assert run(found, "read0 0")[0]["ename"] == "the front end takes no input"
+
+
+@needs_jupyter
 def test_interrupts_of_a_kernel(client: Any) -> None:
     manager, found = client
     # an error ends the cells that wait behind it; the next one here is to run, however soon it comes
@@ -204,6 +218,15 @@ def test_magics_share_a_session(shell: Any) -> None:
     assert "NameError: name 'nosuch' is not defined" in cell(shell, "%%q -i nosuch\n1")
     assert "'zz" in cell(shell, "%%q -o zz\n1")
     assert "'type" in cell(shell, "%q 1+`a") and "Traceback" not in cell(shell, "%q 1+`a")
+
+
+@needs_ipython
+def test_input_of_a_cell(bare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook of Python `read0 0` asks as Python's input does."""
+    bare.kernel = object()
+    bare.run_line_magic("load_ext", "kshell")
+    monkeypatch.setattr("builtins.input", lambda: "typed")
+    assert cell(bare, "%%q\nread0 0") == '"typed"\n'
 
 
 @needs_ipython

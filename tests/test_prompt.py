@@ -14,13 +14,15 @@ import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prompt_toolkit.document import Document
 
+from kshell.lang import scan
 from kshell.parse.lex import coloured
 from kshell.session import Session
-from kshell.shell import highlight
+from kshell.shell import context, highlight
 from kshell.shell.complete import Found, offers
 from kshell.shell.context import place
 from kshell.shell.history import Entries
@@ -66,6 +68,12 @@ CONTEXTS = [
     ("tensor(`ze", ["zeros"], []),
     ("setting`thr", ["threads"], []),
     ("train(m;`batch", ["batchsize"], []),
+    ("train(m;`batchsize`sh", ["shuffle"], ["batchsize"]),
+    ("opt(`adam;m;`lr`be", ["beta1"], []),
+    ("module seq(`sequential;(`li", ["linear"], ["linearlr"]),
+    ("seq(`sequential;`re", ["relu"], []),
+    ("`.my.al", [".my.alpha"], []),
+    ("key`.m", [".my."], []),
     ("help`ada", ["adam", "adaptavg1d"], []),
     (".my.", [".my.alpha"], [".z.p"]),
     (".z.", [".z.p", ".z.x"], [".my.alpha"]),
@@ -174,6 +182,16 @@ def test_the_signature_of_the_function_at_the_cursor(session: Session, text: str
     assert found.startswith(expected) if expected else found == ""
 
 
+def test_the_toolbar_tells_what_the_debugger_takes() -> None:
+    s = Session()
+    s.interactive = True
+    with pytest.raises(Exception, match="type"):
+        s.run("{x+`a}1")
+    assert signature(s, "").startswith("debugger: \\ leaves") and "xbar" in signature(s, "3 xbar")
+    s.suspended.clear()
+    assert signature(s, "") == ""
+
+
 def test_places() -> None:
     at = place("f[1;(`a;`b;x`c")
     assert at is not None
@@ -215,13 +233,48 @@ def test_block_comments_are_coloured() -> None:
     assert lex(3)[0] == ("class:q.name", "b")
 
 
-def test_a_long_text_is_coloured_where_it_is_seen() -> None:
+def test_a_long_text_is_coloured_where_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "\n".join(f"f{i}:{{[a;b] c:a+b*{i};\n  \"text \",string c}}" for i in range(10_000))
-    start = time.perf_counter()
+    seen: list[str] = []
+    monkeypatch.setattr(highlight, "styled", lambda s, styled=highlight.styled: seen.append(s) or styled(s))
     lex = highlight.QLexer().lex_document(Document(text))
     for i in range(19_960, 20_000):
         lex(i)
-    assert time.perf_counter() - start < 0.25
+    assert seen == ["\n".join(text.split("\n")[i:i + 2]) for i in range(19_960, 20_000, 2)]
+
+
+OPEN = "f:{[alpha]\n" + "\n".join(f"  v{i}:{i}+{i % 7};" for i in range(10_000))  # one statement
+
+
+def test_a_long_statement_is_put_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all of its lines that are seen."""
+    seen: list[str] = []
+    monkeypatch.setattr(highlight, "styled", lambda s, styled=highlight.styled: seen.append(s) or styled(s))
+    lex = highlight.QLexer().lex_document(Document(OPEN))
+    for i in range(9_960, 10_000):
+        assert "".join(part for _, part, *_ in lex(i)) == f"  v{i - 1}:{i - 1}+{(i - 1) % 7};"
+    assert seen == [OPEN]
+
+
+@pytest.mark.parametrize(("text", "there"), [("\n  v99", "v9999"), ("\n  opt(`adam;m;`l", "lr"), ("\n  xas", "xasc")])
+def test_completion_looks_at_the_end_of_a_long_statement(session: Session, text: str, there: str,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    monkeypatch.setattr(context, "scan", lambda s, scan=context.scan: lengths.append(len(s)) or scan(s))
+    assert there in texts(offers(session, OPEN + text))
+    assert lengths and max(lengths) <= context.LONGEST + 100
+
+
+def test_completion_looks_at_few_of_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of variables only at the tables, of a long dictionary at its beginning."""
+    s = Session()
+    s.run('{(`$"global",string x)set x}each til 2000;few:([]column1:1 2)')
+    s.run('big:(`$"k",/:string til 100000)!til 100000')
+    asked: list[str] = []
+    monkeypatch.setattr(s, "parts", lambda name, parts=s.parts: asked.append(name) or parts(name))
+    assert "column1" in texts(offers(s, "select col")) and set(asked) == {"few"}
+    assert texts(offers(s, "select from fe")) == ["few"]
+    assert "k4999" in texts(offers(s, "big`k499")) and len(s.parts("big")) == 5000
 
 
 def test_history_entries(tmp_path: Path) -> None:
@@ -321,6 +374,13 @@ def test_result_and_caret(screen: Screen) -> None:
     shown = screen.until("^").splitlines()
     assert len(shown[-1]) == len("  [0]  1+2")
     screen.until("q)")
+    screen.send("quit\r")
+    screen.until("'quit")
+    screen.until("/ \\\\ leaves, Ctrl-D too")  # a word that other shells know
+    screen.until("q)")
+    screen.send("quit:5\r")
+    screen.until("q)")
+    screen.result("quit", "5")
     assert screen.leave() == 0
 
 
@@ -360,6 +420,25 @@ def test_a_paste_of_many_lines(screen: Screen) -> None:
     screen.result("v9999+0", str(9999 + 9999 % 7))
     assert time.monotonic() - start < 30
     assert screen.leave() == 0
+
+
+def test_a_function_of_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at to make it grows as its length, with many variables too."""
+    s = Session()
+    nodes = [0]
+
+    def counted(*args: Any, walk: Any = scan.walk, **options: Any) -> Iterator[Any]:
+        for n in walk(*args, **options):
+            nodes[0] += 1
+            yield n
+
+    monkeypatch.setattr(scan, "walk", counted)
+    looked = []
+    for n in (100, 400):
+        nodes[0] = 0
+        s.run("f:{" + "\n".join(f"  v{i}:{i}+x;" for i in range(n)) + f"\n  v{n - 1}-v0}}")
+        looked.append(nodes[0])
+    assert s.run("f 1") == 399 and looked[1] < 6 * looked[0]
 
 
 def test_interrupts_stop_the_line(screen: Screen) -> None:
@@ -456,13 +535,14 @@ def test_the_debugger(screen: Screen) -> None:
     screen.until("\n3")
     screen.send("{x+y}[a;y]\r")  # one debugger in another
     screen.until("q)))")
-    screen.result(":5", "a function that an error stopped")
+    screen.result(":5", "5")  # the outer one is left
+    screen.send("{x+y}[a;y]\r")
+    screen.until("q)))")
     screen.send("\\\r'mine\r")
     screen.until("'mine")
     screen.until("f:{g[x;2#y]}")
     screen.until("q))")
-    screen.send("\\\r\\\r")
-    time.sleep(0.5)
+    screen.result(":\"gone on\"", '"gone on"')
     screen.result("1+1", "2")
     screen.send("\\debug 0\r")
     screen.until("q)")
@@ -575,6 +655,28 @@ def test_torch_loads_behind_the_prompt(screen: Screen) -> None:
         screen.send("\x1b[C")
     screen.result("tensor 2*tensor 1 2 3", "2 4 6")
     assert screen.leave() == 0
+
+
+def test_a_script_that_fails_before_the_prompt(tmp_path: Path) -> None:
+    """With -i the prompt opens all the same, in the debugger if a function failed, which goes on with the script."""
+    (tmp_path / "s.q").write_text("f:{x+`a}\na:1+f 1\n-1\"script at its end\";\n")
+    t = Screen(tmp_path, "-q", "-i", str(tmp_path / "s.q"))
+    t.until("[1]")
+    t.until("q))")
+    t.send(":41\r")
+    t.until("script at its end")
+    t.until("q)")
+    t.result("a", "42")
+    assert t.leave() == 0
+    t = Screen(tmp_path, "-q", "-i", "-e", "1+`a", "-e", "b:5")
+    t.until("'type")
+    t.until("q)")
+    t.result("2+2", "4")  # the second one did not run
+    t.send("b\r")
+    t.until("'b")
+    assert t.leave() == 0
+    t = Screen(tmp_path, "-i", "nosuch.q")
+    assert t.close() == 1
 
 
 # ------------------------------------------------------------------ leaving

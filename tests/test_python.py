@@ -86,7 +86,7 @@ def test_python_values_are_q_values(s: Session, x: Any, text: str) -> None:
     (object(), "no q value for a Python object of class object"), (1j, "no q value for a Python object of class complex"),
     (np.array([1j]), "no q type for numpy's complex128"), (2**63, "limit"), ([1, 2**64], "limit"),
     (np.array([2**63], "u8"), "limit"), (np.datetime64("3000-01-01T00:00:00"), "limit"),
-    (np.datetime64(-(10**9), "D").astype("M8[s]"), "limit"), (np.ma.array([True], mask=[1]), "there is no null of type boolean"),
+    (np.datetime64(-(10**9), "D").astype("M8[s]"), "limit"),
     (Table({"a": [1], "b": [1, 2]}), "length"), (Table({"a": 1}), "column a: expected a list, given int"),
     (np.zeros(2, "V3"), "no q type for numpy's |V3")])
 def test_what_has_no_q_value_is_an_error(s: Session, x: Any, error: str) -> None:
@@ -331,8 +331,53 @@ def test_columns_of_pandas() -> None:
                      "p": pa.array([0, None], pa.timestamp("us", "America/New_York")), "x": [b"a", None]})
     session.h = held.to_pandas(types_mapper=pd.ArrowDtype)
     assert session.run('h~([]i:1 0N;s:`a`;l:(enlist 1;`long$());d:1970.01.01 0Nd;p:1970.01.01D00 0Np;x:(enlist"a";""))') is True
-    with pytest.raises(QError, match="column b: there is no null of type boolean"):
-        session.w = pd.DataFrame({"b": pd.array([True, None], "boolean")})
+    session.w = pd.DataFrame({"b": pd.array([True, None], "boolean"), "u": pd.array([1, None], "UInt8")})
+    assert session.run("w~([]b:(1b;::);u:(0x01;::))") is True and session("w")["b"] == [True, None]
+
+
+def test_types_without_a_null() -> None:
+    """Of booleans and bytes some of which are missing a list is made, in which `::` stands for those, as for a list."""
+    session = Session()
+    for x, text in ((np.ma.array([True, False], mask=[0, 1]), "(1b;::)"), (np.ma.array([7, 0], "u1", mask=[1, 0]), "(::;0x00)"),
+                    (np.ma.array([[True, False], [True, True]], mask=[[0, 0], [0, 1]]), "(10b;(1b;::))"),
+                    (np.ma.array([True, True], mask=[0, 0]), "11b"), ([True, None], "(1b;::)")):
+        session.x = x
+        assert session.run(f"x~{text}") is True, text
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    held = pa.table({"b": pa.chunked_array([[True, False], [None, True]]), "d": pa.array([None, True, None, False])})
+    session.t = held
+    assert session.run("t~([]b:(1b;0b;::;1b);d:(::;1b;::;0b))") is True
+    assert pa.table(session["t"]).to_pydict() == held.to_pydict()
+
+
+class Interchange:
+    """A frame that has nothing but the interchange protocol."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def __dataframe__(self, **options: Any) -> Any:
+        return self.frame.__dataframe__(**options)
+
+
+@pytest.mark.filterwarnings("ignore:.*interchange:")
+def test_frames_of_the_interchange_protocol() -> None:
+    """The same tables as by Arrow; nulls by NaN, by a value, by bytes and by bits."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    session = Session()
+    held = pa.table({"i": pa.array([1, None, 3, 4], pa.int32()), "f": [1.5, 2.0, None, 4.0], "s": ["a", None, "\u00e9", ""],
+                     "b": [True, None, False, True], "u": pa.array([1, 2, 3, 200], pa.uint8()),
+                     "p": pa.array([0, None, 86400, 1], pa.timestamp("s")), "c": pa.array(["p", None, "q", "p"]).dictionary_encode()})
+    frame = pd.DataFrame({"i": [1, 2, 3], "f": [1.5, None, 2], "s": ["x", None, "y"], "b": [True, False, True],
+                          "p": pd.to_datetime(["2024-01-01", None, "2024-01-02"]), "c": pd.Categorical(["u", None, "u"]),
+                          "n": pd.array([1, None, 3], "Int64")})
+    for x in (held, held.slice(1, 3), pa.concat_tables([held, held.slice(2)]), held.slice(0, 0), frame, frame[::2]):
+        session.x, session.y = x, Interchange(x)
+        assert session.run("x~y") is True, session.show(session.run("(x;y)"))
+    with pytest.raises(QError, match=r"column d: .*date32"):
+        session.z = Interchange(pa.table({"d": pa.array([1], pa.date32())}))
+    assert "z" not in session
 
 
 def test_columns_of_polars_and_arrow() -> None:
@@ -482,6 +527,10 @@ def test_variables(s: Session) -> None:
         _ = s["nosuch"]
     s["out"] = 5
     assert s("out") == 5 and s.out is None
+    with pytest.raises(AttributeError, match=r"words is a session's own: assign the variable as session\['words'\]"):
+        s.words = [1]
+    s["words"] = [1]
+    assert s("words").tolist() == [1] and callable(s.words)
     for name in ("", "1a", "a b", "til", "select", "a-b", "é", "_a", "a..b"):
         with pytest.raises(QError, match="assign"):
             s[name] = 1

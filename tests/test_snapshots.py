@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from tests.damage import damaged
+from tests.damage import STATE, WHOLE
 
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -148,7 +146,10 @@ snapshot`:a.ks;
 GOES_ON = "do[3;run m;STEP]\n-8!((state m)`module;delete pointer from((state m)`optimizer)`parms;run m;rand 5;tensor tensor(`randn;2))\n(state m)`train\n"
 
 
-@pytest.mark.parametrize("kind", TRAINING)
+QUICK = ("sgd", "adam", "lbfgs", "schedule", "groups")
+
+
+@pytest.mark.parametrize("kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in TRAINING])
 def test_training_goes_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
     step = "step each(sc;sc2)" if kind == "schedule" else "::"
     text = TRAINED.replace("OPT", TRAINING[kind]).replace("STEP", step)
@@ -177,6 +178,23 @@ def test_some_names(session: Session) -> None:
     assert session.settings.P == 3
     session.run("snapshot`:a.ks;a:b:.n.c:0;r:rand 10 10")
     assert session.run("(resume(`:a.ks;`.n))~`.n.c`.n.d.e") and session.run("(a;.n.c)~0 3")
+
+
+def test_handles_go_when_they_are_dropped(session: Session) -> None:
+    """Neither saving nor bringing back keeps a handle, without a search for cycles."""
+    made = "w:tensor 1 2e;q:module enlist(`linear;2;1);o:opt(`adam;q);snapshot`:a.ks;w:q:o:0"
+    session.run(made + ";resume`:a.ks;w:q:o:0")  # loads what is loaded late
+    gc.collect()
+    gc.disable()
+    try:
+        session.run(made)
+        assert session.run("count obj[]") == 0
+        session.run("resume`:a.ks")
+        assert session.run("count obj[]") == 3
+        session.run("w:q:o:0")
+        assert session.run("count obj[]") == 0
+    finally:
+        gc.enable()
 
 
 def test_what_is_shared_by_two_snapshots_is_apart(session: Session) -> None:
@@ -214,11 +232,6 @@ def _edited(change, path: str = "a.ks") -> None:
             z.writestr(k, v)
 
 
-WHOLE = """a:til 50;t:([]s:`x`y;b:("ab";"cd"));f:{x+a}
-w:tensor 4 3#1 2 3e
-q:module seq(`sequential;(`linear;3;2);`relu;(`linear;2;1))
-o:opt(`adam;q;.1);m:model(q;loss`mse;o);train(m;w;tensor 4 1#1e);run m"""
-STATE = "-8!(a;t;f 1;tensor w;(state m)`module;delete pointer from((state m)`optimizer)`parms;(state m)`train;rng[]`q)"
 WRONG = [
     {"spaces": 1}, {"spaces": {"n": {}}}, {"spaces": {".": {"__builtins__": ["q", ""]}}}, {"views": {"v": "}"}},
     {"views": {"a b": "system\"touch ran\""}}, {"views": 3}, {"objects": {}}, {"session": {}}, {"random": ["q", ""]},
@@ -240,58 +253,6 @@ def test_hostile_manifests(change: dict[str, object], session: Session) -> None:
         session.run("resume`:a.ks")
     session["z"] = before
     assert session.run("z~" + STATE) and not Path("ran").exists()
-
-
-def test_damaged_files_change_nothing_or_are_whole(session: Session) -> None:
-    session.run(WHOLE + ";snapshot`:a.ks")
-    session["saved"] = session.run(STATE)
-    data, rng, other = Path("a.ks").read_bytes(), random.Random(3), Session()
-    other.run(WHOLE.replace("50", "60").replace(".1", ".2"))
-    other["saved"], mine = session["saved"], other.run(STATE)
-    refused = 0
-    for _ in range(300):
-        Path("x.ks").write_bytes(damaged(data, rng))
-        try:
-            other.run("resume`:x.ks")
-        except QError:
-            refused += 1
-            other["mine"] = mine
-            assert other.run("mine~" + STATE)
-            continue
-        assert other.run("saved~" + STATE)
-        other.run("saved:0")
-        other = Session()
-        other.run(WHOLE.replace("50", "60").replace(".1", ".2"))
-        other["saved"], mine = session["saved"], other.run(STATE)
-    assert refused > 200
-
-
-KILLED = """n:0;a:1000000#0
-\\t 0
-.z.ts:{}
-while[1b;n+:1;a:1000000#n;snapshot`:a.ks;-1 string n]
-"""
-
-
-def test_killed_while_saving(tmp_path: Path) -> None:
-    """Whenever a process is killed, the last snapshot it told of, or a later one, is there and whole."""
-    rng = random.Random(1)
-    for _ in range(12):
-        p = subprocess.Popen([sys.executable, "-m", "kshell", "-q"], cwd=tmp_path, env=ENV, text=True,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert p.stdin is not None and p.stdout is not None
-        p.stdin.write(KILLED)
-        p.stdin.flush()
-        told = int(p.stdout.readline())
-        time.sleep(rng.random() * 0.3)
-        p.send_signal(signal.SIGKILL)
-        told = int([told, *p.stdout.read().split()][-1])
-        p.wait()
-        s = Session()
-        s.run(f"resume`$\":{tmp_path}/a.ks\"")
-        assert s.run("n") >= told and s.run("a~1000000#n")
-    shell("a:1\nsnapshot`:a.ks\n", tmp_path)
-    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_a_device_that_is_not_there(session: Session) -> None:

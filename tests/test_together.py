@@ -71,8 +71,10 @@ def test_messages_that_nobody_took_are_gone() -> None:
         f'[{r}] "forward: the processes have lost "\n' for r in range(2)), done.stderr
 
 
-@pytest.mark.parametrize(("last", "code"), [("exit 3", 3), ("exit 0", 0), ("if[rank[];exit 4]", 4), ("1", 0), ("'x", 1),
-                                            ("$[rank[];exit 5;allreduce 1]", 5)])
+@pytest.mark.parametrize(("last", "code"), [
+    ("exit 3", 3), ("if[rank[];exit 4]", 4), ("1", 0), ("'x", 1),
+    pytest.param("exit 0", 0, marks=pytest.mark.slow),
+    ("$[rank[];exit 5;allreduce 1]", 5)])
 def test_ways_to_leave(last: str, code: int, tmp_path: Path) -> None:
     done = lines(2, f".z.exit:{{(hsym`$\"{tmp_path}/\",string rank[])set x}}", last)
     assert done.returncode == code and "failed with" not in done.stderr, done.stderr
@@ -102,8 +104,8 @@ def test_a_rank_that_is_killed_ends_the_session() -> None:
 
 
 @pytest.mark.parametrize(("loop", "who"), [
-    ("while[1b;]", "0-1"), ("if[0=rank[];while[1b;]];barrier[]", "0"), ("if[1=rank[];while[1b;]];barrier[]", "1"),
-    ("if[rank[];barrier[]]", "1")])
+    ("while[1b;]", "0-1"), pytest.param("if[0=rank[];while[1b;]];barrier[]", "0", marks=pytest.mark.slow),
+    ("if[1=rank[];while[1b;]];barrier[]", "1"), pytest.param("if[rank[];barrier[]]", "1", marks=pytest.mark.slow)])
 def test_an_interrupt_stops_the_line_on_all(loop: str, who: str) -> None:
     """Whether a process calculates or waits for another."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -167,7 +169,8 @@ def test_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "say allreduce 1" in (tmp_path / "kshell" / "history").read_text()
 
 
-@pytest.mark.parametrize(("text", "code"), [("\\\\\r", 0), ("exit 7\r", 7), ("if[rank[];exit 6]\r", 6)])
+@pytest.mark.parametrize(("text", "code"), [("\\\\\r", 0), ("if[rank[];exit 6]\r", 6),
+                                            pytest.param("exit 7\r", 7, marks=pytest.mark.slow)])
 def test_leaving_a_terminal(text: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

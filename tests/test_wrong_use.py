@@ -6,6 +6,7 @@ Each gives a value or one q error, in seconds, and the session, its names and it
 from __future__ import annotations
 
 import io
+import re
 import time
 import warnings
 from pathlib import Path
@@ -16,8 +17,12 @@ import torch
 
 from kshell import registry
 from kshell.errors import ERRORS, QError, QExit
-from kshell.kapi.handles import TensorHandle, table
+from kshell.kapi.args import names_of
+from kshell.kapi.convert import as_tensor, is_array, kname
+from kshell.kapi.handles import KHandle, TensorHandle, table
 from kshell.session import Session
+from kshell.values import types as T
+from kshell.values.core import Dict, List, Vec, sym, text_of
 from kshell.values.primitives import DERIVED
 
 # what each kind is, as q text
@@ -153,6 +158,101 @@ def apart() -> Session:
     return session
 
 
+# ------------------------------------------------------------------ what errors of the k-api say
+
+# what messages call some arguments, besides their kind, type, sizes and values
+CALLED = {"::": ("::", "nothing", "null", "NoneType", "undefined", "empty"), "[]": ("nothing", "NoneType"),
+          "()": ("nothing", "empty", "null"), "0#`": ("null", "nothing"), "0#0f": ("null", "nothing"), "0N": ("null", "nan"), "0n": ("null", "nan", "-nan"),
+          "0w": ("inf",), "([]a:1 2)": ("list",), "`a`b!1 2": ("dictionary",), "0x01": ("unsigned char",)}
+# a place among the arguments; how many there were; a number or size that torch found
+PLACES = re.compile(r"\b(\d(st|nd|rd|th)|first|second|last|arg\[\d|argument #?\d|element\[?|entry \d|position \d)|[Ii]nput \d"
+                    r"|one of the arguments")
+COUNTED = re.compile(r"\bgiven \d+\b|\b\d+ (arg\S* |elements )?(given|supplied)|\d elements|: -?\d|\((\d+\)|\d+x\d)|\[\]"
+                     r"|\b(got|found|but)\b.*(\d|inf|nan)")
+# words before what is wanted, and what ends that
+WANTED = re.compile(r"\b(expect\w*|must|should|needs?|requir\w*|only|at least)\b.*?"
+                    r"(?=[,.:;( ]+(?:but|given|got|found|instead|not implemented|expected)\b|$)", re.IGNORECASE)
+# words of an error that says what is wanted, or what cannot be
+LIMITS = re.compile(r"expect|requir|support|must|should|need|only|not |n't|cannot|no |has to|have to|at least|up to|range"
+                    r"|bounds|same|match|between|than |beyond|unable|takes|invalid|singular|is zero|already|finite|nothing to"
+                    r"|unrecognized (?!\S*\s?args?|memory)|consist|undefined|is dimension|is batch|converge|negative|contains"
+                    r"|conflicting|nulls|overflow|exceed|below|above|specify|length|stale", re.IGNORECASE)
+# errors that are known as they are: q's and ktorch's own, and what a text that was run says
+KNOWN = ("stale pointer", "limit", "wsfull", "abc", "module not specified", "loss not specified", "optimizer not specified",
+         "unrecognized CUDA device, expecting cuda with valid device number, e.g. `cuda:0")
+
+
+def words(x: Any) -> set[str]:
+    """What a message may call a value: its kind, its type in q's, ktorch's and torch's words, its sizes and values."""
+    found = set(kname(x).split())
+    if isinstance(x, KHandle) and x.freed:
+        return {"stale", "freed", x.kind}
+    if isinstance(x, KHandle):
+        found |= {x.kind, x.plural, x.obj.__class__.__name__}
+        if x.kind == "optimizer":
+            found |= {"adam", "sgd"}
+        if x.kind == "module":
+            found |= {"ReLU", "relu", "sequential", "linear"}
+        if x.kind == "vector":
+            found |= {"vector", "list", "dictionary"}
+            for t in x.obj:
+                found |= sizes(t)
+    elif isinstance(x, Dict):
+        found |= set(names_of(x.k) or ()) | words(x.v)
+    elif x.__class__ is List and not is_array(x):
+        found |= {w for item in x.items for w in words(item)}
+    found |= set(names_of(x) or ())
+    if x.__class__ is Vec and x.t == T.C:
+        found.add(text_of(x))
+    if isinstance(x, TensorHandle) or is_array(x):
+        t = as_tensor(x)
+        found |= sizes(t)
+        if t.device.type == "cpu" and t.numel() < 5:
+            found |= {f"{v:.6g}" for v in t.flatten().tolist()} | {str(v) for v in t.flatten().tolist()}
+    return found
+
+
+def sizes(t: Any) -> set[str]:
+    """Torch's words for the type of a tensor, and its sizes in the forms in which messages write them."""
+    name = str(t.dtype).removeprefix("torch.")
+    q = {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "int8": "Char",
+         "bool": "Bool", "int16": "Short"}[name]
+    shape = list(t.shape)
+    return {name, q, q.lower(), f"{q}Tensor", str(shape), str(shape)[1:-1], "x".join(map(str, shape)), f"{t.dim()}D",
+            f"{t.dim()}-D", str(t.dim()), str(t.numel()), *map(str, shape), "meta" if t.is_meta else "cpu", "tensor", "Strided"}
+
+
+def arguments(session: Session, form: str) -> list[Any]:
+    """The values that a form of a call gives."""
+    if form.startswith("["):
+        return [session.run(part) for part in parts(form[1:-1])]
+    x = session.run(form)
+    return x.items if x.__class__ is List and form.startswith("(") and form[1:-1] and not is_array(x) else [x]
+
+
+def parts(text: str) -> list[str]:
+    """What stands between the semicolons of a text that are in no brackets."""
+    depth, out = 0, [""]
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        out[-1:] = [out[-1], ""] if c == ";" and not depth else [out[-1] + c]
+    return out
+
+
+def lacking(name: str, text: str, form: str, session: Session, *more: Any) -> str:
+    """What an error of a call does not say: "given", "expected", both or neither."""
+    if text in KNOWN:
+        return ""
+    given = arguments(session, form)
+    rest = text.removeprefix(name)
+    out = "" if LIMITS.search(rest) else "expected"
+    known = {w for x in (*given, *more) for w in words(x)} | ({"general list"} if len(given) > 1 else set())
+    known |= {w for k, called in CALLED.items() if k in (form or "[]") for w in called}
+    free = WANTED.sub("", rest)
+    said = COUNTED.search(rest) or any(re.search(rf"(?<!\w){re.escape(w)}(?!\w)", free) for w in known if w)
+    return out if said or PLACES.search(rest) else "given " + out
+
+
 def named_by(name: str, text: str) -> bool:
     said = text.partition(":")[0]
     if name == "tensor" and text.startswith(CONVERSIONS):
@@ -166,7 +266,7 @@ def named_by(name: str, text: str) -> bool:
 @pytest.mark.parametrize("kind", WRONG)
 def test_wrong_kinds(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each function of the k-api with each kind alone, twice, and after an object of each class: a value, or an error
-    that names the call and changes nothing."""
+    that names the call, says what was given and what was expected, and changes nothing."""
     monkeypatch.chdir(tmp_path)  # png and ckpt write what they can
     session, before, errors = apart(), None, 0
     for e in registry.entries("api"):
@@ -182,6 +282,8 @@ def test_wrong_kinds(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                     continue
                 errors += 1
                 assert named_by(e.name, error.text), (e.name + form, error.text)
+                lacks = lacking(e.name, error.text, form, session)
+                assert not lacks, (e.name + form, error.text, "it does not say what was " + lacks)
                 assert unchanged(before, watched(session)), (e.name + form, error.text)
     assert errors > 2000
 
@@ -223,6 +325,8 @@ def test_wrong_inputs_of_modules(kind: str) -> None:
                     errors += 1
                     assert named_by(form.partition("(")[0], error.text) or named_by(e.name, error.text), (e.name, form,
                                                                                                          error.text)
+                    lacks = lacking(form.partition("(")[0], error.text, form[form.index("("):], session, sym(e.name))
+                    assert not lacks, (e.name, form, error.text, "it does not say what was " + lacks)
                     assert unchanged(before, watched(session)), (e.name, form, error.text)
                     assert ([(p._version, p.shape) for p in mine.parameters()],
                             [k.training for k in mine.modules()]) == kept, (e.name, form)
@@ -249,5 +353,7 @@ def test_wrong_options(kind: str) -> None:
                 assert kind == "optimizer" or named_by(e.name, error.text) or error.text.startswith(kind + ": "), (
                     text, error.text)
                 assert ".cpp" not in error.text, (text, error.text)  # a place in torch's source
+                lacks = lacking(kind, error.text, form, session, List([sym(e.name), 0]))
+                assert not lacks, (text, error.text, "it does not say what was " + lacks)
                 assert unchanged(before, watched(session)), (text, error.text)
     assert errors > 500

@@ -10,11 +10,13 @@ import importlib
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from kshell import registry
-from kshell.errors import ERRORS, Q_FILE, QError, as_qerror, first_line
+from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line
+from kshell.parallel import group
 from kshell.values.context import running
 from kshell.values.core import Value
 from kshell.values.interrupts import HOLD, PENDING, held_section, wake, whole
@@ -64,7 +66,12 @@ def loaded() -> bool:
 # ------------------------------------------------------------------ errors
 
 # parts of torch's messages that mean something q has a name for
-_MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed")
+_MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed", "bad_alloc")
+_LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()")
+# what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
+_CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
+# what torch says behind a reason: advice
+_ADVICE = re.compile(r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$")
 # where in a library's source a message comes from
 _PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: )")
 # what torch says before the message of a check of its own that failed
@@ -80,18 +87,45 @@ def mapped(name: str, exc: BaseException) -> QError:
     if isinstance(exc, _PLAIN):
         return as_qerror(exc)
     message = first_line(str(exc))
+    if getattr(exc, "alike", False):
+        return Agreed(message)
     low = message.lower()
     if any(part in low for part in _MEMORY):
         return QError("cuda: out of memory" if "cuda" in low else "wsfull")
     if isinstance(exc, OSError):
         return as_qerror(exc)
-    if isinstance(exc, OverflowError) or "overflow when unpacking" in low:
+    if isinstance(exc, OverflowError) or any(part in low for part in _LIMIT):
         return QError("limit")
+    if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
+        return QError(f"{name}: {ERRORS['type'][0]}")
     if _INTERNAL.match(message):
         message = _INTERNAL.sub("", message) or "a check inside of torch failed"
-    message = _PLACE.sub("", message).split(". This is typically ")[0].split("  (Could this error ")[0] \
-        or type(exc).__name__
+    message = _ADVICE.sub("", _PLACE.sub("", message)) or type(exc).__name__
+    if message == "ZeroDivisionError":
+        message = "division by zero"
+    if "timed out waiting" in low and group.joined():
+        from kshell.parallel.meet import awaited
+
+        message = awaited(message) or message
     return QError(first_line(message if message.startswith(name + ":") else f"{name}: {message}"))
+
+
+def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
+    """The block is a call of all processes, here with these arguments: what one of them refuses before it has met the
+    others, all refuse."""
+    if not group.joined():
+        return nullcontext()
+    from kshell.parallel.meet import together
+
+    return together(call, lambda exc: _to_tell(call, exc, args))
+
+
+def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
+    """The text of an error that the other processes are told; empty for what they are not."""
+    error = mapped(call, exc)
+    if error.text == "stop":
+        return ""
+    return error.text if not args or _of_q(error) else _told(call, error, *args).text
 
 
 # a test's probe: called with the name of every call through the door, may raise
@@ -136,28 +170,16 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         except QError as exc:
             if PENDING:
                 wake()
-            if not _nameless(exc) or _of_q(exc):
+            if _of_q(exc):
                 raise
             error = _told(name, exc, x)
         except Exception as exc:
-            error = mapped(name, exc)
+            error = _told(name, mapped(name, exc), x)
         if PENDING:
             wake()
         raise error
 
     return run
-
-
-# q's names for a wrong argument, which do not say of which call, and what a conversion says
-_BARE = ("type", "domain", "length", "nyi")
-_NAMELESS = ("no torch type found", "unable to map mixed array", "type mismatch at", "dimension mismatch at",
-             "undefined tensor")
-# the call whose whole purpose is the conversion: its messages are as ktorch documents them
-_CONVERTER = "tensor"
-
-
-def _nameless(exc: QError) -> bool:
-    return exc.text in _BARE or exc.text.startswith(_NAMELESS)
 
 
 def _of_q(exc: QError) -> bool:
@@ -171,12 +193,10 @@ def _of_q(exc: QError) -> bool:
 
 
 def _told(name: str, exc: QError, *args: Value) -> QError:
-    """A bare q error of a call as one that names it and says what was given; what a conversion says, with the name."""
-    from kshell.kapi.convert import kname
+    """An error of a call as one that names it, and says what was given and expected."""
+    from kshell.kapi.told import told
 
-    if exc.text not in _BARE:
-        return exc if name == _CONVERTER or exc.text.startswith(name + ":") else QError(f"{name}: {exc.text}")
-    return QError(f"{name}: {ERRORS[exc.text][0]}, given {', '.join(map(kname, args))}")
+    return exc if isinstance(exc, Agreed) else told(name, exc, args)
 
 
 def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,7 +204,7 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return invoke(name, fn, *args)
         except QError as exc:
-            if not _nameless(exc) or _of_q(exc):
+            if _of_q(exc):
                 raise
             error = _told(name, exc, *args)
         raise error

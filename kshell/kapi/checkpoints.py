@@ -1,29 +1,29 @@
 """Checkpoints of PyTorch as q values: .pt files, .safetensors files and folders of them, read, edited and written.
 
-A file is opened only after its checksums and bounds were verified, and only what is data is made of it: torch's own
-reader of weights alone reads a .pt file, and refuses whatever else a pickle may ask for.
+A file's checksums and bounds are verified, and only what is data is made of it (pthfiles.py reads .pt files).
 """
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import hashlib
 import json
 import os
-import re
+import stat
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from kshell.errors import QError, os_text
+from kshell.kapi import pthfiles
 from kshell.kapi.args import items, long_of
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import put
 from kshell.kapi.handles import ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.pthvalues import from_q, to_q_value
 from kshell.kapi.snapshots import path_of
+from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors
-from kshell.store.archive import WRONG, verify
+from kshell.store.archive import WRONG, bounded, room
 from kshell.values.build import longs, sym_vec, table
 from kshell.values.core import NIL, Dict, List, Value
 
@@ -33,13 +33,14 @@ _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2"
 _META = "__metadata__"
 _INDEX = ".safetensors.index.json"
 _CHUNK = 1 << 24
-_GLOBAL = re.compile(r"(?:GLOBAL|global|Unsupported (?:global|class|operand)):?\s+(?:GLOBAL\s+)?([\w.]+)")
 
 
 def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
     """work(file, size) of a file that is there, with its errors as q errors that name the file."""
     problem: QError | None = None
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError("it is no file")
         with open(path, "rb") as f:
             return work(f, os.fstat(f.fileno()).st_size)
     except OSError as e:
@@ -53,37 +54,8 @@ def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
 # ------------------------------------------------------------------ .pt
 
 
-def _read_pt(path: str) -> Any:
-    def work(f: BinaryIO, size: int) -> Any:
-        if f.read(4) != b"PK\3\4":
-            raise QError(f"ckpt: {path} is no checkpoint: PyTorch's are zip files since version 1.6")
-        names = verify(f, size)
-        if any(n.endswith("/constants.pkl") for n in names):
-            raise QError(f"ckpt: {path} is a TorchScript program, not a checkpoint")
-        if not any(n.endswith("data.pkl") for n in names):
-            raise QError(f"ckpt: {path} is no checkpoint: it has no data.pkl")
-        f.seek(0)
-        return _weights(path, f)
-
-    return _opened(path, work)
-
-
-def _weights(path: str, f: BinaryIO) -> Any:
-    import warnings
-
-    problem = ""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return torch.load(f, map_location="cpu", weights_only=True)
-    except Exception as e:  # whatever a hostile file can make of torch's reader
-        text = str(e)
-        found = _GLOBAL.search(text)
-        if "weights_only" in text.lower() or "Weights only" in text:
-            problem = f"it holds more than tensors and plain values{': ' + found[1] if found else ''}"
-        else:
-            problem = (text.splitlines() or [type(e).__name__])[0]
-    raise QError(f"ckpt: {path} is refused: {problem}")
+def _read_pt(path: str) -> tuple[Any, int]:
+    return _opened(path, lambda f, size: pthfiles.read(path, f, size))  # type: ignore[no-any-return]
 
 
 def _write_pt(path: str, value: Any) -> None:
@@ -95,12 +67,13 @@ def _write_pt(path: str, value: Any) -> None:
 
 def _memory(t: Any) -> memoryview:
     """The bytes of a contiguous tensor on the CPU."""
-    n = t.numel() * t.element_size()
-    return memoryview((ctypes.c_uint8 * n).from_address(t.data_ptr())).cast("B") if n else memoryview(b"")
+    return memory_of(t, t.numel() * t.element_size())
 
 
-def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str]]:
-    def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
+def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | None]:
+    """The tensors of a file, its metadata, and its digest if it was written here."""
+
+    def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
         places, meta, first = safetensors.read_header(f, size)
         reserve([size], 1)
         made: dict[str, Any] = {}
@@ -109,6 +82,8 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str]]:
             raise ValueError("it has no digest")
         digest = hashlib.sha256(safetensors.described(places, meta))
         for p in sorted(places, key=lambda p: (p.start, p.end)):
+            if len(p.shape) > DIMS:
+                raise ValueError(f"{p.name} has {len(p.shape)} dimensions")
             t = made[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
             into = _memory(t)
             f.seek(first + p.start)
@@ -122,7 +97,7 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str]]:
                 raise ValueError(f"{p.name} has wrong booleans")
         if want is not None and digest.hexdigest() != want:
             raise ValueError("the digest is another")
-        return {p.name: made[p.name] for p in places}, meta
+        return {p.name: made[p.name] for p in places}, meta, want
 
     return _opened(path, work)  # type: ignore[no-any-return]
 
@@ -144,8 +119,8 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return value, {"format": "pt", **meta}
 
 
-def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int]:
-    """What writes a .safetensors file of these tensors, and their bytes."""
+def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
+    """What writes a .safetensors file of these tensors, their bytes, and the digest."""
     names = {getattr(torch, v): k for k, v in _DTYPES.items()}
     plain = {k: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for k, t in tensors.items()}
     places = safetensors.layout([(k, names[t.dtype], list(t.shape)) for k, t in plain.items()])
@@ -160,11 +135,11 @@ def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[B
         for t in order:
             f.write(_memory(t))
 
-    return fill, sum(p.end - p.start for p in places)
+    return fill, sum(p.end - p.start for p in places), digest.hexdigest()
 
 
 def _write_safetensors(path: str, value: Any) -> None:
-    fill, _ = _filling(*_named_tensors(value))
+    fill, _, _ = _filling(*_named_tensors(value))
     atomic.write(path, fill)
 
 
@@ -177,26 +152,38 @@ def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     if len(found) != 1:
         alone = glob.glob(os.path.join(glob.escape(path), "*.safetensors"))
         if not found and len(alone) == 1:
-            return _read_safetensors(alone[0])
+            return _read_safetensors(alone[0])[:2]
         raise QError(f"ckpt: {path} has {len(found) or 'no'} index of .safetensors files")
 
-    def work(f: BinaryIO, size: int) -> dict[str, str]:
-        known = json.loads(f.read(safetensors.MOST))["weight_map"]
+    def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
+        index = bounded(f.read(safetensors.MOST), room(size))
+        known = index["weight_map"]
         for name, file in known.items():
             if file.__class__ is not str or file != os.path.basename(file) or not file.endswith(".safetensors"):
                 raise ValueError(f"{name} is in a file outside the folder")
-        return dict(known)
+        return dict(known), index.get("metadata")
 
-    where: dict[str, str] = _opened(found[0], work)
+    where: dict[str, str]
+    where, about = _opened(found[0], work)
     held: dict[str, dict[str, Any]] = {}
     meta: dict[str, str] = {}
+    digests: dict[str, str | None] = {}
     for file in dict.fromkeys(where.values()):
-        held[file], more = _read_safetensors(os.path.join(path, file))
+        held[file], more, digests[file] = _read_safetensors(os.path.join(path, file))
         meta |= more
     missing = next((k for k, file in where.items() if k not in held[file]), None)
     if missing is not None:
         raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
+    own = about if isinstance(about, dict) else {}
+    if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(where, digests) or (
+            None not in digests.values() and safetensors.DIGEST not in own):
+        raise QError(f"ckpt: {found[0]} is damaged: its digest is another")
     return {k: held[file][k] for k, file in where.items()}, meta
+
+
+def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
+    """The digest of an index: which tensor is in which file, and the digests of the files."""
+    return hashlib.sha256(json.dumps([where, digests], sort_keys=True).encode()).hexdigest()
 
 
 def _write_folder(path: str, value: Any, most: int) -> None:
@@ -215,23 +202,25 @@ def _write_folder(path: str, value: Any, most: int) -> None:
         room -= n
     names = [f"model-{i + 1:05}-of-{len(parts):05}.safetensors" for i in range(len(parts))]
     files = [_filling(part, meta) for part in parts]
-    index = {"metadata": {"total_size": sum(n for _, n in files)},
-             "weight_map": {k: name for name, part in zip(names, parts, strict=True) for k in part}}
+    where = {k: name for name, part in zip(names, parts, strict=True) for k in part}
+    digest = _index_digest(where, {name: d for name, (_, _, d) in zip(names, files, strict=True)})
+    index = {"metadata": {"total_size": sum(n for _, n, _ in files), safetensors.DIGEST: digest}, "weight_map": where}
     text = json.dumps(index, indent=1).encode()
-    atomic.write_all([*((os.path.join(path, name), fill) for name, (fill, _) in zip(names, files, strict=True)),
+    atomic.write_all([*((os.path.join(path, name), fill) for name, (fill, _, _) in zip(names, files, strict=True)),
                       (os.path.join(path, "model" + _INDEX), atomic.filling([text]))])
 
 
 # ------------------------------------------------------------------ the functions
 
 
-def read(path: str) -> Any:
-    """The Python value of a checkpoint: what torch's reader of weights makes of it, or tensors by name."""
-    if os.path.isdir(path) or path.endswith(".safetensors"):
-        tensors, meta = _read_folder(path) if os.path.isdir(path) else _read_safetensors(path)
-        meta.pop("format", None)
-        return tensors | ({_META: meta} if meta else {})
-    return _read_pt(path)
+def read(path: str) -> Value:
+    """The q value of a checkpoint: what its pickle holds, or tensors by name."""
+    if not os.path.isdir(path) and not path.endswith(".safetensors"):
+        found, made = _read_pt(path)
+        return to_q_value(found, made)
+    tensors, meta = _read_folder(path) if os.path.isdir(path) else _read_safetensors(path)[:2]
+    meta.pop("format", None)
+    return to_q_value(tensors | ({_META: meta} if meta else {}))
 
 
 @api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell")
@@ -260,7 +249,7 @@ def ckpt(x: Value) -> Value:
         raise QError(f"ckpt: expecting 1-3 args, given {len(given)}")
     path = path_of(given[0], "ckpt")
     if len(given) == 1:
-        return to_q_value(read(path))
+        return read(path)
     value = from_q(given[1])
     if len(given) == 3:
         most = long_of(given[2])

@@ -32,7 +32,9 @@ def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> float:
 
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
-    torch.nn.utils.clip_grad_value_(list(tensors), most)
+    own = [t for t in tensors if t.grad is not None]
+    if own:  # of none torch's check of them fails
+        torch.nn.utils.clip_grad_value_(own, most)
 
 
 def _tensors(h: KHandle, call: str) -> list[Any]:

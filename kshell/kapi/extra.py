@@ -112,6 +112,8 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
 
 def repeat_interleave(x: Any, times: Any, **options: Any) -> Any:
     """torch.repeat_interleave; the number of items that it makes is checked."""
+    if not times.dim() and times.is_floating_point() and bool(times == times.long()):
+        times = times.long()  # a number beside a tensor takes its type
     if times.numel():
         reserve((int(times.sum()) if times.dim() else int(times) * max(x.numel(), 1),), x.element_size())
     return torch.repeat_interleave(x, times, **options)
@@ -141,14 +143,16 @@ def _unary(name: str, torch_name: str, doc: str, example: str, inplace: bool = T
     return _row(name, torch_name, doc, example, inplace=f"{torch_name}_" if inplace else "")
 
 
-def _binary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True, options: str = "") -> Row:
-    return _row(name, torch_name, doc, example, inputs=2, inplace=f"{torch_name}_" if inplace else "", options=options)
+def _binary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True, options: str = "",
+            half: Callable[..., None] | None = None) -> Row:
+    return _row(name, torch_name, doc, example, inputs=2, inplace=f"{torch_name}_" if inplace else "", options=options,
+                half=half)
 
 
 def _put(name: str, torch_name: str, doc: str, example: str, options: str = "", inputs: int = 3,
-         out: bool = True) -> Row:
+         out: bool = True, low: int = 0) -> Row:
     return _row(name, _along(torch_name), doc, example, inputs=inputs, lead="dim:dim*", options=options, out=out,
-                inplace=_along_(f"{torch_name}_"))
+                inplace=_along_(f"{torch_name}_"), half=guard.indices(low))
 
 
 def _many(name: str, target: str | Callable[..., Any], doc: str, example: str) -> Row:
@@ -158,16 +162,18 @@ def _many(name: str, target: str | Callable[..., Any], doc: str, example: str) -
 _CHOOSING = (
     _row("Where", "where", "Elements of y where x is true, else of z.", "Where(101b;1 2 3;4 5 6)|1 5 3", inputs=3),
     _row("gather", _along("gather"), "Elements of x at indices y along a dimension.",
-         "gather(2 2#1 2 3 4;1;2 1#1 0)|2\\n3", inputs=2, lead="dim:dim*"),
+         "gather(2 2#1 2 3 4;1;2 1#1 0)|2\\n3", inputs=2, lead="dim:dim*", half=guard.indices()),
     _row("takealong", "take_along_dim", "Elements of x at indices y along a dimension, with sizes that broadcast.",
-         "takealong(2 2#1 2 3 4;2 1#1 0;1)|2\\n3", inputs=2, options="dim:dim"),
-    _row("take", "take", "Elements of x as one list, at indices y.", "take(2 2#1 2 3 4;3 0)|4 1", inputs=2),
+         "takealong(2 2#1 2 3 4;2 1#1 0;1)|2\\n3", inputs=2, options="dim:dim", half=guard.indices()),
+    _row("take", "take", "Elements of x as one list, at indices y.", "take(2 2#1 2 3 4;3 0)|4 1", inputs=2,
+         half=guard.indices(-1)),
     _row("maskedselect", "masked_select", "The elements of x where y is true, as one list.",
          "maskedselect(1 2 3;101b)|1 3", inputs=2),
     _row("maskedfill", masked_fill, "x with a value where y is true.", "maskedfill(1 2 3;101b;9)|9 2 9", inputs=2,
          options="value:scalar*", out=False, inplace="masked_fill_"),
     _row("maskedscatter", "masked_scatter", "x with the elements of z, in order, where y is true.",
-         "maskedscatter(1 2 3;101b;8 9)|8 2 9", inputs=3, out=False, inplace="masked_scatter_"),
+         "maskedscatter(1 2 3;101b;8 9)|8 2 9", inputs=3, out=False, inplace="masked_scatter_",
+         half=guard.source),
     _put("scatter", "scatter", "x with elements of z put at indices y along a dimension.",
          "scatter(4#0;0;2 0;7 8)|8 0 7 0"),
     _put("scatteradd", "scatter_add", "x with elements of z added at indices y along a dimension.",
@@ -177,7 +183,7 @@ _CHOOSING = (
     _put("indexcopy", "index_copy", "x with the parts of z put at indices y of a dimension.",
          "indexcopy(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2"),
     _put("indexfill", "index_fill", "x with a value at indices y of a dimension.", "indexfill(4#0;0;1 3;9)|0 9 0 9",
-         "value:scalar*", inputs=2, out=False),
+         "value:scalar*", inputs=2, out=False, low=-1),
     _row("nonzero", "nonzero", "The indices of elements that are not 0, one to a row.", "nonzero 0 7 0 8|1\\n3"),
     _row("countnonzero", countnonzero, "The number of elements that are not 0, overall or over dimensions.",
          "countnonzero 0 7 0 8|2", options="dim:dims", out=False),
@@ -255,7 +261,8 @@ _POINTWISE = (
     _binary("rightshift", "bitwise_right_shift", "The bits of x moved down by y.", "rightshift(8 16;3)|1 2"),
     _binary("logicaland", "logical_and", "Are both true?", "logicaland(0011b;0101b)|0001b"),
     _binary("logicalor", "logical_or", "Is either true?", "logicalor(0011b;0101b)|0111b"),
-    _binary("floordiv", "floor_divide", "x divided by y, rounded down.", "floordiv(7 -7;2)|3 -4"),
+    _binary("floordiv", "floor_divide", "x divided by y, rounded down.", "floordiv(7 -7;2)|3 -4",
+            half=guard.divisor),
     _binary("copysign", "copysign", "The size of x with the sign of y.", "copysign(1 2f;-1 1f)|-1 2f"),
     _binary("nextafter", "nextafter", "The next number after x towards y.", "0<nextafter(0f;1f)|1b"),
     _binary("hypot", "hypot", "The square root of the sum of squares.", "hypot(3f;4f)|5f"),

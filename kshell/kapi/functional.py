@@ -134,7 +134,7 @@ ROWS = (
     Row("bilinear", _bilinear, "The bilinear form of two inputs with a weight, plus bias.",
         "bilinear(1 2f;3 4f;1 2 2#1f)|,21f", inputs=3, more=1, out=False),
     Row("normalize", "torch.nn.functional.normalize", "The input over its p-norm along a dimension.",
-        "normalize(3 4f;2;0)|0.6 0.8", options="p:number dim:dim eps:number", out=False),
+        "normalize(3 4f;2;0)|0.6 0.8", options="p:number dim:dim eps:number"),
     Row("pdist", "torch.pdist", "The p-norm distances of all pairs of rows.", "pdist(0 0f;3 4f)|,5f",
         options="p:number", out=False),
 )

@@ -25,7 +25,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
 from kshell.values.build import collapse, sym_vec
-from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items
 
 
 def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
@@ -74,8 +74,8 @@ def gradflag(x: Value) -> Value:
         return ask("gradflag", h, select, *rest)
     if not rest:
         flags = [t is not None and t.requires_grad for _, t in found]
-        if isinstance(h, DictHandle) and select is None:
-            return Dict(sym_vec(h.obj), collapse(flags))
+        if isinstance(h, DictHandle) and (select is None or select.__class__ is not Sym):
+            return Dict(sym_vec([str(key) for key, _ in found]), collapse(flags))
         single = isinstance(h, TensorHandle) or (select is not None and not isinstance(select, List)
                                                  and not hasattr(select, "a"))
         return flags[0] if single else collapse(flags)

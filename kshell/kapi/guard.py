@@ -6,7 +6,7 @@ loaded), offsets of embedding bags (torch checks them).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
@@ -97,20 +97,26 @@ def multiples(name: str, *given: Any) -> None:
             raise QError(f"{name}: {torch.iinfo(t.dtype).min} has no multiple of its type")
 
 
-# the elements of a tensor up to which its values are kept while a call writes into it
+# ------------------------------------------------------------------ outputs of calls that fail
+
+# the elements of a tensor up to which its values are kept while a call that can fail half way writes into it
 KEPT = 1 << 20
+
+
+def large(tensors: Iterable[Any]) -> bool:
+    """Is one of the tensors too large to be copied at each call?"""
+    return any(t.numel() > KEPT for t in tensors)
 
 
 class kept:
     """Within it tensors may be written; if that fails, they get back their sizes, and (unless `sizes` says that only
-    these change) their values if they have at most KEPT elements. torch resizes its outputs before it knows that it
-    can calculate or has the memory; it divides whole numbers, solves and scatters until it comes to what it cannot."""
+    these change) their values. torch resizes its outputs before it knows that it can calculate or has the memory."""
 
     __slots__ = ("before",)
 
     def __init__(self, tensors: Iterable[Any], sizes: bool = False) -> None:
         self.before = [(t, t.size(), t.stride(), t.storage_offset(),
-                        t.detach().clone() if not sizes and 0 < t.numel() <= KEPT else None)
+                        t.detach().clone() if not sizes and t.numel() else None)
                        for t in tensors if t.layout is torch.strided and t.device.type != "meta"]
 
     def __enter__(self) -> None:
@@ -125,3 +131,53 @@ class kept:
                     t.set_(t.untyped_storage(), offset, size, stride)
                 if values is not None and not torch.equal(t, values):
                     t.copy_(values)
+
+
+def indices(low: int = 0) -> Callable[..., None]:
+    """A check of the second input of a call, indices of a dimension of the first, of all its elements without one: not
+    below `low` times its size. What torch refuses before it begins is left to it."""
+
+    def check(name: str, x: Any, at: Any, *_: Any, dim: int | None = None, **more: Any) -> None:
+        if at.dtype not in (torch.int64, torch.int32) or not at.numel() or at.device.type == "meta":
+            return
+        if dim is None:
+            n, where = x.numel(), ""
+        elif -x.dim() <= dim < x.dim():
+            n, where = x.shape[dim], f"dimension {dim} with "
+        else:
+            return
+        least, most = (int(i) for i in torch.aminmax(at))
+        if least < low * n or most >= n:
+            raise QError(f"{name}: index {most if most >= n else least} is out of bounds for {where}size {n}")
+
+    return check
+
+
+def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
+    """A check of the second input of a call, by which whole numbers are divided."""
+    if x.is_floating_point() or y.is_floating_point() or y.device.type == "meta":
+        return
+    if int(torch.count_nonzero(y)) == y.numel():
+        return
+    raise QError(f"{name}: division by zero")
+
+
+def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
+    """A check that there are as many elements as places for them."""
+    if mask.dtype is torch.bool and mask.device.type != "meta":
+        n = int(mask.expand_as(x).sum()) if mask.dim() <= x.dim() else int(mask.sum())
+        if n > y.numel():
+            raise QError(f"{name}: {y.numel()} element(s) for {n} places")
+
+
+def castable(name: str, x: Any, *, outs: Sequence[Any], dtype: Any = None, **more: Any) -> None:
+    """A check that the output can hold the type of the result: torch finds out when it has a sum there."""
+    fits(name, [dtype or x.dtype], outs)
+
+
+def fits(name: str, types: Iterable[Any], outs: Sequence[Any]) -> None:
+    """Can outputs hold results of these types?"""
+    for kind, out in zip(types, outs, strict=False):
+        if not torch.can_cast(kind, out.dtype):
+            text = f"{name}: the result is {kind}, which does not fit an output of {out.dtype}"
+            raise QError(text.replace("torch.", ""))

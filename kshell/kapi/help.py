@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
+from textwrap import wrap
 
 from kshell import registry
 from kshell.errors import QError
@@ -227,29 +229,50 @@ def of_object(h: KHandle) -> Value:
 
 def show_entries(found: list[Entry]) -> Value:
     """Print what is known of the entries of a name, each under its kind if there are several; the result is ::."""
-    texts = [entry_text(e) for e in found]
+    session = running()
+    width = session.settings.c[1] if getattr(session, "interactive", False) else 0
+    texts = [entry_text(e, width) for e in found]
     if len(found) > 1:
         texts = [f"/ {e.name}: {_WORDS.get(e.kind, e.kind)}\n\n{text}" for e, text in zip(found, texts, strict=True)]
-    running().write("\n".join(texts))
+    session.write("\n".join(texts))
     return NIL
 
 
-def entry_text(entry: Entry) -> str:
-    """The help text of an entry: how it is called, what it does, its options, an example."""
+def entry_text(entry: Entry, width: int = 0) -> str:
+    """The help text of an entry: how it is called, what it does, its options, an example; of a terminal of some width
+    its paragraphs fit into that."""
     doc = inspect.cleandoc(entry.doc)
     told, _, example = doc.partition("\n\nq)")
     target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
-    parts = ["\n".join(forms_of(entry)), told, target, "\n".join(_options_text(options_of(entry))),
+    options = "\n".join(_options_text(options_of(entry), width))
+    parts = ["\n".join(forms_of(entry)), _filled(told, width), target, options,
              f"q){example}" if example else ""]
     return "\n".join(line.rstrip() for line in "\n\n".join(p for p in parts if p).split("\n")).rstrip() + "\n"
 
 
-def _options_text(options: Sequence[Option]) -> list[str]:
+_CODE = re.compile(r"`` ?(.+?) ?``", re.DOTALL)
+
+
+def _filled(text: str, width: int) -> str:
+    """A text with its paragraphs filled to a width, if one is given, and q code without its marks; lists and what is
+    indented stay as they are."""
+    parts = _CODE.sub(r"\1", text).split("\n\n") if width else [text]
+    plain = [width and not any(line[:1] in (" ", "-", "|") for line in part.split("\n")) for part in parts]
+    return "\n\n".join("\n".join(wrap(part, width - 1, break_on_hyphens=False)) if fill else part
+                       for part, fill in zip(parts, plain, strict=True))
+
+
+def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
     """A line for each option: name, type, default and what it is."""
     rows = [("option", "type", "default", ""),
             *((o.name, o.type, default_text(o.default), _meaning(o)) for o in options)] if options else []
     wide = [max(len(row[i]) for row in rows) for i in range(3)] if rows else []
-    return ["  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]]) for row in rows]
+    lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]]) for row in rows]
+    start = sum(wide) + 6
+    if width - start < 30:
+        return lines
+    return [part for line in lines for part in wrap(line, width - 1, subsequent_indent=" " * start,
+                                                    drop_whitespace=True, break_on_hyphens=False) or [line]]
 
 
 def _meaning(o: Option) -> str:

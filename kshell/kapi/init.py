@@ -163,18 +163,22 @@ def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
                 raise QError(f"{name}: unable to find parameter or buffer `{key}")
         return [known[key] for key in names_of(select) or ()]
     if h.__class__ is TensorHandle and select is not None:
-        t = as_tensor(h)
-        at = longs_of(select) or []
-        for i in at:
-            if not t.dim() or not 0 <= i < t.shape[0]:
-                raise QError(f"{name}: index {i} out of bounds for a tensor of size {size_text(t.shape)}")
-        return [t[i] for i in at]
+        return _parts(name, as_tensor(h), select)
     found = tensors_in(h, select, name)
     if found is None:
         raise QError(f"{name}: not implemented for {h.plural}")
     if any(t is None for _, t in found):
         raise QError("undefined tensor")
     return [t for _, t in found]
+
+
+def _parts(name: str, t: Any, select: Value) -> list[Any]:
+    """The items of a tensor at the selected indices."""
+    at = longs_of(select) or []
+    for i in at:
+        if not t.dim() or not 0 <= i < t.shape[0]:
+            raise QError(f"{name}: index {i} out of bounds for a tensor of size {size_text(t.shape)}")
+    return [t[i] for i in at]
 
 
 def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any]) -> None:
@@ -197,15 +201,15 @@ def _register(row: Init) -> None:
         data, *rest = _given(row.name, x)
         h = handle(data)
         select = None
-        if h is not None:
-            select = _selected(options, h.__class__ not in (TensorHandle, VectorHandle), rest)
+        if h is not None or row.name == "fill":
+            select = _selected(options, h is not None and h.__class__ not in (TensorHandle, VectorHandle), rest)
         rest.sort(key=lambda a: next((i for i, o in enumerate(options) if o.read(a) is not None), len(options)))
         found = match(row.name, options, rest)
         if h is not None:
             _fill(row.fill, _tensors(row.name, h, select), found)
             return NIL
         own = to_tensor(data)
-        _fill(row.fill, [own], found)
+        _fill(row.fill, [own] if select is None else _parts(row.name, own, select), found)
         return to_q(own, copy=False)
 
     expression, _, output = row.example.partition("|")

@@ -57,7 +57,7 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
     except (RecursionError, *WRONG) as e:
         lines = str(e).splitlines()
         text = f"{call}: {lines[0] if lines else type(e).__name__}"
-    found = [t.decode() for t in collect.gather_bytes(text.encode())]
+    found = [t.decode() for t in collect.gather_bytes(text.encode(), call)]
     failed = [r for r, t in enumerate(found) if t]
     if failed:
         raise QError(found[failed[0]])
@@ -226,7 +226,7 @@ def _agree(call: str, parts: _Parts) -> None:
 
     text = json.dumps([[[k, list(t.shape), str(t.dtype)] for k, t in parts.tensors.items()], parts.about],
                       sort_keys=True)
-    found = collect.gather_bytes(hashlib.sha256(text.encode()).digest())
+    found = collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
     for r, other in enumerate(found):
         if other != found[0]:
             raise QError(f"{call}: what is given differs between processes (0 and {r})")
@@ -290,7 +290,7 @@ def ckptsave(x: Value) -> Value:
     try:
         written, stored = _together(call, lambda: shards.save(folder, tag, {k: t.detach() for k, t in
                                                                             parts.tensors.items()}))
-        files = [json.loads(t) for t in collect.gather_bytes(json.dumps(written).encode())]
+        files = [json.loads(t) for t in collect.gather_bytes(json.dumps(written).encode(), call)]
 
         def index() -> None:
             body = {"format": FORMAT, "version": VERSION, "files": files, "tensors": stored, "about": parts.about,
@@ -307,7 +307,7 @@ def ckptsave(x: Value) -> Value:
         for name in os.listdir(folder):
             if name.endswith(shards.SUFFIX) and not name.startswith(tag):
                 os.unlink(os.path.join(folder, name))
-    collect.barrier()
+    collect.barrier(call)
     return given[0]
 
 

@@ -33,7 +33,8 @@ from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor
 from kshell.kapi.device import tensor_options
 from kshell.kapi.handles import TensorHandle, VectorHandle, vector_handle
-from kshell.values.core import NIL, NULL_J, List, Value, is_atom
+from kshell.values import types as T
+from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom
 
 ANY = -1  # as many inputs as are given
 
@@ -49,7 +50,11 @@ class Row(NamedTuple):
     `inputs` may be ANY: each argument is an input, or a vector's tensors are. `more` further arrays may follow the
     inputs. `lead` are options that stand behind the first input. `spread` is the place where a vector or list of two
     may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" where torch's function has no
-    output argument.
+    output argument. With `last` an output without `dim` takes what is along the last dimension.
+
+    `half` is given where the call may fail with its output half written: a check that refuses such inputs before,
+    called as half(name, *inputs, outs=.., **options), or APART if only the calculation tells. All others fail before
+    they write.
     """
 
     name: str
@@ -66,7 +71,13 @@ class Row(NamedTuple):
     lead: str = ""
     spread: int | None = None
     wrap: bool = False
+    last: bool = False
     since: str = "ktorch"
+    half: Callable[..., None] | None = None
+
+
+def APART(name: str, *inputs: Any, **options: Any) -> None:
+    """In a row: what fails cannot be told before, so a large result is calculated apart from its output."""
 
 
 class MathOption(NamedTuple):
@@ -95,7 +106,7 @@ def _float(x: Value) -> float | None:
 
 def _dtype(x: Value) -> Any:
     name = name_of(x)
-    return None if name is None else dtype_named(name)
+    return dtype_named(name) if name else name
 
 
 def _number(x: Value) -> Any:
@@ -131,7 +142,7 @@ def option_words(text: str) -> tuple[MathOption, ...]:
 
 def _left_out(x: Value, option: MathOption) -> bool:
     """A null is an option left out, except where it is a number to calculate with."""
-    return option.read not in (_number, _scalar) and null_bound(x)
+    return option.read not in (_number, _scalar) and (null_bound(x) or name_of(x) == "")
 
 
 def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
@@ -168,7 +179,8 @@ def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, An
     for key, value in pairs(x):
         option = known.get(key)
         if option is None:
-            raise QError(f"{name} option: {key} not recognized")
+            rest = ", ".join(known)
+            raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
         found = option.named(value)
         if found is None:
             raise QError(f"{name} {key}: expected {option.words}, given {kname(value)}")
@@ -188,6 +200,9 @@ def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
             like = as_tensor(x)
             break
     tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
+    for t in tensors:
+        if t is None:
+            raise QError("undefined tensor")
     base = _base([t for t in tensors if t.__class__ not in _PLAIN])
     for i, t in enumerate(tensors):
         if t.__class__ in _PLAIN:
@@ -240,23 +255,32 @@ def wrapped(r: Any, wrap: bool) -> Value:
 
 
 def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any,
-          copy: bool = False) -> None:
-    """Run fn with its result going into a tensor or vector handle. Empty or undefined ones simply take the result;
-    with `copy` the result is copied, since fn cannot write into tensors itself. A call that fails leaves them as they
-    were."""
+          row: Row | None = None) -> None:
+    """Run fn, of a row unless it cannot fail half way, with its result going into a tensor or vector handle. Empty or
+    undefined ones simply take the result. A call that fails leaves them as they were."""
     several = out.__class__ is VectorHandle
     into = out.get()
     if several and not into:
         into.extend(fn(*tensors, **options))
-    elif into is None:
+        return
+    if into is None:
         out.obj = fn(*tensors, **options)
-    elif copy:
+        return
+    outs = tuple(into) if several else (into,)
+    half, copy, apart = (row.half, row.out == "copy", False) if row is not None else (None, False, False)
+    if row is not None and half is not None and not copy and guard.large(outs):
+        half(row.name, *tensors, **options, outs=outs)
+        half, apart = None, half is APART
+    if copy or apart:
         made = fn(*tensors, **options)
-        with guard.kept(into if several else (into,)):
-            _copy(tuple(made) if several else (made,), into if several else (into,))
+        made = tuple(made) if several else (made,)
+        if apart and row is not None:
+            guard.fits(row.name, [t.dtype for t in made], outs)
+        with guard.kept(outs, sizes=True):
+            _copy(made, outs)
     else:
-        with guard.kept(into if several else (into,)):
-            fn(*tensors, **options, out=tuple(into) if several else into)
+        with guard.kept(outs, sizes=half is None):
+            fn(*tensors, **options, out=outs if several else into)
 
 
 def _copy(made: Sequence[Any], into: Sequence[Any]) -> None:
@@ -264,7 +288,9 @@ def _copy(made: Sequence[Any], into: Sequence[Any]) -> None:
         raise QError(f"output vector has {len(into)} tensor(s), but {len(made)} result(s)")
     with torch.no_grad():
         for a, b in zip(made, into, strict=True):
-            b.resize_(a.shape).copy_(a)
+            b.resize_(a.shape)
+        for a, b in zip(made, into, strict=True):
+            b.copy_(a)
 
 
 def _output(row: Row, rest: list[Value]) -> Any:
@@ -317,7 +343,14 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
         return found if len(found) >= row.inputs else arguments(row.name, row.inputs, x)
     if required and row.inputs == 1 and isinstance(x, List):  # a whole array alone would lack what must be given
         return items(x) or arguments(row.name, 1, x)
+    if required and row.inputs == 1 and x.__class__ is Vec and x.t == T.J and len(x) == 1 + _needed(row):
+        return items(x)  # as long as the input and what must be given: `mvlgamma 5 2`
     return arguments(row.name, row.inputs, x)
+
+
+def _needed(row: Row) -> int:
+    """How many options must be given."""
+    return sum(o.required for o in (*option_words(row.lead), *option_words(row.options)))
 
 
 def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
@@ -370,7 +403,9 @@ def function(row: Row) -> Callable[[Value], Value]:
             return wrapped(fn(*tensors, **found), wrap)
         if out is NIL:
             return _in_place(row, given[0], tensors, found)
-        write(fn, tensors, found, out, row.out == "copy")
+        if row.last:
+            found.setdefault("dim", -1)
+        write(fn, tensors, found, out, row)
         return NIL
 
     return run
@@ -384,12 +419,15 @@ def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
     """The result written into the first input: a tensor is changed, of an array a changed copy is given."""
     own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
-    # floating point arithmetic does not fail half way
-    with guard.kept(() if own.is_floating_point() and not row.lead else (own,)):
-        if isinstance(row.inplace, str):
-            getattr(own, row.inplace)(*tensors[1:], **options)
-        else:
-            row.inplace(own, *tensors[1:], **options)
+    change = getattr(own, row.inplace) if isinstance(row.inplace, str) else functools.partial(row.inplace, own)
+    if row.half is None or x.__class__ is not TensorHandle:
+        change(*tensors[1:], **options)
+    elif guard.large((own,)):
+        row.half(row.name, *tensors, **options, outs=(own,))
+        change(*tensors[1:], **options)
+    else:
+        with guard.kept((own,)):
+            change(*tensors[1:], **options)
     return NIL if x.__class__ is TensorHandle else to_q(own, copy=False)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import wraps
 from kshell.kapi.args import fill_options, flag_of, items, long_of, name_of, parse_options, split
-from kshell.kapi.call import api
+from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, result
 from kshell.kapi.handles import OptimizerHandle, TensorHandle, behaviour, handle, optimizer_handle, vector_handle
 from kshell.kapi.optim import Opt, class_of, create, edit_group, entry_of, group_values, parse, row, torch_args
@@ -33,7 +33,8 @@ def _b(name: str, default: bool = False) -> Option:
 _LR, _DECAY = _d("lr", .01), _d("decay", 0, "weight_decay")
 _SGD = (_LR, _d("momentum", 0), _d("dampening", 0), _DECAY, _b("nesterov"))
 _AGG = (_b("bylayer"), _b("agggrad", True), _b("before"))
-_SPARSE = (_LR, _DECAY, Option("k", "long", 10, low=1), _b("random"), Option("seed", "long", 1, low=0))
+_SPARSE = (_LR, _DECAY, Option("k", "long", 10, low=1, doc="coordinates of each parameter in a step"), _b("random"),
+           Option("seed", "long", 1, low=0))
 _MOMENTUM = {"momentum_buffer": "momentum_buffer"}
 _MEMORY = {"memory": "memory", "estimated": "estimated"}
 
@@ -68,7 +69,7 @@ Each chooses coordinates for itself; the update is what all chose, with average 
 
 q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
 `centralizedsparsifiedsgd
-""", *_SPARSE, _b("average", True), state=_MEMORY, sharded=False, since=_SINCE)
+""", *_SPARSE, _b("average", True), state=_MEMORY, sharded=False, meets=True, since=_SINCE)
 
 row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
 
@@ -79,7 +80,7 @@ q)opt[(opt(`centralizedsgd;();.1;`agggrad,0b);0b)]`options
 lr  agggrad
 -----------
 0.1 0
-""", *_SGD, *_AGG, state=_MOMENTUM, sharded=False, since=_SINCE)
+""", *_SGD, *_AGG, state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
 
 row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam", """Adam of the mean gradient over all processes.
 
@@ -88,7 +89,7 @@ The last three options are those of centralizedsgd.
 q)lr opt(`centralizedadam;();.002)
 ,0.002
 """, _d("lr", .001), _d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"), _d("eps", 1e-8), _DECAY, _b("amsgrad"),
-    *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, sharded=False,
+    *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, sharded=False, meets=True,
     since=_SINCE)
 
 row("powersgd", "kshell.optim.powersgd.PowerSGD", """SGD of a mean gradient that travels as two thin matrices.
@@ -103,7 +104,7 @@ q)step o
 q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`memory
 1b
 """, *_SGD, Option("rank", "long", 1, low=1), _b("reuse"), _b("bylayer"), Option("seed", "long", 1, low=0),
-    _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False,
+    _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False, meets=True,
     since=_SINCE)
 
 row("decentralizedsgd", "kshell.optim.mlbench.DecentralizedSGD", """SGD by itself, then the mean of neighbours' weights.
@@ -116,7 +117,7 @@ lr
 ---
 0.1
 """, *_SGD, Option("neighbors", "size", ()), Option("weights", "symbol", "uniform", choices=("uniform", "metropolis")),
-    _b("bylayer"), state=_MOMENTUM, sharded=False, since=_SINCE)
+    _b("bylayer"), state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
 
 
 # ------------------------------------------------------------------ arguments
@@ -152,6 +153,7 @@ class AggWrap(wraps.Wrap):
 
     name = "agg"
     given = ("denom",)
+    meets = True
 
     def __init__(self, values: dict[str, Any]) -> None:
         from kshell.optim.aggregate import Aggregation
@@ -172,7 +174,7 @@ class AggWrap(wraps.Wrap):
         return self.plain and self.world() == 1
 
     def aggregate(self, o: Opt, given: dict[str, Any]) -> None:
-        self.inside.gradients(o.parameters(), given.get("denom"), clip=False)
+        self.inside.gradients(o.groups, given.get("denom"), clip=False)
 
     def clip(self, o: Opt, given: dict[str, Any]) -> None:
         if self.inside.clip != math.inf:
@@ -181,14 +183,17 @@ class AggWrap(wraps.Wrap):
             clip_(o.parameters(), self.inside.clip)
 
     def done(self, o: Opt) -> None:
-        self.inside.weights(o.parameters())
+        self.inside.weights(o.groups)
 
 
 def _aggregate(o: Opt, values: dict[str, Any]) -> None:
     if "fp16" in o.wraps:
         raise QError("agg: fp16 aggregates by options of its own")
+    if o.entry.extra.get("closure"):
+        raise QError(f"agg: {o.entry.name} calls back for the loss")
     made = AggWrap(values)
-    made.inside.start(o.parameters())
+    made.inside.agree("agg", o.groups)
+    made.inside.weights(o.groups)
     o.wraps["agg"] = made
 
 
@@ -213,9 +218,10 @@ def agg(x: Value) -> Value:
         if "agg" not in o.wraps:
             raise QError("agg: no aggregation set")
         return o.wraps["agg"].options()  # type: ignore[no-any-return]
-    _not_sharded(o, "agg")
-    values = parse_options("agg", AGG_OPTIONS, *split(given, 1), before=1)
-    _aggregate(o, fill_options("agg", AGG_OPTIONS, values))
+    with with_all("agg", x):
+        _not_sharded(o, "agg")
+        values = parse_options("agg", AGG_OPTIONS, *split(given, 1), before=1)
+        _aggregate(o, fill_options("agg", AGG_OPTIONS, values))
     return NIL
 
 
@@ -237,6 +243,7 @@ class FP16Wrap(wraps.Wrap):
 
     name = "fp16"
     given = ("denom", "multiplier")
+    meets = True
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
@@ -265,6 +272,9 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
         raise QError(f"fp16: {o.entry.name} calls back for the loss")
     if hasattr(o.torch, "gather"):
         raise QError(f"fp16: {o.entry.name} takes losses by layer")
+    if "dims" in o.entry.extra:
+        raise QError(f"fp16: {o.entry.name} takes parameters of {o.entry.extra['dims']} dimensions, and the copies are "
+                     "vectors")
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
     if o.torch.state:
@@ -274,7 +284,9 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     def inner(groups: list[dict[str, Any]]) -> Any:
         return class_of(o.entry)(groups, **args)
 
-    o.torch = FP16(o.groups, inner, **{p.torch or p.name: values[p.name] for p in FP16_OPTIONS})
+    made = FP16(o.groups, inner, **{p.torch or p.name: values[p.name] for p in FP16_OPTIONS})
+    made.agree("fp16")
+    o.torch = made
     o.wraps["fp16"] = FP16Wrap(values)
 
 
@@ -300,11 +312,18 @@ def fp16(x: Value) -> Value:
     if isinstance(h, OptimizerHandle):
         o: Opt = h.obj
         if len(given) > 1:
-            _halve(o, _fp16_values(*split(given, 1), 1))
+            with with_all("fp16", x):
+                _halve(o, _fp16_values(*split(given, 1), 1))
             return NIL
         if "fp16" not in o.wraps:
             raise QError("fp16: not set")
         return o.wraps["fp16"].options()  # type: ignore[no-any-return]
+    with with_all("fp16", x):
+        return _fp16_around(given)
+
+
+def _fp16_around(given: Sequence[Value]) -> Value:
+    """A new optimizer of parameters, with fp16 around it."""
     if len(given) < 2:
         raise QError("fp16: expecting parameters and an optimizer")
     inner = [given[1]] if given[1].__class__ is Sym else items(given[1])

@@ -4,14 +4,14 @@ answer the functions that every class of handle has (size, bytes, device, to, ze
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import modules as _rows  # noqa: F401 (registers the module types)
 from kshell.kapi.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import dtype_name, kname
+from kshell.kapi.convert import dtype_name, kname, ktype_of
 from kshell.kapi.device import TensorOptions, memory_format
 from kshell.kapi.handles import (
     KHandle,
@@ -32,8 +32,9 @@ from kshell.kapi.modulemake import entry_of
 from kshell.kapi.modulestr import cpp_text
 from kshell.kapi.moduletree import define, extend, pairs_from_tree, seq_of, tree_from_pairs
 from kshell.kapi.pointers import bytes_of, elements_of
+from kshell.values import types as T
 from kshell.values.build import string, sym_vec, symdict
-from kshell.values.core import NIL, List, Sym, Value, sym
+from kshell.values.core import NIL, List, Sym, Value, char, sym
 
 
 def every_option() -> bool:
@@ -287,24 +288,36 @@ def _device(h: KHandle) -> Value:
     return sym(str(device_of_module(h.obj)))
 
 
-@behaviour("dtype", ModuleHandle)
-def _dtype(h: ModuleHandle) -> Value:
+def _named(h: KHandle) -> dict[str, Any]:
+    """The parameters of a module, loss or model by name."""
+    return dict(module_behind(h, "parameters").named_parameters())
+
+
+@behaviour("dtype", ModuleHandle, LossHandle, ModelHandle)
+def _dtype(h: KHandle) -> Value:
     """Data types by parameter name."""
-    named = dict(h.obj.named_parameters())
+    named = _named(h)
     return symdict(list(named), [sym(dtype_name(t.dtype)) for t in named.values()])
 
 
-@behaviour("gradient", ModuleHandle)
-def _gradient(h: ModuleHandle) -> Value:
+@behaviour("ktype", ModuleHandle, LossHandle, ModelHandle)
+def _ktype(h: KHandle) -> Value:
+    """The letters of q types by parameter name."""
+    named = _named(h)
+    return symdict(list(named), [char(T.TYPE[ktype_of(t.dtype)].char) for t in named.values()])
+
+
+@behaviour("gradient", ModuleHandle, LossHandle, ModelHandle)
+def _gradient(h: KHandle) -> Value:
     """By parameter name, whether gradients are calculated."""
-    named = dict(h.obj.named_parameters())
+    named = _named(h)
     return symdict(list(named), [sym("grad" if t.requires_grad else "nograd") for t in named.values()])
 
 
-@behaviour("gradflag", ModuleHandle)
-def _gradflag(h: ModuleHandle, select: Value = None, *rest: Value) -> Value:
+@behaviour("gradflag", ModuleHandle, LossHandle, ModelHandle)
+def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
     """Get or set, by parameter name, whether gradients are calculated; of all parameters or the selected ones."""
-    named = dict(h.obj.named_parameters())
+    named = _named(h)
     if select is not None:
         wanted = names_of(select)
         missing = [n for n in wanted or [""] if n not in named]
@@ -334,6 +347,30 @@ def _nograd(h: ModuleHandle) -> Value:
     return NIL
 
 
+def move(m: Any, how: Callable[[Any], Any]) -> None:
+    """Move a module or convert its type, and what live optimizers keep for its parameters; all or nothing."""
+    parts = [(part, dict(part._parameters), dict(part._buffers)) for part in m.modules()]
+    before = {id(p): (p, p.data, p.grad, part, name) for part, own, _ in parts for name, p in own.items()
+              if p is not None}
+    try:
+        how(m)
+    except BaseException:
+        for p, data, grad, _, _ in before.values():
+            p.data, p.grad = data, grad
+        for part, own, buffers in parts:
+            part._parameters.update(own)
+            part._buffers.update(buffers)
+        raise
+    was = {key: (part._parameters[name], data.dtype) for key, (_, data, _, part, name) in before.items()
+           if part._parameters[name].device != data.device or part._parameters[name].dtype != data.dtype}
+    if was:
+        from kshell.kapi.optapi import live_optimizers
+
+        for o in {id(o): o for o in live_optimizers()}.values():
+            if any(id(p) in was for p in o.parameters()):
+                o.moved(was)
+
+
 @behaviour("to", ModuleHandle, LossHandle)
 def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
     """Move a module to a device, change the type of its floating-point tensors or their memory format, in place."""
@@ -341,7 +378,7 @@ def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
         raise QError("to: converts device, type & memory format of a module, but cannot be used for layout, gradient "
                      "or pinned memory")
     form = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
-    h.obj.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form)
+    move(h.obj, lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form))
     return NIL
 
 

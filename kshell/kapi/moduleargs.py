@@ -170,7 +170,7 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
     slots = places(entry, positional)
     if len(positional) > len(slots):
         if not slots:
-            raise QError(f"{name}: no arguments expected")
+            raise QError(f"{name}: no arguments expected, given {len(positional)}")
         raise QError(f"{name}: expecting up to {before + len(slots)} positional args, "
                      f"{before + len(positional)} given")
     given = {o.name: read(name, o, x, widths.get(o.name, dims)) for o, x in zip(slots, positional, strict=False)}

@@ -105,6 +105,12 @@ def embed_place(positional: Sequence[Value]) -> list[str]:
     return [*head, "padindex", "maxnorm", "p", "scale", "sparse"]
 
 
+def pad_place(positional: Sequence[Value]) -> list[str]:
+    """Sizes and mode, then the value, which may follow the sizes at once."""
+    return ["pad", "value", "mode"] if len(positional) == 2 and positional[1].__class__ is not Sym \
+        else ["pad", "mode", "value"]
+
+
 def embedbag_place(positional: Sequence[Value]) -> list[str]:
     """As embed's; a symbol in the last place is the mode, however early it comes."""
     head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]

@@ -11,7 +11,9 @@ from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, kname, put, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
+    LossHandle,
     TensorHandle,
+    ask,
     handle,
     module_handle,
     tensor_handle,
@@ -197,7 +199,7 @@ def inputmodule(x: Value) -> Value:
     q)inputmodule module seq(`sequential;(`linear;2;1);`relu)
     `linear
     """
-    return sym(type_name(end_of(module_behind(x, "inputmodule"), 0)))
+    return _end_type(x, "inputmodule", 0)
 
 
 @api("outputmodule", "outputmodule m")
@@ -207,7 +209,15 @@ def outputmodule(x: Value) -> Value:
     q)outputmodule module seq(`sequential;(`linear;2;1);`relu)
     `relu
     """
-    return sym(type_name(end_of(module_behind(x, "outputmodule"), -1)))
+    return _end_type(x, "outputmodule", -1)
+
+
+def _end_type(x: Value, call: str, at: int) -> Value:
+    """The type of a network's first or last module; of a loss its own."""
+    h = handle(x)
+    if isinstance(h, LossHandle):
+        return ask("objtype", h)
+    return sym(type_name(end_of(module_behind(x, call), at)))
 
 
 def end_of(m: Any, at: int) -> Any:

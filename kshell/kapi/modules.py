@@ -57,7 +57,7 @@ def row(name: str, target: str, summary: str, *options: Option, kind: str = "mod
     container, n (least and most inputs of forward), whole (a container with a calculation of its own), result (`tensor`
     or, of several, `tuple`, `nested`, `vector`), shortflag, pytorch (name in help), label (name in `str`), suffix (of
     that name), open (what `str` writes before the bracket of the children), text (options in `str`: function of the
-    live module).
+    live module), alone (message of a definition with a name and no options).
     """
     example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
     example |= extra.pop("also", {})
@@ -240,7 +240,8 @@ def _padding(m: Any) -> str:
 
 row("pad", "kshell.nn.shape.Pad", "Padding by sizes from the last dimension on.",
     LS("pad"), S("mode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
-    D("value", "", 0.0), eg=((1, 2, 2, 1, 1, 2),), need=_PADS, pytorch="torch.nn.functional.pad")
+    D("value", "", 0.0), eg=((1, 2, 2, 1, 1, 2),), need=_PADS, pytorch="torch.nn.functional.pad",
+    place=make.pad_place)
 for _d in (1, 2, 3):
     row(f"pad{_d}d", f"ConstantPad{_d}d", f"Padding with a constant, {_d}-d.",
         Z("pad", "padding"), D("value", "", 0.0), widths={"pad": 2 * _d}, own={"value": 0.0},

@@ -63,6 +63,8 @@ def create(x: Value) -> Any:
 
 def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
+    if spec.name and not spec.args and "alone" in entry.extra:
+        raise QError(f"{entry.name}: {entry.extra['alone'].format(spec.name)}")
     m = build(entry, spec.args, spec.before)
     set_name(m, spec.name)
     if spec.parms is not None or spec.buffers is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import autosave
 from kshell.kapi.args import flag_of, items, number_of, split
-from kshell.kapi.call import api
+from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q
 from kshell.kapi.gradients import drop_gradient, zero_gradient
 from kshell.kapi.handles import (
@@ -38,11 +39,12 @@ from kshell.kapi.optim import (
 from kshell.kapi.optparms import check_new, group_number, plan, select
 from kshell.kapi.optstate import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
-from kshell.registry import find
+from kshell.parallel.group import joined
+from kshell.registry import Entry, find
 from kshell.values import types as T
 from kshell.values.apply import apply1, is_function
 from kshell.values.build import floats
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
 from kshell.values.progress import line
 
 # ------------------------------------------------------------------ opt
@@ -81,12 +83,28 @@ def opt(x: Value) -> Value:
     if first.__class__ is Sym:
         return _define(found)
     if isinstance(first, OptimizerHandle):
-        return _get_or_edit(first.get(), found)
+        o = first.get()
+        if len(found) > 1 and flag_of(found[1]) is None and getattr(o.torch, "meets", False):
+            with with_all("opt", x):
+                return _get_or_edit(o, found)
+        return _get_or_edit(o, found)
     if isinstance(first, ModelHandle) and len(found) == 1:
         return optimizer_handle(first.obj.optimizer)
     if first.__class__ is Dict and len(found) == 2 and isinstance(found[1], RESTORABLE):
-        return optimizer_handle(restore(first, found[1]))
+        with with_all("opt", x) if _meets(first) else nullcontext():
+            return optimizer_handle(restore(first, found[1]))
     raise QError("opt: unrecognized arg(s)")
+
+
+def _meets(state: Dict) -> bool:
+    """Is a state that of an optimizer of all processes?"""
+    from kshell.kapi.wraps import KINDS
+
+    fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
+    name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
+    entry = find("optimizer", name.s) if isinstance(name, Sym) else None
+    around = [KINDS[k.s].meets for k in seq_items(wrap.k) if k.s in KINDS] if isinstance(wrap, Dict) else []
+    return entry is not None and bool(entry.extra.get("meets") or any(around))
 
 
 def _offset(found: Sequence[Value], numbered: bool) -> int:
@@ -103,10 +121,17 @@ def _number(found: Sequence[Value]) -> int | None:
 
 def _define(found: Sequence[Value]) -> Value:
     """`(name;[0];parms;options..)`: a new optimizer."""
+    entry = entry_of(found[0].s)
+    if entry.extra.get("meets") and len(found) > 1:
+        with with_all("opt", List(list(found))):
+            return _made(entry, found)
+    return _made(entry, found)
+
+
+def _made(entry: Entry, found: Sequence[Value]) -> Value:
     n = _number(found)
     if n:
         raise QError(f"opt: cannot define group {n} until optimizer is created with initial parameter group")
-    entry = entry_of(found[0].s)
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
@@ -229,7 +254,11 @@ def step(x: Value) -> Value:
     if own is not None:
         return own(h, *given[1:])
     if given and isinstance(h, OptimizerHandle | ModelHandle):
-        return _step_with(optimizer_of(h), given[1:])
+        o = optimizer_of(h)
+        if joined() and o.meets():
+            with with_all("step", x):
+                return _step_with(o, given[1:])
+        return _step_with(o, given[1:])
     if isinstance(h, OptimizerHandle | ModelHandle):
         return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):

@@ -11,14 +11,15 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import parse_options
-from kshell.kapi.call import torch
+from kshell.kapi.call import torch, with_all
 from kshell.kapi.optionwords import worded
+from kshell.parallel.group import joined
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NULL_J, Value
 
@@ -36,7 +37,7 @@ def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Ent
     (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
     group), parts (of the parameters with which it is made, those of each group, which have a meaning then), same
     (options with one value for all groups), pytorch (name in help), sharded (false: it does not take parameters that
-    are sharded among processes).
+    are sharded among processes), meets (a step of several processes, and giving it parameters, is one of all at once).
 
     How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
     has of it can be given by name, and is shown where it is set.
@@ -418,6 +419,24 @@ class Opt:
     def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update; an optimizer that needs the loss is given a closure that computes it. Other arguments are for
         what stands around the step."""
+        if joined() and self.meets():
+            with with_all("step"):
+                return self._step(closure, given)
+        return self._step(closure, given)
+
+    def moved(self, was: Mapping[int, Any]) -> None:
+        """Parameters went to another device or type: `kshell.optim.moved` tells what is given."""
+        from kshell.optim.moved import follow
+
+        follow(self.torch, was)
+        for w in self.wraps.values():
+            w.moved()
+
+    def meets(self) -> bool:
+        """Does a step of several processes begin with all of them?"""
+        return getattr(self.torch, "meets", False) or any(w.meets for w in self.wraps.values())
+
+    def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
             from kshell.kapi import wraps
 

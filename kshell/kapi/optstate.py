@@ -14,7 +14,7 @@ from kshell.errors import QError
 from kshell.kapi.args import pairs, size_text
 from kshell.kapi.call import torch
 from kshell.kapi.convert import is_array, kname, to_q, to_tensor
-from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, VectorHandle
+from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.optim import (
     Opt,
     Values,
@@ -407,4 +407,4 @@ def _tensor(x: Value, p: Any, made: Any) -> Any:
 
 
 # which handles a state can be restored over
-RESTORABLE = (ModuleHandle, ModelHandle, VectorHandle, DictHandle)
+RESTORABLE = (TensorHandle, ModuleHandle, ModelHandle, VectorHandle, DictHandle)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.kapi.call import torch
-from kshell.kapi.math import Row, register
+from kshell.kapi.math import APART, Row, register
 
 
 def _cumulative(name: str) -> Callable[..., Any]:
@@ -27,8 +27,8 @@ def _cumulative_(name: str) -> Callable[..., Any]:
     return run
 
 
-def tensordot(x: Any, y: Any, dims: Any, other: Any = None) -> Any:
-    """torch.tensordot over a number of dimensions, or over given ones of x and y."""
+def tensordot(x: Any, y: Any, dims: Any = (2,), other: Any = None) -> Any:
+    """torch.tensordot over a number of dimensions (2), or over given ones of x and y."""
     if other is None:
         return torch.tensordot(x, y, dims if len(dims) > 1 else dims[0])
     return torch.tensordot(x, y, (dims, other))
@@ -70,7 +70,7 @@ ROWS = (
         "Flip(2 2#1 2 3 4;0 1)|4 3\\n2 1", options="dims:dims*", out=False),
     Row("histc", "torch.histc", "The counts of values in bins (100) of one width from low to high, the smallest and "
         "largest value if both are 0.", "histc(1 2 1 4f;4)|2 1 0 1f",
-        options="bins:long low/min:number high/max:number"),
+        options="bins:long low/min:number high/max:number", half=APART),
     Row("renorm", "torch.renorm", "The parts along a dimension scaled down to a largest p-norm.",
         "renorm(2 2#3 4 .3 .4;2;0;1f)|0.6 0.8\\n0.3 0.4", options="p:number* dim:dim* maxnorm:number*",
         inplace="renorm_"),
@@ -78,7 +78,7 @@ ROWS = (
         "at the other.",
         "roll(1 2 3 4;1)|4 1 2 3", options="shifts:dims* dims:dims", out=False),
     Row("tensordot", tensordot, "The sum of products over dimensions: a number of them, or those of x and those of y.",
-        "tensordot(2 2#1 2 3 4;2 2#0 1 1 0;2)|5", inputs=2, options="dim/dims:dims* dim2/other:dims", out=False),
+        "tensordot(2 2#1 2 3 4;2 2#0 1 1 0;2)|5", inputs=2, options="dim/dims:dims dim2/other:dims", out=False),
     Row("trace", "torch.trace", "The sum of the diagonal.", "trace 3 3#til 9|12", out=False),
     _triangle("tril", "The lower triangle, zeros above it.", "tril 3 3#1|1 0 0\\n1 1 0\\n1 1 1"),
     _triangle("triu", "The upper triangle, zeros below it.", "triu 3 3#1|1 1 1\\n0 1 1\\n0 0 1"),

@@ -58,7 +58,8 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
 
 
 row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
-    also={"classes": 10}, make=_dtype, read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
+    also={"classes": 10}, make=_dtype, hide=lambda o: {k: v for k, v in o.items() if k != "dtype" or v},
+    read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
     pytorch="torch.nn.functional.one_hot")
 _DIM = {"dim": "no dimension given"}
 row("select", _OPS + "Select", "The slice at one index of a dimension.", L("dim"), L("ind"), eg=(1, -1),
@@ -119,8 +120,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         given[key] = value
     fn = given.get("fn")
     if fn is None:
-        raise QError("callback: no k function defined"
-                     + (": the 2nd symbol is the name of the module" if not args else ""))
+        raise QError("callback: no k function defined")
     if not (fn.__class__ is Sym and fn.s) and not (fn.__class__ is Vec and fn.t == CHAR and len(fn)):
         raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
     words = names_of(given.get("in", sym("tensor")))
@@ -206,6 +206,7 @@ def _inputs(n: int) -> Value:
 row("callback", "kshell.nn.callback.Callback", "A forward calculation in q: a function of the module and its inputs.",
     X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3),
     parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any",
+    alone="no k function defined, 2nd symbol, `{}, defines callback module name",
     pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
 
 

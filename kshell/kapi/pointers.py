@@ -122,6 +122,9 @@ def use(x: Value, y: Value) -> Value:
     if other is h:
         return NIL
     if other is not None:
+        if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
+            h.obj = [other.take()]
+            return NIL
         if other.__class__ is not h.__class__:
             raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
         h.obj = other.take()
@@ -131,6 +134,10 @@ def use(x: Value, y: Value) -> Value:
         h.obj = owned(seq_items(y) if is_list(y) else [y], "use")
     elif y.__class__ is Dict:
         h.obj = dict(zip([k.s for k in seq_items(y.k)], owned(seq_items(y.v), "use"), strict=True))
+    elif is_list(y):
+        from kshell.kapi.vectors import dict_  # names and values, as `dict` takes them
+
+        h.obj = dict_(y).take()
     else:
         raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
     return NIL

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import number_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import kname
@@ -17,8 +18,8 @@ def _unary(name: str, torch_name: str, doc: str, example: str, inplace: bool = T
     return Row(name, f"torch.{torch_name}", doc, example, inplace=f"{torch_name}_" if inplace else "")
 
 
-def _binary(name: str, torch_name: str, doc: str, example: str, options: str = "") -> Row:
-    return Row(name, f"torch.{torch_name}", doc, example, inputs=2, options=options, inplace=f"{torch_name}_")
+def _binary(name: str, torch_name: str, doc: str, example: str, options: str = "", **fields: Any) -> Row:
+    return Row(name, f"torch.{torch_name}", doc, example, inputs=2, options=options, inplace=f"{torch_name}_", **fields)
 
 
 ROWS = (
@@ -60,11 +61,12 @@ ROWS = (
     _unary("trunc", "trunc", "The whole part.", "trunc 1.5 -1.5|1 -1f"),
     _binary("atan2", "atan2", "The angle of the points (y;x).", "atan2(0 1f;1 1f)|0 0.7853982"),
     _binary("Div", "div", "x divided by y.", "Div(1 4 9f;1 2 3f)|1 2 3f"),
-    _binary("fmod", "fmod", "Remainder with the sign of x.", "fmod(-7 7;3)|-1 1"),
+    _binary("fmod", "fmod", "Remainder with the sign of x.", "fmod(-7 7;3)|-1 1", half=guard.divisor),
     _binary("fpow", "float_power", "x to the power y, in double precision.", "fpow(1 2 3;2.5)|1 5.656854 15.58846"),
     _binary("mul", "mul", "x times y.", "mul(1 4 9;1 2 3)|1 8 27"),
     _binary("pow", "pow", "x to the power y.", "pow(1 2 3;2)|1 4 9"),
-    _binary("remainder", "remainder", "Remainder with the sign of y.", "remainder(-7 7;3)|2 1"),
+    _binary("remainder", "remainder", "Remainder with the sign of y.", "remainder(-7 7;3)|2 1",
+            half=guard.divisor),
     _binary("xor", "logical_xor", "Logical exclusive or.", "xor(0011b;0101b)|0110b"),
     _binary("add", "add", "x plus a multiple (1) of y.", "add(1 2 3;4 5 6;100)|401 502 603", "alpha:number"),
     Row("addcdiv", "torch.addcdiv", "x plus a multiple (1) of y divided by z.", "addcdiv(1 2f;9 16f;3 4f)|4 6f",

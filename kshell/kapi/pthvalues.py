@@ -45,15 +45,18 @@ from kshell.values.core import (
 
 MOST = 5_000_000  # values of one checkpoint
 MAX_DEPTH = 100
+_AGAIN = 100_000  # values that may be there a second time
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.seen = 0
+    """`room`: how many values there may be. What a file holds once and refers to often counts each time."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
 
     def value(self, v: Any, depth: int = 0) -> Value:
-        self.seen += 1
-        if self.seen > MOST or depth > MAX_DEPTH:
+        self.room -= 1
+        if self.room < 0 or depth > MAX_DEPTH:
             raise QError("limit")
         if isinstance(v, torch.Tensor):
             return tensor_handle(v)
@@ -77,7 +80,11 @@ class _Reader:
                 cols = [collapse([self.value(d[k], depth + 2) for d in v]) for k in v[0]]
                 return Table(list(v[0]), cols)
             return collapse([self.value(i, depth + 1) for i in v]) if v else List([])
-        return sym(str(v))  # a device, a data type
+        if isinstance(v, set):
+            return self.value(sorted(v, key=str), depth)
+        if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
+            return sym(str(v))
+        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which is no value")
 
     def _dict(self, v: dict[Any, Any], depth: int) -> Value:
         values = [self.value(i, depth + 1) for i in v.values()]
@@ -113,9 +120,10 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
         isinstance(k, str) for k in v)
 
 
-def to_q_value(v: Any) -> Value:
-    """The q value of a checkpoint; 'limit for one with more values than q could show."""
-    return _Reader().value(v)
+def to_q_value(v: Any, made: int = MOST) -> Value:
+    """The q value of a checkpoint, of whose values so many were made; 'limit for one with more than q could show, or
+    with many times more than were made."""
+    return _Reader(min(MOST, made + _AGAIN)).value(v)
 
 
 # ------------------------------------------------------------------ back

@@ -14,7 +14,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.kapi.args import data_items, is_empty, items, long_of, name_of
-from kshell.kapi.call import api, invoke, load
+from kshell.kapi.call import api, invoke, load, with_all
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
@@ -129,9 +129,10 @@ def barrier(x: Value) -> Value:
     """
     from kshell.parallel import collect
 
-    if not is_empty(x):
-        raise QError("barrier: takes no argument")
-    collect.barrier()
+    with with_all("barrier", x):
+        if not is_empty(x):
+            raise QError("barrier: takes no argument")
+        collect.barrier()
     return NIL
 
 
@@ -152,6 +153,11 @@ def allreduce(x: Value) -> Value:
     q)allreduce(2 4f;`avg)
     2 4f
     """
+    with with_all("allreduce", x):
+        return _reduced(x)
+
+
+def _reduced(x: Value) -> Value:
     from kshell.parallel import collect
 
     given = data_items(x)
@@ -159,10 +165,15 @@ def allreduce(x: Value) -> Value:
     if not 1 <= len(given) <= 2 or op is None:
         raise QError("allreduce: expecting a tensor or array, and sum, avg, min, max or prod")
     h = handle(given[0])
-    if isinstance(h, VectorHandle):
-        return vector_handle([collect.allreduce(t, op) for t in h.obj])
-    if isinstance(h, DictHandle):
-        return dict_handle({k: collect.allreduce(t, op) for k, t in h.obj.items()})
+    if isinstance(h, VectorHandle | DictHandle):
+        parts = list(h.obj) if isinstance(h, VectorHandle) else list(h.obj.values())
+        names = [] if isinstance(h, VectorHandle) else [("keys", " ".join(map(str, h.obj)))]
+        if group.joined():
+            collect.alike("allreduce", parts, *names)
+        found = [collect.allreduce(t, op) for t in parts]
+        if isinstance(h, VectorHandle):
+            return vector_handle(found)
+        return dict_handle(dict(zip(h.obj, found, strict=True)))
     if not isinstance(h, TensorHandle) and not is_array(given[0]):
         raise QError(f"allreduce: expecting a tensor or array, given {kname(given[0])}")
     return _back(collect.allreduce(as_tensor(given[0]), op), given[0])
@@ -179,12 +190,14 @@ def allgather(x: Value) -> Value:
     """
     from kshell.parallel import collect
 
-    h = handle(x)
-    if isinstance(h, TensorHandle):
-        return tensor_handle(collect.allgather(as_tensor(h)))
-    if h is not None:
-        raise QError(f"allgather: not implemented for {h.plural}")
-    return collapse([decode(data) for data in collect.gather_bytes(encode(x))])
+    with with_all("allgather", x):
+        h = handle(x)
+        if isinstance(h, TensorHandle):
+            return tensor_handle(collect.allgather(as_tensor(h)))
+        if h is not None:
+            raise QError(f"allgather: not implemented for {h.plural}")
+        found = collect.gather_bytes(encode(x))
+    return collapse([decode(data) for data in found])
 
 
 def _state(h: KHandle) -> list[Any] | None:
@@ -230,15 +243,20 @@ def broadcast(x: Value) -> Value:
     q)broadcast(1 2 3;0)
     1 2 3
     """
+    with with_all("broadcast", x):
+        return _from(x)
+
+
+def _from(x: Value) -> Value:
     from kshell.parallel import collect
 
     given, source = _numbered(x, "broadcast")
     h = handle(given[0])
     tensors = None if h is None else _state(h)
-    if tensors is not None:
+    if h is not None and tensors is not None:
         collect._other(source, "source")
         if group.joined():
-            collect.alike(tensors)
+            collect.alike("broadcast", tensors, ("kinds", h.plural), ("sources", str(source)))
             for t in tensors:
                 collect.broadcast_(t, source)
         return NIL
@@ -323,7 +341,8 @@ def say(x: Value) -> Value:
     from kshell.parallel import collect
 
     session = running()
-    found = collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"))
+    with with_all("say", x):
+        found = collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
     if group.rank() == 0:
         text = "".join(f"[{r}] {line}\n" for r, data in enumerate(found)
                        for line in data.decode("utf-8", "surrogateescape").split("\n"))

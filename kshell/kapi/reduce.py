@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.call import torch
 from kshell.kapi.math import Row, register
 
@@ -39,6 +40,11 @@ def _along(name: str) -> Callable[..., Any]:
         return getattr(torch, name)(x, **options)
 
     return run
+
+
+def aminmax(x: Any, **options: Any) -> Any:
+    """torch.aminmax; of all elements both are in one tensor."""
+    return _along("aminmax")(x, **options) if options else torch.stack(torch.aminmax(x))
 
 
 def prod(x: Any, **options: Any) -> Any:
@@ -117,23 +123,23 @@ ROWS = (
     Row("Any", _over("any"), "Is any element true, overall or along a dimension?", "Any 010b|1b", options=_DIMS),
     Row("amax", _over("amax"), "The maximum, overall or over dimensions.", "amax(2 3#til 6;1)|2 5", options=_DIMS),
     Row("amin", _over("amin"), "The minimum, overall or over dimensions.", "amin(2 3#til 6;1)|0 3", options=_DIMS),
-    Row("aminmax", "torch.aminmax", "The minimum and the maximum.", "aminmax 3 1 2|1 3", options=_DIM, outputs=2),
+    Row("aminmax", aminmax, "The minimum and the maximum.", "aminmax 3 1 2|1 3", options=_DIM, outputs=2, last=True),
     Row("argmax", "torch.argmax", "The index of the maximum, in the flat input or along a dimension.",
         "argmax((1 3 2;6 5 4);1)|1 0", options=_DIM),
     Row("argmin", "torch.argmin", "The index of the minimum, in the flat input or along a dimension.",
         "argmin((1 3 2;6 5 4);1)|0 2", options=_DIM),
     Row("Max", _along("max"), "The maximum; along a dimension, the maxima and their indices.",
-        "Max(2 3#til 6;0)|3 4 5\\n1 1 1", options=_DIM, outputs=2),
+        "Max(2 3#til 6;0)|3 4 5\\n1 1 1", options=_DIM, outputs=2, last=True),
     Row("Min", _along("min"), "The minimum; along a dimension, the minima and their indices.",
-        "Min(2 3#til 6;0)|0 1 2\\n0 0 0", options=_DIM, outputs=2),
+        "Min(2 3#til 6;0)|0 1 2\\n0 0 0", options=_DIM, outputs=2, last=True),
     Row("mean", _over("mean"), "The mean, overall or over dimensions; in a data type if one is given.",
-        "mean 1 2 3.4|2.133333", options=_TYPED),
+        "mean 1 2 3.4|2.133333", options=_TYPED, half=guard.castable),
     Row("nanmean", _over("nanmean"), "The mean of the values that are not null.", "nanmean 1 2 0n 6|3f",
         options=_TYPED),
     Row("median", _along("median"), "The median; along a dimension, the medians and their indices.",
-        "median 1 2 3 4 5f|3f", options=_DIM, outputs=2),
+        "median 1 2 3 4 5f|3f", options=_DIM, outputs=2, last=True),
     Row("nanmedian", _along("nanmedian"), "The median of the values that are not null.", "nanmedian 1 2 3 0n|2f",
-        options=_DIM, outputs=2),
+        options=_DIM, outputs=2, last=True),
     Row("mode", "torch.mode", "The most frequent values and an index of each, along a dimension (the last).",
         "mode 1 2 2 3|2 2", options=_DIM, outputs=2),
     Row("std", _spread("std"), "Standard deviation, unbiased unless the flag says 0b.", "std 1 2 3 4f|1.290994",

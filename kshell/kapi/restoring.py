@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import losses, rules, sched, wraps
 from kshell.kapi.args import pairs
 from kshell.kapi.batches import _Part, _parts
-from kshell.kapi.call import reserve, torch
+from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_named
 from kshell.kapi.handles import (
     GONE,
@@ -31,6 +32,7 @@ from kshell.kapi.modulemake import build, entry_of
 from kshell.kapi.optim import create, edit_group, group_values
 from kshell.kapi.optim import entry_of as optimizer_of
 from kshell.kapi.saving import KINDS, Record
+from kshell.kapi.storages import fresh, view
 from kshell.store.archive import Archive
 from kshell.store.snapshot import Decoder
 from kshell.values.core import Dict, Value
@@ -38,6 +40,26 @@ from kshell.values.core import Dict, Value
 _HANDLES: dict[str, type[KHandle]] = {c.kind: c for c in (
     TensorHandle, VectorHandle, DictHandle, ModuleHandle, LossHandle, OptimizerHandle, ModelHandle, SchedulerHandle,
     RuleHandle)}
+
+_ROOM = 16 << 20  # bytes that a module may have beyond those of the file
+
+_FILLS = ("uniform_", "normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_")
+
+
+def _unfilled() -> Any:
+    """While a module is made: its parameters are not drawn, since those of the file take their places; their memory is
+    so not even touched."""
+
+    class Unfilled(torch.overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
+        def __torch_function__(self, fn: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = kwargs or {}
+            if getattr(fn, "__name__", "") in _FILLS:
+                t = args[0] if args else given.get("tensor")
+                if isinstance(t, torch.nn.Parameter):
+                    return t
+            return fn(*args, **given)
+
+    return Unfilled()
 
 
 class Loader:
@@ -50,6 +72,7 @@ class Loader:
         self.decoder = Decoder(archive, self.handle)
         self._made: dict[tuple[str, int], Any] = {}
         self._opening: set[tuple[str, int]] = set()
+        self._filling: set[int] = set()
         self._optimizers: list[tuple[Any, Record]] = []
         self._parts: list[tuple[Any, Any, int, int]] = []
         self.moved: set[str] = set()  # devices that are not there
@@ -94,6 +117,48 @@ class Loader:
                 group.update({"params": params, **self.python(own)})
         for t, whole, dim, start in self._parts:
             _parts()[t] = _Part(whole, dim, start)
+
+    def close(self) -> None:
+        """Refer to nothing that was made any more."""
+        self._made.clear()
+        self._optimizers.clear()
+        self._parts.clear()
+
+    @contextmanager
+    def bounds(self) -> Iterator[None]:
+        """While objects are made: a module may have no more memory than the file, and no more parts than it lists."""
+        from torch.nn.modules import module as hooks
+
+        parts = sum(map(len, self.tables.values())) + 1000
+        room = self.archive.size + _ROOM
+
+        def tensor(_m: Any, name: str, t: Any) -> None:
+            self._room -= 0 if t is None else t.numel() * t.element_size()
+            child(_m, name, t)
+
+        def child(_m: Any, name: str, _t: Any) -> None:
+            self._left -= 1
+            if self._room < 0 or self._left < 0:
+                raise ValueError(f"{name} of a module is larger than the file")
+
+        self._left, self._room, self._limits = parts, room, (parts, room)
+        found = [hooks.register_module_parameter_registration_hook(tensor),
+                 hooks.register_module_buffer_registration_hook(tensor),
+                 hooks.register_module_module_registration_hook(child)]
+        try:
+            yield
+        finally:
+            for h in found:
+                h.remove()
+
+    def _built(self, entry: Any, options: Value | None) -> Any:
+        """A new module of a type."""
+        self._left, self._room = self._limits
+        for k, v in pairs(options) if options.__class__ is Dict else ():
+            if k.endswith("layers") and v.__class__ is int and v > self._left:
+                raise ValueError(f"{k} of a module are more than the file has")
+        with _unfilled():
+            return build(entry, [] if options is None or not len(options) else [options], 0)
 
     # ------------------------------------------------------------ handles
 
@@ -146,24 +211,16 @@ class Loader:
             make = {"coo": torch.sparse_coo_tensor, "csr": torch.sparse_csr_tensor, "csc": torch.sparse_csc_tensor}
             t = make[layout](*parts, shape, dtype=dtype, check_invariants=True)
             return t._coalesced_(True) if rec.get("coalesced") else t
-        stride, offset, held = rec["stride"], rec["offset"], self.get("storage", rec["storage"])
-        if dtype is None or len(shape) != len(stride) or any(
-                n.__class__ is not int or n < 0 for n in (*shape, *stride, offset)):
-            raise ValueError("a wrong tensor")
-        last = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if all(shape) else -1
-        if (last + 1) * dtype.itemsize > held.nbytes():
-            raise ValueError("a tensor is out of bounds")
-        return torch.empty(0, dtype=dtype, device=held.device).set_(held, offset, shape, stride)
+        return view(self.get("storage", rec["storage"]), dtype, shape, rec["stride"], rec["offset"])
 
     def _storage(self, i: int, rec: Record) -> Any:
         n = self.archive.entry(rec["array"])[2]
-        reserve([n], 1)
-        t = torch.empty(n, dtype=torch.uint8)
-        # (memory that numpy has seen could not grow later)
-        into = memoryview((ctypes.c_uint8 * n).from_address(t.data_ptr())).cast("B") if n else memoryview(b"")
+        held, into = fresh(n)
         self.archive.pour(rec["array"], into)
         device = self._device(rec["device"])
-        return (t if device.type == "cpu" else t.to(device)).untyped_storage()
+        if device.type == "cpu":
+            return held
+        return torch.empty(0, dtype=torch.uint8).set_(held, 0, (n,), (1,)).to(device).untyped_storage()
 
     def _generator(self, i: int, rec: Record) -> Any:
         g = torch.Generator(self._device(rec["device"]))
@@ -200,7 +257,7 @@ class Loader:
             return self._made["module", i]
         entry = entry_of(rec["type"])
         options = self.decoder.value(rec["options"]) if "options" in rec else None
-        m = build(entry, [] if options is None or not len(options) else [options], 0)
+        m = self._built(entry, options)
         self._fill(i, m)
         return m
 
@@ -212,6 +269,7 @@ class Loader:
         if rec["type"] is not None and type_name(m) != rec["type"]:
             raise ValueError(f"module {i} is no {rec['type']}")
         self._made["module", i] = m
+        self._filling.add(i)
         m.__dict__.pop("kshell_name", None)
         set_name(m, str(rec["name"]))
         for what, own in (("parms", m._parameters), ("buffers", m._buffers)):
@@ -228,6 +286,7 @@ class Loader:
             self._child(m, str(key), n)
         m.training = bool(rec["training"])
         set_recompute(m, bool(rec["recompute"]))
+        self._filling.discard(i)
 
     def _put(self, m: Any, own: dict[str, Any], k: str, t: Any) -> None:
         was = own.get(k)
@@ -250,6 +309,8 @@ class Loader:
         if n is None:
             m._modules[key] = None
             return
+        if n in self._filling:
+            raise ValueError(f"module {n} is part of itself")
         if ("module", n) in self._made:
             m._modules[key] = self._made["module", n]
         elif m._modules.get(key) is not None:

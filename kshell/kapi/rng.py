@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,36 +41,44 @@ def _generator(data: bytes) -> Any:
     try:
         fresh.bit_generator.state = json.loads(data)
         return fresh
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass
     raise QError("rng: `q is not the state of a generator")
 
 
-def restore(d: Dict) -> None:
-    """Set the generators to saved states; all are checked before any is set."""
-    if d.k.__class__ is not Vec or d.k.t != T.S:
+def checked(d: Dict) -> Callable[[], None]:
+    """What sets the generators to saved states; they are checked here."""
+    if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("rng: expecting a dictionary made by rng[]")
-    todo = []
+    todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
     for name, x in zip([s.s for s in d.k.items], d.v.items, strict=True):
         if x.__class__ is not Vec or x.t != T.X:
             raise QError(f"rng: state of `{name} is not a list of bytes")
         data = x.a.tobytes()
         if name == "q":
-            todo.append((name, _generator(data)))
+            todo.append((setattr, (running(), "rng", _generator(data))))
         elif name == "cpu" and len(data) == len(torch.get_rng_state()):
-            todo.append((name, torch.frombuffer(bytearray(data), dtype=torch.uint8)))
+            state = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+            torch.Generator().set_state(state)
+            todo.append((torch.set_rng_state, (state,)))
         elif name.startswith("cuda:"):
             if torch.cuda.is_available() and int(name[5:]) < torch.cuda.device_count():
-                todo.append((name, torch.frombuffer(bytearray(data), dtype=torch.uint8)))
+                state = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+                torch.Generator(name).set_state(state)
+                todo.append((torch.cuda.set_rng_state, (state, int(name[5:]))))
         else:
             raise QError(f"rng: unrecognized state: `{name}")
-    for name, made in todo:
-        if name == "q":
-            running().rng = made
-        elif name == "cpu":
-            torch.set_rng_state(made)
-        else:
-            torch.cuda.set_rng_state(made, int(name[5:]))
+
+    def put() -> None:
+        for fn, args in todo:
+            fn(*args)
+
+    return put
+
+
+def restore(d: Dict) -> None:
+    """Set the generators to saved states; all are checked before any is set."""
+    checked(d)()
 
 
 @api("rng", "rng[]", "rng dictionary", since="kshell")

@@ -18,7 +18,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import wraps
 from kshell.kapi.args import items, looks_paired, pairs, parse_options, split
-from kshell.kapi.call import api
+from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q, to_tensor
 from kshell.kapi.gradients import MODES, zero_gradient
 from kshell.kapi.handles import (
@@ -161,6 +161,7 @@ class RuleWrap(wraps.Wrap):
     """A rule, its entry and options, and the optimizer it is around: also what the handle of a rule owns."""
 
     name = "scale"
+    meets = True
 
     def __init__(self, entry: Entry, values: Values, o: Opt) -> None:
         from kshell.optim import comm
@@ -208,6 +209,10 @@ class RuleWrap(wraps.Wrap):
     def attached(self, o: Opt) -> None:
         self.rule.noise.attach()
 
+    def moved(self) -> None:
+        self.rule.load_state_dict(self.rule.state_dict())  # puts gradients it holds where the parameters are
+        self.rule.noise.attach()
+
 
 def _refusing(call: str, fn: Any) -> Any:
     """fn(), whose ValueError becomes a q error with the names of the options."""
@@ -223,9 +228,14 @@ def _refusing(call: str, fn: Any) -> Any:
 
 def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
-    if "fp16" in o.wraps or hasattr(o.torch, "gather"):
+    if "fp16" in o.wraps or hasattr(o.torch, "gather") or o.entry.extra.get("closure"):
         w.rule.noise.detach()
         raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
+    try:
+        w.rule.noise.agree("scale")
+    except BaseException:
+        w.rule.noise.detach()
+        raise
     take_off(o)
     o.wraps["scale"] = w
 
@@ -317,6 +327,12 @@ def scale(x: Value) -> Value:
         if "scale" not in o.wraps:
             raise QError("scale: the optimizer has no rule")
         return rule_handle(o.wraps["scale"])
+    with with_all("scale", x):
+        return _put(given)
+
+
+def _put(given: Sequence[Value]) -> Value:
+    """A rule around an optimizer, by its name or from a state."""
     o, name = head(given, "scale", "rule")
     if name.__class__ is Dict and len(given) == 2:
         w = restored(name, o)

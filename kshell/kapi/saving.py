@@ -7,7 +7,6 @@ parameter in a module and an optimizer, memory under two tensors. kapi/restoring
 from __future__ import annotations
 
 import base64
-import ctypes
 from typing import Any
 
 from kshell.errors import QError
@@ -19,6 +18,7 @@ from kshell.kapi.handles import GONE, KHandle
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
 from kshell.kapi.moduledef import name_of_module, options_of, type_of
 from kshell.kapi.optim import class_of as optimizer_class
+from kshell.kapi.storages import memory_of
 from kshell.registry import find
 from kshell.store.archive import Member
 from kshell.store.snapshot import Encoder
@@ -143,8 +143,7 @@ class Saver:
         if held.device.type != "cpu":
             held = held.cpu()
             self._kept.append(held)
-        data = memoryview((ctypes.c_uint8 * n).from_address(held.data_ptr())).cast("B") if n else memoryview(b"")
-        return {"array": self.encoder.add(Member("|u1", (n,), data)), "device": device}
+        return {"array": self.encoder.add(Member("|u1", (n,), memory_of(held, n))), "device": device}
 
     def _generator(self, g: Any) -> Record:
         return {"device": str(g.device), "state": base64.b64encode(bytes(g.get_state().numpy())).decode()}

@@ -14,7 +14,7 @@ from kshell.kapi.handles import table
 from kshell.registry import Entry
 from kshell.values.build import string, symdict
 from kshell.values.context import running
-from kshell.values.core import NIL, List, Value
+from kshell.values.core import NIL, NULL_J, List, Value
 
 
 class Setting(NamedTuple):
@@ -79,7 +79,8 @@ SETTINGS: dict[str, Setting] = {
     "cuda": Setting(_cuda, None, "", "A CUDA GPU is available.", "0b"),
     "magma": Setting(lambda: bool(torch.cuda.has_magma), None, "", "Built with MAGMA.", "0b"),
     "cudnn": Setting(_cudnn, None, "", "cuDNN is available.", "0b"),
-    "cudnnversion": Setting(lambda: torch.backends.cudnn.version() or 0, None, "", "cuDNN's version.", "0"),
+    "cudnnversion": Setting(lambda: torch.backends.cudnn.version() or NULL_J, None, "",
+                            "cuDNN's version, null without.", "0N"),
     "cudadevices": Setting(lambda: torch.cuda.device_count(), None, "", "Number of CUDA devices.", "0"),
     "benchmark": Setting(lambda: bool(torch.backends.cudnn.benchmark), _assign("cudnn.benchmark"), "boolean",
                          "cuDNN times its algorithms and takes the fastest.", "0b"),

@@ -13,13 +13,13 @@ from kshell.kapi import guard
 from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import as_tensor, kname, result, to_q
-from kshell.kapi.handles import TensorHandle, VectorHandle
-from kshell.values.core import NIL, NULL_J, List, Value, is_atom, is_list, seq_items
+from kshell.kapi.handles import KHandle, TensorHandle, VectorHandle, vector_handle
+from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
     """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
-    given = data_items(x)
+    given = items(x) if low > 1 else data_items(x)  # (1 2;2 1) is one array only where one argument is enough
     if not given or not low <= len(given) <= high:
         raise QError(f"{call}: expecting {low}-{high} args, given {len(given)}" if low != high
                      else f"{call}: expecting {low} args, given {len(given)}")
@@ -103,11 +103,15 @@ def resize(x: Value) -> Value:
 def transpose(x: Value) -> Value:
     """Two dimensions swapped, those of a matrix if none are given; with 1b at the end the tensor itself.
 
+    An atom or a simple list stays as it is.
+
     q)transpose 2 3#til 6
     0 3
     1 4
     2 5
     """
+    if x.__class__ is Vec or (is_atom(x) and not isinstance(x, KHandle)):
+        return x
     t, wrap, rest = _first(x, "transpose", 1, 4)
     inplace = _inplace(rest, wrap, "transpose")
     if len(rest) not in (0, 2):
@@ -166,14 +170,18 @@ def unsqueeze(x: Value) -> Value:
 
 @api("narrow", "narrow(x;dim;offset;size)")
 def narrow(x: Value) -> Value:
-    """A part of one dimension: `size` items from `offset` on; a view if x is a tensor.
+    """A part of one dimension: `size` items from `offset` on; a view if x is a tensor, a vector of views if a vector.
 
     q)narrow(til 10;0;3;4)
     3 4 5 6
     """
-    t, wrap, rest = _first(x, "narrow", 4, 4)
-    dim, start, size = (_long(a, "narrow", w) for a, w in zip(rest, ("dim", "offset", "size"), strict=True))
-    return result(t.narrow(dim, start, size), wrap)
+    given = items(x)
+    if len(given) != 4:
+        raise QError(f"narrow: expecting 4 args, given {len(given)}")
+    dim, start, size = (_long(a, "narrow", w) for a, w in zip(given[1:], ("dim", "offset", "size"), strict=True))
+    if given[0].__class__ is VectorHandle:
+        return vector_handle([t.narrow(dim, start, size) for t in given[0].get()])
+    return result(as_tensor(given[0]).narrow(dim, start, size), given[0].__class__ is TensorHandle)
 
 
 @api("index", "index(x;dim;i)", "index(x;dim;indices)")
@@ -212,11 +220,11 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
     if not given:
         raise QError(f"{name}: expecting tensors or arrays")
     head, rest = given[0], list(given[1:])
-    # an output or dimension can only follow a list; else every argument is a part
+    # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
     if head.__class__ is VectorHandle:
         parts: Sequence[Any] = head.get()
         wrap = True
-    elif isinstance(head, List) and not is_empty(head) and _tail(rest):
+    elif isinstance(head, List) and not is_empty(head) and (not rest or _tail(rest)):
         parts, wrap = _parts(head.items)
     else:
         parts, wrap = _parts(given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from kshell import __version__
@@ -12,16 +13,19 @@ from kshell.kapi.args import items, names_of
 from kshell.kapi.call import api, loaded, torch
 from kshell.kapi.convert import dtype_name, dtype_named, kname
 from kshell.kapi.handles import table
-from kshell.kapi.rng import restore as restore_generators
-from kshell.kapi.rng import states
+from kshell.kapi.rng import checked, states
 from kshell.store.archive import Archive, Member, write
+from kshell.store.atomic import sweep
 from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
 from kshell.values.build import sym_vec, symdict
 from kshell.values.context import running
 from kshell.values.core import Dict, Sym, Value, Vec, text_of
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
-_SETTINGS = ("P", "c", "C", "S", "z", "W", "o", "e", "T", "g")
+_SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
+             "o": (-1 << 16, 1 << 16), "e": (0, 2), "T": (0, 1 << 31), "g": (0, 1)}  # the least and the most
+_STATE = (bool, int, float, str)  # what settings of the k-api are
+_MOST_SPACES = 100  # namespaces within one another
 _BUILTINS = "__builtins__"
 
 
@@ -84,7 +88,7 @@ def _session() -> dict[str, Any]:
     out: dict[str, Any] = {
         "settings": settings, "current": session.names.current, "timer": session.timer.interval,
         "bare": sorted(session.names.bare),
-        "kapi": {k: v for k, v in table().state.items() if v.__class__ in (bool, int, float, str)}}
+        "kapi": {k: v for k, v in table().state.items() if v.__class__ in _STATE}}
     if loaded():
         out["dtype"] = dtype_name(torch.get_default_dtype())
         out["deterministic"] = torch.get_deterministic_debug_mode()
@@ -150,6 +154,7 @@ def capture(names: list[str] | None, call: str = "snapshot",
     if saver:
         manifest["torch"] = str(torch.__version__)
         manifest["objects"] = saver[0].finish()
+    encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
     return manifest, encoder.members, list(dict.fromkeys(saver[0].notes)) if saver else []
 
 
@@ -178,23 +183,40 @@ class _Plan:
     """All that a file brings, made and checked; nothing of the session changes before `apply`."""
 
     def __init__(self, archive: Archive, names: list[str] | None) -> None:
-        self.manifest = m = archive.manifest
+        self.manifest = archive.manifest
         session = running()
         session.names.load_builtins()  # functions of the k-api may be among the values
-        self.names, self.wanted = session.names, names
+        self.archive, self.names, self.wanted = archive, session.names, names
         self.loader: Any = None
-        if "objects" in m:
-            from kshell.kapi.restoring import Loader
 
-            self.loader = Loader(m["objects"], archive)
-        decoder = self.loader.decoder if self.loader else Decoder(archive)
+    def make(self) -> None:
+        """Make all of it. ValueError and the like for what is wrong."""
+        m = self.manifest
+        if "objects" not in m:
+            self._make(Decoder(self.archive))
+            return
+        from kshell.kapi.restoring import Loader
+
+        self.loader = Loader(m["objects"], self.archive)
+        with self.loader.bounds():
+            self._make(self.loader.decoder)
+
+    def close(self) -> None:
+        """Let go of what was made: on an error nothing of it may stay."""
+        self.spaces: dict[str, dict[str, Value]] = {}
+        self.random: Any = None
+        if self.loader is not None:
+            self.loader.close()
+
+    def _make(self, decoder: Decoder) -> None:
+        m, names = self.manifest, self.wanted
         self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
                        for s, held in self._chosen(m["spaces"]).items()}
         self.views = [VIEW[0](str(k), text) for k, text in m["views"].items() if names is None or k in names]
         if self.loader:
             self.loader.finish()
         self.session = m.get("session") if names is None else None
-        self.random = decoder.value(m["random"]) if names is None and "random" in m else None
+        self.random = checked(decoder.value(m["random"])) if names is None and "random" in m else None
         if self.session is not None:
             self._check_session(self.session)
 
@@ -207,7 +229,8 @@ class _Plan:
     def _chosen(self, spaces: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """The variables asked for, by namespace."""
         for space, held in spaces.items():
-            if space[:1] != "." or any(not k or k == _BUILTINS for k in held):
+            self._check_space(space)
+            if any(not k or k == _BUILTINS for k in held):
                 raise ValueError("a wrong name")
         if self.wanted is None:
             return spaces
@@ -224,27 +247,56 @@ class _Plan:
                 raise QError(f"resume: the file has no {name}")
         return out
 
+    def _check_space(self, space: str) -> None:
+        if space[:1] != "." or space.count(".") > _MOST_SPACES or len(space) > 1 << 16:
+            raise ValueError("a wrong namespace")
+
     def _check_session(self, s: dict[str, Any]) -> None:
-        settings = running().settings
         if set(s["settings"]) != set(_SETTINGS):
             raise ValueError("settings are missing")
-        for k, v in s["settings"].items():
-            was = getattr(settings, k)
-            kind = list if isinstance(was, tuple) else int
-            if v.__class__ is not kind and not (k == "o" and v is None):
+        for k, (least, most) in _SETTINGS.items():
+            v = s["settings"][k]
+            wide = getattr(running().settings, k).__class__ is tuple
+            if wide and (v.__class__ is not list or len(v) != 2):
                 raise ValueError(f"setting {k} is wrong")
-        if s["current"][:1] != "." or s["timer"].__class__ is not int or s["timer"] < 0:
+            if any(i.__class__ is not int or not least <= i <= most for i in (v if wide else [v])) and not (
+                    k == "o" and v is None):
+                raise ValueError(f"setting {k} is wrong")
+        self._check_space(s["current"])
+        if s["timer"].__class__ is not int or not 0 <= s["timer"] < 1 << 31 or any(
+                b.__class__ is not str for b in s["bare"]) or any(
+                v.__class__ not in _STATE or k.__class__ is not str for k, v in s["kapi"].items()):
             raise ValueError("settings are wrong")
-        if "dtype" in s and dtype_named(s["dtype"]) is None:
-            raise ValueError("the data type is wrong")
+        if "dtype" in s and (dtype_named(s["dtype"]) is None or not dtype_named(s["dtype"]).is_floating_point
+                             or s["deterministic"] not in (0, 1, 2)):
+            raise ValueError("settings are wrong")
 
     def apply(self) -> list[str]:
-        """Put everything in its place; the names that were set."""
+        """Put everything in its place; the names that were set. What cannot be put there leaves all as it was."""
         names = self.names
         for space in self.spaces:
             names.allow(space, "")
+        before = {k: dict(v) for k, v in names.spaces.items()}
+        views, bare, current = dict(names.views), set(names.bare), names.current
+        try:
+            return self._apply()
+        except BaseException:
+            for k in list(names.spaces):
+                if k not in before:
+                    del names.spaces[k]
+                else:
+                    names.spaces[k].clear()
+                    names.spaces[k].update(before[k])
+            for own, was in ((names.views, views), (names.bare, bare)):
+                own.clear()
+                own.update(was)  # type: ignore[arg-type]
+            names.current = current
+            raise
+
+    def _apply(self) -> list[str]:
+        names = self.names
         if self.random is not None:
-            restore_generators(self.random)
+            self.random()
         done = []
         for space, held in self.spaces.items():
             own = names.space(space)
@@ -277,23 +329,25 @@ class _Plan:
 
 
 def _resume(path: str, names: list[str] | None) -> Sequence[str]:
+    sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
     with Archive(path, "resume") as archive:
+        plan = _Plan(archive, names)
+        fork = loaded() and "objects" in archive.manifest  # what modules draw when they are made is of no use
         try:
-            if not loaded() or "objects" not in archive.manifest:
-                plan = _Plan(archive, names)
-            else:
-                with torch.random.fork_rng(devices=[]):  # what modules draw when they are made is of no use
-                    plan = _Plan(archive, names)
+            with torch.random.fork_rng(devices=[]) if fork else nullcontext():
+                plan.make()
+            done = plan.apply()
+            if plan.loader is not None and plan.loader.moved:
+                running().warn(f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n")
+            return done
         except QError as e:
-            problem = e if e.text.startswith(("resume:", "wsfull")) else archive.damaged(e.text)
+            problem = e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e.text)
         except QExit:
             problem = archive.damaged("")
         except _WRONG as e:
             problem = archive.damaged(str(e))
-        else:
-            if plan.loader is not None and plan.loader.moved:
-                running().warn(f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n")
-            return plan.apply()
+        finally:
+            plan.close()
     raise problem
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, parse_options, split
-from kshell.kapi.call import api
+from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import ModelHandle, ModuleHandle, handle
 from kshell.kapi.optapi import live_optimizers
@@ -40,6 +40,11 @@ def ddp(x: Value) -> Value:
     q)backward Sum forward(m;4 2#1e)
     q)step o
     """
+    with with_all("ddp", x):
+        return _averaged(x)
+
+
+def _averaged(x: Value) -> Value:
     from kshell.parallel import around
 
     m, rest = _module(x, "ddp")
@@ -78,6 +83,11 @@ def fsdp(x: Value) -> Value:
     2.weight| 1 3
     2.bias  | ,1
     """
+    with with_all("fsdp", x):
+        return _sharded(x)
+
+
+def _sharded(x: Value) -> Value:
     from kshell.parallel import around, group
 
     m, rest = _module(x, "fsdp")

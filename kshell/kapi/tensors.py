@@ -164,12 +164,16 @@ class _Call:
         if not self.args:
             return
         last = self.args[-1]
-        if last.__class__ is TensorHandle and mode not in ("complex", "sparse"):
+        if last.__class__ is TensorHandle and mode != "sparse" and (mode != "complex" or self._output(last)):
             self.out = self.args.pop()
             if self.out.get() is not None:
                 self.options.device, self.options.dtype = self.out.obj.device, self.out.obj.dtype
         elif names_of(last) and last.__class__ in (Sym, Vec):
             self.options = tensor_options(self.args.pop(), "tensor")
+
+    def _output(self, last: TensorHandle) -> bool:
+        """Whether the last tensor of a complex call is its output: one that is complex, after the parts."""
+        return len(self.args) > 1 and last.get() is not None and last.obj.is_complex()
 
     def dtype(self, default: Any = None) -> Any:
         """The data type asked for, the example's, else a default (the default floating type)."""
@@ -225,14 +229,14 @@ def _sized(c: _Call) -> Any:
 
 
 def _full(c: _Call) -> Any:
-    """full: the fill value's type decides if it is a boolean or an integer."""
+    """full: the data type is that of the fill value, if no option gives one."""
     at = 0 if c.example is not None else 1
     c.only(at + 1)
     n = c.size() if at == 0 else c.size(c.args[0] if c.args else None)
     fill = to_tensor(c.args[at]) if len(c.args) > at else None
     if fill is None or fill.dim():
         raise QError("tensor: full expects a scalar fill value")
-    return torch.full(n, fill.item(), **c.keywords(None if fill.is_floating_point() else fill.dtype))
+    return torch.full(n, fill.item(), **c.keywords(fill.dtype))
 
 
 def _randint(c: _Call) -> Any:
@@ -263,7 +267,7 @@ def _arange(c: _Call) -> Any:
     if step and (end - start) / step > 0:
         c.size(int(min((end - start) / step, 1 << 62)))
     if c.mode == "range":
-        if len(n) == 1:
+        if len(n) == 1 and c.out is None:
             raise QError("tensor: range expects start and end")
         count = int((end - start) / step) + 1 if step else 0
         if count < 1:
@@ -326,8 +330,10 @@ def _complex_of(t: Any, front: bool) -> Any:
 
 
 def _sparse(c: _Call) -> Any:
-    """sparse: (indices;values[;size])."""
+    """sparse: (size), (indices;values[;size])."""
     c.only(3)
+    if len(c.args) == 1:
+        return torch.sparse_coo_tensor(c.size(c.args[0]), **c.keywords())
     if len(c.args) < 2:
         raise QError("tensor: sparse expects indices and values")
     at, values = as_tensor(c.args[0]), as_tensor(c.args[1])

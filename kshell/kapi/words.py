@@ -12,7 +12,7 @@ from kshell.kapi.call import loaded, torch
 from kshell.kapi.convert import DTYPE_NAMES
 from kshell.kapi.device import device_names
 from kshell.kapi.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
-from kshell.kapi.help import TOPICS
+from kshell.kapi.help import TOPICS, options_of
 from kshell.kapi.tensors import MODES
 from kshell.values.functions import Handle
 
@@ -63,6 +63,11 @@ CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
                                 "setting")()],
     "options": _entries("module", "loss", "optimizer", "scheduler", "rule"),
 }
+
+
+def options(entry: registry.Entry) -> tuple[registry.Option, ...]:
+    """The options of an entry; before torch is there, those that do not come from its signatures."""
+    return options_of(entry) if entry.options or loaded() else ()
 
 
 def of_call(name: str) -> Words:

@@ -26,6 +26,7 @@ class Wrap:
 
     name = ""
     given: tuple[str, ...] = ()
+    meets = False  # is a step of several processes one of all at once?
 
     def options(self) -> Dict:
         """Its options, for `opt` and `state`."""
@@ -65,6 +66,9 @@ class Wrap:
 
     def attached(self, o: Opt) -> Any:
         """Parameters were added to the optimizer."""
+
+    def moved(self) -> Any:
+        """Parameters of the optimizer went to another device or type."""
 
 
 KINDS: dict[str, type[Wrap]] = {}

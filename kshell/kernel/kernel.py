@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ipykernel.kernelbase import Kernel
+from IPython.core.error import StdinNotImplementedError
 
 from kshell import __version__, notebook
 from kshell.errors import QError, QExit
@@ -31,12 +32,14 @@ class QKernel(Kernel):  # type: ignore[misc]
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.session_q = Session()
+        self.session_q.input.ask = self._ask
         self.cells: list[str] = []  # what was run, to be found again by consoles
 
     # ------------------------------------------------------------ running
     async def do_execute(self, code: str, silent: bool, store_history: bool = True,
                          user_expressions: Reply | None = None, allow_stdin: bool = False, **_: Any) -> Reply:
         """Run a cell."""
+        self._allow_stdin = allow_stdin
         if store_history and not silent:
             self.cells.append(code)
         for stream in (sys.stdout, sys.stderr):
@@ -59,6 +62,16 @@ class QKernel(Kernel):  # type: ignore[misc]
                 signal.signal(signal.SIGINT, before)
             sys.stdout.flush()
         return reply | {"execution_count": self.execution_count}
+
+    def _ask(self) -> bytes:
+        """A line that the front end asks for, when q reads standard input."""
+        try:
+            return self.raw_input().encode("utf-8", "surrogateescape") + b"\n"  # type: ignore[no-any-return]
+        except EOFError:
+            return b""
+        except StdinNotImplementedError:
+            pass
+        raise QError("the front end takes no input")
 
     def _show(self, data: notebook.Bundle, last: bool) -> None:
         content: Reply = {"data": data, "metadata": {}}

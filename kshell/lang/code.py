@@ -23,12 +23,15 @@ Block = list[Any]  # str lines and nested Blocks
 
 
 class CodeInfo:
-    """What a compiled code object remembers of its q text: the source, and the q offset of each Python line."""
+    """What a compiled code object remembers of its q text: the source, and the q offset of each Python line; and what
+    lang/resume.py makes the rest of a function from: the Python text, or of such a rest its tree, and the constants."""
 
-    __slots__ = ("offsets", "source")
+    __slots__ = ("consts", "offsets", "source", "text", "tree", "turn")
 
-    def __init__(self, source: Source, offsets: list[int]) -> None:
-        self.source, self.offsets = source, offsets
+    def __init__(self, source: Source, offsets: list[int], text: str, consts: Consts) -> None:
+        self.source, self.offsets, self.text, self.consts = source, offsets, text, consts
+        self.tree: Any = None
+        self.turn = 0  # how often it was gone on with
 
 
 def render(block: Block, depth: int = 0) -> str:
@@ -74,8 +77,9 @@ class Consts:
 
 def build(name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]) -> FunctionType:
     """The Python function `def name(params): body` with a q namespace as its globals."""
-    code, offsets = _assembled(f"def {name}({params}):\n" + render(body or ["pass"], 1))
-    return FunctionType(consts.swap(code, CodeInfo(source, offsets)), space, name)
+    text = f"def {name}({params}):\n" + render(body or ["pass"], 1)
+    code, offsets = _assembled(text)
+    return FunctionType(consts.swap(code, CodeInfo(source, offsets, text, consts)), space, name)
 
 
 @lru_cache(maxsize=1024)

@@ -195,8 +195,9 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         entry = registry.find("verb", name)
         if entry is not None:
             return self.const(prim(entry))
-        if name in self.names.spaces.get(".q", ()) and name[0] != "_":
-            return E(f"_get({self.mark(node)}{'.q.' + name!r},{self.ctx!r})", None, glob=True)
+        own = self.names.spaces.get(".q", {})
+        if name in own and name[0] != "_":
+            return self.const(own[name])  # a keyword means what it did when the code was read
         if name == ".z.s":
             if self.params is None:
                 return self.const(NIL)
@@ -545,7 +546,7 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     body = c.function_body(node, name)
     given = params or ("_x",)
     text = ",".join(c.local(p) for p in given)
-    head = [f"{c.local(v)}=_empty" for v in sorted(local - set(params)) if not scan.set_first(node.body, v)]
+    head = [f"{c.local(v)}=_empty" for v in sorted(local - set(params) - scan.set_first(node.body))]
     stores = sorted(c.global_stores)
     if stores:
         head.insert(0, "global " + ",".join(stores))

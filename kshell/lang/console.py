@@ -5,25 +5,31 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import Callable
 
 CHUNK = 1 << 16
 
 
 class Input:
-    """What comes in on a file descriptor (standard input unless given)."""
+    """What comes in on a file descriptor (standard input unless given), or what `ask`, if it is set, gives: a line with
+    its end, nothing at the end of input."""
 
-    __slots__ = ("buffer", "fd")
+    __slots__ = ("ask", "buffer", "fd")
 
     def __init__(self, fd: int | None = None) -> None:
         self.fd = fd
         self.buffer = b""
+        self.ask: Callable[[], bytes] | None = None
 
     def _more(self, timeout: float | None) -> bytes | None:
         """What comes next, put into the buffer: nothing at the end of input, None if nothing came in time."""
-        fd = sys.stdin.fileno() if self.fd is None else self.fd
-        if timeout is not None and not select.select([fd], [], [], timeout)[0]:
-            return None
-        data = os.read(fd, CHUNK)
+        if self.ask is not None:
+            data = self.ask()
+        else:
+            fd = sys.stdin.fileno() if self.fd is None else self.fd
+            if timeout is not None and not select.select([fd], [], [], timeout)[0]:
+                return None
+            data = os.read(fd, CHUNK)
         self.buffer += data
         return data
 

@@ -134,11 +134,12 @@ class ControlMixin:
         self.loop(run)
 
     def do_(self, args: list[Any]) -> None:
-        n = self.expr(args[0])
+        n, turns = self.expr(args[0]), self.temp()
 
         def run() -> None:
             self.body(args[1:])
-            self.block[:] = [f"for _ in _range(_times({self.mark(args[0])}{n.s})):", list(self.block) or ["_safe()"]]
+            self.block[:] = [f"{turns}=_iter(_range(_times({self.mark(args[0])}{n.s})))", f"for _ in {turns}:",
+                             list(self.block) or ["_safe()"]]
 
         self.loop(run)
 

@@ -133,7 +133,7 @@ def enum_values(v: Vec) -> Vec | None:
         domain = running().names.find(v.dom)
     except LookupError:
         domain = None
-    if domain.__class__ is Dict and domain.k.__class__ is Table:
+    if domain.__class__ is Dict and domain.k.__class__ is Table and len(domain.k.cols) == 1:
         domain = domain.k.cols[0]
     if domain.__class__ is not Vec:
         return None

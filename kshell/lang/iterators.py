@@ -13,6 +13,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang import batch, threads
 from kshell.lang.scan import atomic_expr
+from kshell.lang.stepwise import DEBUGGED, applied, one_by_one
 from kshell.lang.truth import times, truth
 from kshell.lang.verbs import encode, lists, running, stats
 from kshell.lang.verbs.arith import add, mul
@@ -54,11 +55,17 @@ def each1(f: Value, x: Value) -> Value:
     if not len(x):
         return List([])
     if (x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1):
-        return apply1(f, x)
+        if not DEBUGGED[0] or f.__class__ is Prim:
+            return apply1(f, x)
+        whole = applied(f, (x,))
+        if whole is not None:
+            return whole
     found = batch.each(f, x)
     if found is not None:
         return found
     fn = pyfn(f, 1)
+    if DEBUGGED[0]:
+        return collapse(one_by_one(fn, zip(seq_items(x), strict=True)))
     return collapse([fn(i) for i in seq_items(x)])
 
 
@@ -109,13 +116,20 @@ def each2(f: Value, x: Value, y: Value) -> Value:
     if not n:
         return List([])
     if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
-        return apply(f, (x, y))
+        if not DEBUGGED[0] or f.__class__ is Prim:
+            return apply(f, (x, y))
+        whole = applied(f, (x, y))
+        if whole is not None:
+            return whole
     found = batch.together(f, (x, y), (cx, cy))
     if found is not None:
         return found
     if name_of(f) == "vs" and x.__class__ is int and x > 1 and y.__class__ is Vec and y.t == T.J and y.a.min() >= 0:
         return encode.digits_each(x, y)
     fn = pyfn(f, 2)
+    if DEBUGGED[0] and name_of(f) != ",":
+        both = [seq_items(a) if many else [a] * n for a, many in ((x, cx), (y, cy))]
+        return collapse(one_by_one(fn, zip(*both, strict=True)))
     if not cy:
         return collapse([fn(i, y) for i in seq_items(x)])
     if not cx:
@@ -161,6 +175,8 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
         return found
     cols = [seq_items(a) if is_collection(a) else [a] * n for a in args]
     fn = pyfn(f, len(args))
+    if DEBUGGED[0]:
+        return collapse(one_by_one(fn, zip(*cols, strict=True)))
     return collapse([fn(*row) for row in zip(*cols, strict=True)])
 
 
@@ -192,6 +208,8 @@ def each_left(f: Value, x: Value, y: Value) -> Value:
     if found is not None:
         return found
     fn = pyfn(f, 2)
+    if DEBUGGED[0]:
+        return collapse(one_by_one(fn, ((i, y) for i in seq_items(x))))
     return collapse([fn(i, y) for i in seq_items(x)])
 
 
@@ -209,6 +227,8 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
     if found is not None:
         return found
     fn = pyfn(f, 2)
+    if DEBUGGED[0]:
+        return collapse(one_by_one(fn, ((x, i) for i in seq_items(y))))
     return collapse([fn(x, i) for i in seq_items(y)])
 
 
@@ -244,6 +264,8 @@ def prior1(f: Value, x: Value) -> Value:
 
 def _pairs(f: Value, items: list[Value]) -> list[Value]:
     fn = pyfn(f, 2)
+    if DEBUGGED[0]:
+        return one_by_one(fn, zip(items[1:], items, strict=False))
     return [fn(b, a) for a, b in zip(items, items[1:], strict=False)]
 
 
@@ -256,7 +278,8 @@ def prior2(f: Value, x: Value, y: Value) -> Value:
     if y.__class__ is Dict:
         return Dict(y.k, prior2(f, x, y.v))
     items = seq_items(y)
-    return collapse([apply(f, (items[0], x)), *_pairs(f, items)])
+    first = apply(f, (items[0], x))
+    return collapse([first, *_pairs(f, items)])
 
 
 # ------------------------------------------------------------------ over and scan
@@ -288,7 +311,8 @@ def over1(f: Value, x: Value) -> Value:
         raise QError("rank")
     fn = pyfn(f, 2)
     out = items[0]
-    for i in items[1:]:
+    left = iter(items[1:])
+    for i in left:
         out = fn(out, i)
     return out
 
@@ -327,7 +351,8 @@ def scan1(f: Value, x: Value) -> Value:
     if name_of(f) == "," and not is_collection(acc):
         acc = collapse([acc])  # () goes before it
     steps = [acc]
-    for i in items[1:]:
+    left = iter(items[1:])
+    for i in left:
         acc = fn(acc, i)
         steps.append(acc)
     return collapse(steps)
@@ -377,7 +402,8 @@ def over2(f: Value, x: Value, y: Value) -> Value:
     fn = pyfn(f, 2)
     if not is_collection(y):
         return fn(x, y)
-    for i in seq_items(y):
+    left = iter(seq_items(y))
+    for i in left:
         x = fn(x, i)
     return x
 
@@ -440,7 +466,8 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     if not is_collection(y):
         return fn(x, y)
     out = []
-    for i in seq_items(y):
+    left = iter(seq_items(y))
+    for i in left:
         x = fn(x, i)
         out.append(x)
     if y.__class__ is Dict:
@@ -463,7 +490,8 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
     n = times(x) if not isinstance(x, Special) else T.LONG_MAX
     if steps is not None:
         steps.append(y)
-    for _ in range(n):
+    turns = iter(range(n))
+    for _ in turns:
         y = fn(y)
         if steps is not None:
             steps.append(y)
@@ -485,7 +513,8 @@ def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
     n = sizes.pop()
     cols = [seq_items(a) if is_collection(a) else [a] * n for a in rest]
     fn = pyfn(f, len(args))
-    for row in zip(*cols, strict=True):
+    left = zip(*cols, strict=True)
+    for row in left:
         x = fn(x, *row)
         if steps is not None:
             steps.append(x)

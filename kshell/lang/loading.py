@@ -36,8 +36,7 @@ def load(arg: str) -> Value:
         name = os.path.basename(path)
         session.names.set(name, kdb.read(path))
         return sym(name)
-    session.load(path)
-    return NIL
+    return session.load(path)  # type: ignore[no-any-return]
 
 
 def is_data(path: str) -> bool:

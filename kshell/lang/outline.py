@@ -17,5 +17,10 @@ def outline(x: Value) -> list[tuple[str, str]]:
     if x.k.__class__ is Table:
         return [(n, "key column") for n in x.k.names] + outline(x.v)
     if x.k.__class__ is Vec and x.k.t == T.S:
-        return [(k.s, "key") for k in x.k.items[:MOST] if k.s]
+        return [(k.s, "key") for k in Vec(T.S, x.k.a[:MOST]).items if k.s]
     return []
+
+
+def is_table(x: object) -> bool:
+    """Is it a table, or one with a key?"""
+    return x.__class__ is Table or (isinstance(x, Dict) and x.k.__class__ is Table)

@@ -11,6 +11,7 @@ from kshell.lang.tables import by_name, member, on_disk_kind, rekey
 from kshell.store import splay
 from kshell.values import types as T
 from kshell.values.build import collapse
+from kshell.values.cast import widen
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
 from kshell.values.index import take_at
@@ -81,9 +82,13 @@ def _same(x: Value, n: int) -> Value:
     return sized(x, n) if x.__class__ is not Dict else collapse([x] * n)
 
 
+# the columns that take integers of a narrower type: counts are ints, columns written `n:0` are longs
+_WIDER = {T.H: (T.I, T.J), T.I: (T.J,)}
+
+
 def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
     """A column with new items at some rows: all of it if rows is None; nulls elsewhere if the column is new. Items of
-    another type than the column's are 'type."""
+    another type than the column's are 'type, but for narrower integers."""
     if rows is None:
         return new
     if old is None:
@@ -95,10 +100,10 @@ def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
     if old.__class__ is Vec:
         if old.t == T.ENUM:
             new = member(new, old.dom)
-        if new.__class__ is not Vec or new.t != old.t:
+        if new.__class__ is not Vec or (new.t != old.t and old.t not in _WIDER.get(new.t, ())):
             raise QError("type")
         a = old.a.copy()
-        a[rows] = new.a
+        a[rows] = new.a if new.t == old.t else widen(new.a, new.t, old.t)
         return Vec(old.t, a, "", old.dom)
     return _placed_items(old, rows, new)
 

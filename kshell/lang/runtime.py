@@ -186,7 +186,7 @@ HELPERS: dict[str, Any] = {
     "_float": float,
     "_bool": bool,
     "_type": type,
-    "_range": range,
+    "_range": range, "_iter": iter,
     "_nan": math.nan,
     "_inf": math.inf,
     "_nil": NIL,

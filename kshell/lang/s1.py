@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.lang.format import atom_text, marked, null_word, quoted, raw_texts, vec_texts
+from kshell.lang.format import atom_text, enum_values, marked, null_word, quoted, raw_texts, vec_texts
 from kshell.values import types as T
 from kshell.values.cast import is_link
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
@@ -17,6 +17,7 @@ from kshell.values.functions import Comp, Derived, Handle, Iter, Lambda, ListPro
 from kshell.values.primitives import in_k
 
 NO_LIMIT = 1 << 62
+_NAMES = (T.S, T.ENUM)
 
 
 class _Writer:
@@ -46,6 +47,9 @@ class _Writer:
     def enum(self, x: Any) -> str:
         if is_link(x.dom):
             return f"`{x.dom}!{x.v}"
+        items = enum_values(_enum_vec(x))
+        if items is not None and items.t not in _NAMES:  # the key of a table can be of any type
+            return f"`{x.dom}${self.value(items.item(0), 0)}"
         (name,) = vec_texts(_enum_vec(x), self.digits)
         return f"`{x.dom}$`{name}"
 
@@ -69,7 +73,11 @@ class _Writer:
         k = min(len(v.a), max(room, 0) + 2)
         if is_link(v.dom):
             return f"`{v.dom}!{',' if len(v.a) == 1 else ''}{' '.join(map(str, v.a[:k].tolist()))}"
-        names = vec_texts(Vec(T.ENUM, v.a[:k], "", v.dom), self.digits)
+        few = Vec(T.ENUM, v.a[:k], "", v.dom)
+        items = enum_values(few)
+        if items is not None and items.t not in _NAMES:
+            return f"`{v.dom}${self.vec(Vec(items.t, items.a), room)}"
+        names = vec_texts(few, self.digits)
         return f"`{v.dom}${',' if len(v.a) == 1 else ''}`{'`'.join(names)}"
 
     def list_(self, x: List, room: int) -> str:

@@ -97,15 +97,19 @@ def late_local(body: list[Any], local: set[str]) -> Any:
     return None
 
 
-def set_first(body: list[Any], name: str) -> bool:
-    """Is `name:...` a statement at the start of the body, before anything that reads the name?"""
+def set_first(body: list[Any]) -> set[str]:
+    """The variables that are assigned, `name:...`, by a statement at the start of the body, before anything reads them.
+    """
+    found: set[str] = set()
+    read: set[str] = set()
     for stmt in body:
-        if isinstance(stmt, N.Assign) and isinstance(stmt.target, N.Name) and stmt.target.name == name \
-                and stmt.op is None and not uses([stmt.value], name):
-            return True
-        if uses([stmt], name) or isinstance(stmt, (N.Return, N.Signal)):
-            return False
-    return False
+        if isinstance(stmt, (N.Return, N.Signal)):
+            break
+        plain = isinstance(stmt, N.Assign) and isinstance(stmt.target, N.Name) and stmt.op is None
+        read |= {n.name.split(".")[0] for n in walk([stmt.value if plain else stmt]) if isinstance(n, N.Name)}
+        if plain and stmt.target.name not in read:
+            found.add(stmt.target.name)
+    return found
 
 
 def uses(nodes: Any, name: str) -> bool:
@@ -132,11 +136,13 @@ def loops(nodes: Any) -> bool:
 
 # the operators after whose first argument a column is named: `a+b` is a, but `` `g#a `` and `5 xbar a` are a too
 _FIRST = frozenset(("+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "<>", "<=", ">=", "and", "or"))
+_COMPARE = frozenset(("=", "<", ">", "<>", "<=", ">="))
 
 
 def inferred_name(node: Any) -> str:
     """The column name that q infers from an expression: the last part of the variable that is reached by the first
-    argument of arithmetic operators and the last one of everything else; `x` if that is none."""
+    argument of arithmetic operators and comparisons (of these the second, if the first is a constant) and the last
+    one of everything else; `x` if that is none."""
     seen = "x"
     while True:
         if isinstance(node, N.Name):
@@ -144,9 +150,12 @@ def inferred_name(node: Any) -> str:
             return seen if word or node.name == "i" else node.name.rpartition(".")[2]  # i numbers the rows
         if isinstance(node, N.Apply) and node.args:
             verb = node.f.glyph if isinstance(node.f, N.Verb) else node.f.name if isinstance(node.f, N.Name) else ""
-            node = node.args[0 if verb in _FIRST else -1]
+            first = verb in _FIRST and not (verb in _COMPARE and isinstance(node.args[0], N.Lit))
+            node = node.args[0 if first else -1]
         elif isinstance(node, N.Assign):
             node = node.target
+        elif isinstance(node, N.ListOf) and node.items:
+            node = node.items[-1]
         else:
             return seen
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -36,10 +37,18 @@ def run(text: str) -> Value:
     if not word:
         return NIL
     if entry is not None:
+        if name in _PLAIN:
+            rest = _COMMENT.split(rest, 1)[0]
         x = entry.fns[1](f"{count}:{rest}" if count else rest.strip()) if name in ("t", "ts") else \
             entry.fns[1](rest.strip())
         return NIL if x is None else x
     return shell(text)
+
+
+# commands whose arguments are numbers and names, so that ` /` begins a comment and cannot be part of a path
+_PLAIN = frozenset(("P", "c", "C", "S", "e", "z", "W", "o", "T", "g", "s", "w", "v", "f", "a", "b", "B", "d", "x", "p",
+                    "debug", "progress", "suggest"))
+_COMMENT = re.compile(r"(?:^|[ \t])/")
 
 
 def shell(text: str) -> Value:

@@ -37,8 +37,14 @@ def _square(t: Tensor) -> Tensor:
 class GradientNoiseScale:
     """Estimates sqr and var, one of each for a parameter group, from the gradients of the optimizer's parameters.
 
-    Every backward pass is noticed; `update` ends a step: gradients become means, and count for the estimates. With one
-    process and one micro-batch the estimate is from this gradient and the one of the step before.
+    McCandlish et al. 2018, arXiv 1812.06162, appendix A; AdaptDL's GradientNoiseScale. With N gradients g of a step of
+    scale s, L the mean of |g|^2 and T = |mean of g|^2, the exponential means take in
+
+        sqr: (N T - L) / (N - 1),   var: (L - T) s / (N - 1)
+
+    and keep 0.999^s. Every backward pass is noticed; `update` ends a step: gradients become means, and count for the
+    estimates. With one process and one micro-batch the estimate is from this gradient and the one of the step before. A
+    scale that is not a positive number is a ValueError.
     """
 
     def __init__(self, optimizer: Any, accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
@@ -47,6 +53,7 @@ class GradientNoiseScale:
         self.optimizer = optimizer
         self.loss_scale = _positive("loss_scale", loss_scale)
         self._accum_scale = accum_scale
+        self.about = ""  # what else has to be the same on every process
         n = len(optimizer.param_groups)
         self.sqr, self.var = [1.0] * n, [0.0] * n
         self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in range(n)]  # weighed sqr and its weight, weighed var and its weight
@@ -115,6 +122,13 @@ class GradientNoiseScale:
         """The scale of the step that is being made: accum_scale for each backward pass."""
         return self.accum_scale * self.accum_count
 
+    def agree(self, call: str, dense: bool = False) -> None:
+        """Have all processes the same parameters and options? A ValueError on all, if not."""
+        if comm.world() > 1:
+            comm.meet(self, call, self.optimizer.param_groups, own=(
+                ("options of scale", self.about), ("options of scale", f"accum {self.accum_scale:g}"),
+                ("options of scale", f"lossscale {self.loss_scale:g}")), dense=dense)
+
     # -------------------------------------------------------------- the end of a step
 
     def gathered(self) -> list[float]:
@@ -124,6 +138,7 @@ class GradientNoiseScale:
         own = [float(self._local[i]) if i in self._local else 0.0 for i in range(n)]
         counts, squares = [self.accum_count], [own]
         if comm.world() > 1:
+            self.agree("step: scale", True)
             found = comm.gathered([float(self.accum_count), *own])
             counts, squares = [int(f[0]) for f in found], [f[1:] for f in found]
         if not all(counts):
@@ -240,16 +255,19 @@ def _positive(name: str, value: float) -> float:
 
 
 class ScalingRule:
-    """A rule that multiplies the learning rates of an optimizer for each step, by its scale.
+    """A rule that multiplies the learning rates of an optimizer for each step, by its scale; AdaptDL's ScalingRuleBase.
 
     `accum_scale` is the batch of one micro-step over all processes in base batches (the number of processes, if not
     given), `loss_scale` what the losses are multiplied by. After as many backward passes as a step is to have:
-    `step()`, and `zero_grad()`. `progress` is the sum of the gains of the steps. A subclass gives `factors`.
+    `step()`, and `zero_grad()`. `progress` is the sum of the gains of the steps. A subclass gives `factors`. Settings
+    out of their range are a ValueError, a step without gradients or with other numbers of micro-batches than elsewhere
+    one on every process.
     """
 
     def __init__(self, optimizer: Optimizer, accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
         self.optimizer = optimizer
         self.noise = GradientNoiseScale(optimizer, accum_scale, loss_scale)
+        self.noise.about = type(self).__name__.lower()
         self.progress = 0.0
         self.last: tuple[float, list[float], float] | None = None  # scale, factors and gain of the last step
         self._rates: list[Any] | None = None
@@ -313,7 +331,7 @@ class ScalingRule:
 
 
 class AdaScale(ScalingRule):
-    """(var + sqr) / (var / s + sqr), by group: between 1 and s."""
+    """(var + sqr) / (var / s + sqr), by group: between 1 and s. Johnson et al. 2020, arXiv 2007.05105, algorithm 1."""
 
     def factors(self, scale: float) -> list[float]:
         out = []
@@ -324,21 +342,21 @@ class AdaScale(ScalingRule):
 
 
 class AdamScale(AdaScale):
-    """The root of AdaScale's factor, for optimizers that divide by the root of squared gradients."""
+    """The root of AdaScale's factor, for optimizers that divide by the root of squared gradients; AdaptDL's."""
 
     def factors(self, scale: float) -> list[float]:
         return [math.sqrt(f) for f in super().factors(scale)]
 
 
 class LinearScale(ScalingRule):
-    """The scale itself."""
+    """The scale itself. Goyal et al. 2017, arXiv 1706.02677, section 2.1."""
 
     def factors(self, scale: float) -> list[float]:
         return [float(scale)] * len(self.optimizer.param_groups)
 
 
 class SqrtScale(ScalingRule):
-    """The root of the scale."""
+    """The root of the scale. Krizhevsky 2014, arXiv 1404.5997."""
 
     def factors(self, scale: float) -> list[float]:
         return [math.sqrt(scale)] * len(self.optimizer.param_groups)
@@ -346,7 +364,8 @@ class SqrtScale(ScalingRule):
 
 class LEGWScale(ScalingRule):
     """The root of the scale, after a warm-up in a straight line over base_warmup_epochs times the scale in epochs; an
-    epoch is data_size / batch_size steps of the base batch, counted by progress."""
+    epoch is data_size / batch_size steps of the base batch, counted by progress. You et al. 2019, arXiv 1901.08256.
+    ValueError for settings that are no such numbers."""
 
     def __init__(self, optimizer: Optimizer, base_warmup_epochs: float, data_size: int, batch_size: int,
                  accum_scale: float | None = None, loss_scale: float = 1.0) -> None:

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.optim import SGD, Adam, Optimizer
 
 from kshell.optim import comm
+from kshell.parallel.meet import refuse
 
 AVERAGES = ("world", "custom")
 
@@ -50,7 +51,7 @@ def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = Fals
         mean_([p.grad for p in params if p.grad is not None], divisor)
         return
     for part in comm.buckets(params, bylayer):
-        grads = [torch.zeros_like(p) if p.grad is None else _dense(p.grad).to(p.dtype) for p in part]
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad.to(p.dtype) for p in part]
         v = _reduced(comm.flat(grads, [float(p.grad is not None) for p in part]), divisor, before)
         comm.spread(v, grads)
         for p, g, held in zip(part, grads, v[-len(part):].tolist(), strict=True):
@@ -60,20 +61,21 @@ def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = Fals
                 p.grad.copy_(g)  # type: ignore[union-attr]
 
 
-def _dense(g: Tensor) -> Tensor:
-    if g.is_sparse:
-        raise ValueError("aggregation: sparse gradients not implemented")
-    return g
-
-
 def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
     """Scale gradients so that their norm is at most `limit`: g min(1, limit / (norm + 1e-6)); the norm before."""
-    return torch.nn.utils.clip_grad_norm_([p for p in params if p.grad is not None], limit)
+    held = [p for p in params if p.grad is not None]
+    if any(p.grad.is_sparse for p in held):  # type: ignore[union-attr]
+        raise ValueError("sparse gradients cannot be clipped")
+    return torch.nn.utils.clip_grad_norm_(held, limit)
 
 
 class Aggregation:
     """What is done around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
-    clipped when they were aggregated (with `agggrad` off, each process's own)."""
+    clipped when they were aggregated (with `agggrad` off, each process's own).
+
+    After AllReduceAggregation and CustomCentralizedOptimizer of mlbench_core. ValueError for options that are unknown,
+    out of range or do not go together; where processes do not agree, the same one on all.
+    """
 
     def __init__(self, average: str = "world", before: bool = False, bylayer: bool = False, agggrad: bool = True,
                  clip: float = math.inf) -> None:
@@ -86,78 +88,94 @@ class Aggregation:
         self.average, self.before, self.bylayer, self.agggrad, self.clip = average, before, bylayer, agggrad, clip
 
     def divisor(self, denom: float | None) -> float:
-        """The divisor of a step; the same on every process, or a ValueError on all."""
+        """The divisor of a step; a ValueError for one that cannot be."""
         if self.average == "world":
             if denom is not None:
                 raise ValueError("agg: a denominator is for custom averages")
             return comm.world()
         d = math.nan if denom is None else float(denom)
-        found = [d] if comm.world() == 1 else [v[0] for v in comm.gathered([d])]
-        if not all(0 < v < math.inf for v in found):
+        if not 0 < d < math.inf:
             raise ValueError("agg: a custom average needs a denominator above 0 at each step")
-        if min(found) != max(found):
-            raise ValueError("agg: denominators differ between processes: " + " ".join(f"{v:g}" for v in found))
         return d
 
-    def check(self, params: Iterable[Tensor]) -> None:
-        """Are the parameters alike on every process?"""
-        comm.check(self, list(params), "agg")
+    def agree(self, call: str, groups: Sequence[dict[str, Any]], *own: tuple[str, str], dense: bool = False) -> None:
+        """Are the processes all here, with the same parameters and options? A ValueError on all, if not. (Where weights
+        are averaged each may have its own rates.)"""
+        if comm.world() > 1:
+            comm.meet(self, call, groups, self._free, (
+                *own, ("options of agg", f"average {self.average}"),
+                *(("options of agg", f"{k} {getattr(self, k)!r}") for k in ("before", "bylayer", "agggrad", "clip"))),
+                dense=dense)
 
-    def start(self, params: Iterable[Tensor]) -> None:
+    def meet(self, call: str, groups: Sequence[dict[str, Any]], denom: float | None, *own: tuple[str, str]) -> float:
+        """The divisor of a step, of processes that agree and want the same."""
+        try:
+            divisor = self.divisor(denom)
+        except ValueError as exc:
+            if comm.world() == 1:
+                raise
+            text = str(exc)
+        else:
+            self.agree(call, groups, ("denominators", f"{divisor:g}"), *own, dense=self.agggrad)
+            return divisor
+        refuse(call, f"{call}: {text.removeprefix('agg: ')}")
+        raise AssertionError
+
+    def _free(self, group: dict[str, Any]) -> Iterable[str]:
+        return () if self.agggrad else group
+
+    def start(self, groups: Sequence[dict[str, Any]], call: str = "agg") -> None:
         """With `agggrad` off, give every process the mean of their weights."""
         if not self.agggrad and comm.world() > 1:
-            params = comm.trained(params)
-            self.check(params)
-            with torch.no_grad():
-                mean_(params, comm.world(), self.before, self.bylayer)
+            self.agree(call, groups)
+            self.weights(groups)
 
     @torch.no_grad()
-    def gradients(self, params: Sequence[Tensor], denom: float | None = None, clip: bool = True) -> None:
+    def gradients(self, groups: Sequence[dict[str, Any]], denom: float | None = None, clip: bool = True,
+                  call: str = "step: agg", own: Sequence[tuple[str, str]] = ()) -> None:
         """Before the step: gradients are aggregated and clipped."""
-        divisor = self.divisor(denom)
-        if self.agggrad:
-            if comm.world() > 1:
-                self.check(params)
-            if comm.world() > 1 or divisor != 1:
-                mean_gradients(params, divisor, self.before, self.bylayer)
+        divisor = self.meet(call, groups, denom, *own)
+        params = [p for g in groups for p in g["params"]]
+        if self.agggrad and (comm.world() > 1 or divisor != 1):
+            mean_gradients(params, divisor, self.before, self.bylayer)
         if clip and self.clip != math.inf:
             clip_(params, self.clip)
 
-    def weights(self, params: Iterable[Tensor]) -> None:
+    @torch.no_grad()
+    def weights(self, groups: Sequence[dict[str, Any]]) -> None:
         """After the step: with `agggrad` off, the weights are averaged."""
-        self.start(params)
+        if not self.agggrad and comm.world() > 1:
+            mean_(comm.trained(p for g in groups for p in g["params"]), comm.world(), self.before, self.bylayer)
 
-    def step(self, inner: Callable[[], Any], params: Sequence[Tensor], closure: Callable[[], Any] | None = None,
+    def step(self, inner: Callable[[], Any], groups: Sequence[dict[str, Any]], closure: Callable[[], Any] | None = None,
              denom: float | None = None) -> Any:
         """A whole step around `inner`; the closure's loss. (Aggregation must come after the closure has computed the
         gradients, so the optimizer inside gets none.)"""
         loss = comm.loss_of(closure)
-        self.gradients(params, denom)
+        self.gradients(groups, denom)
         inner()
-        self.weights(params)
+        self.weights(groups)
         return loss
 
 
 class Aggregated:
-    """An optimizer with aggregation around its step; everything else is the optimizer's own."""
+    """An optimizer with aggregation around its step; everything else is the optimizer's own. The options, and what is
+    refused, are those of Aggregation."""
 
     def __init__(self, inner: Optimizer, average: str = "world", before: bool = False, bylayer: bool = False,
                  agggrad: bool = True, clip: float = math.inf) -> None:
         self.inner, self.aggregation = inner, Aggregation(average, before, bylayer, agggrad, clip)
-        self.aggregation.start(self._params())
-
-    def _params(self) -> list[Tensor]:
-        return [p for g in self.inner.param_groups for p in g["params"]]
+        self.aggregation.start(inner.param_groups)
 
     def step(self, closure: Callable[[], Any] | None = None, denom: float | None = None) -> Any:
         """Aggregate and step; the closure's loss."""
-        return self.aggregation.step(self.inner.step, self._params(), closure, denom)
+        return self.aggregation.step(self.inner.step, self.inner.param_groups, closure, denom)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["inner"], name)
 
 
-class _Central(Optimizer):
+class _Central(comm.Together, Optimizer):
     """Aggregation over the world as options of an optimizer's groups."""
 
     def _take(self, **options: bool) -> None:
@@ -166,43 +184,52 @@ class _Central(Optimizer):
         for group in self.param_groups:
             for key, value in options.items():
                 group.setdefault(key, value)
-        self.attached()
+        if comm.world() > 1 and not all(g["agggrad"] for g in self.param_groups):
+            self.attached()
 
-    def _kinds(self) -> list[tuple[Aggregation, list[Tensor]]]:
-        """The parameters of groups with the same options."""
-        found: dict[tuple[bool, bool, bool], list[Tensor]] = {}
+    def _kinds(self) -> list[tuple[Aggregation, list[Any]]]:
+        """The groups with the same options of aggregation."""
+        found: dict[tuple[bool, bool, bool], list[Any]] = {}
         for g in self.param_groups:
-            found.setdefault((g["before"], g["bylayer"], g["agggrad"]), []).extend(g["params"])
+            found.setdefault((g["before"], g["bylayer"], g["agggrad"]), []).append(g)
         made = vars(self).setdefault("_made", {})
         for key in found:
             if key not in made:
                 made[key] = Aggregation("world", *key)
-        return [(made[key], params) for key, params in found.items()]
+        return [(made[key], groups) for key, groups in found.items()]
+
+    def free(self, group: dict[str, Any]) -> Iterable[str]:
+        """Those whose weights are averaged may have their own rates."""
+        return () if group["agggrad"] else group.keys() - {"before", "bylayer", "agggrad"}
 
     def attached(self) -> None:
         """Parameters were added: where weights are averaged, they start as the mean over the processes."""
-        for how, all_of in self._kinds():
-            if not how.agggrad:
-                how.start(all_of)
+        super().attached()
+        self._start()
+
+    def _start(self) -> None:
+        for how, groups in self._kinds():
+            how.weights(groups)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
         """Aggregate the gradients and step, or step and average the weights; the closure's loss."""
         loss = comm.loss_of(closure)
         kinds = self._kinds()
         if comm.world() > 1:
-            comm.check(self, [p for _, params in kinds for p in params], type(self).__name__.lower())
-            for how, params in kinds:
+            self.meet("step")
+            for how, groups in kinds:
                 if how.agggrad:
                     with torch.no_grad():
-                        mean_gradients(params, comm.world(), how.before, how.bylayer)
+                        mean_gradients((p for g in groups for p in g["params"]), comm.world(), how.before, how.bylayer)
         super().step()
-        for how, params in kinds:
-            how.weights(params)
+        for how, groups in kinds:
+            how.weights(groups)
         return loss
 
 
 class CentralizedSGD(_Central, SGD):
-    """torch's SGD, of the mean gradient or with the mean of the weights over all processes."""
+    """torch's SGD, of the mean gradient or with the mean of the weights over all processes; mlbench_core's
+    CentralizedSGD. ValueError for options out of range, and on all processes for parameters or options that differ."""
 
     def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
                  weight_decay: float = 0, nesterov: bool = False, bylayer: bool = False, agggrad: bool = True,
@@ -213,7 +240,8 @@ class CentralizedSGD(_Central, SGD):
 
 
 class CentralizedAdam(_Central, Adam):
-    """torch's Adam, of the mean gradient or with the mean of the weights over all processes."""
+    """torch's Adam, of the mean gradient or with the mean of the weights over all processes; mlbench_core's
+    CentralizedAdam. ValueError for options out of range, and on all processes for parameters or options that differ."""
 
     def __init__(self, params: Iterable[Any], lr: float = .001, betas: tuple[float, float] = (.9, .999),
                  eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, bylayer: bool = False,

@@ -16,6 +16,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from kshell.parallel import meet as meeting
+from kshell.parallel.collect import plain
+
 R = TypeVar("R")
 
 
@@ -61,7 +64,7 @@ class Meter:
     def run(self, fn: Callable[[], R], *sent: Tensor) -> R:
         """Do a communication that gives away the tensors `sent`."""
         start = time.perf_counter()
-        out = fn()
+        out = meeting.carried(fn)
         self.seconds += time.perf_counter() - start
         self.calls += 1
         self.bytes += sum(t.numel() * t.element_size() for t in sent)
@@ -116,30 +119,73 @@ def spread(vector: Tensor, tensors: Sequence[Tensor]) -> None:
         at += t.numel()
 
 
-def agree(params: Sequence[Tensor], what: str) -> None:
-    """Are the parameters of the same sizes and types on every process? A ValueError that is the same on all, if not."""
-    if world() == 1:
-        return
+_HOW = ("foreach", "fused", "capturable", "differentiable")  # how to compute, not what
+
+
+def _told_of(group: dict[str, Any], free: Iterable[str]) -> dict[str, Any]:
+    """The options of a group that have to be the same on every process."""
+    return {k: float(v) if isinstance(v, Tensor) and v.numel() == 1 else v for k, v in group.items()
+            if k != "params" and k not in _HOW and k not in free
+            and isinstance(v, bool | int | float | str | tuple | list | Tensor | None)}
+
+
+def meet(o: Any, call: str, groups: Sequence[dict[str, Any]],
+         free: Callable[[dict[str, Any]], Iterable[str]] | None = None, own: Sequence[tuple[str, str]] = (),
+         more: int = 0, dense: bool = True) -> list[int]:
+    """The beginning of something that an optimizer (or what is around it) does with the other processes: `more` of each
+    of them. Refused on all, before anything else travels, if they are not all at this, or their parameters or options
+    are not alike.
+
+    `groups` are the parameter groups; `free(group)` names the options that may differ between processes; `own` is what
+    else has to be the same, (what it is, what it is here). With `dense` a sparse gradient is refused."""
+    params = [p for g in groups for p in g["params"]]
     if any(hasattr(p, "full_tensor") for p in params):
-        raise ValueError(f"{what}: sharded parameters have the gradients of all processes already")
-    text = ";".join(f"{tuple(p.shape)}{p.dtype}{p.requires_grad}" for p in params)
-    number = 0
-    for byte in text.encode():
-        number = (number * 257 + byte) % ((1 << 61) - 1)
-    found = gathered([len(params), sum(p.numel() for p in params), number], torch.int64)
-    for r, other in enumerate(found):
-        if other != found[0]:
-            raise ValueError(f"{what}: parameters differ between processes ({found[0][0]} of {found[0][1]} elements on "
-                             f"0, {other[0]} of {other[1]} on {r})")
+        raise ValueError(f"{call}: sharded parameters have the gradients of all processes already")
+    if dense and any(p.grad is not None and p.grad.is_sparse for p in params):
+        meeting.refuse(call, f"{call}: sparse gradients not implemented")
+    options = [_told_of(g, free(g) if free is not None else ()) for g in groups]
+    key = ([(id(p), p.shape, p.dtype, p.requires_grad) for p in params], options)
+    known = vars(o).get("_told")
+    if known is None or known[0] != key:
+        known = o._told = key, _lines(groups, options)
+    same = known[1]
+    if own:
+        last = meeting.told(*own)
+        same = meeting.Told((*same.parts, *own), same.number ^ last.number)
+    return METER.run(lambda: meeting.meet(call, same, more), _HEAD)
 
 
-def check(o: Any, params: Sequence[Tensor], what: str) -> None:
-    """`agree`, if these are not the parameters with which it was last called for this object."""
-    if world() > 1:
-        key = (world(), *((id(p), p.shape, p.dtype, p.requires_grad) for p in params))
-        if key != vars(o).get("_agreed"):
-            agree(params, what)
-            o._agreed = key
+class Together:
+    """A torch optimizer whose steps are those of all processes at once."""
+
+    meets = True
+    param_groups: Any
+
+    def free(self, group: dict[str, Any]) -> Iterable[str]:
+        """The options of a group that may differ between processes."""
+        return ()
+
+    def meet(self, call: str, **more: Any) -> list[int]:
+        """`meet` at the beginning of something that all do (a step, or giving it parameters)."""
+        return meet(self, f"{call}: {type(self).__name__.lower()}", self.param_groups, self.free, **more)
+
+    def attached(self) -> None:
+        """Parameters were added, or options changed, on all processes alike."""
+        if world() > 1:
+            self.meet("opt", dense=False)
+
+
+_HEAD = torch.zeros(4, dtype=torch.int64)  # what a meeting sends
+
+
+def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:
+    out = [("parameter groups", str(len(groups)))]
+    for i, g in enumerate(groups):
+        out += [("parameters", f"parameter {n} of group {i}: {plain(p)}{'' if p.requires_grad else ' frozen'}")
+                for n, p in enumerate(g["params"])]
+        out.append(("parameters", f"{len(g['params'])} in group {i}"))
+    out += [("options", f"{k} {v!r} in group {i}") for i, found in enumerate(options) for k, v in sorted(found.items())]
+    return meeting.told(*out)
 
 
 def loss_of(closure: Callable[[], Any] | None) -> Any:

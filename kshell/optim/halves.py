@@ -6,7 +6,7 @@ Micikevicius et al. 2017, arXiv 1710.03740.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -20,7 +20,8 @@ from kshell.optim.comm import Extra
 
 class LossScale:
     """A scale that is divided by `factor` at each overflow, and multiplied by it after `window` steps without one in a
-    row, up to `most`."""
+    row, up to `most`. Micikevicius et al. 2017, arXiv 1710.03740, section 3.2; mlbench_core's DynamicLossScaler.
+    ValueError for numbers that are out of range."""
 
     def __init__(self, init: float = 2.0 ** 15, factor: float = 2.0, window: int = 2000,
                  most: float | None = None) -> None:
@@ -49,18 +50,20 @@ class LossScale:
 class FP16(Extra, Optimizer):
     """An optimizer of half-precision parameters by another that steps a copy in single precision.
 
-    `params` are parameters or groups; `inner` makes the optimizer of the copies, `inner(groups)`. The copy of a group
-    is one flat vector, its parameters in order; frozen ones are left out. Its options are those of the group here, so
-    that rates are set here. A step, with S the loss scale, f = S multiplier, and `average`, `before`, `bylayer` as in
-    Aggregation:
+    Micikevicius et al. 2017, arXiv 1710.03740, sections 3.1 and 3.2; mlbench_core's FP16Optimizer. `params` are
+    parameters or groups; `inner` makes the optimizer of the copies, `inner(groups)`. The copy of a group is one flat
+    vector, its parameters in order; frozen ones are left out. Its options are those of the group here, so that rates
+    are set here. A step, with S the loss scale, f = S multiplier, and `average`, `before`, `bylayer` as in Aggregation:
 
         half gradients are aggregated, still scaled
         master gradient = those in single precision / f; clipped to `clip`
         its norm not finite: S falls, nothing else changes, False
         else S may rise, the inner optimizer steps, parameters <- master, True
 
-    Where the scale falls to `least` or under it, a RuntimeError says so.
+    Where the scale falls to `least` or under it, a RuntimeError says so. Options out of range are a ValueError.
     """
+
+    meets = True  # a step of several processes is one of all at once
 
     def __init__(self, params: Iterable[Any], inner: Callable[[list[dict[str, Any]]], Optimizer], init: float = 1024,
                  factor: float = 2, window: int = 128, most: float | None = None, least: float = 1e-4,
@@ -117,9 +120,23 @@ class FP16(Extra, Optimizer):
         """Gradients of the copies from those of the parameters, in single precision; missing ones are zeros."""
         for g, m in zip(self.param_groups, self.masters, strict=True):
             params = comm.trained(g["params"])
+            if any(p.grad is not None and p.grad.is_sparse for p in params):
+                raise ValueError("fp16: sparse gradients not implemented")
             if params:
                 m.grad = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1).float()
                                     for p in params])
+
+    # ------------------------------------------------------------ several processes
+
+    def _own(self, multiplier: float = 1) -> tuple[tuple[str, str], ...]:
+        s = self.scaler
+        return (("loss scales", f"{s.scale * multiplier:g}"), ("options of fp16", f"clip {self.clip:g}"),
+                ("options of fp16", f"factor {s.factor:g}"), ("options of fp16", f"window {s.window}"),
+                ("options of fp16", f"max {s.most}"), ("options of fp16", f"min {self.least:g}"))
+
+    def agree(self, call: str) -> None:
+        """Have all processes the same parameters and options? A ValueError on all, if not."""
+        self.aggregation.agree(call, self.param_groups, *self._own())
 
     # ------------------------------------------------------------ steps
 
@@ -138,8 +155,7 @@ class FP16(Extra, Optimizer):
         if not 0 < multiplier < math.inf:
             raise ValueError(f"Invalid multiplier value: {multiplier:g}")
         comm.loss_of(closure)
-        params: Sequence[Tensor] = [p for g in self.param_groups for p in g["params"]]
-        self.aggregation.gradients(params, denom)
+        self.aggregation.gradients(self.param_groups, denom, call="step: fp16", own=self._own(multiplier))
         self.gradients_to_master()
         f = self.scaler.scale * multiplier
         held = [m for m in self.masters if m.grad is not None]
@@ -162,9 +178,10 @@ class FP16(Extra, Optimizer):
     # ------------------------------------------------------------ state
 
     def get_extra(self) -> dict[str, Any]:
-        """The copies, the inner optimizer's state by group, the scale and its counts."""
+        """The copies, the inner optimizer's state by group and what it has beside that, the scale and its counts."""
         kept = self.inner.state_dict()
-        return {"master": [m.detach().clone() for m in self.masters],
+        within = {"within": kept["extra"]} if kept.get("extra") else {}
+        return {**within, "master": [m.detach().clone() for m in self.masters],
                 "inner": [kept["state"].get(i, {}) for i in range(len(self.masters))],
                 "scale": float(self.scaler.scale), "iter": self.scaler.iter, "last": self.scaler.last}
 
@@ -177,8 +194,9 @@ class FP16(Extra, Optimizer):
                 m.copy_(kept)
         groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [i]}
                   for i, g in enumerate(self.inner.param_groups)]
+        within = {"extra": extra["within"]} if "within" in extra else {}
         self.inner.load_state_dict({"state": {i: s for i, s in enumerate(extra["inner"]) if s},
-                                    "param_groups": groups})
+                                    "param_groups": groups, **within})
         self.scaler.scale, self.scaler.iter, self.scaler.last = extra["scale"], extra["iter"], extra["last"]
 
 

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 class Lamb(Optimizer):
     """Adam's update, scaled for each parameter by the ratio of the parameter's norm to the update's norm.
 
-    Of a parameter p with gradient g at its t-th step:
+    You et al. 2019, arXiv 1904.00962, algorithm 2. Of a parameter p with gradient g at its t-th step:
 
         g <- g / G                                  G the norm of all gradients, where `globalnorm`
         m <- b1 m + (1-b1) g,   v <- b2 v + (1-b2) g*g
@@ -27,7 +27,7 @@ class Lamb(Optimizer):
 
     G is the norm over all groups, also over those that do not ask for it; each group decides for itself whether its
     gradients are divided by it. The gradients themselves are left as they are. Where all gradients are zero they are
-    not divided.
+    not divided. Options out of range are a ValueError, sparse gradients a RuntimeError.
     """
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (.9, .999),

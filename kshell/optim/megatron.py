@@ -35,7 +35,8 @@ _LATER = ("init_lr", "start_wd", "end_wd", "wd_incr_style", "wd_incr_steps", "ws
 
 class OptimizerParamScheduler:
     """Warm-up from init_lr to max_lr over lr_warmup_steps, then decay towards min_lr until lr_decay_steps by one of
-    LR_STYLES; weight decay from start_wd to end_wd over wd_incr_steps by one of WD_STYLES.
+    LR_STYLES; weight decay from start_wd to end_wd over wd_incr_steps by one of WD_STYLES. After the class of this name
+    of Megatron-LM (megatron.core.optimizer_param_scheduler).
 
     `optimizer` is anything with `param_groups`; a group may have values of its own for OVERRIDES. With start_wd and
     end_wd None, weight decay is left alone. The style WSD stays at max_lr and decays in the last wsd_decay_steps, by

@@ -29,7 +29,8 @@ def _at_least(least: float, **values: float) -> None:
 class SignSGD(Optimizer):
     """Steps of one size by the sign of SGD's direction; the decay of weights is inside the sign.
 
-    Bernstein et al. 2018, arXiv 1802.04434.
+    Bernstein et al. 2018, arXiv 1802.04434; mlbench_core's SignSGD, with SGD's momentum. ValueError for options out of
+    range.
 
         d = g + weight_decay p
         b = d at first, then momentum b + (1 - dampening) d;   d = d + momentum b where `nesterov`, else b
@@ -72,7 +73,8 @@ class SignSGD(Optimizer):
 class SparsifiedSGD(Extra, Optimizer):
     """SGD that applies a few coordinates of each parameter a step and remembers the others.
 
-    Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. Of a parameter of d elements, row by row:
+    Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599, algorithm 1; mlbench_core's optimizer of one process. Of a
+    parameter of d elements, row by row:
 
         m <- m + lr g
         choose k coordinates: a block of k in a row, or with `random` any
@@ -81,7 +83,8 @@ class SparsifiedSGD(Extra, Optimizer):
 
     Blocks start at multiples of k; the last may be shorter. Draws come from RandomState(seed + rank). A gradient that
     is not finite leaves the parameter and its memory as they are. Each parameter has an estimate: the running mean of
-    its values with the weights (t + d/k)^2, brought up to date by `update_estimates`.
+    its values with the weights (t + d/k)^2, brought up to date by `update_estimates`. ValueError for options out of
+    range.
     """
 
     shared = False  # are coordinates sent to other processes?
@@ -189,11 +192,13 @@ def _scattered(p: Tensor, parts: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
     return u.view(p.shape)
 
 
-class CentralizedSparsifiedSGD(SparsifiedSGD):
-    """SparsifiedSGD whose coordinates are those that all processes chose, each for itself.
+class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
+    """SparsifiedSGD whose coordinates are those that all processes chose, each for itself; mlbench_core's
+    CentralizedSparsifiedSGD.
 
     u is the sum of what they sent, divided by their number where `average`. A gradient that is not finite on one
-    process leaves the parameter and all memories as they are.
+    process leaves the parameter and all memories as they are. Parameters or options that differ between processes are a
+    ValueError on all.
     """
 
     shared = True
@@ -202,10 +207,17 @@ class CentralizedSparsifiedSGD(SparsifiedSGD):
                  random: bool = False, seed: int = 1, average: bool = True) -> None:
         super().__init__(params, lr, weight_decay, k, random, seed, average)
 
+    def free(self, group: dict[str, Any]) -> Iterable[str]:
+        """Each draws for itself."""
+        return ("seed",)
+
     def _fit(self, work: Sequence[tuple[Tensor, Any]]) -> list[bool]:
-        comm.check(self, [p for p, _ in work], "centralizedsparsifiedsgd")
-        found = super()._fit(work)
-        if comm.world() == 1 or not work:
+        if comm.world() == 1:
+            return super()._fit(work)
+        # gradients are looked at before the processes meet: a sparse one is refused there
+        found = super()._fit(work) if not any(p.grad is not None and p.grad.is_sparse for p, _ in work) else []
+        wrong = self.meet("step", more=found.count(False))
+        if not any(wrong):
             return found
         return [all(column) for column in zip(*comm.gathered(found, torch.uint8), strict=True)]
 
@@ -259,22 +271,24 @@ def neighbors_of(topology: str, rank: int, world: int) -> list[int]:
     return sorted(found - {rank})
 
 
-class DecentralizedSGD(SGD):
+class DecentralizedSGD(comm.Together, SGD):
     """SGD of each process by itself, after which it averages its weights with those of its neighbours.
 
-    Lian et al. 2017, arXiv 1705.09056.
+    Lian et al. 2017, arXiv 1705.09056, algorithm 1; mlbench_core's DecentralizedSGD. The weights metropolis are those
+    of Xiao, Boyd and Lall 2005 (IPSN).
 
         p <- sum of w_j p_j over itself and its neighbours
 
     With `weights` uniform w is 1 / (neighbours + 1); on a graph where these differ in number the mean over all
     processes then drifts. With metropolis w_j = 1 / (1 + the greater number of neighbours of the two) and the rest
-    stays with the process. Neighbours must list each other.
+    stays with the process. Neighbours must list each other: a ValueError on all processes if they do not, as for
+    parameters that differ.
     """
 
     def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
                  weight_decay: float = 0, nesterov: bool = False, neighbors: Iterable[int] | int = (),
                  weights: str = "uniform", bylayer: bool = False) -> None:
-        given = tuple([neighbors] if isinstance(neighbors, int) else neighbors)
+        given = _listed(neighbors)
         if weights not in ("uniform", "metropolis"):
             raise ValueError(f"Invalid weights value: {weights}")
         super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
@@ -289,32 +303,45 @@ class DecentralizedSGD(SGD):
 
     def attached(self) -> None:
         """Are the neighbours such that all can exchange? The same ValueError on every process, if not."""
-        for group in self.param_groups:
-            self._degrees(group["neighbors"])
+        super().attached()
+        self._look()
 
-    def _degrees(self, neighbors: Iterable[int]) -> list[int]:
-        """The number of neighbours of each process; lists are compared once."""
-        mine = tuple([neighbors] if isinstance(neighbors, int) else neighbors)
-        known = vars(self).setdefault("_graphs", {})
-        if (comm.world(), mine) not in known:
-            known[comm.world(), mine] = _graph(mine)
-        return known[comm.world(), mine]  # type: ignore[no-any-return]
+    def free(self, group: dict[str, Any]) -> Iterable[str]:
+        """Each steps by itself, at its own rates, and has its own neighbours."""
+        return group.keys() - {"weights", "bylayer"}
+
+    def _lists(self) -> tuple[Any, ...]:
+        """The neighbours of each group, and how many processes there are."""
+        return comm.world(), *(_listed(g["neighbors"]) for g in self.param_groups)
+
+    def _look(self) -> None:
+        """Exchange the lists of neighbours, all processes at once: how many each has, by group."""
+        lists = self._lists()
+        self._degrees = [_graph(mine) for mine in lists[1:]]
+        self._graphs = lists
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
         """A local update, then the average; the closure's loss."""
         loss = comm.loss_of(closure)
-        kinds: dict[Any, list[Tensor]] = {}
-        for g in self.param_groups:
-            near = g["neighbors"]
-            key = ((near,) if isinstance(near, int) else tuple(near), g["weights"], g["bylayer"])
-            kinds.setdefault(key, []).extend(comm.trained(g["params"]))
-        comm.check(self, [p for params in kinds.values() for p in params], "decentralizedsgd")
-        degrees = {key: self._degrees(key[0]) for key in kinds}
+        new = vars(self).get("_graphs") != self._lists()
+        if comm.world() > 1:
+            new = any(self.meet("step", more=int(new), dense=False))
+        if new:
+            self._look()
         super().step()
-        for (near, weights, bylayer), params in kinds.items():
+        kinds: dict[Any, list[Tensor]] = {}
+        for g, degrees in zip(self.param_groups, self._degrees, strict=True):
+            near = _listed(g["neighbors"])
             if near:
-                _mix(params, near, _weights(near, degrees[near, weights, bylayer], weights), bylayer)
+                key = near, g["bylayer"], tuple(_weights(near, degrees, g["weights"]))
+                kinds.setdefault(key, []).extend(comm.trained(g["params"]))
+        for (near, bylayer, weights), params in kinds.items():
+            _mix(params, near, weights, bylayer)
         return loss
+
+
+def _listed(neighbors: Iterable[int] | int) -> tuple[int, ...]:
+    return (neighbors,) if isinstance(neighbors, int) else tuple(neighbors)
 
 
 def _graph(mine: Sequence[int]) -> list[int]:

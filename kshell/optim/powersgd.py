@@ -45,10 +45,11 @@ class _Part:
         return self.a if self.query is None else self.product  # type: ignore[no-any-return]
 
 
-class PowerSGD(Extra, SGD):
+class PowerSGD(comm.Together, Extra, SGD):
     """torch's SGD of the mean gradient over all processes, which travels compressed.
 
-    Of a parameter with two dimensions or more, seen as a matrix of shape[0] rows, and its error E (0 at first):
+    Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727, algorithms 1 and 2; mlbench_core's PowerSGD. Of a parameter
+    with two dimensions or more, seen as a matrix of shape[0] rows, and its error E (0 at first):
 
         A = g + E
         Q random, the same on every process; with `reuse` that of the last step
@@ -58,6 +59,7 @@ class PowerSGD(Extra, SGD):
 
     P and Q have `rank` columns at most. Other parameters travel whole. One process does plain SGD unless `always`. With
     a sum that is not finite the step is left out on every process. The gradients hold what SGD saw afterwards.
+    ValueError for options out of range, and on all processes for parameters or options that differ.
     """
 
     def __init__(self, params: Iterable[Any], lr: float = .01, momentum: float = 0, dampening: float = 0,
@@ -100,13 +102,20 @@ class PowerSGD(Extra, SGD):
         made = torch.Generator().manual_seed(int(self._seeds.randint(1_000_000_000)))
         return torch.randn(m, min(n, m, rank), generator=made).to(dtype=part.a.dtype, device=part.a.device)
 
+    def _drawn(self) -> str:
+        """Where queries come from: which are held, and where the generator is."""
+        kept: Any = self._seeds.get_state()
+        held = [i for i, p in enumerate(p for g in self.param_groups if g["reuse"] for p in g["params"])
+                if "query" in self.state.get(p, ())]
+        return f"{int(kept[1][0])} {kept[2]}, held {held}"
+
     # ------------------------------------------------------------ steps
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
         """Compress and step; the closure's loss."""
         loss = comm.loss_of(closure)
         if comm.world() > 1:
-            comm.check(self, [p for g in self.param_groups for p in g["params"]], "powersgd")
+            self.meet("step", own=(("random queries", self._drawn()),))
         if self._compress():
             super().step()
         return loss

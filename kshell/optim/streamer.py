@@ -28,6 +28,7 @@ from torch.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, Opti
 from kshell.optim import comm, fused
 from kshell.optim.aggregate import mean_
 from kshell.optim.comm import Extra
+from kshell.parallel import meet as meeting
 
 # inner optimizers by name
 INNER: dict[str, type[Optimizer]] = {"adadelta": Adadelta, "adagrad": Adagrad, "adam": Adam, "adamax": Adamax,
@@ -57,7 +58,8 @@ def defaults_of(inner: str) -> dict[str, Any]:
 
 
 class Streamer(Extra, Optimizer):
-    """Gradients of layers that run at different paces, gathered until the top layer is ready: see the top of the file.
+    """Gradients of layers that run at different paces, gathered until the top layer is ready: see the top of the file
+    for formulas and source (the optimizer of streamer-torch).
 
     `layers` are pairs (encoder, predictor), each a module, a tensor, or tensors; () is none, and an encoder may stand
     alone. Layer l has the groups 2l (encoder) and 2l+1 (predictor), with rates of their own. `inner` is a name of
@@ -66,6 +68,9 @@ class Streamer(Extra, Optimizer):
 
     `loss(l, z, x)` for each layer that ran, then `step()`, which does the backward passes; True where it updated
     parameters. Gradients stay between updates, and are cleared by them: `zero_grad()` drops what was gathered.
+
+    ValueError for settings out of range, unknown inner optimizers, parameters of two layers and layers that are not
+    there; on all processes, where these would average at different steps.
     """
 
     def __init__(self, layers: Iterable[Any], inner: str | Callable[[list[Tensor]], Optimizer] = "adam",
@@ -212,7 +217,7 @@ class Streamer(Extra, Optimizer):
         n, top = self.layers, self.layers - 1
         due = bool(n) and self.step_counter[top] + (top in self._ready) >= self.settings["optimize_every"]
         if together and comm.world() > 1:
-            found = [bool(v[0]) for v in comm.gathered([due])]
+            found = [bool(v) for v in comm.meet(self, "step: streamer", self.param_groups, more=int(due), dense=False)]
             if len(set(found)) > 1:
                 raise ValueError("an update is due on some processes only: "
                                  + " ".join(str(r) for r, v in enumerate(found) if v))
@@ -295,6 +300,7 @@ class Streamer(Extra, Optimizer):
         if key == self._met:
             return
         if comm.world() > 1:
+            meeting.meet("step: streamer begins")
             found = comm.gathered([self.settings["average_every"], self.waited])
             if any(f != found[0] for f in found):
                 raise ValueError("processes average at different steps: every "
@@ -309,11 +315,10 @@ class Streamer(Extra, Optimizer):
         self.waited += 1
         if self.waited < self.settings["average_every"]:
             return
-        counts = [int(v[0]) for v in comm.gathered([self.layers])]
+        counts = comm.METER.run(lambda: meeting.meet("step: streamer averages", more=self.layers))
         if min(counts) == max(counts):
-            params = [p for g in self.param_groups for p in g["params"]]
-            comm.agree(params, "streamer")
-            mean_(params, comm.world())
+            comm.meet(self, "step: streamer", self.param_groups, lambda g: g, dense=False)
+            mean_([p for g in self.param_groups for p in g["params"]], comm.world())
             self.waited = 0
 
     def step(self, closure: Callable[[], Any] | None = None) -> bool:  # type: ignore[override]

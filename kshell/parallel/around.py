@@ -38,7 +38,8 @@ class _Inner(nn.Module):
 
 
 class Route:
-    """Stands in the place of a module's `forward`. With options a calculation with gradients goes through
+    """Stands in the place of a module's `forward`, for torch.nn.parallel.DistributedDataParallel (Li et al. 2020, arXiv
+    2006.15704). With options a calculation with gradients goes through
     DistributedDataParallel, which is made when it is first needed and again when parameters or the group are others;
     without, and in a copy of the module, it is the module's own."""
 
@@ -74,7 +75,9 @@ class Route:
             return
         self._ddp, self._key = None, ()
         assert self.options is not None
-        collect.alike([*params, *m.buffers()], [p.requires_grad for p in params])
+        trained = (("parameters", f"parameter {i}: {'trained' if p.requires_grad else 'frozen'}")
+                   for i, p in enumerate(params))
+        collect.alike("ddp", [*params, *m.buffers()], *trained, *((k, str(v)) for k, v in self.options.items()))
         if not any(p.requires_grad for p in params):
             raise ValueError("no parameter requires a gradient")
         self._ddp = DistributedDataParallel(_Inner(m), **self.options)
@@ -88,8 +91,9 @@ def route_of(m: nn.Module) -> Route | None:
 
 
 def average(m: nn.Module, options: dict[str, Any]) -> None:
-    """Let backward leave the mean of all processes' gradients in the parameters. All begin with the values of process
-    0."""
+    """Let backward leave the mean of all processes' gradients in the parameters, by DistributedDataParallel with these
+    options. All begin with the values of process 0. ValueError, the same on all, for modules that differ or have
+    nothing to train."""
     made = Route(m, options)
     if group.joined():
         made.ready(m)
@@ -175,16 +179,18 @@ def check_shards(m: nn.Module) -> None:
 
 
 def shard(m: nn.Module) -> dict[int, Any]:
-    """Keep a part of each parameter on each process: whole layers are there only while they are calculated, and
-    backward leaves this process's part of the mean gradient. All begin with the values of process 0. By the ids of the
-    parameters before, the new ones are the result; nothing is done without other processes."""
+    """Keep a part of each parameter on each process, by torch's FSDP2 (torch.distributed.fsdp.fully_shard; Zhao et al.
+    2023, arXiv 2304.11277). ValueError, the same on all, for modules that differ or that `check_shards` refuses. Whole
+    layers are there only while they are calculated, and backward leaves this process's part of the mean gradient. All
+    begin with the values of process 0. By the ids of the parameters before, the new ones are the result; nothing is
+    done without other processes."""
     from torch.distributed.fsdp import fully_shard
 
     before = list(m.parameters())
     if not group.joined():
         return {}
-    collect.alike([*before, *m.buffers()])
     check_shards(m)
+    collect.alike("fsdp", [*before, *m.buffers()])
     for t in (*before, *m.buffers()):
         collect.broadcast_(t, 0)
     names = {k: p for k, p in m.named_parameters(remove_duplicate=False)}

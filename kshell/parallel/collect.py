@@ -1,18 +1,20 @@
 """What processes do together with tensors and bytes. Everything works for one process without a group too.
 
-Before tensors travel their sizes and types are compared, so that all processes refuse what does not fit together, with
-the same ValueError.
+Before tensors travel their sizes and types are compared (`meet`), so that all processes refuse what does not fit
+together, with the same ValueError.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from kshell.parallel.group import joined, rank, world
+from kshell.parallel.group import joined, rank, timeout, world
+from kshell.parallel.meet import carried, meet, told
 
 OPS = {"sum": "SUM", "avg": "SUM", "min": "MIN", "max": "MAX", "prod": "PRODUCT"}  # by torch's names
 # the order is the number that travels
@@ -60,43 +62,25 @@ def is_bytes(head: Tensor) -> bool:
     return int(head[0]) == _BYTES
 
 
-def _text(head: list[int]) -> str:
-    if head[0] == _BYTES:
-        return "no tensor"
-    return f"{str(DTYPES[head[0]]).removeprefix('torch.')} {head[3:3 + head[2]]}"
+def about(t: Tensor) -> str:
+    """The type and sizes, as text, of a tensor that can travel."""
+    head_of(t)
+    return plain(t)
 
 
-def heads(head: Tensor) -> list[list[int]]:
-    """The heads of all processes."""
-    out = [torch.empty_like(head) for _ in range(world())]
-    dist.all_gather(out, head)
-    return [t.tolist() for t in out]
-
-
-def _differ(found: list[list[int]]) -> None:
-    for r, other in enumerate(found):
-        if other != found[0]:
-            raise ValueError(f"tensors differ between processes ({_text(found[0])} on 0, {_text(other)} on {r})")
-
-
-def same(t: Tensor) -> None:
-    """Are the tensors of all processes of one size and type? The same ValueError on all, if not."""
-    _differ(heads(head_of(t)))
-
-
-def _all_bytes(found: list[list[int]]) -> None:
-    if any(h[0] != _BYTES for h in found):
-        _differ([h if h[0] != _BYTES else [_BYTES, 0, 0] for h in found])
+def plain(t: Tensor) -> str:
+    """A tensor's type and sizes as text."""
+    return f"{str(t.dtype).removeprefix('torch.')} {list(t.shape)}"
 
 
 def _wire(t: Tensor, home: Any) -> Tensor:
     return t.detach().to(home).contiguous()
 
 
-def barrier() -> None:
+def barrier(call: str = "barrier") -> None:
     """Wait until all processes are here."""
     if joined():
-        dist.barrier()
+        meet(call)
 
 
 def allreduce(t: Tensor, op: str = "sum") -> Tensor:
@@ -105,13 +89,16 @@ def allreduce(t: Tensor, op: str = "sum") -> Tensor:
         raise ValueError(f"unrecognized operation {op}, expecting one of {', '.join(OPS)}")
     if not joined():
         return t.detach().clone()
-    same(t)
+    text = about(t)
     if op == "avg" and not (t.is_floating_point() or t.is_complex()):
         raise ValueError(f"the mean of {str(t.dtype).removeprefix('torch.')} tensors")
     if t.dtype is torch.bool:
         raise ValueError("bool tensors have no sum; give numbers")
+    if t.is_complex() and op in ("min", "max"):
+        raise ValueError(f"complex tensors have no {op}")
+    meet("allreduce", told(("tensors", text), ("operations", op)))
     work = t.detach().clone(memory_format=torch.contiguous_format).to(_home(t))
-    dist.all_reduce(work, getattr(dist.ReduceOp, OPS[op]))
+    carried(lambda: dist.all_reduce(work, getattr(dist.ReduceOp, OPS[op])))
     if op == "avg":
         work /= world()
     return work.to(t.device)
@@ -121,25 +108,23 @@ def allgather(t: Tensor) -> Tensor:
     """The tensors of all processes along a new first dimension."""
     if not joined():
         return t.detach().clone()[None]
-    same(t)
+    meet("allgather", told(("tensors", about(t))))
     mine = _wire(t, _home(t))
     out = [torch.empty_like(mine) for _ in range(world())]
-    dist.all_gather(out, mine)
+    carried(lambda: dist.all_gather(out, mine))
     return torch.stack(out).to(t.device)
 
 
-def gather_bytes(data: bytes) -> list[bytes]:
-    """The bytes of all processes."""
+def gather_bytes(data: bytes, call: str = "allgather") -> list[bytes]:
+    """The bytes of all processes, which are in the same call."""
     if not joined():
         return [data]
-    found = heads(head_of(None, len(data)))
-    _all_bytes(found)
-    sizes = [h[1] for h in found]
+    sizes = meet(call, told(("tensors", "no tensor")), len(data))
     mine = torch.zeros(max(sizes), dtype=torch.uint8)
     mine[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else mine[:0]
     out = [torch.empty_like(mine) for _ in sizes]
     if len(mine):
-        dist.all_gather(out, mine)
+        carried(lambda: dist.all_gather(out, mine))
     return [t[:n].numpy().tobytes() for t, n in zip(out, sizes, strict=True)]
 
 
@@ -158,19 +143,20 @@ def broadcast(x: Tensor | bytes | None, source: int) -> Tensor | bytes:
     head = torch.zeros(_HEAD, dtype=torch.int64)
     if mine:
         head = head_of(x) if isinstance(x, Tensor) else head_of(None, len(x or b""))
-    dist.broadcast(head, source)
+    meet("broadcast", told(("kinds", "a value"), ("sources", str(source))))
+    carried(lambda: dist.broadcast(head, source))
     work = _payload(x) if mine else blank(head)
     if work.numel():
-        dist.broadcast(work, source)
+        carried(lambda: dist.broadcast(work, source))
     if is_bytes(head):
         return work.numpy().tobytes()
     return work.clone() if mine else work
 
 
 def broadcast_(t: Tensor, source: int) -> None:
-    """Give a tensor the values that it has on the process `source`, in place. (Sizes are not compared.)"""
+    """Give a tensor the values that it has on the process `source`, in place. (Sizes are not compared: `alike`.)"""
     work = _wire(t, _home(t))
-    dist.broadcast(work, source)
+    carried(lambda: dist.broadcast(work, source))
     with torch.no_grad():
         t.copy_(work)
 
@@ -194,11 +180,12 @@ POINTS = [0]  # how many messages this process has begun to send or receive
 def send(x: Tensor | bytes, target: int) -> None:
     """Send a tensor or bytes to a process, which receives them."""
     _peer(target, "target")
+    head = head_of(x) if isinstance(x, Tensor) else head_of(None, len(x))
     POINTS[0] += 1
-    dist.send(head_of(x) if isinstance(x, Tensor) else head_of(None, len(x)), target)
+    _from_one(lambda: dist.send(head, target), target, "took nothing")
     work = _payload(x)
     if work.numel():
-        dist.send(work, target)
+        _from_one(lambda: dist.send(work, target), target, "took nothing")
 
 
 def receive(source: int) -> Tensor | bytes:
@@ -206,18 +193,25 @@ def receive(source: int) -> Tensor | bytes:
     _peer(source, "source")
     POINTS[0] += 1
     head = torch.zeros(_HEAD, dtype=torch.int64)
-    dist.recv(head, source)
+    _from_one(lambda: dist.recv(head, source), source, "sent nothing")
     work = blank(head)
     if work.numel():
-        dist.recv(work, source)
+        _from_one(lambda: dist.recv(work, source), source, "sent nothing")
     return work.numpy().tobytes() if is_bytes(head) else work
 
 
-def alike(tensors: list[Tensor], more: object = "") -> None:
-    """Are these tensors alike on every process, one by one, and what else is given? The same ValueError on all, if
-    not."""
-    text = (";".join(f"{tuple(t.shape)}{t.dtype}" for t in tensors) + str(more)).encode()
-    found = gather_bytes(text)
-    for r, other in enumerate(found):
-        if other != found[0]:
-            raise ValueError(f"parameters differ between processes (0 and {r})")
+def _from_one(fn: Callable[[], Any], r: int, what: str) -> None:
+    """A communication with one process; what it did not do is the error if the time has passed."""
+    try:
+        fn()
+        return
+    except RuntimeError as exc:
+        if "timed out" not in str(exc).lower():
+            raise
+    raise RuntimeError(f"process {r} {what} within {timeout():g} s")
+
+
+def alike(call: str, tensors: Iterable[Tensor], *more: tuple[str, str]) -> None:
+    """Are these tensors alike on every process, one by one, and what else is given, (what it is, what it is here)? The
+    same ValueError on all, if not."""
+    meet(call, told(*(("parameters", f"parameter {i}: {plain(t)}") for i, t in enumerate(tensors)), *more))

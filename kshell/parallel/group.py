@@ -89,6 +89,12 @@ def store() -> Any:
     return _JOB.store
 
 
+def timeout() -> float:
+    """How many seconds this process waits for the others; 0 if it is not known."""
+    wait = _JOB.options.get("timeout")
+    return wait.total_seconds() if wait is not None else 0.0
+
+
 def join(timeout: float = TIMEOUT) -> None:
     """Join the group of this job: nccl for tensors of a GPU if each process has its own, gloo for others. Nothing to
     do for a job of one."""
@@ -116,7 +122,26 @@ def join(timeout: float = TIMEOUT) -> None:
 
         _JOB.store, r, n = next(rendezvous("env://", timeout=wait))
     _JOB.options = {"backend": backend, "rank": r, "world_size": n, "timeout": wait}
+    _counted(r, n, wait)
     _form()
+
+
+def _counted(r: int, n: int, wait: timedelta) -> None:
+    """Do all processes know of as many? A ValueError on all, if not; and if one does not come."""
+    import torch.distributed as dist
+
+    store = _JOB.store
+    store.set(f"world/{r}", str(n))
+    for k in range(n):
+        problem = f"process {k} did not come within {wait.total_seconds():g} s"
+        with suppress(dist.DistStoreError):
+            store.wait([f"world/{k}"], wait)
+            first, found = (store.get(f"world/{i}").decode() for i in (0, k))
+            if found == first:
+                continue
+            problem = f"numbers of processes differ between processes ({first} on 0, {found} on {k})"
+            time.sleep(.5)  # process 0 holds the store, which others have yet to read
+        raise ValueError(problem)
 
 
 def _form() -> None:

@@ -62,7 +62,19 @@ def scan(text: str, start: int = 0, end: int | None = None, source: Source | Non
         ends.append(b)
         if known[group] == ".":  # type: ignore[index]
             break
+    if text.find("_-", start, ends[-1]) >= 0:
+        _signs(text, kinds, starts, ends)
     return Tokens(text, "".join(kinds), starts, ends, source)
+
+
+def _signs(text: str, kinds: list[str], starts: list[int], ends: list[int]) -> None:
+    """Give a minus sign after the verb `_` to the number it touches, as after any verb: `1_-1_x`. By the characters
+    alone it could stand after a name, which may end so."""
+    for i in reversed(range(1, len(kinds) - 1)):
+        if (kinds[i - 1 : i + 2] == ["+", "+", "0"] and text[starts[i - 1] : ends[i]] == "_-"
+                and starts[i + 1] == ends[i]):
+            starts[i + 1] -= 1
+            del kinds[i], starts[i], ends[i]
 
 
 def lex(text: str, start: int = 0, end: int | None = None, source: Source | None = None) -> Tokens:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError, first_line
-from kshell.python import arrow
+from kshell.python import arrow, interchange
 from kshell.python.objects import Function, Table
 from kshell.values import core
 from kshell.values import types as T
@@ -62,6 +62,8 @@ def _duck(x: Any) -> Value:
         return _frame(x) if hasattr(x, "columns") else _series(x)
     if arrow.offers(x):
         return _arrow(x)
+    if interchange.offers(x):
+        return _keyed(interchange.read(x, Made), ())
     if hasattr(x, "to_datetime64") or hasattr(x, "to_timedelta64"):
         return to_q(x.to_datetime64() if hasattr(x, "to_datetime64") else x.to_timedelta64())
     if hasattr(x, "__array__"):
@@ -227,13 +229,25 @@ def array(a: np.ndarray) -> Value:
         data = data.astype(f"{kind}8[{_unit(data)}]")  # a unit such as 25 seconds
     t, out = _dates(data) if kind == "M" else _spans(data) if kind == "m" else _numbers(data)
     if mask is not None and mask.any():
-        if t in (T.B, T.X, T.G):
+        if t in (T.B, T.X):
+            return _gaps(t, out, mask)
+        if t == T.G:
             raise QError(f"there is no null of type {T.TYPE[t].name}")
         out = out.copy() if out is data else out
         out[mask] = T.NULL[t]
     if out.ndim and not len(out):
         return empty(t) if out.ndim == 1 else List([])
     return regular(t, out)
+
+
+def _gaps(t: int, a: np.ndarray, mask: np.ndarray) -> Value:
+    """The list of items of a type that has no null: `::` stands for what is masked."""
+    if a.ndim > 1:
+        return List([array(np.ma.array(row, mask=gone)) for row, gone in zip(a, mask, strict=True)])
+    if not a.ndim:
+        return NIL
+    items = [bool(x) if t == T.B else atom(t, x) for x in a.tolist()]
+    return List([NIL if gone else x for x, gone in zip(items, mask.tolist(), strict=True)])
 
 
 def _numbers(a: np.ndarray) -> tuple[int, np.ndarray]:
@@ -352,6 +366,7 @@ class Made:
     array = staticmethod(array)
     coded = staticmethod(_coded)
     listing = staticmethod(listing)
+    joined = staticmethod(collapse)
 
 
 _PLAIN: dict[type, Callable[[Any], Value]] = {

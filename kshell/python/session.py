@@ -112,6 +112,8 @@ class Session(session.Session):
         return self[name]
 
     def __setattr__(self, name: str, x: Any) -> None:
+        if "_made" in self.__dict__ and name[:1] != "_" and callable(getattr(type(self), name, None)):
+            raise AttributeError(f"{name} is a session's own: assign the variable as session[{name!r}]")
         if name[:1] == "_" or "_made" not in self.__dict__ or hasattr(type(self), name) or name in self.__dict__:
             object.__setattr__(self, name, x)
         else:

@@ -17,16 +17,9 @@ USAGE = """\
 usage: kshell [options] [file.q [args]]
 
   -e EXPR    evaluate EXPR and print its value; may be repeated
+  -i         go on at the prompt after a script or -e
   -q         quiet: no banner, no progress of long work
   -resume F  bring back the session that a snapshot saved, first of all
-  -i         go on at the prompt after a script or -e
-  -P N       digits shown of a float
-  -S N       seed of random numbers
-  -s N       threads of peach
-  -t MS      interval of the timer, .z.ts
-  -w MB      the most memory to use; without it, what the machine has
-  -c R C     console rows and columns
-  -z 0|1     form of dates read by "D"$
   -n N       run on N processes of this machine; process 0 reads lines for all, and prints
   -v         with several processes: all print, each line after its number
   --timeout S  seconds that a process waits for the others (60)
@@ -34,7 +27,27 @@ usage: kshell [options] [file.q [args]]
   --version  print the version
   --help     print this
 
-Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time."""
+q's options, each as the system command of its letter:
+  -c R C     console rows and columns
+  -C R C     rows and columns of web pages
+  -g 0|1     freed memory goes back to the system at once
+  -o N       hours from UTC; minutes, if more than 23
+  -P N       digits shown of a float
+  -s N       threads of peach
+  -S N       seed of random numbers
+  -t MS      interval of the timer, .z.ts
+  -T S       the longest that a client's call may take
+  -w MB      the most memory to use; without it, what the machine has
+  -W N       the day that starts a week, 0 is Saturday
+  -z 0|1     form of dates read by "D"$
+Refused, since what they ask for is not there: -b -E -l -L -m -p -r -u -U. Other words are the program's, in .z.x.
+
+Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time.
+
+  kshell                                     the prompt
+  kshell train.q -lr .01                     a script; .Q.opt .z.x has lr
+  echo 'sum til 10' | kshell                 lines from a pipe
+  kshell -e 'x:tensor 1 2e' -e 'tensor 2*x'  expressions"""
 
 
 @dataclass
@@ -185,7 +198,7 @@ def main() -> NoReturn:
     try:
         opts = parse_args(sys.argv[1:])
     except UsageError as e:
-        print(f"kshell: {e}\n{USAGE}", file=sys.stderr)
+        print(f"kshell: {e}\nkshell --help tells of the options", file=sys.stderr)
         leave(2)
     except SystemExit:
         leave(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from heapq import nsmallest
 from typing import NamedTuple
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -90,11 +91,13 @@ def files(path: str, size: int | None = None) -> list[Found]:
     folder = folder or ("/" if path[:1] == "/" else ".")
     try:
         with os.scandir(folder) as listed:
-            names = sorted((e.name, e.is_dir()) for e in listed if e.name.startswith(last))
+            found = [e for e in listed if e.name.startswith(last) and e.name != last and
+                     (e.name[0] != "." or last[:1] == ".")]
+            kept = [(e.name, e.is_dir()) for e in nsmallest(MOST, found, key=lambda e: e.name)]
     except OSError:
         return []
     return [Found(name + "/" * folder_, len(last) if size is None else size, "folder" if folder_ else "file")
-            for name, folder_ in names if (name[0] != "." or last[:1] == ".") and name != last][:MOST]
+            for name, folder_ in kept]
 
 
 # ------------------------------------------------------------------ symbols
@@ -110,11 +113,22 @@ def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
         yield from (row for row in own if _PLAIN.fullmatch(row[0]))
     else:
         yield from ((name, "variable") for name in session.names.members(session.names.current))
+        if at.prefix[:1] == ".":
+            yield from _qualified(session)
+
+
+def _qualified(session: Session) -> Iterator[tuple[str, str]]:
+    """The namespaces, and the variables in them by their whole names."""
+    names = session.names
+    yield from sorted((f"{space}.{name}", "variable") for space in names if space != "."
+                      for name in names.members(space))
+    yield from sorted((space + ".", "namespace") for space in names if space != ".")
 
 
 def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
-    """What the calls around a place take as symbols there, the nearest first."""
-    if at.arg:
+    """What the calls around a place take as symbols there, the nearest first. A list of symbols takes what its first
+    does."""
+    if at.arg and not (len(at.arg) == 1 and at.arg[0].kind == "`"):
         return
     entry: Entry | None = None
     for depth, call in enumerate(reversed(at.calls[1:])):
@@ -122,13 +136,13 @@ def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
             return
         n = len(call.args) - 1
         if n:
-            entry = named(call)
+            entry = named(session, call)
             if depth == 0:
                 yield from _choices(call, entry)
         if entry is not None and (depth or n):
             yield from ((o.name, option_note(o)) for o in entry.options)
         if call.head:
-            yield from _listed(session, call, depth, named(call) if n else None)
+            yield from _listed(session, call, depth, named(session, call) if n else None)
             for name in call.names():
                 yield from session.parts(name)
             if call.kind == "[":
@@ -142,13 +156,14 @@ def _listed(session: Session, call: Call, depth: int, entry: Entry | None) -> It
         yield from session.words(call.head)
 
 
-def named(call: Call) -> Entry | None:
+def named(session: Session, call: Call) -> Entry | None:
     """The entry that a symbol of a call before the present argument names, or whose name the call has."""
     kinds = _KINDS.get(call.head, _ALL)
     names = [s for i in range(len(call.args) - 1) if (s := call.symbol(i))]
     if call.head and call.head not in _KINDS:
         names.append(call.head)
-    return next((e for n in names for k in kinds if (e := registry.find(k, n)) is not None and e.options), None)
+    found = (registry.find(k, n) for n in names for k in kinds)
+    return next((e for e in found if e is not None and session.options_of(e)), None)
 
 
 def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
@@ -194,9 +209,7 @@ def _words(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]
         return
     names = session.names
     if at.prefix[0] == ".":
-        yield from sorted((f"{space}.{name}", "variable") for space in names if space != "."
-                          for name in names.members(space))
-        yield from sorted((space + ".", "namespace") for space in names if space != ".")
+        yield from _qualified(session)
     else:
         yield from ((name, "variable") for name in names.members(names.current))
     yield from _registered()
@@ -246,10 +259,8 @@ def _columns(session: Session, table: str) -> Iterator[tuple[str, str]]:
 
 
 def _tables(session: Session) -> Iterator[tuple[str, str]]:
-    for name in session.names.members(session.names.current):
-        found = session.parts(name)
-        if any("column" in note for _, note in found):
-            yield name, "table: " + " ".join(column for column, _ in found)[:60]
+    for name in session.table_names():
+        yield name, "table: " + " ".join(column for column, _ in session.parts(name)[:20])[:60]
 
 
 # ------------------------------------------------------------------ prompt_toolkit

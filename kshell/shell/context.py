@@ -13,6 +13,7 @@ from kshell.parse.lex import Token, open_comment, scan
 WORDS = "aigqfbw"  # kinds of tokens that are names or keywords
 _WORD = re.compile(r"[.A-Za-z][\w.]*\Z", re.ASCII)
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
+LONGEST = 10_000  # characters of a statement that are looked at
 GROUP = "G"  # the kind of a token that stands for a whole bracket
 
 
@@ -63,7 +64,11 @@ def place(text: str) -> Place | None:
     """What the end of a text is part of; None inside a string or a comment, and after what nothing can follow."""
     if open_comment(text):
         return None
-    line = "\n" + text[statement_start(text):]  # after a newline a slash begins a comment
+    whole = start = statement_start(text)
+    if len(text) - start > LONGEST:  # what is around the last lines is not seen then
+        start = text.find("\n", len(text) - LONGEST) + 1 or start
+    cut = start > whole
+    line = "\n" + text[start:]  # after a newline a slash begins a comment
     tokens = list(scan(line))
     last = tokens[-1] if tokens else Token("", "", 0, 0)
     if last.kind in ('?', '"') and last.end == len(line):
@@ -73,17 +78,18 @@ def place(text: str) -> Place | None:
     if last.kind == "`" and last.end == len(line):
         prefix = last.text.rpartition("`")[2]
         if prefix[:1] == ":":
-            return Place("file", prefix[1:], *_around(tokens[:-1]))
+            return Place("file", prefix[1:], *_around(tokens[:-1], cut))
         whole = last.text.count("`") == 1
         before = tokens[:-1] if whole else [*tokens[:-1], last._replace(text=last.text.rpartition("`")[0])]
-        return Place("symbol", prefix, *_around(before))
+        return Place("symbol", prefix, *_around(before, cut))
     m = _WORD.search(line)
     prefix = m[0] if m else ""
-    return Place("word", prefix, *_around([t for t in tokens if t.start < len(line) - len(prefix)]))
+    return Place("word", prefix, *_around([t for t in tokens if t.start < len(line) - len(prefix)], cut))
 
 
-def _around(tokens: list[Token]) -> tuple[list[Call], list[str]]:
-    """The brackets that tokens leave open, and the names since the outermost open brace."""
+def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
+    """The brackets that tokens leave open, and the names since the outermost open brace; all names where the beginning
+    of the statement is cut off."""
     calls = [Call()]
     for t in tokens:
         arg = calls[-1].args[-1]
@@ -97,13 +103,16 @@ def _around(tokens: list[Token]) -> tuple[list[Call], list[str]]:
             calls[-1].args.append([])
         elif t.kind != ".":
             arg.append(t)
-    brace = next((c.start for c in calls if c.kind == "{"), None)
+    brace = -1 if cut else next((c.start for c in calls if c.kind == "{"), None)
     return calls, [] if brace is None else [t.text for t in tokens if t.kind == "a" and t.start > brace]
 
 
 def _head(arg: list[Token]) -> str:
-    """The name before a bracket; `enlist` hides none."""
+    """The name before a bracket; `enlist` and `seq`, which make lists, hide none."""
     names = [t for t in arg[-2:] if t.kind in WORDS]
     if not arg or arg[-1].kind not in WORDS:
         return ""
-    return names[0].text if names[-1].text == "enlist" and len(names) == 2 else names[-1].text
+    last = names[-1].text
+    if last in ("enlist", "seq"):
+        return names[0].text if len(names) == 2 else "module" if last == "seq" else last
+    return last

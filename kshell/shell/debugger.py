@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kshell.session import Session
 from kshell.shell.script import attempt, print_error
 
 # what is typed: how far it goes up, towards the caller
 _MOVES = {"`": 1, ".": -1}
-RESUME = "a function that an error stopped cannot go on here; \\ leaves, 'text signals an error to the caller"
+STUCK = "level [{}]: a query, a verb or a thread was at work and cannot go on; 'text signals an error, \\ leaves"
 
 
 def enter(session: Session, text: str) -> bool:
@@ -22,8 +24,7 @@ def enter(session: Session, text: str) -> bool:
     elif line == "&":
         show(session, whole=True)
     elif line[:1] == ":":
-        session.warn(RESUME + "\n")
-        return True
+        return go_on(session, line[1:])
     elif line[:1] == "'" and len(line) > 1:
         signal(session, line[1:])
     elif line:
@@ -47,6 +48,19 @@ def signal(session: Session, text: str) -> None:
     else:
         session.suspended.pop()
         print_error(session, error)
+
+
+def go_on(session: Session, text: str) -> bool:
+    """Go on with the value of a text, or ::, in the place of what failed; was there an error?"""
+    here = session.suspended[-1]
+    level = here.stuck()
+    if level >= 0:
+        session.warn(STUCK.format(level) + "\n")
+        return True
+    found: list[Any] = []
+    if not attempt(session, lambda: found.append(session.run_suspended(text, False))):
+        return True
+    return not attempt(session, session.go_on, found[0])
 
 
 def run(session: Session, text: str) -> bool:

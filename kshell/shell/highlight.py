@@ -38,18 +38,23 @@ class QLexer(Lexer):
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines
         comments = _comments(document.text) if "\n/\n" in f"\n{document.text}\n" else frozenset()
+        last: list[tuple[int, int, Lines]] = [(0, 0, [])]  # the statement that was asked for last, and its lines
 
         def line(i: int) -> StyleAndTextTuples:
             if i >= len(lines):
                 return []
             if i in comments:
                 return [("class:q.comment", lines[i])]
+            start, end, shown = last[0]
+            if start <= i < end:
+                return shown[i - start]
             start, end = i, i + 1
             while start and continues(lines[start]) and start - 1 not in comments:
                 start -= 1
             while end < len(lines) and continues(lines[end]):
                 end += 1
-            return styled("\n".join(lines[start:end]))[i - start]
+            last[0] = start, end, styled("\n".join(lines[start:end]))
+            return last[0][2][i - start]
 
         return line
 

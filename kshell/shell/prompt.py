@@ -29,11 +29,15 @@ from kshell.shell.keys import bindings
 from kshell.shell.script import enter, tick
 from kshell.shell.toolbar import toolbar
 
+# words that other shells know, and what to type here
+HINTS = {word: "\\\\ leaves, Ctrl-D too" for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")} | {
+    word: "help[] lists topics, help`til tells of a name, \\?text searches" for word in ("help", "help()", "?", "man")}
+
 
 def loop(session: Session, quiet: bool, sized: bool = False) -> int:
     """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for."""
     if not quiet:
-        session.write(f"kshell {__version__}: q over PyTorch. help[] for help, \\\\ to leave\n")
+        session.write(f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n")
     session.interactive = session.together is None  # a debugger's variables are those of one process
     try:
         with create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb_terminal() else nullcontext():
@@ -85,6 +89,9 @@ def run(session: Session, text: str) -> None:
     for _, statement in split_script(text):
         if debugger.enter(session, statement) if session.suspended else enter(session, statement):
             break
+    hint = HINTS.get(text.strip())
+    if hint and session.names.find(text.strip()) is None:
+        session.warn(f"/ {hint}\n")
     (session.out or sys.stdout).flush()
 
 

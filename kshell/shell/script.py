@@ -66,11 +66,12 @@ def _start(session: Session, opts: Options) -> int:
     for command in opts.commands:
         if report(session, "\\" + command):
             return 2
-    if opts.script and not run_file(session, opts.script):
+    stay = opts.stay and sys.stdin.isatty() and not in_job()
+    session.interactive = stay  # what fails can be looked at
+    well = not opts.script or run_file(session, opts.script)
+    well = well and not any(report(session, text) for text in opts.exprs)
+    if not well and not (stay and session.last_error is not None):
         return failed(session)
-    for text in opts.exprs:
-        if report(session, text):
-            return failed(session)
     if (opts.script or opts.exprs) and not opts.stay:
         return 0
     return console(session, opts)

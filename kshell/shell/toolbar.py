@@ -13,6 +13,7 @@ from kshell.session import Session
 from kshell.shell.complete import named, q_text
 from kshell.shell.context import WORDS, place, statement_start
 
+DEBUGGER = "debugger: \\ leaves, ` up, . down, & where, :r goes on with r, 'e signals e"
 LONGEST = 4000  # characters of a statement in which the function at the cursor is looked for
 
 
@@ -35,7 +36,10 @@ def status(session: Session) -> str:
 
 
 def signature(session: Session, text: str) -> str:
-    """How the function at the end of a text is called: the name there, or the call whose arguments it is in."""
+    """How the function at the end of a text is called: the name there, or the call whose arguments it is in. Of no text
+    in the debugger, what can be typed there."""
+    if session.suspended and not text:
+        return DEBUGGER
     line = text[statement_start(text):]
     if len(line) > LONGEST:
         return ""
@@ -52,7 +56,7 @@ def signature(session: Session, text: str) -> str:
         if found:
             return found
     for call in reversed(at.calls[1:]):
-        entry = named(call) if len(call.args) > 1 else None
+        entry = named(session, call) if len(call.args) > 1 else None
         if entry is not None and entry.options:
             return f"{entry.name}: {options_text(entry)}"
         if call.head and not prev:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -26,6 +27,12 @@ VERSION = 1
 MANIFEST = "manifest.json"
 _CHUNK = 1 << 22  # read and checked at a time
 _LOCAL = struct.Struct("<4s22xHH")  # a member's own head: signature, lengths of name and extra field
+_ENTRY = struct.Struct("<4s4xHH4xIIIHHH8xI")  # a member in the directory: more of it, and where its head is
+_END = struct.Struct("<4sHHHHIIH")  # the end: disks, members, length and place of the directory, length of a comment
+_LOCATOR = struct.Struct("<4sIQI")  # where the end of a large zip is
+_END64 = struct.Struct("<4s28xQQQ")  # that end
+_M32 = 0xFFFFFFFF  # "see the 64-bit number"
+_MEMBERS = 250_000  # a zip may have so many, and more if it is large
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
 WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, NotImplementedError, RuntimeError, EOFError,
           OverflowError, struct.error, zipfile.BadZipFile)
@@ -81,49 +88,137 @@ def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) 
             atomic.pour(out, p, work)
 
 
-def places(f: BinaryIO, size: int) -> dict[str, tuple[int, int, int]]:
-    """By name, where the members of a zip without compression begin, their lengths and checksums. ValueError or
-    BadZipFile for one that is compressed, has members twice or over one another, or ends too early."""
-    with zipfile.ZipFile(f) as z:
-        found = z.infolist()
-    out: dict[str, tuple[int, int, int]] = {}
-    last = 0
-    for info in sorted(found, key=lambda i: i.header_offset):
-        if info.compress_type or info.compress_size != info.file_size or info.flag_bits & 1:
-            raise ValueError(f"{info.filename} is compressed")
-        f.seek(info.header_offset)
-        signature, n, extra = _LOCAL.unpack(f.read(_LOCAL.size))
-        name = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437")
-        if signature != b"PK\3\4" or f.read(n) != name:
-            raise ValueError(f"{info.filename} has a wrong head")
-        start = info.header_offset + _LOCAL.size + int(n) + int(extra)
-        if info.header_offset < last or start + info.file_size > size:
-            raise ValueError(f"{info.filename} is out of bounds")
-        if info.filename in out:
-            raise ValueError(f"{info.filename} is there twice")
-        last = start + info.file_size
-        out[info.filename] = start, info.file_size, info.CRC
+# bytes in memory by what stands in a JSON text, about
+_COSTS = ((b"[", 90), (b"{", 250), (b",", 56), (b'"', 12), (b":", 60))
+
+
+def room(size: int, members: int = 0) -> int:
+    """The bytes that the description of what is in a file may need in memory: a short text must not ask for much."""
+    return 2 * size + (40 << 20) + 4096 * members
+
+
+def bounded(text: bytes, most: int) -> Any:
+    """The value of a JSON text in UTF-8, if it needs no more memory than `most`, about; ValueError also for a name that
+    is there twice, and for what is no number in JSON."""
+    if 2 * len(text) + sum(text.count(mark) * cost for mark, cost in _COSTS) > most:
+        raise ValueError("its description would need more memory than such a file should")
+    return json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _unique(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(found)
+    if len(out) != len(found):
+        raise ValueError("a name is there twice")
     return out
 
 
-def verify(f: BinaryIO, size: int) -> list[str]:
-    """Check all of a zip without compression: its bounds, and the checksum of each member; the names of them."""
-    found = places(f, size)
-    buffer = bytearray(_CHUNK)
-    work = Task("checking", size)
-    for name, (start, n, want) in found.items():
-        f.seek(start)
-        crc = 0
-        while n:
-            got = f.readinto(memoryview(buffer)[: min(n, _CHUNK)])  # type: ignore[attr-defined]
-            if not got:
-                raise ValueError(f"{name} is cut off")
-            crc = zlib.crc32(memoryview(buffer)[:got], crc)
-            n -= got
-            work.add(got)
-        if crc != want:
-            raise ValueError(f"{name} has a wrong checksum")
-    return list(found)
+class Place(NamedTuple):
+    """Where a member begins, its length and its checksum."""
+
+    start: int
+    length: int
+    crc: int
+
+
+def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
+    """The directory of a zip, which ends with it, and how many members it says there are."""
+    if size < _END.size:
+        raise ValueError("it is cut off")
+    f.seek(size - _END.size)
+    signature, *disks, here, count, length, start, comment = _END.unpack(f.read(_END.size))
+    if signature != b"PK\5\6" or comment or any(disks) or here != count:
+        raise ValueError("its end is not that of a zip")
+    end = size - _END.size
+    if end >= _LOCATOR.size + _END64.size:  # a large zip has a larger end before it, and one of torch too
+        f.seek(end - _LOCATOR.size)
+        signature, disk, large, disks_ = _LOCATOR.unpack(f.read(_LOCATOR.size))
+        if signature == b"PK\6\7":
+            end = large
+            f.seek(end)
+            signature, count, length, start = _END64.unpack(f.read(_END64.size))
+            if signature != b"PK\6\6" or disk or disks_ != 1:
+                raise ValueError("its end is not that of a zip")
+    if start + length != end or count > _MEMBERS + size // 256:
+        raise ValueError("its directory is out of place")
+    f.seek(start)
+    return memoryview(f.read(length)), count
+
+
+def _entries(f: BinaryIO, size: int) -> Iterator[tuple[int, bytes, str, Place]]:
+    """Of each member in the directory where its head is, its name in bytes and as text, and its place if the head has
+    no extra field."""
+    data, count = _directory(f, size)
+    at = 0
+    for _ in range(count):
+        signature, flags, method, crc, packed, length, n, extra, comment, offset = _ENTRY.unpack_from(data, at)
+        at += _ENTRY.size
+        name, more = bytes(data[at : at + n]), data[at + n : at + n + extra]
+        at += n + extra + comment
+        if signature != b"PK\1\2" or at > len(data):
+            raise ValueError("its directory is damaged")
+        wide = [v == _M32 for v in (length, packed, offset)]
+        if any(wide):
+            found = _wide(more, sum(wide))
+            length, packed, offset = (found.pop(0) if w else v
+                                      for w, v in zip(wide, (length, packed, offset), strict=True))
+        text = name.decode("utf-8" if flags & 0x800 else "cp437")
+        if method or packed != length or flags & 1:
+            raise ValueError(f"{text} is compressed")
+        yield offset, name, text, Place(offset + _LOCAL.size + n, length, crc)
+    if at != len(data):
+        raise ValueError("its directory is damaged")
+
+
+def _wide(extra: memoryview, n: int) -> list[int]:
+    """The 64-bit numbers of a member."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        if kind == 1:
+            return list(struct.unpack_from(f"<{n}Q", extra, at + 4))
+        at += 4 + length
+    raise ValueError("its directory is damaged")
+
+
+def places(f: BinaryIO, size: int) -> dict[str, Place]:
+    """By name, the members of a zip without compression. ValueError and the like for one that is compressed, has
+    members twice or over one another, or ends too early or too late."""
+    out: dict[str, Place] = {}
+    last = 0
+    for offset, raw, name, place in sorted(_entries(f, size)):
+        f.seek(offset)
+        signature, n, extra = _LOCAL.unpack(f.read(_LOCAL.size))
+        if signature != b"PK\3\4" or n != len(raw) or f.read(n) != raw:
+            raise ValueError(f"{name} has a wrong head")
+        start = place.start + extra
+        if offset < last or start + place.length > size:
+            raise ValueError(f"{name} is out of bounds")
+        if name in out:
+            raise ValueError(f"{name} is there twice")
+        last = start + place.length
+        out[name] = place._replace(start=start)
+    return out
+
+
+def pour(f: BinaryIO, name: str, place: Place, into: memoryview | None, work: Task, crc: int = 0) -> None:
+    """Read a member into memory of its length, or nowhere, and check it; `crc` is that of what comes before it."""
+    if into is not None and len(into) != place.length:
+        raise ValueError(f"{name} has a wrong length")
+    f.seek(place.start)
+    buffer = into or memoryview(bytearray(min(place.length, _CHUNK)))
+    for at in range(0, place.length, _CHUNK):
+        n = min(_CHUNK, place.length - at)
+        part = buffer[at : at + n] if into is not None else buffer[:n]
+        if f.readinto(part) != n:  # type: ignore[attr-defined]
+            raise ValueError(f"{name} is cut off")
+        crc = zlib.crc32(part, crc)
+        work.add(n)
+    if crc != place.crc:
+        raise ValueError(f"{name} has a wrong checksum")
 
 
 class Archive:
@@ -132,12 +227,15 @@ class Archive:
     def __init__(self, path: str, call: str) -> None:
         self.path, self.call = path, call
         self.manifest: dict[str, Any] = {}
-        self._places: dict[str, tuple[int, int, int]] = {}  # by name: start, length, checksum
-        self._work: Task | None = None
+        self._places: dict[str, Place] = {}
+        self._work: Task
         self._taken: set[int] = set()
         problem = None
         try:
-            self._file: BinaryIO = open(path, "rb")  # noqa: SIM115
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                problem = QError(f"{call}: {path} is not a snapshot")
+            else:
+                self._file: BinaryIO = open(path, "rb")  # noqa: SIM115
         except OSError as e:
             problem = QError(os_text(e, path))
         if problem is not None:
@@ -168,16 +266,14 @@ class Archive:
         self.size = os.fstat(self._file.fileno()).st_size
         if self._file.read(4) != b"PK\3\4":
             raise QError(f"{self.call}: {self.path} is not a snapshot")
-        for name, place in places(self._file, self.size).items():
-            self._places[name] = place
+        self._places = places(self._file, self.size)
         self._work = Task("loading", self.size)
         self._read_manifest()
 
     def _read_manifest(self) -> None:
-        start, n, crc = self._places[MANIFEST]
-        text = bytearray(n)
-        self._pour(MANIFEST, start, memoryview(text), crc)
-        found = json.loads(text)
+        text = bytearray(self._places[MANIFEST].length)
+        self._pour(MANIFEST, self._places[MANIFEST], memoryview(text))
+        found = bounded(bytes(text), room(self.size, len(self._places)))
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise QError(f"{self.call}: {self.path} is not a snapshot")
         if found["version"] != VERSION:
@@ -186,18 +282,8 @@ class Archive:
             raise ValueError("arrays are missing")
         self.manifest = found
 
-    def _pour(self, name: str, start: int, into: memoryview, want: int, crc: int = 0) -> None:
-        """Read bytes into memory, and check them."""
-        self._file.seek(start)
-        for at in range(0, len(into), _CHUNK):
-            part = into[at : at + _CHUNK]
-            if self._file.readinto(part) != len(part):  # type: ignore[attr-defined]
-                raise ValueError(f"{name} is cut off")
-            crc = zlib.crc32(part, crc)
-            if self._work is not None:
-                self._work.add(len(part))
-        if crc != want:
-            raise ValueError(f"{name} has a wrong checksum")
+    def _pour(self, name: str, place: Place, into: memoryview, crc: int = 0) -> None:
+        pour(self._file, name, place, into, self._work, crc)
 
     def entry(self, i: int) -> tuple[str, tuple[int, ...], int]:
         """Type, shape and length in bytes of array i, which may be taken once."""
@@ -207,7 +293,7 @@ class Archive:
         dtype = np.dtype(descr)
         if dtype.hasobject or dtype.fields or any(n.__class__ is not int or n < 0 for n in shape):
             raise ValueError(f"array {i} has a wrong type")
-        length = self._places[name_of(i)][1] - len(head(descr, shape))
+        length = self._places[name_of(i)].length - len(head(descr, shape))
         count = 1
         for n in shape:
             count *= n
@@ -218,14 +304,14 @@ class Archive:
     def pour(self, i: int, into: memoryview) -> None:
         """Read array i into memory of its length, and check it."""
         descr, shape, length = self.entry(i)
-        start, _, crc = self._places[name_of(i)]
+        place = self._places[name_of(i)]
         want = head(descr, shape)
-        self._file.seek(start)
+        self._file.seek(place.start)
         got = self._file.read(len(want))
         if got != want or len(into) != length:
             raise ValueError(f"array {i} has a wrong head")
         self._taken.add(i)
-        self._pour(name_of(i), start + len(want), into, crc, zlib.crc32(got))
+        self._pour(name_of(i), Place(place.start + len(want), length, place.crc), into, zlib.crc32(got))
 
     def array(self, i: int) -> np.ndarray:
         """Array i, in memory of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Sequence
@@ -97,7 +98,8 @@ def sweep(target: str) -> None:
     for name in glob.glob(glob.escape(target) + ".*.tmp"):
         pid = name.rsplit(".", 2)[1]
         if pid.isdigit() and int(pid) != os.getpid() and not _alive(int(pid)):
-            os.unlink(name)
+            with contextlib.suppress(OSError):  # another process has swept it, or the folder is read-only
+                os.unlink(name)
 
 
 def _alive(pid: int) -> bool:

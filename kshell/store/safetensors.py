@@ -11,6 +11,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+from kshell.store.archive import bounded, room
+
 # names of the types and the bytes of an item
 SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4,
          "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8, "C64": 8}
@@ -30,13 +32,6 @@ class Place(NamedTuple):
     end: int
 
 
-def _unique(found: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(found)
-    if len(out) != len(found):
-        raise ValueError("a name is there twice")
-    return out
-
-
 def read_header(f: BinaryIO, size: int) -> tuple[list[Place], dict[str, str], int]:
     """The tensors of a file, in the header's order, its metadata, and where the bytes begin. ValueError and the like
     if the header is not one, or does not fit the file."""
@@ -44,7 +39,7 @@ def read_header(f: BinaryIO, size: int) -> tuple[list[Place], dict[str, str], in
     n = struct.unpack("<Q", f.read(8))[0]
     if not 2 <= n <= min(MOST, size - 8):
         raise ValueError("the header has a wrong length")
-    found = json.loads(f.read(n), object_pairs_hook=_unique)
+    found = bounded(f.read(n), room(size))
     if not isinstance(found, dict):
         raise ValueError("the header is no dictionary")
     meta = found.pop(_META, {})

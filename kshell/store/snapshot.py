@@ -7,7 +7,7 @@ write and read: `handle` of the Encoder and of the Decoder.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from kshell.values.functions import Comp, Derived, Function, Handle, Iter, Lambd
 
 Form = list[Any]
 _SHORT = 1 << 10  # bytes; what is longer is a member
+_PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
 # how a view is made from its name and text: set by the views of lang
@@ -41,6 +42,12 @@ def _plain(x: Value) -> bool:
     if x.__class__ is Table:
         return all(map(_plain, x.cols))
     return not isinstance(x, Function | Handle) and x is not HOLE
+
+
+def _alike(items: Sequence[Value]) -> bool:
+    """Are items of a list vectors of one type, as strings are?"""
+    t = items[0].t if items[0].__class__ is Vec else 0
+    return _fixed(t) and all(i.__class__ is Vec and i.t == t and not i.attr for i in items)
 
 
 class Encoder:
@@ -74,10 +81,16 @@ class Encoder:
         c = x.__class__
         if c is Vec and _fixed(x.t) and len(x):
             return ["v", x.t, x.attr, self.array(x.a)]
+        if c is Vec and x.t == T.S and 4 * len(x) > _SHORT:
+            return self._symbols(x)
         if c is Nd and _fixed(x.t):
             return ["nd", x.t, self.array(x.a)]
         if c is List and x.flat is not None and _fixed(x.flat.t):
             return ["flat", x.flat.t, self.array(x.flat.a), self.array(x.flat.ends)]
+        if c is List and len(x) > _SHORT and not x.attr and _alike(x.items):
+            sizes = np.fromiter(map(len, x.items), np.int64, len(x))
+            return ["flat", x.items[0].t, self.array(np.concatenate([i.a for i in x.items])),
+                    self.array(np.cumsum(sizes))]
         if isinstance(x, Handle):
             if self.handle is None:
                 raise QError("type")
@@ -95,6 +108,13 @@ class Encoder:
         if x is HOLE:
             return ["hole"]
         return self._coded(x)
+
+    def _symbols(self, x: Vec) -> Form:
+        """Many symbols as places in a short list of them: that is read in one piece, and needs no more memory."""
+        there = np.zeros(int(x.a.max()) + 1, bool)
+        there[x.a] = True
+        place = np.cumsum(there, dtype=np.int32) - np.int32(1)
+        return ["s", x.attr, self.array(place[x.a]), self._coded(Vec(T.S, np.flatnonzero(there).astype(x.a.dtype)))]
 
     def _coded(self, x: Value) -> Form:
         data = codec.encode(x, file=True)
@@ -148,7 +168,7 @@ class Decoder:
 
     def _typed(self, t: int, i: int) -> np.ndarray:
         a = self.archive.array(i)
-        if not _fixed(t) or a.dtype != T.DTYPE[t]:
+        if not _fixed(t) or a.dtype != T.DTYPE[t] or (t == T.B and a.size and int(a.view(np.uint8).max()) > 1):
             raise ValueError(f"array {i} has a wrong type")
         return a
 
@@ -157,6 +177,15 @@ class Decoder:
         if a.ndim != 1 or attr not in codec.ATTRS:
             raise ValueError(f"array {i} is no vector")
         return Vec(t, a, attr)
+
+    def _symbols(self, attr: str, i: int, form: Form) -> Value:
+        a, names = self.archive.array(i), self.value(form)
+        if a.dtype != np.int32 or a.ndim != 1 or not len(a) or names.__class__ is not Vec or names.t != T.S or \
+                attr not in codec.ATTRS or int(a.min()) < 0 or int(a.max()) >= len(names):
+            raise ValueError(f"array {i} has wrong symbols")
+        for at in range(0, len(a), _PIECE):
+            a[at : at + _PIECE] = names.a[a[at : at + _PIECE]]
+        return Vec(T.S, a, attr)
 
     def _nd(self, t: int, i: int) -> Value:
         a = self._typed(t, i)
@@ -210,7 +239,7 @@ class Decoder:
         a = self.archive.array(i)
         if a.dtype != np.uint8 or a.ndim != 1:
             raise ValueError(f"array {i} has a wrong type")
-        return codec.decode(a.tobytes())
+        return codec.decode(a.data.toreadonly())
 
     def _lambda(self, text: str, ctx: str) -> Value:
         if ctx[:1] != ".":
@@ -235,11 +264,11 @@ class Decoder:
 
 
 _READ: dict[str, Callable[..., Value]] = {
-    "v": Decoder._vec, "nd": Decoder._nd, "flat": Decoder._flat, "h": Decoder._handle, "d": Decoder._dict,
-    "t": Decoder._table, "l": Decoder._list, "a": Decoder._attr, "q": Decoder._short, "Q": Decoder._long,
-    "f": Decoder._lambda, "p": Decoder._prim, "proj": Decoder._proj, "comp": Decoder._comp, "hole": lambda d: HOLE,
-    "lp": lambda d, args: ListProj(tuple(d.value(a) for a in args)), "it": lambda d, glyph: Iter(glyph),
-    "der": lambda d, glyph, f: Derived(glyph, d.value(f)),
+    "v": Decoder._vec, "s": Decoder._symbols, "nd": Decoder._nd, "flat": Decoder._flat, "h": Decoder._handle,
+    "d": Decoder._dict, "t": Decoder._table, "l": Decoder._list, "a": Decoder._attr, "q": Decoder._short,
+    "Q": Decoder._long, "f": Decoder._lambda, "p": Decoder._prim, "proj": Decoder._proj, "comp": Decoder._comp,
+    "hole": lambda d: HOLE, "lp": lambda d, args: ListProj(tuple(d.value(a) for a in args)),
+    "it": lambda d, glyph: Iter(glyph), "der": lambda d, glyph, f: Derived(glyph, d.value(f)),
 }  # fmt: skip
 
 

@@ -36,8 +36,8 @@ from kshell.values.core import (
 )
 from kshell.values.dispatch import ATOMIC
 from kshell.values.functions import Handle, Prim
-from kshell.values.index import null_of, positions, take_at
-from kshell.values.join import join_dicts
+from kshell.values.index import list_positions, null_of, take_at
+from kshell.values.join import grown, join_dicts
 from kshell.values.place import block, part, place, plain_numbers, single
 from kshell.values.search import depth, find
 
@@ -52,7 +52,7 @@ class _Missing:
 MISSING: Any = _Missing()
 _ACCUMULATE = {"+": np.add, "-": np.subtract, "*": np.multiply, "|": np.maximum, "&": np.minimum,
                "or": np.maximum, "and": np.minimum}
-_INDEX = (T.B, T.X, T.H, T.I, T.J)
+_INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
 _NUMBERS = (T.H, T.I, T.J, T.E, T.F)
 
 
@@ -303,13 +303,16 @@ class _Amend:
             raise QError("type")
         if at < n:
             return Dict(d.k, self.at(d.v, (at, *rest), y))
-        return Dict(append_item(d.k, key), append_item(d.v, self.first(d, rest, y)))
+        return Dict(grown(d.k, append_item(d.k, key)), append_item(d.v, self.first(d, rest, y)))
 
     def first(self, d: Dict, rest: Path, y: Value) -> Value:
         """The value of a key that is new."""
         old = null_of(d.v)
-        if not rest and not self.plain and not self.alone and is_atom(old):
-            old = atom(atom_t(old), 0) if self.name in ("+", "-") and atom_t(old) in _NUMBERS else MISSING
+        if not rest and not self.plain and not self.alone:
+            if isinstance(old, List) and not len(d.k) and self.name in _ACCUMULATE:
+                old = 0 if self.name == "-" else MISSING  # an empty dictionary does not tell what its values are
+            elif is_atom(old):
+                old = atom(atom_t(old), 0) if self.name in ("+", "-") and atom_t(old) in _NUMBERS else MISSING
         if rest and rest[0].__class__ is Sym and isinstance(old, List) and not len(old):
             old = Dict(List([]), List([]))
         return self.at(old, rest, y) if rest else y if old is MISSING else self.new(old, y)
@@ -331,7 +334,10 @@ class _Amend:
         row = i if i.__class__ is Dict else Dict(sym_vec(d.k.names), List([i]) if one and not is_list(i) else i)
         at = find(d.k, row)
         if at >= len(d.k):
-            d = Dict(append_row(d.k, row), append_row(d.v, null_of(d.v)))
+            keys = append_row(d.k, row)
+            if one:
+                keys = Table(keys.names, [grown(d.k.cols[0], keys.cols[0])])
+            d = Dict(keys, append_row(d.v, null_of(d.v)))
         return Dict(d.k, self.table(d.v, (int(at), *rest), y))
 
     # -------------------------------------------------------------- tables
@@ -430,7 +436,7 @@ def _indexes(i: Value, n: int) -> Any:
         return list(range(n))
     if i.__class__ is int:
         return i
-    at = positions(i)
+    at = list_positions(i)
     if at is not None:
         return at.tolist()
     if i.__class__ is Vec or isinstance(i, List):

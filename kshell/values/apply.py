@@ -8,7 +8,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Atom, Dict, Sym, Value, Vec, raw
+from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
 from kshell.values.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import index, index1
 from kshell.values.primitives import spelled
@@ -54,6 +54,8 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
             return f.call(args)
         raise QError("rank")
     if f.__class__ is Sym:
+        if f.s[:1] == ":" and args[0].__class__ is Sym and (found := registry.find("verb", "get")) is not None:
+            return found.fns[1](List([f, *args]))  # type: ignore[no-any-return]
         return apply(named(f), args)
     if f is NIL:
         if len(args) == 1:

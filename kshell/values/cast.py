@@ -309,21 +309,26 @@ def unenum(x: Value) -> Value:
 
 
 def domain(name: str) -> Value:
-    """The list that an enumeration indexes: the value of `name`; of a keyed table, its key; of a table, the numbers of
-    its rows."""
+    """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
+    tables, the numbers of the rows."""
     from kshell.values.context import running
 
     found = running().names.get(name)
-    if found.__class__ is Dict and found.keyed:
-        return found.k.cols[0] if len(found.k.cols) == 1 else found.k
-    return Vec(T.J, np.arange(len(found))) if found.__class__ is Table else found
+    if _numbered(found):
+        return Vec(T.J, np.arange(len(found)))
+    return found.k.cols[0] if found.__class__ is Dict and found.keyed else found
 
 
 def is_link(name: str) -> bool:
     """Does an enumeration over `name` number the rows of a table?"""
     from kshell.values.context import running
 
-    return running().names.find(name).__class__ is Table
+    return _numbered(running().names.find(name))
+
+
+def _numbered(x: Value) -> bool:
+    """A table that has no key column, or several of them."""
+    return x.__class__ is Table or (x.__class__ is Dict and x.keyed and len(x.k.cols) > 1)
 
 
 def enum_null(name: str) -> Value:
@@ -334,7 +339,7 @@ def enum_null(name: str) -> Value:
     found = running().names.find(name)
     if found is None or (found.__class__ is Vec and found.t == T.S):
         return sym_at(0)
-    return null_of(Vec(T.J, np.zeros(0, np.int64)) if found.__class__ is Table else domain(name))
+    return null_of(Vec(T.J, np.zeros(0, np.int64)) if _numbered(found) else domain(name))
 
 
 def cast_value(x: Value, t: int) -> Value:

@@ -14,7 +14,7 @@ import numpy as np
 from kshell.values import types as T
 from kshell.values.amend import assign_in_place, first_value
 from kshell.values.apply import pyfn
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, atom_t, raw
+from kshell.values.core import Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw
 from kshell.values.functions import Prim
 from kshell.values.interrupts import HOLD
 from kshell.values.join import append, as_rows, raw_array
@@ -53,6 +53,8 @@ def append_owned(x: Value, y: Value) -> Value:
     elif c is List:
         if lone_items(x) and _extend(x, y):
             return x
+    elif (c is Table or c is Dict) and is_list(y) and not len(y):
+        return x
     elif c is Table and len(x):
         return _grow_rows(x, y)
     elif c is Dict and len(x) and not x.attr and (_put_rows(x, y) if x.keyed else _put_one(x, y)):
@@ -104,8 +106,7 @@ def _extend(x: List, y: Value) -> bool:
     if not items or x.attr or atom_t(items[0]) or items[0].__class__ is Dict or y.__class__ in (Table, Dict):
         return False
     if y.__class__ is Vec:
-        first, last = items[0], items[-1]
-        if first.__class__ is Vec and last.__class__ is Vec and first.t == last.t == y.t:
+        if items[0].__class__ is Vec and items[-1].__class__ is Vec:
             items.append(y)  # a list of vectors takes a vector as one item
         else:
             items.extend(y.items)
@@ -207,7 +208,7 @@ def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
             return False
         d.v = assign_in_place(v, (at,), y)
         return True
-    if k.attr or getrefcount(k) > _ALONE or not lone_array(k):
+    if k.attr not in ("", "u", "g") or getrefcount(k) > _ALONE or not lone_array(k):
         return False
     if c is List:
         if v.attr or not v.items or not lone_items(v):

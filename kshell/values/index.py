@@ -15,6 +15,7 @@ from kshell.values.core import (
     NIL,
     Atom,
     Dict,
+    EnumAtom,
     Flat,
     List,
     Nd,
@@ -72,7 +73,8 @@ def nulls_like(x: Value) -> Value:
     if isinstance(x, List):
         return List([])
     if x.__class__ is Dict:
-        return Dict(x.k, collapse([nulls_like(v) for v in seq_items(x.v)]))
+        return Dict(x.k, take_at(x.v, np.full(len(x.k), -1)) if x.keyed else
+                    collapse([nulls_like(v) for v in seq_items(x.v)]))
     if x.__class__ is Table:
         return take_at(x, np.empty(0, np.int64))
     return NIL
@@ -104,6 +106,11 @@ def positions(i: Value) -> np.ndarray | None:
     if a.dtype != np.int64:
         return a.astype(np.int64)  # a null of a narrower type is negative, so outside too
     return a  # type: ignore[no-any-return]
+
+
+def list_positions(i: Value) -> np.ndarray | None:
+    """What a list takes as indexes: positions, or an enumeration, which stands for its places in the domain."""
+    return i.a if i.__class__ is Vec and i.t == T.ENUM else positions(i)
 
 
 def take_at(x: Value, at: np.ndarray) -> Value:
@@ -152,10 +159,10 @@ def _list_at(x: Value, i: Value) -> Value:
         return x.item(int(i)) if int(i) < len(x) else null_of(x)
     if c is Special:
         return null_of(x)
-    at = positions(i)
+    at = list_positions(i)
     if at is not None:
         return take_at(x, at)
-    if c is Atom and i.t in _INTEGER:
+    if c is EnumAtom or (c is Atom and i.t in _INTEGER):
         return x.item(i.v) if 0 <= i.v < len(x) else null_of(x)
     if c is List and i.flat is not None and i.flat.t in _INTEGER and x.__class__ is Vec and x.t != T.ENUM:
         return flat_list(x.t, take_at(x, i.flat.a.astype(np.int64)).a, i.flat.ends)
@@ -221,10 +228,9 @@ def _keyed_at(d: Dict, i: Value) -> Value:
     if len(k.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
         i = List([i])
     elif len(k.names) == 1 and i.__class__ is Vec and k.cols[0].__class__ is Vec:
-        at = find_at(k.cols[0], i)
-        if d.attr == "s" and (at >= len(k)).any():
-            at = BIN[0](k.cols[0], i)
-        return take_at(d.v, at)
+        if len(i) != 1:  # a vector is one key, of as many items as there are key columns
+            raise QError("length")
+        i = List([i.item(0)])
     elif isinstance(i, List) and i.items and all(j.__class__ is Vec or isinstance(j, List) for j in i.items) \
             and not (len(k.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
         if len(k.names) > 1 or k.cols[0].__class__ is Vec:
@@ -343,7 +349,7 @@ def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
         elif i.__class__ is int and 0 <= i < n:
             a = a.take(i, axis)
         else:
-            at = positions(i)
+            at = list_positions(i)
             if at is None or (len(at) and (int(at.min()) < 0 or int(at.max()) >= n)):
                 return None
             a = a.take(at, axis)

@@ -139,7 +139,7 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
         raise QError("type")
     if not len(x.k) and not x.keyed and not (strict and x.v.__class__ is Vec):
         if len(codes(y.k)) == len(distinct_keys(codes(y.k))):
-            return Dict(y.k, y.v)
+            return Dict(grown(x.k, y.k) if strict else y.k, y.v)
     if x.keyed and y.keyed and x.v.names != y.v.names:
         if set(x.v.names) != set(y.v.names):
             raise QError("mismatch")
@@ -150,7 +150,14 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
         more = take_at(y.v, new)
         base = append(base, more) if strict and (x.keyed or base.__class__ is not Table) else join_columns(base, more)
     keys = join_columns(x.k, take_at(y.k, new)) if len(new) else x.k
-    return Dict(keys, scatter(base, at, y.v, strict))
+    return Dict(grown(x.k, keys) if strict else keys, scatter(base, at, y.v, strict))
+
+
+def grown(old: Value, new: Value) -> Value:
+    """`new`, the keys `old` with more that it lacked, with the attribute of `old` if that is u or g."""
+    if old.__class__ is not Vec or old.attr not in ("u", "g") or new.__class__ is not Vec or new.t != old.t:
+        return new
+    return Vec(new.t, new.a, old.attr, new.dom)
 
 
 def join_columns(x: Value, y: Value) -> Value:
@@ -279,13 +286,12 @@ def append(x: Value, y: Value) -> Value:
         if x.attr and out is not x:
             out.attr = _kept(x, out)
         return out
-    if c is Table:
-        return _append_rows(x, y)
-    if c is Dict:
-        return _append_dict(x, y)
+    if c is Table or c is Dict:
+        if is_list(y) and not len(y):
+            return x
+        return _append_rows(x, y) if c is Table else _append_dict(x, y)
     if isinstance(x, List) and y.__class__ is Vec and len(x):
-        first, last = x.item(0), x.item(len(x) - 1)
-        if first.__class__ is Vec and last.__class__ is Vec and first.t == last.t == y.t:
+        if x.item(0).__class__ is Vec and x.item(len(x) - 1).__class__ is Vec:
             return collapse([*x.items, y])
     if atom_t(x):
         raise QError("type")  # an atom cannot grow

@@ -152,6 +152,14 @@ class Names:
         x = self.find(head)
         return dotted(x, last) if x.__class__ is Dict else None
 
+    def _held(self, name: str) -> Value | None:
+        """The dictionary or table that a variable of a namespace, or an item of one, holds under this name."""
+        space, last = self.split(name)
+        x = self.spaces.get(space, {}).get(last)
+        if x is None and space != ".":
+            x = self._inside(name)
+        return x if x.__class__ is Dict or x.__class__ is Table else None
+
     def _dotted(self, name: str, ctx: str) -> Value | None:
         first, *rest = name.split(".")
         if ctx == "." and self.view(first) is not None:
@@ -180,6 +188,13 @@ class Names:
         if not last:
             raise QError("assign")
         self.allow(space, last)
+        if space not in self.spaces:
+            held = self._held(space)
+            if held is not None:
+                from kshell.values.amend import assign_at
+
+                self.set(space, assign_at(held, [sym(last)], x))
+                return
         top = space == "." and name.startswith(".") and x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S
         if top or (x.__class__ is Dict and name.startswith(".") and name in self.spaces):
             self.replace(name, x)
@@ -194,12 +209,18 @@ class Names:
     def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
         from kshell.values.amend import assign_at
 
+        def put(old: Value | None, rest: Sequence[str]) -> Value:
+            if old is None:  # as in any namespace, :: stands first, so that what follows may be of any types
+                old = Dict(sym_vec([""]), List([NIL]))
+            part = sym(rest[0])
+            if len(rest) == 1:
+                return assign_at(old, [part], x)
+            there = old.__class__ is not Dict or part in old.k.items
+            return assign_at(old, [part], put(dotted(old, rest[0]) if there else None, rest[1:]))
+
         first, *rest = name.split(".")
         self.views.pop(name, None)
-        old = self.find(first, ctx)
-        if old is None:
-            old = Dict(sym_vec([]), List([]))
-        self.set(first, assign_at(old, [sym(p) for p in rest], x), ctx)
+        self.set(first, put(self.find(first, ctx), rest), ctx)
 
     def replace(self, name: str, d: Dict) -> None:
         """Make a namespace hold just the items of a dictionary."""

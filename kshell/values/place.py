@@ -11,11 +11,11 @@ from kshell.values import types as T
 from kshell.values.build import as_nd, regular
 from kshell.values.cast import domain, unenum
 from kshell.values.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
-from kshell.values.index import positions
+from kshell.values.index import list_positions
 from kshell.values.keys import distinct_keys
 from kshell.values.search import find
 
-_INDEX = (T.B, T.X, T.H, T.I, T.J)
+_INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
 _BIG = 1 << 31
 
 
@@ -36,7 +36,7 @@ def place(x: Value, path: Any) -> Any:
                 raise QError("length")
             out.append(k)
         else:
-            at = positions(i)
+            at = list_positions(i)
             if at is None:
                 return None
             if len(at) and not (int(at.min()) >= 0 and int(at.max()) < n):

@@ -18,6 +18,7 @@ x:`a`b`c`d; `x!1 2 3  / `x$`b`c`d
 key `a`b!1 2  / `a`b
 key ([k:1 2]v:3 4)  / k\n-\n1\n2
 key 3  / 0 1 2
+key 1b  / ,0
 key "abc"  / `char
 key 0#0  / `long
 key each (101b;1 2h;1 2i;1 2e;`a`b)  / `boolean`short`int`real`symbol
@@ -26,6 +27,10 @@ key `nosuchname  / ()
 d:`q`w!1 2; key `d  / `q`w
 key `:/nosuchfile  / ()
 key `x$`a`b  / `x
+kd:([n:7 8 9]v:`a`b`c);`kd$9 8  / `kd$9 8
+`kd$9  / `kd$9
+`kd$enlist 8  / `kd$,8
+value `kd$9 8  / 9 8
 .nsp.b:1; key `.nsp  / ``b
 key 1.5  / 'type
 key{x}  / 'type
@@ -51,3 +56,7 @@ r:()!();r[enlist 010b]:enlist 1 2;r[enlist 01b]:enlist 3 4;r  / 010b| 1 2\n01b |
 .gone.x:1;.gone.y:2;delete from`.gone;key`.gone  / ,`
 .bare:`a`b!(1 2;3);key .bare  / `a`b
 .bare.c:5;.bare  / a| 1 2\nb| 3\nc| 5
+ec:()!();ec[`a]+:2;ec[`b]+:1;ec[`a]+:1;ec  / a| 3\nb| 1
+ec:()!();ec[`a]-:2;ec  / a| -2
+ec:()!();ec[`a],:2;ec`a  / ,2
+ec:([]s:();p:())!();ec[`s`p!(`a;1.5)]+:3;ec  / s p  |\n-----| -\na 1.5| 3

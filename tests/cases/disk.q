@@ -34,7 +34,7 @@ get`:/tmp/kshell_t/v  / `kshells$`b`a
 `:/tmp/kshell_t/s/ set([]a:1 2);`:/tmp/kshell_t/s/ upsert([]a:3 4);exec a from`:/tmp/kshell_t/s  / 1 2 3 4
 `:/tmp/kshell_t/s/ set([]a:1 2);@[`:/tmp/kshell_t/s;`a;:;5 6];get`:/tmp/kshell_t/s/a  / 5 6
 `:/tmp/kshell_t/s/ set([]a:2 1);`a xasc`:/tmp/kshell_t/s;get`:/tmp/kshell_t/s/a  / `s#1 2
-@[`:/tmp/kshell_t/new;`a`b;:;1 2];@[`:/tmp/kshell_t/new;`a;,;3];@[`:/tmp/kshell_t/new;`b;,;3];@[`:/tmp/kshell_t/new;`.d;:;`a`b];get`:/tmp/kshell_t/new  / a b\n---\n1 1\n2 2\n3 3
+@[`:/tmp/kshell_t/new;`a`b;:;(1 2;1 2)];@[`:/tmp/kshell_t/new;`a;,;3];@[`:/tmp/kshell_t/new;`b;,;3];@[`:/tmp/kshell_t/new;`.d;:;`a`b];get`:/tmp/kshell_t/new  / a b\n---\n1 1\n2 2\n3 3
 @[`:/tmp/kshell_t/new;`a;:;`a`b`c]  / 'type
 @[`:/tmp/kshell_t/new;`nosuch;+;1]  / '/tmp/kshell_t/new/nosuch. OS reports: No such file or directory
 .[`:/tmp/kshell_t/nosuch;();+;1]  / '/tmp/kshell_t/nosuch. OS reports: No such file or directory
@@ -169,3 +169,29 @@ select[1 1;>v]s from pq  / 'nyi
 ?[pq;();0b;();1;(>:;`v)]  / 'nyi
 (.Q.qp pq;.Q.cn pq)  / 1b\n2 2
 system"cd ",wd  /
+
+/ columns of a splayed table by their names, an item each
+@[`:/tmp/kshell_t/cols;`.d`a`b;:;(`a`b;1 2;3 4f)]  / `:/tmp/kshell_t/cols
+get`:/tmp/kshell_t/cols/  / a b\n---\n1 3\n2 4
+@[`:/tmp/kshell_t/cols;`a`b;+;10 20];get`:/tmp/kshell_t/cols/  / a  b\n-----\n11 23\n12 24
+@[`:/tmp/kshell_t/cols;`a;:;5 6];get`:/tmp/kshell_t/cols/a  / 5 6
+@[`:/tmp/kshell_t/cols;`a`b;:;1 2 3]  / 'length
+system"rm -rf /tmp/kshell_ta";@[`:/tmp/kshell_ta;`sym;:;`a`b];get`:/tmp/kshell_ta/sym  / `a`b
+.[`:/tmp/kshell_ta;(`2000.10.02;`t;`);:;([]a:1 2;b:3 4)];key`:/tmp/kshell_ta/2000.10.02/t  / `.d`a`b
+get`:/tmp/kshell_ta/2000.10.02/t,`.d  / `a`b
+(`:/tmp/kshell_ta;`2000.10.02;`t;`b)  / `:/tmp/kshell_ta`2000.10.02`t`b
+get`:/tmp/kshell_ta`2000.10.02`t`b  / 3 4
+(`:/tmp/kshell_ta/2000.10.02/t)`.d  / `a`b
+(`:/tmp/kshell_ta)`sym  / `a`b
+(`:/tmp/kshell_ta)`none  / '/tmp/kshell_ta/none. OS reports: No such file or directory
+@[`:/tmp/kshell_ta/2000.10.02/t;`.d;,;`c];.[`:/tmp/kshell_ta/2000.10.02/t/c;();:;5 6];get`:/tmp/kshell_ta/2000.10.02/t  / a b c\n-----\n1 3 5\n2 4 6
+.[`:/tmp/kshell_ta;(`2000.10.02;`t;`a;0);:;9];get`:/tmp/kshell_ta/2000.10.02/t/a  / 9 2
+@[`:/tmp/kshell_ta/2000.10.02/u;`;:;([]v:1 2)];get`:/tmp/kshell_ta/2000.10.02/u  / v\n-\n1\n2
+@[`:/tmp/kshell_ta;`n;+;1]  / '/tmp/kshell_ta/n. OS reports: No such file or directory
+system"rm -r /tmp/kshell_ta"  /
+`:/tmp/kshell_z/t/ set .Q.en[`:/tmp/kshell_z]([]s:`a`b);-19!(`:/tmp/kshell_z/sym;`:/tmp/kshell_z/sym;17;2;6)  / `:/tmp/kshell_z/sym
+.Q.en[`:/tmp/kshell_z]([]s:`b`c)  / 'no append to zipped enums: /tmp/kshell_z/sym
+sym  / `a`b
+`:/tmp/kshell_z/sym?`a`d  / 'no append to zipped enums: /tmp/kshell_z/sym
+`:/tmp/kshell_z/sym?`b`a  / `sym$`b`a
+system"rm -r /tmp/kshell_z"  /

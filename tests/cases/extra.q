@@ -9,7 +9,7 @@ tensor takealong(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 2#0 2 1 3 3 0;1)  / 
 r:tensor 0#0f;takealong(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 2#0 2 1 3 3 0;1;r);tensor r  / 1  3\n6  -1\n-3 2
 takealong(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 2#0 2 1 3 3 0;(`dim;1))  / 1  3\n6  -1\n-3 2
 takealong(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 2#0 2 1 3 3 0;`zz)  / 'takealong: unexpected symbol scalar, expecting dim (long scalar)
-takealong(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 2#0 2 1 3 3 0;`zz`zy!1 2)  / 'takealong option: zz not recognized
+takealong(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 2#0 2 1 3 3 0;`zz`zy!1 2)  / 'takealong option: zz not recognized, expecting dim
 takealong 1f  / 'takealong: expecting 2 input(s), given 1
 take(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;11 0 5)  / -3 1 6f
 tensor take(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;11 0 5)  / -3 1 6f
@@ -26,7 +26,7 @@ tensor maskedfill(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;9.)  / 9  -2
 t:tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;maskedfill(t;3 4#101b;9.;[]);tensor t  / 9  -2 9 9\n-5 9  9 -1\n9  9  7 9
 maskedfill(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;(`value;9.))  / 9  -2 9 9\n-5 9  9 -1\n9  9  7 9
 maskedfill(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;`zz)  / 'maskedfill value: expected number or boolean, given symbol scalar
-maskedfill(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;`zz`zy!1 2)  / 'maskedfill option: zz not recognized
+maskedfill(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;`zz`zy!1 2)  / 'maskedfill option: zz not recognized, expecting value
 maskedfill 1f  / 'maskedfill: expecting 2 input(s), given 1
 maskedscatter(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 1  -2  2 4\n-5 0.5 3 -1\n8  2   7 1
 tensor maskedscatter(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#101b;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 1  -2  2 4\n-5 0.5 3 -1\n8  2   7 1
@@ -48,7 +48,7 @@ split(1 2 4 7 11 16f;4)  / 1 2 4 7f\n11 16f
 vector split(tensor 1 2 4 7 11 16f;4)  / 1 2 4 7f\n11 16f
 split(1 2 4 7 11 16f;(`size;4))  / 1 2 4 7f\n11 16f
 split(1 2 4 7 11 16f;`zz)  / 'split size: expected long scalar or list, given symbol scalar
-split(1 2 4 7 11 16f;`zz`zy!1 2)  / 'split option: zz not recognized
+split(1 2 4 7 11 16f;`zz`zy!1 2)  / 'split option: zz not recognized, expecting size, dim
 split `a  / 'split: no torch type found for k: symbol scalar
 split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;3);1)  / 1         -5        2\n-2 3   4  6  0.5 -1 0  7   -3
 split(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`size`dim!((1;3);1))  / 1         -5        2\n-2 3   4  6  0.5 -1 0  7   -3
@@ -56,7 +56,7 @@ chunk(1 2 4 7 11 16f;3)  / 1  2\n4  7\n11 16
 vector chunk(tensor 1 2 4 7 11 16f;3)  / 1  2\n4  7\n11 16
 chunk(1 2 4 7 11 16f;(`chunks;3))  / 1  2\n4  7\n11 16
 chunk(1 2 4 7 11 16f;`zz)  / 'chunk chunks: expected long scalar, given symbol scalar
-chunk(1 2 4 7 11 16f;`zz`zy!1 2)  / 'chunk option: zz not recognized
+chunk(1 2 4 7 11 16f;`zz`zy!1 2)  / 'chunk option: zz not recognized, expecting chunks, dim
 chunk `a  / 'chunk: no torch type found for k: symbol scalar
 chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;1)  / 1  -2  -5 6   2  0\n3   4  0.5 -1 7   -3
 chunk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`chunks`dim!(2;1))  / 1  -2  -5 6   2  0\n3   4  0.5 -1 7   -3
@@ -64,7 +64,7 @@ tensorsplit(1 2 4 7 11 16f;4)  / 1 2f\n4 7f\n,11f\n,16f
 vector tensorsplit(tensor 1 2 4 7 11 16f;4)  / 1 2f\n4 7f\n,11f\n,16f
 tensorsplit(1 2 4 7 11 16f;(`places;4))  / 1 2f\n4 7f\n,11f\n,16f
 tensorsplit(1 2 4 7 11 16f;`zz)  / 'tensorsplit places: expected long scalar or list, given symbol scalar
-tensorsplit(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tensorsplit option: zz not recognized
+tensorsplit(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tensorsplit option: zz not recognized, expecting places, dim
 tensorsplit `a  / 'tensorsplit: no torch type found for k: symbol scalar
 tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(1;2);1)  / 1      -5     2\n-2     6      0\n3   4  0.5 -1 7   -3
 tensorsplit(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`places`dim!((1;2);1))  / 1      -5     2\n-2     6      0\n3   4  0.5 -1 7   -3
@@ -77,13 +77,13 @@ unbind(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 1  -5  2\n-2 6   0\n3  0.5
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(2;1;2))  / 1  -2 3   4  1  -2 3   4  -5 6  0.5 -1 -5 6  0.5 -1 2  0  7   -3 2  0  7   -3\n1  -2 3   4  1  -2 3   4  -5 6  0.5 -1 -5 6  0.5 -1 2  0  7   -3 2  0  7   -3
 first repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`times;(2;1;2)))  / 1  -2 3   4  1  -2 3   4\n-5 6  0.5 -1 -5 6  0.5 -1\n2  0  7   -3 2  0  7   -3
 repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'repeat times: expected long scalar or list, given symbol scalar
-repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'repeat option: zz not recognized
+repeat(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'repeat option: zz not recognized, expecting times
 repeat `a  / 'repeat: no torch type found for k: symbol scalar
 tile(1 2 4 7 11 16f;2)  / 1 2 4 7 11 16 1 2 4 7 11 16f
 tensor tile(tensor 1 2 4 7 11 16f;2)  / 1 2 4 7 11 16 1 2 4 7 11 16f
 tile(1 2 4 7 11 16f;(`times;2))  / 1 2 4 7 11 16 1 2 4 7 11 16f
 tile(1 2 4 7 11 16f;`zz)  / 'tile times: expected long scalar or list, given symbol scalar
-tile(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tile option: zz not recognized
+tile(1 2 4 7 11 16f;`zz`zy!1 2)  / 'tile option: zz not recognized, expecting times
 tile `a  / 'tile: no torch type found for k: symbol scalar
 repeatitems(1 2 4 7 11 16f;1 0 2 0 0 1)  / 1 4 4 16f
 tensor repeatitems(tensor 1 2 4 7 11 16f;1 0 2 0 0 1)  / 1 4 4 16f
@@ -101,13 +101,13 @@ movedim(2 3 4#til 24;(0;1);(1;2))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6 
 tensor movedim(tensor 2 3 4#til 24;(0;1);(1;2))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
 movedim(2 3 4#til 24;`source`destination!((0;1);(1;2)))  / 0  4  8  12 16 20\n1  5  9  13 17 21\n2  6  10 14 18 22\n3  7  11 15 19 23
 movedim(2 3 4#til 24;`zz)  / 'movedim source: expected long scalar or list, given symbol scalar
-movedim(2 3 4#til 24;`zz`zy!1 2)  / 'movedim option: zz not recognized
+movedim(2 3 4#til 24;`zz`zy!1 2)  / 'movedim option: zz not recognized, expecting source, destination
 movedim `a  / 'movedim: no torch type found for k: symbol scalar
 unflatten(1 2 4 7 11 16f;0;(2;3))  / 1 2  4\n7 11 16
 tensor unflatten(tensor 1 2 4 7 11 16f;0;(2;3))  / 1 2  4\n7 11 16
 unflatten(1 2 4 7 11 16f;`dim`sizes!(0;(2;3)))  / 1 2  4\n7 11 16
 unflatten(1 2 4 7 11 16f;`zz)  / 'unflatten dim: expected long scalar, given symbol scalar
-unflatten(1 2 4 7 11 16f;`zz`zy!1 2)  / 'unflatten option: zz not recognized
+unflatten(1 2 4 7 11 16f;`zz`zy!1 2)  / 'unflatten option: zz not recognized, expecting dim, sizes
 unflatten `a  / 'unflatten: no torch type found for k: symbol scalar
 searchsorted(0 2 5 9 12f;1 2 4 7 11 16f)  / 1 1 2 3 4 5
 tensor searchsorted(tensor 0 2 5 9 12f;1 2 4 7 11 16f)  / 1 1 2 3 4 5
@@ -153,7 +153,7 @@ logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1        -2       3        
 tensor logcumsumexp(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1        -2       3        4\n1.002476 6.000335 3.07889  4.006715\n2.313928 6.00281  7.019625 4.007621
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / 1        -2       3        4\n1.002476 6.000335 3.07889  4.006715\n2.313928 6.00281  7.019625 4.007621
 logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'logcumsumexp: unexpected symbol scalar, expecting dim (long scalar)
-logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'logcumsumexp option: zz not recognized
+logcumsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'logcumsumexp option: zz not recognized, expecting dim
 logcumsumexp `a  / 'logcumsumexp: no torch type found for k: symbol scalar
 cdist(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 5.408327 10.67708 12.94459\n8.154753 8.616844 11.87697\n5.123475 10.29563 14.26753
 tensor cdist(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4)  / 5.408327 10.67708 12.94459\n8.154753 8.616844 11.87697\n5.123475 10.29563 14.26753
@@ -165,7 +165,7 @@ trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / -3.5 5 5.5 -0.5
 tensor trapezoid(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / -3.5 5 5.5 -0.5
 trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / -3.5 5 5.5 -0.5
 trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'trapezoid: unexpected symbol scalar, expecting dim (long scalar)
-trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'trapezoid option: zz not recognized
+trapezoid(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'trapezoid option: zz not recognized, expecting dim
 trapezoid `a  / 'trapezoid: no torch type found for k: symbol scalar
 Diff(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -3 5    1\n11 -5.5 -1.5\n-2 7    -10
 tensor Diff(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -3 5    1\n11 -5.5 -1.5\n-2 7    -10
@@ -387,7 +387,7 @@ tensor scatteradd(tensor 4#0;0;2 0;7 8)  / 8 0 7 0
 indexadd(3 2#0;0;2 0;2 2#1 2 3 4)  / 3 4\n0 0\n1 2
 indexadd(3 2#0;0;2 0;2 2#1 2 3 4;10)  / 30 40\n0  0\n10 20
 t:tensor 3#0;indexadd(t;0;2 0;7 8;[]);tensor t  / 8 0 7
-indexadd(3#0;0;2 9;7 8)  / 'indexadd: index out of range in self
+indexadd(3#0;0;2 9;7 8)  / 'indexadd: index out of range in self (given long list of 3, long 0, long list of 2, long list of 2)
 indexadd(3#0;0;2 0;7 8;`alpha,2)  / 16 0 14
 indexcopy(3#0;0;2 0;7 8)  / 8 0 7
 t:tensor 3#0;indexcopy(t;0;2 0;7 8;[]);tensor t  / 8 0 7
@@ -397,30 +397,30 @@ indexfill(4#0;0;1 3;9)  / 0 9 0 9
 t:tensor 4#0;indexfill(t;0;1 3;9;[]);tensor t  / 0 9 0 9
 indexfill(4#0;0;1 9;9)  / 'indexfill: index 9 is out of bounds for dimension 0 with size 4
 indexfill(4#0;0;1 3;`value,9)  / 0 9 0 9
-indexfill(4#0;0;1 3)  / 'indexfill: value not given
+indexfill(4#0;0;1 3)  / 'indexfill: value not given (given long list of 4, long 0, long list of 2)
 hstack(1 2;3 4)  / 1 2 3 4
 tensor hstack(tensor 1 2;3 4)  / 1 2 3 4
-hstack()  / 'hstack: expecting tensors or arrays
+hstack()  / 'hstack: expecting tensors or arrays (given nothing)
 hstack`a  / 'hstack: no torch type found for k: symbol scalar
 vstack(1 2;3 4)  / 1 2\n3 4
 tensor vstack(tensor 1 2;3 4)  / 1 2\n3 4
 vstack(1 2;3 4 5)  / 'vstack: Sizes of tensors must match except in dimension 0. Expected size 2 but got size 3 for tensor number 1 in the list.
-vstack()  / 'vstack: expecting tensors or arrays
+vstack()  / 'vstack: expecting tensors or arrays (given nothing)
 dstack(1 2;3 4)  / 1 3 2 4
 size dstack(tensor 1 2;3 4)  / 1 2 2
-dstack()  / 'dstack: expecting tensors or arrays
+dstack()  / 'dstack: expecting tensors or arrays (given nothing)
 dstack`a  / 'dstack: no torch type found for k: symbol scalar
 blockdiag(1 2;3 4)  / 1 2 0 0\n0 0 3 4
 tensor blockdiag(tensor 1 2;3 4)  / 1 2 0 0\n0 0 3 4
-blockdiag()  / 'blockdiag: expecting tensors or arrays
+blockdiag()  / 'blockdiag: expecting tensors or arrays (given nothing)
 blockdiag`a  / 'blockdiag: no torch type found for k: symbol scalar
 meshgrid(1 2;3 4)  / 1 1 2 2\n3 4 3 4
 vector meshgrid(tensor 1 2;3 4)  / 1 1 2 2\n3 4 3 4
-meshgrid()  / 'meshgrid: expecting tensors or arrays
+meshgrid()  / 'meshgrid: expecting tensors or arrays (given nothing)
 meshgrid`a  / 'meshgrid: no torch type found for k: symbol scalar
 cartesian(1 2;3 4)  / 1 3\n1 4\n2 3\n2 4
 tensor cartesian(tensor 1 2;3 4)  / 1 3\n1 4\n2 3\n2 4
-cartesian()  / 'cartesian: expecting tensors or arrays
+cartesian()  / 'cartesian: expecting tensors or arrays (given nothing)
 cartesian(2 2#1;2 2#2)  / 'cartesian: Expect a 1D vector, but got shape [2, 2]
 einsum("ij,jk->ik";2 2#1 2 3 4;2 2#0 1 1 0)  / 2 1\n4 3
 tensor einsum("ii";tensor 2 2#1 2 3 4)  / 5
@@ -439,10 +439,12 @@ x:tensor(1 2 3f;`grad);backward Sum gather(x;0;2 2 0);grad x  / 1 0 2f
 split(til 5;2 2 1)  / 0 1\n2 3\n,4
 split(til 5;0)  / 'split: split_size can only be 0 if dimension size is 0, but got dimension size of 5
 repeat(1 2;2 2)  / 1 2 1 2\n1 2 1 2
-repeat(1 2;-1)  / 'repeat: Trying to create tensor with negative dimension -2: [-2]
-repeatitems(1 2;-1)  / 'repeatitems: repeats can not be negative
+repeat(1 2;-1)  / 'repeat: Trying to create tensor with negative dimension -2: [-2] (given long list of 2, long -1)
+repeatitems(1 2f;2)  / 1 1 2 2f
+tensor repeatitems(tensor 1 2e;2)  / 1 1 2 2e
+repeatitems(1 2;-1)  / 'repeatitems: repeats can not be negative (given long list of 2, long -1)
 quantile(1 2 3 4;.25 .5)  / 1.75 2.5e
-quantile(1 2 3f;1.5)  / 'quantile: quantile() q values must be in the range [0, 1]
+quantile(1 2 3f;1.5)  / 'quantile: quantile() q values must be in the range [0, 1] (given double list of 3, double 1.5)
 nantonum(0n 1 0w;0)  / 0 1 1.797693e+308
 cummax(3 1 2;5)  / 'cummax: Dimension out of range (expected to be in range of [-1, 0], but got 5)
 leftshift(1;2 3)  / 4 8

@@ -16,7 +16,7 @@ autosave(`a.ks;5)  / 'autosave: expected a file symbol, given symbol scalar
 plot`a  / 'plot: expected numbers, given symbol scalar
 plot"abc"  / 'plot: expected numbers, given char list
 plot 3  / 'plot: expected numbers, given long scalar
-plot 0#0.  / 'plot: there is nothing to plot
+plot 0#0.  / 'plot: there is nothing to plot (given double list of 0)
 plot([]a:`x`y)  / 'plot: expected numbers, given table
 plot 33 2#1.  / 'plot: up to 32 curves, given 33
 plot(`:a.gif;1 2)  / 'plot: a file ends in .png, .svg, .pdf, given a.gif
@@ -25,8 +25,8 @@ logto[]  / `symbol$()
 logto 0b  /
 logto 3  / 'logto: expected a file symbol or a dictionary of numbers, given long scalar
 logto`a  / 'logto: expected a file symbol, given symbol scalar
-logto`a`b!1 2  / 'logto: there is no log: logto`:folder begins one
-logto`a`b!(1;`x)  / 'logto: expected a dictionary of names and numbers, b is none
+logto`a`b!1 2  / 'logto: there is no log: logto`:folder begins one (given kdictionary)
+logto`a`b!(1;`x)  / 'logto: expected a dictionary of names and numbers, b is none (given kdictionary)
 logto(-1;`a`b!1 2)  / 'logto: expected the number of a step, given long scalar
 logto`:/proc/none  / '/proc/none/metrics.jsonl. OS reports: No such file or directory
 cols profile"til 3"  / `fn`calls`total`own

@@ -88,3 +88,8 @@ csv 0:([]d:0Wd,-0Wd,0Nd,9999.12.31)  / ,"d"\n"0W"\n"-0W"\n""\n"9999-12-31"
 (`$"/tmp/kshell_t/plain.txt")0:("ab";"cd")  / `/tmp/kshell_t/plain.txt
 read0`$"/tmp/kshell_t/plain.txt"  / "ab"\n"cd"
 hdel`:/tmp/kshell_t/plain.txt  / `:/tmp/kshell_t/plain.txt
+
+/ an empty field of a column of characters is a blank
+("SC";",")0:("a,b";"c,")  / a c\nb
+("SC";enlist",")0:("x,y";"a,";"b,z")  / x y\n---\na\nb z
+("SC";",")0:("a,bc";"c,")  / a    c\n"bc" ""

@@ -24,6 +24,9 @@ return vector(1 2;3 4f)  / 1 2\n3 4
 t:tensor 1 2;use[t]3 4f;tensor t  / 3 4f
 a:tensor 1 2;b:tensor 3;use[a]b;(tensor a;mapped b)  / 3\n0b
 use[tensor 1]vector(1;2)  / 'use: cannot re-assign tensor to vector
+d:dict`a`b!1 2;use[d](`x`y;(1;2 3));dict d  / x| 1\ny| 2 3
+v:vector 1 2;use[v]tensor 5 6;vector v  / 5 6
+inputmodule loss`mse  / `mse
 use[1]tensor 1  / 'use: 1st arg must be tensor, vector or dictionary
 a:tensor 1 2;v:vector(a;3);tensor a  / 'stale pointer
 a:tensor 1 2;v:vector(addref a;3);ref a  / 2
@@ -55,13 +58,14 @@ exec dtype from options vector(1 2;3f)  / `long`double
 (info tensor 2 3#0)`size  / 2 3
 dtype 3  / 'dtype: need allocated torch object, e.g. tensor, module, given long scalar
 dtype`nosuch  / 'dtype: unrecognized data type `nosuch
-gradflag(tensor 1 2;1b)  / 'gradflag: only Tensors of floating point dtype can require gradients
+gradflag(tensor 1 2;1b)  / 'gradflag: only Tensors of floating point dtype can require gradients (given long tensor 2, boolean scalar)
 d:dict`a`b!(1e;2e);gradflag(d;`b;1b);gradflag d  / a| 0\nb| 1
+gradflag(d;`b`a)  / b| 1\na| 0
 / gradients
 x:tensor(1 2 3e;`grad);backward Sum mul(x;x);grad x  / 2 4 6e
 x:tensor(1 2 3e;`grad);backward(mul(x;x);1 0 1e);grad x  / 2 0 6e
 x:tensor(1 2e;`grad);y:Sum mul(x;x);backward(y;`retain);backward y;grad x  / 4 8e
-x:tensor(1 2e;`grad);y:Sum mul(x;x);backward y;backward y  / 'backward: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if 
+x:tensor(1 2e;`grad);y:Sum mul(x;x);backward y;backward y  / 'backward: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed) (given float tensor of no dimensions)
 x:tensor(1 2e;`grad);backward Sum x;zerograd x;grad x  / 0 0e
 x:tensor(1 2e;`grad);backward Sum x;tensor grad enlist x  / 1 1e
 x:tensor(1 2e;`grad);grad enlist x  / 'no gradient defined
@@ -217,10 +221,10 @@ nograd x;backward(vector(x*2;addref x);vector(1 1e;2 2e));grad x  / 4 4e
 nograd x;v:vector(sum x*x;sum x);backward(v;`retain);backward v;grad x  / 6 10e
 nograd x;backward(dict`a`b!(x*2;x*3);`b`a!(1 1e;1 2e));grad x  / 5 7e
 nograd x;backward(dict`a`b!(x*2;x*3);dict`a`b!(1e;2e));grad x  / 8 8e
-backward(vector(x*2;x*3);enlist 1 1e)  / 'backward: 2 tensor(s) and 1 gradient(s)
+backward(vector(x*2;x*3);enlist 1 1e)  / 'backward: 2 tensor(s) and 1 gradient(s) (expected backward(ptr;mode))
 backward(vector(x*2;x*3);5)  / 'backward: expected a gradient for each tensor, given long scalar
-backward(vector(x*2;x*3);(1 1e;`a))  / 'backward: unrecognized arg(s), expecting tensor, optional gradient and mode
+backward(vector(x*2;x*3);(1 1e;`a))  / 'backward: unrecognized arg(s), expecting tensor, optional gradient and mode (given vector of 2, general list of 2)
 backward(dict`a`b!(x*2;x*3);`a`c!(1 1e;1 2e))  / 'backward: expected gradients of `a`b, given `a`c
-backward vector(x*2;tensor[])  / 'backward: undefined tensor
-backward vector(1 2e;3)  / 'backward: element 0 of tensors does not require grad and does not have a grad_fn
+backward vector(x*2;tensor[])  / 'backward: undefined tensor (given vector of 2)
+backward vector(1 2e;3)  / 'backward: element 0 of tensors does not require grad and does not have a grad_fn (given vector of 2)
 backward loss`mse  / 'backward: not implemented for losses

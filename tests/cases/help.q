@@ -41,5 +41,5 @@ first select result,n from help[`module] where module=`attention  / result| `tup
 exec pytorch from help[`module] where module in`zscore`randomcrop`randomflip`select  / "torchvision.transforms"\n"torchvision.transforms"\n"torch.Tensor.select"\n"torchvision.transforms"
 exec module from help[`module] where not forward  / `moduledict`modulelist`parmdict
 count help`module  / 128
-help`narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
-help narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help`narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor, a vector of views if a vector.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor, a vector of views if a vector.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6

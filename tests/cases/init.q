@@ -10,25 +10,27 @@ ones(v;7)  / 'ones: vector[7] out of bounds, index must be less than 2
 d:dict`a`b!(1 2;3 4f);ones(d;`b);dict d  / a| 1 2\nb| 1 1
 ones(d;`z)  / 'ones: no dictionary key `z
 fill(0 0f;2.5)  / 2.5 2.5
+fill(2 2#0;1;7)  / 0 0\n7 7
+fill(til 3;0 2;9)  / 9 1 9
 t:tensor 3 2#0;fill(t;0 2;7);tensor t  / 7 7\n0 0\n7 7
 t:tensor 3 2#0;fill(t;1;7);tensor t  / 0 0\n7 7\n0 0
 fill(t;`value,9);tensor t  / 9 9\n9 9\n9 9
 fill(t;9 1;0)  / 'fill: index 9 out of bounds for a tensor of size [3, 2]
 fill(01b;1b)  / 11b
 fill(tensor 1 2;`a)  / 'fill value: expected number or boolean, given symbol scalar
-fill tensor 1 2  / 'fill: value not given
+fill tensor 1 2  / 'fill: value not given (given long tensor 2)
 filldiagonal(3 3#0;7)  / 7 0 0\n0 7 0\n0 0 7
 filldiagonal(4 1#0;7;1b)  / 7\n0\n7\n0
 t:tensor 2 2#0;filldiagonal(t;`value,3);tensor t  / 3 0\n0 3
-filldiagonal 2 2#0  / 'filldiagonal: value not given
-filldiagonal(1 2;7)  / 'filldiagonal: dimensions must larger than 1
+filldiagonal 2 2#0  / 'filldiagonal: value not given (given long 2x2)
+filldiagonal(1 2;7)  / 'filldiagonal: dimensions must larger than 1 (given long list of 2, long 7)
 eye 2 3#9f  / 1 0 0\n0 1 0
 t:tensor 2 2#9f;eye t;tensor t  / 1 0\n0 1
-eye 1 2f  / 'eye: Only tensors with 2 dimensions are supported
+eye 1 2f  / 'eye: Only tensors with 2 dimensions are supported (given double list of 2)
 m:module enlist(`linear;2;2);eye(m;`weight);tensor parm(m;`weight)  / 1 0\n0 1
 dirac 2 1 3#9f  / 0 1 0\n0 0 0
 t:tensor 1 1 3#9f;dirac t;tensor t  / 0 1 0
-dirac 2 2#0f  / 'dirac: Only tensors with 3, 4, or 5 dimensions are supported
+dirac 2 2#0f  / 'dirac: Only tensors with 3, 4, or 5 dimensions are supported (given double 2x2)
 dirac(1 1 3#0f;1)  / 'dirac: unexpected long scalar
 / distributions
 seed 7;x:normal 5#0f;seed 7;x~tensor tensor(`randn;5;`double)  / 1b
@@ -62,17 +64,17 @@ exponential(1 2f;-1)  / 'exponential: exponential_ expects lambda > 0.0, but fou
 exponential(1 2f;1;2)  / 'exponential: unexpected long scalar
 all 1<=geometric(50#0;.5)  / 1b
 t:tensor 2#0f;geometric(t;`p,.5);all 1<=tensor t  / 1b
-geometric 1 2f  / 'geometric: p not given
+geometric 1 2f  / 'geometric: p not given (given double list of 2)
 geometric(1 2f;2)  / 'geometric: geometric_ expects p to be in (0, 1), but got p=2
 all 0<lognormal(50#0f)  / 1b
 t:tensor 2#0f;lognormal(t;0;1);all 0<tensor t  / 1b
 lognormal(1 2f;0;-1)  / 'lognormal: log_normal_ expects std > 0.0, but found std=-1
-lognormal(1 2f;`zz,1)  / 'lognormal option: zz not recognized
+lognormal(1 2f;`zz,1)  / 'lognormal option: zz not recognized, expecting mean, std
 / initializations
 {1e-9>max abs raze eye[3 3#0f]-mmt(x;x)}orthogonal 3 3#0f  / 1b
 {1e-9>max abs raze(9*eye 2 2#0f)-mmt(x;x)}orthogonal(2 2#0f;3)  / 1b
 t:tensor 2 2#1f;orthogonal(t;`gain,0);all 0=raze tensor t  / 1b
-orthogonal 1 2f  / 'orthogonal: Only tensors with 2 or more dimensions are supported
+orthogonal 1 2f  / 'orthogonal: Only tensors with 2 or more dimensions are supported (given double list of 2)
 seed 3;x:knormal(4 4#0f;`relu;`fanout);seed 3;y:knormal(4 4#0f;`fanout;`relu);x~y  / 1b
 seed 3;x:knormal 4 4#0f;seed 3;y:knormal(4 4#0f;`nonlinearity`fan`slope!(`leakyrelu;`fanin;0));x~y  / 1b
 knormal 1 2f  / 'knormal: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions
@@ -86,8 +88,8 @@ d:dict`fanout`relu!(2 3#0f;1 4#0f);kuniform(d;`fanout);any 0=raze dict[d]`relu  
 kuniform(2 2#0f;`fanin;`fanin)  / 'kuniform: unexpected symbol scalar, expecting slope (number)
 sum 0=snormal(4 2#1f;.5)  / 2 2i
 t:tensor 4 2#1f;snormal(t;`fraction`std!(.5;1));sum 0=tensor t  / 2 2i
-snormal 2 2#0f  / 'snormal: fraction not given
-snormal(1 2f;.5)  / 'snormal: Only tensors with 2 dimensions are supported
+snormal 2 2#0f  / 'snormal: fraction not given (given double 2x2)
+snormal(1 2f;.5)  / 'snormal: Only tensors with 2 dimensions are supported (given double list of 2, double 0.5)
 seed 3;x:xnormal(4 4#0f;2);seed 3;all 1e-9>abs raze x-2*xnormal 4 4#0f  / 1b
 t:tensor 2 2#0f;xnormal(t;`gain,0);tensor t  / 0 0\n0 0
 xnormal 1 2f  / 'xnormal: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions

@@ -151,3 +151,9 @@ f:.Q.fmt'[4 7;0 4];f 1 2.5  / "  1."\n" 2.5000"
 (2 3#til 6),'7 8 9  / 'length
 x:2 3#til 6;y:1_'x;y[;0]:9;x  / 0 1 2\n3 4 5
 x:2 3#til 6;y:-1_'x;x[;1]:7;y  / 0 1\n3 4
+
+/ an each may stand apart from its function before a closing bracket
+(count ')("ab";"cde")  / 2 3
+(avg '')((1 2;3 4 5);(1 2;3 4))  / 1.5 4\n1.5 3.5
+{(neg ')x}1 2  / -1 -2
+(neg ';abs ')@\:-1 2  / 1 -2\n1 2

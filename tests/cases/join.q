@@ -59,3 +59,18 @@ ax:enlist 5;ax,:6 7;ax  / 5 6 7
 ([a:1 2]b:3 4),`a`c!1 2  / 'mismatch
 ([a:1 2]b:3 4),`a`b!(1;`x)  / 'type
 d:(1#`p)!enlist`x`z!1 2;d,:(1#`q)!1#(::);d  / p| `x`z!1 2\nq| ::
+
+/ a list of vectors takes a vector as one item, of whatever type
+jl:(1 2f;3 4f);jl,:1 1;jl  / 1 2\n3 4\n1 1
+jl:(til 2;0.5 1.5);jl,:7 8;count jl  / 3
+{x,:"ef";x}("ab";1 2)  / a b\n1 2\ne f
+jl:(1;`a);jl,:2 3;jl  / 1\n`a\n2\n3
+(1 2;3 4),5 6  / 1 2\n3 4\n5\n6
+jl:(1 2;3 4);jl,:();jl  / 1 2\n3 4
+
+/ nothing joined to a dictionary or table leaves it as it is
+d:`a`b!1 2;d,:();d  / a| 1\nb| 2
+jt:([]a:1 2);jt,:();jt  / a\n-\n1\n2
+jt:([k:1 2]v:3 4);jt,:();jt~([k:1 2]v:3 4)  / 1b
+{x,:();x}`a`b!1 2  / a| 1\nb| 2
+d:`a`b!1 2;d,:1 2  / 'type

@@ -62,7 +62,7 @@ allclose(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;`rtol
 close(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;.5;.5)  / 1010b\n0110b\n1000b
 tensor close(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;.5;.5)  / 1010b\n0110b\n1000b
 close(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;`rtol`atol!(.5;.5))  / 1010b\n0110b\n1000b
-close(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;`zz`zy!1 2)  / 'close option: zz not recognized
+close(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 2 4 .5 3 8 2 1 5 10 .25 4;`zz`zy!1 2)  / 'close option: zz not recognized, expecting rtol, atol, equal_nan
 close 1f  / 'close: expecting 2 input(s), given 1
 close(0 0n 0w -0w 2 0n;0 0n 0w -0w 2 0n;(`equal_nan;1b))  / 111111b
 equal(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1b
@@ -112,7 +112,7 @@ vector topk(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 4 3   6 0.5 7 2\n3 2 
 r:vector();topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`k;2))  / 4 3   6 0.5 7 2\n3 2   1 2   2 0
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'topk k: expected long scalar, given symbol scalar
-topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'topk option: zz not recognized
+topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'topk option: zz not recognized, expecting k, dim, largest, sorted
 topk `a  / 'topk: no torch type found for k: symbol scalar
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;0;0b;1b)  / -5 -2 0.5 -3 1  0  3   -1\n1 0 1 2      0 2 0 1
 topk(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`k`dim`largest`sorted!(2;0;0b;1b))  / -5 -2 0.5 -3 1  0  3   -1\n1 0 1 2      0 2 0 1
@@ -121,7 +121,7 @@ vector kthvalue(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 1 -1 0\n0 3  1
 r:vector();kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2;r);vector r  / 1 -1 0\n0 3  1
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`k;2))  / 1 -1 0\n0 3  1
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'kthvalue k: expected long scalar, given symbol scalar
-kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'kthvalue option: zz not recognized
+kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'kthvalue option: zz not recognized, expecting k, dim, keepdim
 kthvalue `a  / 'kthvalue: no torch type found for k: symbol scalar
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3;0;1b)  / 2 6 7 4\n2 1 2 0
 kthvalue(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`k`dim`keepdim!(3;0;1b))  / 2 6 7 4\n2 1 2 0

@@ -13,7 +13,7 @@ mul 1 2  / 2
 mul 1  / 'mul: expecting 2 input(s), given 1
 mul(1;2;3)  / 'mul: unexpected long scalar
 mul(1 2;1 2 3)  / 'mul: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0
-angle(1 2e;[])  / 'angle: not available in place
+angle(1 2e;[])  / 'angle: not available in place (given real list of 2, ::)
 pow(1 2 3;2)  / 1 4 9
 pow(1 2 3;.5)  / 1 1.414214 1.732051e
 add(1 2 3;4 5 6)  / 5 7 9
@@ -27,7 +27,7 @@ t:tensor -5 0 5;clamp(t;-1;1;[]);tensor t  / -1 0 1
 lerp(0 10f;10 20f;.5)  / 5 15f
 lerp(0 10f;10 20f;0 1f)  / 0 20f
 mvlgamma(2 3f;`a)  / 'mvlgamma p: expected long scalar, given symbol scalar
-mvlgamma 2 3f  / 'mvlgamma: p not given
+mvlgamma 2 3f  / 'mvlgamma: p not given (given double list of 2)
 / compare
 eq(1 2 3;4 2 3)  / 011b
 tensor gt(tensor 1 2 3;2)  / 001b
@@ -83,8 +83,12 @@ unique 2 1 2 3  / 1 2 3
 unique(2 1 2 3;1b;0b;1b)  / 1 2 3\n1 2 1
 uniquec(1 1 2 1;0b;1b)  / 1 2 1\n2 1 1
 dist(1 2 3f;1 2 7f)  / 4f
-logsumexp 1 2f  / 'logsumexp: needs explicit dimension(s) for log of summed exponentials
+logsumexp 1 2f  / 'logsumexp: needs explicit dimension(s) for log of summed exponentials (given double list of 2)
 fnorm 2 2#1 1 1 1f  / 2f
 mnorm(2 2#1 2 3 4f;0w)  / 7f
 vnorm(3 4f;1f)  / 7f
 x:tensor(1 2 3e;`grad);backward mean mul(x;x);grad x  / 0.6666667 1.333333 2e
+mvlgamma 5 2  / 6.204155e
+svdvals((3 0f;0 2f);`)  / 3 2f
+(fft(1 2 3f;`))~fft 1 2 3f  / 1b
+setting`cudnnversion  / 0N

@@ -217,14 +217,14 @@ first addcdiv(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3
 addcmul(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 3  6  21  36\n45 78 1   1\n10 0  105 15
 tensor addcmul(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;2)  / 3  6  21  36\n45 78 1   1\n10 0  105 15
 addcmul(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`value;2))  / 3  6  21  36\n45 78 1   1\n10 0  105 15
-addcmul(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'addcmul option: zz not recognized
+addcmul(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'addcmul option: zz not recognized, expecting value
 addcmul 1f  / 'addcmul: expecting 3 input(s), given 1
 mvlgamma(3 4#1 2 3 4 6;1)  / 0        0        0.6931472 1.791759\n4.787492 0        0         0.6931472\n1.791759 4.787492 0         0
 tensor mvlgamma(tensor 3 4#1 2 3 4 6;1)  / 0        0        0.6931472 1.791759\n4.787492 0        0         0.6931472\n1.791759 4.787492 0         0
 r:tensor 0#0f;mvlgamma(3 4#1 2 3 4 6;1;r);tensor r  / 0        0        0.6931472 1.791759\n4.787492 0        0         0.6931472\n1.791759 4.787492 0         0
 mvlgamma(3 4#1 2 3 4 6;(`p;1))  / 0        0        0.6931472 1.791759\n4.787492 0        0         0.6931472\n1.791759 4.787492 0         0
 mvlgamma(3 4#1 2 3 4 6;`zz)  / 'mvlgamma p: expected long scalar, given symbol scalar
-mvlgamma(3 4#1 2 3 4 6;`zz`zy!1 2)  / 'mvlgamma option: zz not recognized
+mvlgamma(3 4#1 2 3 4 6;`zz`zy!1 2)  / 'mvlgamma option: zz not recognized, expecting p
 mvlgamma `a  / 'mvlgamma: no torch type found for k: symbol scalar
 Atan 0 1f  / 0 0.7853982
 Cos 0 1f  / 1 0.5403023
@@ -241,12 +241,12 @@ tanh 0 1f  / 0 0.7615942
 atan2(0 1f;1 1f)  / 0 0.7853982
 fmod(-7 7;3)  / -1 1
 t:tensor -7 7;fmod(t;3;[]);tensor t  / -1 1
-fmod(-7;0)  / 'fmod: ZeroDivisionError
+fmod(-7;0)  / 'fmod: division by zero (given long list of 2)
 fpow(1 2 3;2.5)  / 1 5.656854 15.58846
 pow(2;3)  / 8
 remainder(-7 7;3)  / 2 1
 t:tensor -7 7;remainder(t;3;[]);tensor t  / 2 1
-remainder(7;0)  / 'remainder: ZeroDivisionError
+remainder(7;0)  / 'remainder: division by zero (given long list of 2)
 clamp(1 2 3;2)  / 'clamp: expecting 3 input(s), given 2
 r:tensor 0#0;clamp(-5 0 5;-1;1;r);tensor r  / -1 0 1
 lerp(1 2f;3 4f)  / 'lerp: expecting 3 input(s), given 2

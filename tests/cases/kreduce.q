@@ -25,11 +25,18 @@ tensor amin(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / -5 -2 0.5 -3
 r:tensor 0#0f;amin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;r);tensor r  / -5 -2 0.5 -3
 amin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / -5 -2 0.5 -3
 amin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'amin: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean)
-amin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'amin option: zz not recognized
+amin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'amin option: zz not recognized, expecting dim, keepdim
 amin `a  / 'amin: no torch type found for k: symbol scalar
 aminmax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -5 7f
-vector aminmax(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / -5 7f
-r:vector();aminmax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / -5 7f
+tensor aminmax tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f  / -5 7f
+r:vector();aminmax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);vector r  / -2 -5 -3\n4  6  7
+r:vector();aminmax(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;r);vector r  / -5 -2 0.5 -3\n2  6  7   4
+r:vector();Max((1 5 2;4 4 7);r);vector r  / 5 7\n1 2
+r:vector(0#0;0#0);Min((1 5 2;4 4 7);1b;r);vector r  / 1 4\n0 0
+r:vector();median((1 5 2;4 4 7);r);vector r  / 2 4\n2 1
+r:vector();nanmedian((1 5 2f;4 0n 7);r);vector r  / 2 4\n2 0
+mean(1 2 3f;`)  / 2f
+prod((1 2;3 4);0;`)  / 3 8
 aminmax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'aminmax: unexpected symbol scalar, expecting dim (long scalar), keepdim (boolean)
 aminmax `a  / 'aminmax: no torch type found for k: symbol scalar
 aminmax(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1;1b)  / -2 -5 -3\n4  6  7
@@ -46,7 +53,7 @@ tensor argmin(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0)  / 1 0 1 2
 r:tensor 0#0;argmin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;r);tensor r  / 1 0 1 2
 argmin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / 1 0 1 2
 argmin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'argmin: unexpected symbol scalar, expecting dim (long scalar), keepdim (boolean)
-argmin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'argmin option: zz not recognized
+argmin(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'argmin option: zz not recognized, expecting dim, keepdim
 argmin `a  / 'argmin: no torch type found for k: symbol scalar
 Max(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 7f
 Max(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'Max: unexpected symbol scalar, expecting dim (long scalar), keepdim (boolean)
@@ -111,7 +118,7 @@ meanvar(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 1.5 0.125    1.5\n7   20.72917 1
 tensor meanvar(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 1.5 0.125    1.5\n7   20.72917 17.66667
 meanvar(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 1.5 0.125    1.5\n7   20.72917 17.66667
 meanvar(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'meanvar: unexpected symbol scalar, expecting dim (long scalar or list), unbiased (boolean), keepdim (boolean)
-meanvar(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'meanvar option: zz not recognized
+meanvar(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'meanvar option: zz not recognized, expecting dim, unbiased, keepdim
 meanvar `a  / 'meanvar: no torch type found for k: symbol scalar
 prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0f
 tensor prod(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0f
@@ -157,7 +164,7 @@ tensor logsumexp(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 4.350759 6.00500
 r:tensor 0#0f;logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1;r);tensor r  / 4.350759 6.005003 7.007666
 logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 4.350759 6.005003 7.007666
 logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'logsumexp: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean)
-logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'logsumexp option: zz not recognized
+logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'logsumexp option: zz not recognized, expecting dim, keepdim
 logsumexp `a  / 'logsumexp: no torch type found for k: symbol scalar
 logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b)  / 2.313928 6.00281 7.019625 4.007621
 logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim!(0;1b))  / 2.313928 6.00281 7.019625 4.007621
@@ -177,7 +184,7 @@ mnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1f)  / 10.5
 tensor mnorm(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1f)  / 10.5
 r:tensor 0#0f;mnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1f;r);tensor r  / 10.5
 mnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`ord;1f))  / 10.5
-mnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'mnorm option: zz not recognized
+mnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz`zy!1 2)  / 'mnorm option: zz not recognized, expecting ord, dim, keepdim, dtype
 mnorm `a  / 'mnorm: no torch type found for k: symbol scalar
 mnorm(2 2#2 0 0 4f;-2f;(0;1);1b)  / 2
 mnorm(2 2#2 0 0 4f;`ord`dim`keepdim!(-2f;(0;1);1b))  / 2
@@ -192,4 +199,4 @@ mean(1 2 3f;`dtype,`float)  / 2e
 r:tensor 0#0;Sum(1 2 3;r);tensor r  / 6
 std 1f  / 0n
 Max(1 2 3;`dim`keepdim!(0;1b))  / 3\n2
-Sum(1 2;`foo,1)  / 'Sum option: foo not recognized
+Sum(1 2;`foo,1)  / 'Sum option: foo not recognized, expecting dim, keepdim, dtype

@@ -33,7 +33,7 @@ vector cholx(tensor 2 2#4 2 2 5f;1b;0b)  / (2 1f;0 2f)\n0i
 r:vector();cholx(2 2#4 2 2 5f;1b;0b;r);vector r  / (2 1f;0 2f)\n0i
 cholx(2 2#4 2 2 5f;`upper`check!(1b;0b))  / (2 1f;0 2f)\n0i
 cholx(2 2#4 2 2 5f;`zz)  / 'cholx: unexpected symbol scalar, expecting upper (boolean), check (boolean)
-cholx(2 2#4 2 2 5f;`zz`zy!1 2)  / 'cholx option: zz not recognized
+cholx(2 2#4 2 2 5f;`zz`zy!1 2)  / 'cholx option: zz not recognized, expecting upper, check
 cholx `a  / 'cholx: no torch type found for k: symbol scalar
 eig(2 2#2 0 0 4f)  / 2 4     0 0\n1 0 0 1 0 0 0 0
 vector eig(tensor 2 2#2 0 0 4f)  / 2 4     0 0\n1 0 0 1 0 0 0 0
@@ -57,7 +57,7 @@ tensor eigvalsh(tensor 2 2#2 0 0 4f;1b)  / 2 4f
 r:tensor 0#0f;eigvalsh(2 2#2 0 0 4f;1b;r);tensor r  / 2 4f
 eigvalsh(2 2#2 0 0 4f;(`upper;1b))  / 2 4f
 eigvalsh(2 2#2 0 0 4f;`zz)  / 'eigvalsh: unexpected symbol scalar, expecting upper (boolean)
-eigvalsh(2 2#2 0 0 4f;`zz`zy!1 2)  / 'eigvalsh option: zz not recognized
+eigvalsh(2 2#2 0 0 4f;`zz`zy!1 2)  / 'eigvalsh option: zz not recognized, expecting upper
 eigvalsh `a  / 'eigvalsh: no torch type found for k: symbol scalar
 eigvalsh(2 2 2#1 0 0 2f)  / 1 2\n1 2
 qr(2 2#2 0 0 4f;1b)  / 'qr: unexpected boolean scalar, expecting mode (symbol)
@@ -72,7 +72,7 @@ vector lux(tensor 2 2#1 2 4 4f;1b;1b)  / (4 4f;0.25 1)\n2 2i\n0i
 r:vector();lux(2 2#1 2 4 4f;1b;1b;r);vector r  / (4 4f;0.25 1)\n2 2i\n0i
 lux(2 2#1 2 4 4f;`pivot`check!(1b;1b))  / (4 4f;0.25 1)\n2 2i\n0i
 lux(2 2#1 2 4 4f;`zz)  / 'lux: unexpected symbol scalar, expecting pivot (boolean), check (boolean)
-lux(2 2#1 2 4 4f;`zz`zy!1 2)  / 'lux option: zz not recognized
+lux(2 2#1 2 4 4f;`zz`zy!1 2)  / 'lux option: zz not recognized, expecting pivot, check
 lux `a  / 'lux: no torch type found for k: symbol scalar
 svd(2 2#2 0 0 4f)  / 0 1 1 0\n4   2\n0 1 1 0
 vector svd(tensor 2 2#2 0 0 4f)  / 0 1 1 0\n4   2\n0 1 1 0
@@ -98,7 +98,7 @@ tensor trisolve(tensor 2 2#2 0 0 4f;2 1#2 8f;1b)  / 1\n2
 r:tensor 0#0f;trisolve(2 2#2 0 0 4f;2 1#2 8f;1b;r);tensor r  / 1\n2
 trisolve(2 2#2 0 0 4f;2 1#2 8f;(`upper;1b))  / 1\n2
 trisolve(2 2#2 0 0 4f;2 1#2 8f;`zz)  / 'trisolve upper: expected boolean, given symbol scalar
-trisolve(2 2#2 0 0 4f;2 1#2 8f;`zz`zy!1 2)  / 'trisolve option: zz not recognized
+trisolve(2 2#2 0 0 4f;2 1#2 8f;`zz`zy!1 2)  / 'trisolve option: zz not recognized, expecting upper, left, unitriangular
 trisolve 1f  / 'trisolve: expecting 2 input(s), given 1
 trisolve(2 2#2 0 0 4f;2 2#2 0 0 4f;0b;0b;1b)  / 2 0\n0 4
 trisolve(2 2#2 0 0 4f;2 2#2 0 0 4f;`upper`left`unitriangular!(0b;0b;1b))  / 2 0\n0 4
@@ -136,7 +136,7 @@ tensor power(tensor 2 2#2 0 0 4f;3)  / 8 0\n0 64
 r:tensor 0#0f;power(2 2#2 0 0 4f;3;r);tensor r  / 8 0\n0 64
 power(2 2#2 0 0 4f;(`n;3))  / 8 0\n0 64
 power(2 2#2 0 0 4f;`zz)  / 'power n: expected long scalar, given symbol scalar
-power(2 2#2 0 0 4f;`zz`zy!1 2)  / 'power option: zz not recognized
+power(2 2#2 0 0 4f;`zz`zy!1 2)  / 'power option: zz not recognized, expecting n
 power `a  / 'power: no torch type found for k: symbol scalar
 power(2 2#2 0 0 4f;-1)  / 0.5 0\n0   0.25
 power(2 2#2 0 0 4f;(`n;-1))  / 0.5 0\n0   0.25
@@ -213,7 +213,7 @@ r:tensor 0#0f;addmv(1 2f;2 2#1 2 3 4f;1 10f;2;.5;r);tensor r  / 12.5 25.5
 t:tensor 1 2f;addmv(t;2 2#1 2 3 4f;1 10f;2;.5;[]);tensor t  / 12.5 25.5
 addmv(1 2f;2 2#1 2 3 4f;1 10f;`beta`alpha!(2;.5))  / 12.5 25.5
 addmv(1 2f;2 2#1 2 3 4f;1 10f;`zz)  / 'addmv: unexpected symbol scalar, expecting beta (number), alpha (number)
-addmv(1 2f;2 2#1 2 3 4f;1 10f;`zz`zy!1 2)  / 'addmv option: zz not recognized
+addmv(1 2f;2 2#1 2 3 4f;1 10f;`zz`zy!1 2)  / 'addmv option: zz not recognized, expecting beta, alpha
 addmv 1f  / 'addmv: expecting 3 input(s), given 1
 addr(2 2#1 2 3 4f;1 2f;3 4f;2;.5)  / 3.5 6\n9   12
 tensor addr(tensor 2 2#1 2 3 4f;1 2f;3 4f;2;.5)  / 3.5 6\n9   12
@@ -221,7 +221,7 @@ r:tensor 0#0f;addr(2 2#1 2 3 4f;1 2f;3 4f;2;.5;r);tensor r  / 3.5 6\n9   12
 t:tensor 2 2#1 2 3 4f;addr(t;1 2f;3 4f;2;.5;[]);tensor t  / 3.5 6\n9   12
 addr(2 2#1 2 3 4f;1 2f;3 4f;`beta`alpha!(2;.5))  / 3.5 6\n9   12
 addr(2 2#1 2 3 4f;1 2f;3 4f;`zz)  / 'addr: unexpected symbol scalar, expecting beta (number), alpha (number)
-addr(2 2#1 2 3 4f;1 2f;3 4f;`zz`zy!1 2)  / 'addr option: zz not recognized
+addr(2 2#1 2 3 4f;1 2f;3 4f;`zz`zy!1 2)  / 'addr option: zz not recognized, expecting beta, alpha
 addr 1f  / 'addr: expecting 3 input(s), given 1
 baddbmm(2 2 2#1 0 0 2f;2 2 2#1 0 0 2f;2 2 2#1 0 0 2f)  / 2 0 0 6\n2 0 0 6
 tensor baddbmm(tensor 2 2 2#1 0 0 2f;2 2 2#1 0 0 2f;2 2 2#1 0 0 2f)  / 2 0 0 6\n2 0 0 6
@@ -240,42 +240,42 @@ lun(lu 2 2#1 2 3 4f;0b;1b)  / (0 1f;1 0f)\n`float$()\n`float$()
 v:lu tensor 2 2#1 2 3 4f;vector[lun v]1  / 1         0\n0.3333333 1
 lun(2 2#4 2 2 5f;1 2i)  / 1 0 0 1\n1 0 2 1\n4 2 0 5
 r:vector();lun(lu 2 2#1 2 3 4f;r);count vector r  / 3
-lun(2 2#4 2 2 5f;0 9i)  / 'lun: pivots must be in the range 1-2
-lun(2 2#4 2 2 5f;1 2)  / 'lun: expecting pivots of type int
+lun(2 2#4 2 2 5f;0 9i)  / 'lun: pivots must be in the range 1-2 (given double 2x2, int list of 2)
+lun(2 2#4 2 2 5f;1 2)  / 'lun: expecting pivots of type int (given double 2x2, long list of 2)
 lun(2 2 2#4 2 2 5f;1 2i)  / 'lun: size of pivots, [2], does not fit that of matrices, [2, 2, 2]
 lun(1 2f;1 2i)  / 'lun: expecting a matrix or matrices, given 1 dimension(s)
 lun 1  / 'lun: expecting 2 input(s), given 1
 lun(lu 2 2#1 2 3 4f;`data`pivots!(1b;0b))  / `float$()\n(1 0f;0.3333333 1)\n(3 4f;0 0.6666667)
 first luunpack lu 2 2#1 2 3 4f  / 0 1\n1 0
-luunpack(1;2)  / 'lun: expecting a matrix or matrices, given 0 dimension(s)
+luunpack(1;2)  / 'luunpack: expecting a matrix or matrices, given 0 dimension(s)
 count luunpack lu 2 2#1 2 3 4f  / 3
-luunpack(2 2#4 2 2 5f;0 0i)  / 'lun: pivots must be in the range 1-2
+luunpack(2 2#4 2 2 5f;0 0i)  / 'luunpack: pivots must be in the range 1-2 (given double 2x2, int list of 2)
 lusolve(2 1#8 8f;lu 2 2#4 2 2 3f)  / 1\n2
 tensor lusolve(tensor 2 1#8 8f;lu 2 2#4 2 2 3f)  / 1\n2
 r:tensor 0#0f;lusolve(2 1#8 8f;lu 2 2#4 2 2 3f;r);tensor r  / 1\n2
 lusolve(2 1#8 8f;lu 2 2#4 2 2 3f;1)  / 'lusolve: unexpected long scalar
-lusolve(2 1#8 8f;2 2#1 0 0 1f;9 9i)  / 'lusolve: pivots must be in the range 1-2
+lusolve(2 1#8 8f;2 2#1 0 0 1f;9 9i)  / 'lusolve: pivots must be in the range 1-2 (given double 2x1, double 2x2, int list of 2)
 lusolve(1;2)  / 'lusolve: expecting 3 input(s), given 2
 multidot(2 2#1 2 3 4f;2 2#0 1 1 0f;2 1#1 1f)  / 3\n7
 tensor multidot vector(2 2#1 2 3 4f;2 1#1 1f)  / 3\n7
 tensor multidot(tensor 2 2#1 2 3 4f;2 1#1 1f)  / 3\n7
 multidot 1  / 'multidot: multi_dot(): expected at least 2 tensors but got 1
-multidot()  / 'multidot: expecting tensors or arrays
-eigvals 2 2#0n  / 'eigvals: the input has nulls or infinities
-eig 2 2#0 0w 1 1f  / 'eig: the input has nulls or infinities
-svd 2 2#0n  / 'svd: the input has nulls or infinities
-eigh 3 3#0n  / 'eigh: the input has nulls or infinities
-pinverse 2 2#0n  / 'pinverse: the input has nulls or infinities
-lstsq(2 0#0f;2 1#0f;`gelss)  / 'lstsq: the matrix has no elements
+multidot()  / 'multidot: expecting tensors or arrays (given nothing)
+eigvals 2 2#0n  / 'eigvals: the input has nulls or infinities (given double 2x2)
+eig 2 2#0 0w 1 1f  / 'eig: the input has nulls or infinities (given double 2x2)
+svd 2 2#0n  / 'svd: the input has nulls or infinities (given double 2x2)
+eigh 3 3#0n  / 'eigh: the input has nulls or infinities (given double 3x3)
+pinverse 2 2#0n  / 'pinverse: the input has nulls or infinities (given double 2x2)
+lstsq(2 0#0f;2 1#0f;`gelss)  / 'lstsq: the matrix has no elements (given double 2x0, double 2x1, `gelss)
 lstsq(3 1#1 1 1f;3 1#1 2 3f;0n)  / ,,2f\n`float$()\n1\n`float$()
-power(2 2#1 1 1 0;-9223372036854775807)  / 'power: n is beyond 2147483647
-power(2 2#1 1 1 0;1099511627776)  / 'power: n is beyond 2147483647
+power(2 2#1 1 1 0;-9223372036854775807)  / 'power: n is beyond 2147483647 (given long 2x2, long -0W)
+power(2 2#1 1 1 0;1099511627776)  / 'power: n is beyond 2147483647 (given long 2x2, long 1099511627776)
 power(2 2#1 1 1 0;0)  / 1 0\n0 1
 mrank(2 2#1 0 0 1f;0n;0n)  / 2
 det 2 2#0n  / 0n
-solve(2 2#1 2 2 4f;1 2f)  / 'solve: torch.linalg.solve: The solver failed because the input matrix is singular.
-inverse 2 2#1 2 2 4f  / 'inverse: linalg.inv: The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular.
-chol 2 2#1 2 2 1f  / 'chol: linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 2 is not positive-definite).
+solve(2 2#1 2 2 4f;1 2f)  / 'solve: torch.linalg.solve: The solver failed because the input matrix is singular (given double 2x2, double list of 2)
+inverse 2 2#1 2 2 4f  / 'inverse: linalg.inv: The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular (given double 2x2)
+chol 2 2#1 2 2 1f  / 'chol: linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 2 is not positive-definite) (given double 2x2)
 addbmm(1;2 1 1#1 2;2 1 1#3 4;0)  / 11
 addmm(1 2;2 2#1 2 3 4;2 2#0 1 1 0;2;3)  / 8  7\n14 13
 t:tensor 2 2#1 1 1 1f;addmm(t;2 2#1 2 3 4f;2 2#0 1 1 0f;`beta,0;[]);tensor t  / 2 1\n4 3
@@ -285,10 +285,10 @@ x:tensor(2 2#2 0 0 4f;`grad);backward det x;grad x  / 4 0\n0 2
 
 cholinverse(2 2#2 0 0 4f;1b;2)  / 'cholinverse: unexpected long scalar
 / nulls and infinities have no least squares
-lstsq(2 2#0n;2 2#1f)  / 'lstsq: the input has nulls or infinities
-lstsq(2 2#1 0 0 1f;2 2#0w)  / 'lstsq: the input has nulls or infinities
+lstsq(2 2#0n;2 2#1f)  / 'lstsq: the input has nulls or infinities (given double 2x2x2)
+lstsq(2 2#1 0 0 1f;2 2#0w)  / 'lstsq: the input has nulls or infinities (given double 2x2x2)
 / an output of a call that fails keeps its size and values
-o:tensor 7 8 9f;chol(2 2#0n;o)  / 'chol: linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not positive-definite).
+o:tensor 7 8 9f;chol(2 2#0n;o)  / 'chol: linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not positive-definite) (given double 2x2, double tensor 3)
 o:tensor 7 8 9f;@[chol;(2 2#0n;o);0];tensor o  / 7 8 9f
 o:vector(7 8f;9 9f);@[sort;(1 3 2f;o);0];tensor each(tensor(o;0);tensor(o;1))  / 7 8\n9 9
 t:tensor 4 5;@[remainder;(t;tensor 2 0;[]);0];tensor t  / 4 5

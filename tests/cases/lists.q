@@ -108,3 +108,12 @@ cross[1;2;3]  / 'rank
 1 2 cross([]a:1 2)  / 'type
 type[1;2]  / 'rank
 type[1;2;3]  / 'rank
+
+/ an enumeration indexes a list by its places in the domain
+endom:`p`q`r;10 20 30`endom$`r`p  / 30 10
+10 20 30 first`endom$`q`p  / 20
+./[3 3#0;flip(`endom$`p`q;`endom$`r`p);:;5 6]  / 0 0 5\n6 0 0\n0 0 0
+@[10 20 30;`endom$`r`p;+;1]  / 11 20 31
+lx:til 3;lx[`endom$`q]:9;lx  / 0 9 2
+(2 2#til 4)[`endom$`q;0]  / 2
+(`p`q`r!1 2 3)`endom$`q  / 2

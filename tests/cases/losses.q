@@ -27,8 +27,8 @@ options loss(`kl;`batchmean)  / reduce| batchmean
 (state l)~loss l  / 1b
 / errors
 loss`nosuch  / 'unrecognized loss function: nosuch
-loss 5  / 'loss: unrecognized arg(s)
-loss()  / 'loss: unrecognized arg(s)
+loss 5  / 'loss: unrecognized arg(s) (given long 5; expected loss`name)
+loss()  / 'loss: unrecognized arg(s) (given nothing; expected loss`name)
 loss(`mse;`odd)  / 'mse reduce:odd is not one of none,mean,sum
 loss(`mse;1.0)  / 'mse: only 1 positional argument(reduce) expected, 1 given
 loss(`mse;`margin,1f)  / 'unrecognized option: margin, mse loss expects single option: reduce
@@ -47,7 +47,7 @@ tensor loss(loss`mse;vector(1 2 3e;0 2 4e))  / 0.6666667e
 loss(loss`mse;1 2 3e)  / 'mse: loss calculation expects 2 tensors, 1 given
 loss(loss`mse;1e;1e;1e)  / 'mse: loss calculation expects 2 tensors, 3 given
 loss(loss`ctc;1e;1e;1e)  / 'ctc: loss calculation expects 4 tensors, 3 given
-loss(loss`mse;`a;`b)  / 'loss: unrecognized arg, symbol scalar
+loss(loss`mse;`a;`b)  / 'loss: unrecognized arg, symbol scalar (expected loss(l;x;y))
 tensor loss(loss(`bce;`none);.1 .9 .5e;0 1 1e)  / 0.1053605 0.1053605 0.6931472e
 tensor loss(loss(`bce;`none);.1 .9 .5e;0 1 1e;1 1.1 .5)  / 0.1053605 0.1158966 0.3465736e
 bce(.1 .9 .5e;0 1 2e;1 1.1 .5;`none)  / 0.1053605 0.1158966 0.3465736e
@@ -76,7 +76,7 @@ ce((1 2 3f;3 2 1f);2 -100)  / 0.407606
 ce((1 2 3e;3 2 1e);2 0;1 2 3f)  / 0.4076059e
 ce((1 2 3f;3 2 1f);2 0;();-100;.1)  / 0.507606
 ce((1 2 3f;3 2 1f);(0 0 1f;1 0 0f))  / 0.407606
-ce((1 2 3f;3 2 1f);2 5)  / 'ce: Target 5 is out of bounds.
+ce((1 2 3f;3 2 1f);2 5)  / 'ce: Target 5 is out of bounds (given double 2x3, long list of 2)
 nll((-1 -2f;-3 -4f);0 1)  / 2.5
 nll((-1 -2f;-3 -4f);0 1;1 3f;`none)  / 1 12f
 kl(log .5 .5;.25 .75;`sum)  / 0.130812
@@ -95,9 +95,9 @@ poissonloss(0 0f;1 2f)  / 1f
 poissonloss(0 0f;1 2f;0b)  / 27.63102
 softmargin(0 0f;1 -1)  / 0.6931472
 ctc(log 3 1 2#.5;1 1#1;enlist 3;enlist 1)  / 0.2876821
-ctc(log 3 1 2#.5;1 1#9;enlist 3;enlist 1)  / 'ctc: targets must be in the range 0-1
-ctc(log 3 1 2#.5;1 1#-1;enlist 3;enlist 1)  / 'ctc: targets must be in the range 0-1
-ctc(log 3 1 2#.5;1 1#1;enlist 9;enlist 1)  / 'ctc: input lengths must be in the range 0-3
+ctc(log 3 1 2#.5;1 1#9;enlist 3;enlist 1)  / 'ctc: targets must be in the range 0-1 (given double 3x1x2, long 1x1, long list of 1, long list of 1)
+ctc(log 3 1 2#.5;1 1#-1;enlist 3;enlist 1)  / 'ctc: targets must be in the range 0-1 (given double 3x1x2, long 1x1, long list of 1, long list of 1)
+ctc(log 3 1 2#.5;1 1#1;enlist 9;enlist 1)  / 'ctc: input lengths must be in the range 0-3 (given double 3x1x2, long 1x1, long list of 1, long list of 1)
 / gradients
 x:tensor(.5 1 4;`grad)  /
 backward mse(x;1 2 3.)  /

@@ -65,6 +65,7 @@ bytes m  / 12
 dict parms m  / weight| -2 -2\nbias  | -1
 parmtypes m  / weight| linear\nbias  | linear
 inputmodule m  / `linear
+(distinct value ktype m;distinct value dtype m;all value gradflag m;distinct value gradient m)  / ,"e"\n,`float\n1b\n,`grad
 (state module m)~state clone m  / 1b
 freeze m  /
 gradflag parm(m;`bias)  / 0b
@@ -74,13 +75,13 @@ dtype module m  / weight| double\nbias  | double
 evaluate(m;1 2#1 1f)  / -5
 / errors
 model()  / 'module not specified
-model 5  / 'model arg[0] unrecognized: long scalar
+model 5  / 'model arg[0] unrecognized: long scalar (expected model m)
 model(module`relu;loss`ce)  / 'optimizer not specified
 model(module`relu;opt`sgd)  / 'loss not specified
 model(loss`ce;opt`sgd)  / 'module not specified
-model(module`relu;tensor 1;opt`sgd)  / 'model arg[1] unrecognized: tensor
-model(module`relu;loss`ce;5)  / 'model arg[2] unrecognized: long scalar
-model(m;5)  / 'model arg[1] unrecognized: long scalar
+model(module`relu;tensor 1;opt`sgd)  / 'model arg[1] unrecognized: tensor (expected model(module;loss;optimizer))
+model(module`relu;loss`ce;5)  / 'model arg[2] unrecognized: long scalar (expected model(module;loss;optimizer))
+model(m;5)  / 'model arg[1] unrecognized: long scalar (expected model(m;flag))
 q:module`relu  /
 model(q;loss`ce)  / 'optimizer not specified
 class q  / `module

@@ -35,8 +35,8 @@ exec options from module module enlist(`upsample;`scale`mode!(2.0;`bilinear))  /
 key exec first options from module module enlist(`transformer;16;2;1;1;32)  / `in`heads`elayers`dlayers`dim`dropout`fn`encoder`decoder
 / errors of specifications
 module`nosuch  / 'unrecognized module type: `nosuch
-module()  / 'module: empty list
-module 5  / 'module: unrecognized arg(s), long scalar
+module()  / 'module: empty list (given nothing; expected module spec)
+module 5  / 'module: unrecognized arg(s), long scalar (expected module spec)
 module`linear  / 'linear: positive input size required
 module enlist(`linear;0;2)  / 'linear: positive input size required
 module enlist(`linear;3;0)  / 'linear: positive output size required
@@ -52,7 +52,7 @@ module enlist(`conv2d;3;8;3;`padmode`odd)  / 'conv2d padmode:odd is not one of z
 module enlist(`softmax)  / 'softmax: no dimension given
 module enlist(`fmaxpool2d;2)  / 'fmaxpool2d: no output size or ratio given
 module enlist(`embed;10)  / 'embed: positive number of columns required
-module enlist(`sigmoid;1)  / 'sigmoid: no arguments expected
+module enlist(`sigmoid;1)  / 'sigmoid: no arguments expected, given 1
 module seq(`sequential;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template
 module seq(`sequential;`moduledict)  / 'moduledict: unable to create type-erased module, no forward method defined
 module(`sequential;`relu`a;`relu`a)  / 'sequential: a module named `a is already defined
@@ -88,7 +88,7 @@ names q  / `fc`1`d`3`out`5`6`7`7.0`8
 module(q;5;`relu)  / 'relu: depth 5 above max depth of 1
 seq`a  / `a
 seq 1  / 'seq: expecting module symbol, given long scalar
-seq()  / 'seq: empty list
+seq()  / 'seq: empty list (given nothing; expected seq(layer;layer;..))
 dv`a`b  / 0 `a`b
 tree dv(`a;(`b;enlist(`c;1);enlist(`d;2));`e`f)  / `a\n(`b;,(`c;1);,(`d;2))\n,`e`f
 tree((0;`a);(2;`b))  / 'tree: pair[1] has depth 2, above max depth of 1
@@ -101,14 +101,14 @@ buffernames q  / `bn.running_mean`bn.running_var`bn.num_batches_tracked
 parmnames(q;`bn)  / `weight`bias
 parmnames(q;0)  / ,`weight
 buffernames(q;1)  / `running_mean`running_var`num_batches_tracked
-names(q;9)  / 'names: invalid index[9] for 3 child modules
+names(q;9)  / 'names: invalid index[9] for 3 child modules (expected names(m;name))
 names(q;`zzz)  / 'names: no child module named `zzz
 names 5  / 'names: expecting pytorch object, not implemented for long scalar
 objtype each children q  / fc | linear\nbn | batchnorm1d\nact| relu
 key modules q  / `fc`bn`act
 objtype child(q;`fc)  / `linear
 objtype child(q;2)  / `relu
-child(q;7)  / 'child: invalid index[7] for 3 child modules
+child(q;7)  / 'child: invalid index[7] for 3 child modules (expected child(m;name))
 moduletypes q  /    | sequential\nfc | linear\nbn | batchnorm1d\nact| relu
 moduletypes(q;`linear)  / ,`fc
 moduletypes(q;`linear`relu)  / fc | linear\nact| relu
@@ -151,7 +151,7 @@ unfreeze q  /
 training q  / 1b
 training(q;0b)  /
 training q  / 0b
-training(q;1)  / 'training: unrecognized arg(s), expects module/model and optional flag
+training(q;1)  / 'training: unrecognized arg(s), expects module/model and optional flag (given module, long 1)
 l:module enlist(`linear;2;1)  /
 parm(l;`weight;1 2e)  /
 parm(l;`bias;.5)  /
@@ -181,8 +181,8 @@ tensor forward(d;1 2 3e)  / 0 0 0e
 training d  / 0b
 tensor kforward(d;1 2 3e)  / 1 2 3e
 forward(l;1 2#1 1f;1 2#1 1f)  / 'linear: 2 tensors supplied, but only 1 expected
-forward l  / 'forward: requires a module or model and at least one input
-forward 1 2  / 'forward: requires a module or model and at least one input
+forward l  / 'forward: requires a module or model and at least one input (given module)
+forward 1 2  / 'forward: requires a module or model and at least one input (given long list of 2)
 forward(module`moduledict;1 2e)  / 'moduledict: no forward calculation defined
 evaluate(module`pairwise;1 2#3 4e;1 2#0e)  / ,5.000001e
 evaluate(module`pairwise;enlist 3 4e)  / 'pairwise: 1 tensor(s) supplied, but at least 2 required

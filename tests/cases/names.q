@@ -44,9 +44,43 @@ system"x .z.zd";.z.zd  / '.z.zd
 .h.tx[`json]enlist([]0 1)  / "[{\"x\":0},\n {\"x\":1}]"
 .h.tx[`json]([]0 1)  / "{\"x\":0}"\n"{\"x\":1}"
 .h.http"at http://www.example.com now"  / "at <a href=\"http://www.example.com\">http://www.example.com</a> now"
+.h.iso8601 2020.01.02D03:04:05.6  / "2020-01-02T03:04:05.600000000"
+.h.iso8601 2020.01.02  / "2020-01-02T00:00:00.000000000"
+.h.iso8601`a  / 'type
+hto:system"cd";system"mkdir -p /tmp/kshell_ht/src";system"cd /tmp/kshell_ht";  /
+`:src/p.txt 0:("See http://a.b";".Two";" name age";" -";" al\t 3";" bob\t 14";"\tcode");.h.ht`p  / `:p.htm
+("cols=\"36,";"src=\"a/_p.htm\"";"name=v src=\"a/p.htm\""){count y ss x}\:raze read0`:p.htm  / 1 1 1
+1_-1_read0`:a/p.htm  / "<h3><a name=1>Two</a></h3>"\n"<xmp>name age"\n"--------"\n"al  3"\n"bob 14</xmp>"
+last read0`:a/p.htm  / "<p> <code><nobr>code</nobr></code></p></body></html>"
+count(raze read0`:a/p.htm)ss"<a href=\"http://a.b\">"  / 1
+count(raze read0`:a/_p.htm)ss"<a target=v href=p.htm#1>Two</a>"  / 1
+.h.ht`nosuch  / 'src/nosuch.txt. OS reports: No such file or directory
+.h.ht"p"  / 'type
+system"cd ",hto;system"rm -r /tmp/kshell_ht";  /
 / the names of a namespace stand in the order in which they came
 .qo.z:1;.qo.a:2;.qo.z:3;key`.qo  / ``z`a
 .qp.z.y:1;.qp.z.b:2;.qp.b:1;key`.qp  / ``b`z
 zzq:1;aaq:2;-2#key`.  / `zzq`aaq
 zzq:1;aaq:2;delete zzq from`.;zzq:3;-2#value`.  / aaq| 2\nzzq| 3
 key`.qnone  / ()
+
+/ a name inside a dictionary or table that a variable of a namespace holds assigns into it
+.cfgn.d:`a`b!1 2;.cfgn.d.b+:5;.cfgn.d  / a| 1\nb| 7
+.cfgn.d.c:9;.cfgn.d.c,.cfgn.d.a  / 9 1
+.cfgn.s:``n`l!(::;0;());.cfgn.s.l,:enlist"x";.cfgn.s.n+:1;(.cfgn.s.l;.cfgn.s.n)  / ,"x"\n1
+{.cfgn.d.a:x;.cfgn.d}4  / a| 4\nb| 7\nc| 9
+key`.cfgn  / ``d`s
+.cfgn.t:([]a:1 2);.cfgn.t.b:3 4;.cfgn.t  / a b\n---\n1 3\n2 4
+.cfgn.m:(1#`h)!enlist`i`j!1 2;.cfgn.m.h.i:10;.cfgn.m.h  / i| 10\nj| 2
+.cfgn.v:1 2;.cfgn.v.x:3;.cfgn.v  / 1 2
+
+/ a keyword of one's own means what it did when the code was read
+.q.kwadd:{x+y}  /
+kwf:{x kwadd y};.q.kwadd:{x*y};kwf[3;4]  / 7
+3 kwadd 4  / 12
+delete kwadd from`.q;kwf[1;2]  / 3
+3 kwadd 4  / 'kwadd
+nda.b.c:1;nda.b.d:{x};nda  /  | ::\nb| ``c`d!(::;1;{x})
+nda.b.d 5  / 5
+nda.e.f:2;key nda  / ``b`e
+ndb:`x`y!1 2;ndb.z:3;ndb  / x| 1\ny| 2\nz| 3

@@ -1,8 +1,8 @@
 / opt: what is refused, and how
-opt()  / 'opt: unrecognized arg(s)
-opt[]  / 'opt: unrecognized arg(s)
-opt`sgd`adam  / 'opt: unrecognized arg(s)
-opt 5  / 'opt: unrecognized arg(s)
+opt()  / 'opt: unrecognized arg(s) (given nothing; expected opt`name)
+opt[]  / 'opt: unrecognized arg(s) (given nothing; expected opt`name)
+opt`sgd`adam  / 'opt: unrecognized arg(s) (given symbol list of 2; expected opt`name)
+opt 5  / 'opt: unrecognized arg(s) (given long 5; expected opt`name)
 opt`foo  / 'unrecognized optimizer: foo
 opt(`sgd;();`x)  / 'sgd lr: expected long/double scalar, given symbol scalar
 opt(`sgd;();1e)  / 'sgd lr: expected long/double scalar, given real scalar
@@ -33,15 +33,15 @@ opt(o;(m;1.5))  / 'opt: sequential module supplied with unrecognized double scal
 opt(o;(m;9))  / 'opt: module[9] out of bounds, 3 submodule(s)
 opt(o;(m;`x))  / 'opt: no module or parameter named `x
 opt(o;(m;0 0))  / 'opt: duplicate parameter(s) with module[0]
-opt(o;(m;`a`a.weight))  / 'opt: duplicate parameter(s) with module[`a.weight]
+opt(o;(m;`a`a.weight))  / 'opt: duplicate parameter(s) with module[`a.weight] (given optimizer, general list of 2)
 v:vector(1 2e;3 4e;5 6e)  /
 opt(o;(v;5))  / 'opt: vector[5] out of bounds, index must be less than 3
-opt(o;(v;-1))  / 'opt: vector[-1] invalid
+opt(o;(v;-1))  / 'opt: vector[-1] invalid (given optimizer, general list of 2)
 opt(o;(v;1 1))  / 'opt: duplicate parameter from vector[1]
 opt(o;(v;`a))  / 'opt: tensor vector supplied with unrecognized symbol scalar selector(s)
 d:dict`a`b!(1 2e;3e)  /
 opt(o;(d;`x))  / 'opt: no dictionary parameter named `x
-opt(o;(d;`a`a))  / 'opt: duplicate parameter dict[`a]
+opt(o;(d;`a`a))  / 'opt: duplicate parameter dict[`a] (given optimizer, general list of 2)
 opt(o;(d;0))  / 'opt: tensor dictionary supplied with unrecognized long scalar selector(s)
 t:tensor(1 2e;`grad)  /
 opt(o;mul(t;2e))  / 'opt: parameter[0] is a not a leaf tensor
@@ -52,7 +52,7 @@ opt(o;v)  /
 opt(o;vector(addref t;t))  / 'opt: parameter[1] is duplicate of parameter[0]
 opt[o]`parms  / parmgroup pointer  module   name     size\n-----------------------------------------\n0         80000000 linear   0.a.bias 2\n0         80000016 parmdict parms.0  2\n0         80000032 parmdict parms.1  2\n0         80000048 parmdict parms.2  2
 lr o  / ,0.01
-lr(o;1)  / 'lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)
+lr(o;1)  / 'lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s) (given optimizer, long 1)
 lr(o;1.;2.)  / 'lr: expecting 1-2 args, given 3
 lr`x  / 'lr: not implemented for symbol scalar
 lr(o;.1 .2)  / 'length error: 2 learning rates given for 1 parameter group
@@ -63,13 +63,13 @@ step m  /
 zerograd loss`ce  / 'zerograd: not implemented for losses
 step opt`lbfgs  / 'LBFGS optimizer requires model, loss & inputs
 s:state o  /
-opt(s;tensor 1 2e)  / 'opt: unrecognized arg(s)
+t1:tensor(1 2e;`grad);o1:opt(`adam;t1;.1);backward Sum t1*t1;step o1;(state opt(state o1;t1))~state o1  / 1b
 opt(`optimizer`options!(`sgd;1);m)  / 'unable to find state attribute: parms
 opt((`optimizer`options`parms)!(`sgd;`a`b!1 2;());m)  / 'opt: unrecognized settings for sgd optimizer, expecting table, given dictionary
-opt((`optimizer`options`parms)!(`sgd;0#s`options;());m)  / 'opt: empty table of settings supplied for sgd optimizer
+opt((`optimizer`options`parms)!(`sgd;0#s`options;());m)  / 'opt: empty table of settings supplied for sgd optimizer (expected opt(o;flag))
 opt((`optimizer`options`parms)!(`sgd;s`options;update parmgroup:2 from s`parms);m)  / 'opt: group[2] for linear parameter `0.a.bias is invalid, 1 group(s) defined
-opt((`optimizer`options`parms)!(`sgd;s`options;update name:`x from s`parms);m)  / 'opt: unable to find linear parameter `x
-opt(s;m)  / 'opt: unable to find linear parameter `0.a.bias
+opt((`optimizer`options`parms)!(`sgd;s`options;update name:`x from s`parms);m)  / 'opt: unable to find linear parameter `x (given kdictionary, module)
+opt(s;m)  / 'opt: unable to find linear parameter `0.a.bias (given kdictionary, module)
 dim o  / 'dim: not implemented for optimizers
 device o  / 'device: not implemented for optimizers
 options`foo  / 'options: unrecognized name `foo

@@ -11,7 +11,7 @@ evaluate(module enlist(`onehot;3;`float);2 0)  / 0 0 1\n1 0 0
 type first evaluate(module enlist(`onehot;3;`float);2 0)  / 8h
 evaluate(module`onehot;0 2 1)  / 1 0 0\n0 0 1\n0 1 0
 module enlist(`onehot;3;`x)  / 'onehot: unrecognized data type `x
-evaluate(module enlist(`onehot;3);9)  / 'evaluate: Class values must be smaller than num_classes.
+evaluate(module enlist(`onehot;3);9)  / 'evaluate: Class values must be smaller than num_classes (given module, long 9)
 evaluate(module enlist(`select;1;-1);3 4#til 12)  / 3 7 11
 module enlist(`select;1)  / 'select: no index given
 evaluate(module enlist(`indexselect;0;0 2);3 4#til 12)  / 0 1 2  3\n8 9 10 11
@@ -24,7 +24,7 @@ max raze return forward(module enlist(`droppath;.75);50 1#1e)  / 4e
 / embeddings, attention
 size forward(module enlist(`embedpos;8;12);3 7#21?8)  / 1 7 12
 size forward(module enlist(`embedpos;8;12);3 9#0)  / 1 8 12
-forward(module enlist(`embedseq;10;12;8);3 9#0)  / 'forward: embedseq: sequence of 9 is longer than the 8 positions
+forward(module enlist(`embedseq;10;12;8);3 9#0)  / 'forward: embedseq: sequence of 9 is longer than the 8 positions (given module, long 3x9)
 size forward(module(`residual;seq(`sequential;(`embedpos;4;9)));tensor(`randn;2 4 9))  / 2 4 9
 parmnames module enlist(`embedseq;10;12;8)  / `tok.weight`pos.pos
 size forward(module enlist(`embedseq;10;12;8);3 8#24?10)  / 3 8 12
@@ -44,7 +44,7 @@ module enlist(`selfattention;8)  / 'selfattention: positive number of heads requ
 evaluate(module enlist(`zscore;.5;.25);.5 .75)  / 0 1f
 evaluate(module enlist(`zscore;1 2f;1 2f);2 1 2#1 2 4 8f)  / 0 1\n1 3
 buffernames module enlist(`zscore;.5;.25)  / `mean`stddev
-module enlist(`zscore;1;2)  / 'module: zscore: mean(s) not defined as float/double
+module enlist(`zscore;1;2)  / 'module: zscore: mean(s) not defined as float/double (given general list of 3)
 module enlist(`zscore;1f)  / 'zscore: no stddev(s) defined
 size forward(module enlist(`randomcrop;5;1);4 3 5 5#1)  / 4 3 5 5
 size forward(module enlist(`randomcrop;2 3);5 5#1)  / 2 3
@@ -59,7 +59,7 @@ m:module(`fork;`sigmoid;seq(`sequential;`relu))  /
 childnames m  / `a`qb
 evaluate(m;0 1e)  / 0.5 0.7310586\n0   1
 module(m;1;`tanh)  / 'fork: both modules already defined
-evaluate(module`fork;1e)  / 'evaluate: fork: expecting two modules, 0 defined
+evaluate(module`fork;1e)  / 'evaluate: fork: expecting two modules, 0 defined (given module, real scalar)
 m:module(`residual;seq(`sequential;`mul;`relu))  /
 evaluate(m;-1 0 1e;10e)  / -1 0 11e
 module(m;1;`tanh)  /
@@ -78,7 +78,7 @@ module(m;1;`mul)  / 'seqjoin: join layer already defined
 m:module(`seqjoin;seq(`sequential;`relu);`matmul)  /
 childnames m  / `qx`join
 evaluate(m;-3 -2 -1 0 1 2 3e)  / 14e
-evaluate(module(`seqjoin;seq(`sequential;`relu));1e)  / 'evaluate: seqjoin: join layer not defined
+evaluate(module(`seqjoin;seq(`sequential;`relu));1e)  / 'evaluate: seqjoin: join layer not defined (given module, real scalar)
 m:module(`seqdict;(`sequential`a;`sigmoid`f);(`sequential`b;`cat`c;enlist(`reshape;`mat;2 -1)))  /
 moduletypes m  /      | seqdict\na    | sequential\na.f  | sigmoid\nb    | sequential\nb.c  | cat\nb.mat| reshape
 evaluate(m;0 0 0f;7f+til 1)  / 0.5 0.5\n0.5 7
@@ -131,7 +131,8 @@ do[5;@[evaluate;(m;1e);0]]  /
 n~count obj[]  / 1b
 m:module(`callback;`cb;`g)  /
 evaluate(m;1e)  / 'g
-module(`callback;`cb)  / 'callback: no k function defined: the 2nd symbol is the name of the module
+module(`callback;`cb)  / 'callback: no k function defined, 2nd symbol, `cb, defines callback module name
+module enlist`callback  / 'callback: no k function defined
 module enlist(`callback;5)  / 'callback function expected as symbol or string, given long scalar
 module enlist(`callback;"{[m;x]x}";`tensor`tuple)  / 'callback in: expecting 1-3 symbols, each `tensor
 module enlist(`callback;"{[m;x]x}";`tensor;`vector)  / 'callback out: expecting `tensor
@@ -160,22 +161,27 @@ relu(-1 2e;1b)  / 0 2e
 relu `a  / 'relu: expected tensor or array, given symbol scalar
 relu(1 2e;3)  / 'relu inplace: expected boolean scalar, given long scalar
 elu(-1 1f;`alpha,2f)  / -1.264241 1
-threshold(1 2 3;2)  / 'threshold: both threshold level & replacement value must be given
+threshold(1 2 3;2)  / 'threshold: both threshold level & replacement value must be given (given long list of 3, long 2)
 softmax(2 2#0f;1)  / 0.5 0.5\n0.5 0.5
 softmax(1 2#0f;`dim,0)  / 1 1
 type softmax 0 0  / 8h
 type softmax(0 0f;`float)  / 8h
 softmax(0 0f;5)  / 'softmax: Dimension out of range (expected to be in range of [-1, 0], but got 5)
 maxpool2d(1 4 4#"f"$til 16;2;`stride,1)  / 5  6  7  9  10 11 13 14 15
-maxpool2d(1 4 4#"f"$til 16)  / 'maxpool2d: no kernel size given
-maxpool2d(tensor(1 2 2#1f);2;`x,1)  / 'maxpool2d: unrecognized option `x
+maxpool2d(1 4 4#"f"$til 16)  / 'maxpool2d: no kernel size given (given double 1x4x4)
+maxpool2d(tensor(1 2 2#1f);2;`x,1)  / 'maxpool2d: unrecognized option `x (given double tensor 1x2x2, long 2, general list of 2)
 linear(1 2f;2 2#1 2 3 4f;10 20f)  / 15 31f
 linear(1 2f;1 3#1f)  / 'linear: mat1 and mat2 shapes cannot be multiplied (1x2 and 3x1)
 onehot(0 1;2;`float)  / 1 0\n0 1
+(help`onehot)`classes  / 10
+key each last each(module module(`onehot;5);module module(`onehot;5;`long))  / ,`classes\n`classes`dtype
+pad(1 2;1 0;7)  / 7 1 2
+pad(1 2;1 0;`constant;7)  / 7 1 2
+o:tensor 0#0.;normalize(3 4f;2;0;o);tensor o  / 0.6 0.8
 pairwise(1 2#0f;1 2#3 4f;1)  / ,6.999998
 interpolate(1 1 2#1 2f;`scale,2)  / 1 1 2 2
 interpolate(1 1 2#1 2f;4;();`linear;1b)  / 1 1.333333 1.666667 2
-interpolate(1 1 2#1 2f)  / 'interpolate: either size or scale_factor should be defined
+interpolate(1 1 2#1 2f)  / 'interpolate: either size or scale_factor should be defined (given double 1x1x2)
 interpolate`a  / 'interpolate: expected tensor or array, given symbol scalar
 normalize(2 2#3 4f)  / 0.6 0.8\n0.6 0.8
 zscore(1 2 3f;2f;1f)  / -1 0 1f
@@ -183,7 +189,7 @@ zscore(1 2 3f;2f;1f)  / -1 0 1f
 size makegrid(tensor(`ones;6 3 8 8);2)  / 3 22 32
 size makegrid(tensor(`ones;6 8 8);0N;2;1)  / 3 28 19
 first makegrid(3 1 1#1 2 3;2;2;1;9)  / 9 9 9 9 9\n9 1 9 2 9\n9 9 9 9 9\n9 3 9 9 9\n9 9 9 9 9
-makegrid(3 1 1#1;0N;0N)  / 'makegrid: both rows & columns cannot be null
+makegrid(3 1 1#1;0N;0N)  / 'makegrid: both rows & columns cannot be null (given long 3x1x1, long 0N, long 0N)
 makegrid(3 1#1;2)  / 'makegrid: expecting 3 or 4-dimensional input, given size [3, 1]
 makegrid(3 1 1#1;0)  / 'makegrid: rows is 0, expecting a positive long
 makegrid 3  / 'makegrid: expecting 2-5 args, (x;rows;cols;pad;padvalue), given 1
@@ -191,7 +197,7 @@ png(`:p.png;3 2 2#0 128 255)  / `:p.png
 4#read1`:p.png  / 0x89504e47
 hdel`:p.png  / `:p.png
 png(`:p.png;5 2 2#0)  / 'png: expecting 1-4 channels x height x width, given size [5, 2, 2]
-png(`p;3 2 2#0)  / 'png: expecting (file symbol;tensor or array)
+png(`p;3 2 2#0)  / 'png: expecting (file symbol;tensor or array) (given `p, long 3x2x2)
 t:tensor til 10  /
 reset(t;2;2 3)  /
 tensor t  / 2 3 4\n5 6 7
@@ -200,8 +206,8 @@ tensor t  / 0 2 4
 reset(t;5)  /
 tensor t  / 5 7 9
 reset(t;6)  / 'reset: size [3] and stride [2] require total of 5 plus offset of 6 exceeds storage size of 10
-reset(t;-1)  / 'reset: offset, sizes and strides cannot be negative
-reset(1 2 3;0)  / 'reset: tensor expected as 1st of at least two arguments
+reset(t;-1)  / 'reset: offset, sizes and strides cannot be negative (given long tensor 3, long -1)
+reset(1 2 3;0)  / 'reset: tensor expected as 1st of at least two arguments (given long list of 3, long 0)
 reset(t;`a)  / 'reset: offset (long) expected as 2nd argument, given symbol scalar
 resolve(1;2;3)  / 1 2 3
 result t  / 'result: not implemented for tensors

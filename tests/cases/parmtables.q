@@ -14,7 +14,7 @@ exec name from parmtable m where gradflag  / `a.weight`b.weight
 parmtable(m;update gradflag:1b from parmtable m)  /
 gradflag m  / a.weight| 1\na.bias  | 1\nb.weight| 1\nb.bias  | 1
 parmtable(m;([]name:enlist`a.bias;lr:.1))  / 'parmtable: lr cannot be set, no optimizer has parameters of the module
-parmtable(m;([]name:enlist`a.bias;decay:.1))  / 'parmtable: column decay is none of parmtable and there is no optimizer
+parmtable(m;([]name:enlist`a.bias;decay:.1))  / 'parmtable: column decay is none of parmtable and there is no optimizer (given module, table)
 parmtable(m;([]name:enlist`a.bias;parmgroup:0))  / 'parmtable: parmgroup cannot be set, no optimizer has parameters of the module
 parm(m;`a.bias;1 -1e)  /
 backward Sum forward(m;1 2#1 2e)  /
@@ -48,15 +48,15 @@ exec name!lr from parmtable o  / a.bias  | 1\na.weight| 2\nb.weight| 3
 / what is refused, with nothing changed
 t:parmtable m;s:opt o  /
 parmtable(m;([]name:`a.bias`zz))  / 'parmtable: no parameter `zz
-parmtable(m;([]name:`a.bias`a.bias))  / 'parmtable: parameter `a.bias is repeated
-parmtable(m;([]nam:`a.bias`b.bias))  / 'parmtable: expecting a table with the names of parameters in a column `name
-parmtable(m;([]name:("a";"b")))  / 'parmtable: expecting a table with the names of parameters in a column `name
-parmtable(m;([]name:enlist`a.bias;foo:1))  / 'parmtable: column foo is none of parmtable and no option of adamw
+parmtable(m;([]name:`a.bias`a.bias))  / 'parmtable: parameter `a.bias is repeated (given module, table)
+parmtable(m;([]nam:`a.bias`b.bias))  / 'parmtable: expecting a table with the names of parameters in a column `name (given module, table)
+parmtable(m;([]name:("a";"b")))  / 'parmtable: expecting a table with the names of parameters in a column `name (given module, table)
+parmtable(m;([]name:enlist`a.bias;foo:1))  / 'parmtable: column foo is none of parmtable and no option of adamw (given module, table)
 parmtable(m;([]name:`a.weight`a.bias;gradflag:01b;lr:.5 -1.))  / 'Invalid learning rate: -1
 parmtable(m;([]name:enlist`a.bias;lr:`a))  / 'adamw lr: expected long/double scalar, given symbol scalar
 parmtable(m;([]name:enlist`a.bias;gradflag:0))  / 'parmtable: gradflag: expected boolean list, given long list
 parmtable(m;([]name:enlist`a.bias;parmgroup:9))  / 'parmtable: group 9 invalid, cannot be greater than number of groups(5)
-parmtable(m;([]name:enlist`a.bias;parmgroup:-1))  / 'parmtable: group -1 invalid, cannot be negative
+parmtable(m;([]name:enlist`a.bias;parmgroup:-1))  / 'parmtable: group -1 invalid, cannot be negative (given module, table)
 parmtable(m;([]name:enlist`a.bias;parmgroup:1.))  / 'parmtable: parmgroup: expected long scalar, given double scalar
 parmtable(m;5)  / 'parmtable: expecting a table, given long scalar
 parmtable(m;`a`b!1 2)  / 'parmtable: expecting a table, given dictionary
@@ -67,10 +67,10 @@ gradtable(m;1)  / 'gradtable: expecting one arg, given 2
 statetable m  / 'statetable: expecting optimizer or model, given module
 (t~parmtable m;s~opt o)  / 11b
 p:opt(`sgd;(m;`b.bias))  /
-parmtable(m;update lr:.2 from t)  / 'parmtable: the parameters are in 2 optimizers, edit them through one of these
+parmtable(m;update lr:.2 from t)  / 'parmtable: the parameters are in 2 optimizers, edit them through one of these (given module, table)
 exec parmgroup from parmtable m  / 3 0 4 0
 n:module enlist(`linear;2;1);q:opt(`lbfgs;n)  /
-parmtable(n;([]name:enlist`bias;lr:.5))  / 'parmtable: lbfgs optimizer has a single parameter group
+parmtable(n;([]name:enlist`bias;lr:.5))  / 'parmtable: lbfgs optimizer has a single parameter group (given module, table)
 parmtable(n;([]name:`bias`weight;lr:.5))  /
 lr q  / ,0.5
 r:opt(`muon;(n;`weight))  /
@@ -96,6 +96,6 @@ exec first size from summary(module enlist(`lstm;4;3);2 5 4)  / 2 5 3\n1 5 3\n1 
 exec size from summary(module enlist(`embed;9;3);tensor 1 2)  / 2 3
 summary(m;2 3)  / 'summary: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3]
 summary(m;2 -3)  / 'summary: size [2, -3] has a negative dimension
-summary(m;`a)  / 'summary: unrecognized arg, symbol scalar
+summary(m;`a)  / 'summary: unrecognized arg, symbol scalar (expected summary(m;size))
 summary 5  / 'summary: expecting module or model, given long scalar
 training m  / 1b

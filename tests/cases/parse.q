@@ -56,3 +56,10 @@ eval parse"([k:1 2]a:3 4)"  / k| a\n-| -\n1| 3\n2| 4
 -3!parse"([a:1;b:x])"  / "(!;,`a`b;(enlist;1;`x))"
 eval parse"([a:1;b:2])"  / a| 1\nb| 2
 eval parse"([a:1;b:nope])"  / 'nope
+1_-1_til 5  / 1 2 3
+pu:til 5;1_-1_pu  / 1 2 3
+(pu)_-1  / 0 1 2 3 4
+{1_-1_x}each("abc";"[d]")  / ,"b"\n,"d"
+pu_:5;pu_-1  / 4
+1_-pu  / -1 -2 -3 -4
+parse"1_-1_a"  / _\n1\n(_;-1;`a)

@@ -145,3 +145,15 @@ aa:1;delete aa,nosuch from`.  / 'nosuch
 aa  / 1
 .n7.a:1;.n7.b:2;delete a,c from`.n7  / '.n7.c
 delete a,a from`.n7;1_.n7  / b| 2
+cols([]k:`i`o;(-1_n;1_n:6 4 5))  / `k`n
+
+/ the name of a comparison with a constant is that of the other side; of arithmetic it is x
+cols select "e"$`y=b,2*a from ([]a:1 2;b:`x`y)  / `b`x
+update -1 1 `y=b from ([]a:1 2;b:`x`y)  / a b\n----\n1 -1\n2 1
+cols select 3<a,a<b from ([]a:1 2;b:3 4)  / `a`a1
+
+/ at some rows a column takes narrower integers, and nothing else of another type
+update a:5i from ([]a:1 2 3) where a=2  / a\n-\n1\n5\n3
+update a:0N 7h from ([]a:1 2 3) where a>1  / a\n-\n1\n\n7
+update a:5 from ([]a:1 2 3i) where a=2  / 'type
+update a:5 from ([]a:1 2 3f) where a=2  / 'type

@@ -29,3 +29,8 @@ type rand 0Ng  / -2h
 (rand`a`b)in`a`b  / 1b
 rand[1;2]  / 'rank
 rand -5  / 'domain
+rdom:`a`b`c;key 5?`rdom  / `rdom
+all(value 20?`rdom)in rdom  / 1b
+asc value -3?`rdom  / `s#`a`b`c
+-4?`rdom  / 'length
+2?`nosuchdomain  / 'type

@@ -96,13 +96,13 @@ ihfftn `a  / 'ihfftn: no torch type found for k: symbol scalar
 tensor fftfreq(6;`double)  / 0 0.1666667 0.3333333 -0.5 -0.3333333 -0.1666667
 r:tensor 0#0f;fftfreq(6;`double;r);tensor r  / 0 0.1666667 0.3333333 -0.5 -0.3333333 -0.1666667
 fftfreq `zz  / 'fftfreq length: expected long scalar, given symbol scalar
-fftfreq(`zz`zy!1 2)  / 'fftfreq option: zz not recognized
+fftfreq(`zz`zy!1 2)  / 'fftfreq option: zz not recognized, expecting length, scale, options
 tensor fftfreq(5;2.;`double)  / 0 0.1 0.2 -0.2 -0.1
 tensor fftfreq(`length`scale`options!(5;2.;`double))  / 0 0.1 0.2 -0.2 -0.1
 tensor rfftfreq(6;.5;`double)  / 0 0.3333333 0.6666667 1
 r:tensor 0#0f;rfftfreq(6;.5;`double;r);tensor r  / 0 0.3333333 0.6666667 1
 rfftfreq `zz  / 'rfftfreq length: expected long scalar, given symbol scalar
-rfftfreq(`zz`zy!1 2)  / 'rfftfreq option: zz not recognized
+rfftfreq(`zz`zy!1 2)  / 'rfftfreq option: zz not recognized, expecting length, scale, options
 fftshift(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 7   -3 2  0\n3   4  1  -2\n0.5 -1 -5 6
 tensor fftshift(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 7   -3 2  0\n3   4  1  -2\n0.5 -1 -5 6
 fftshift(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'fftshift: unexpected symbol scalar, expecting dim (long scalar or list)
@@ -117,21 +117,21 @@ ifftshift(2 3 4#til 24;(0;2))  / 14 15 12 13 18 19 16 17 22 23 20 21\n2  3  0 1 
 ifftshift(2 3 4#til 24;(`dim;(0;2)))  / 14 15 12 13 18 19 16 17 22 23 20 21\n2  3  0 1   6  7  4 5   10 11 8 9
 tensor bartlett(7;`double)  / 0 0.2857143 0.5714286 0.8571429 0.8571429 0.5714286 0.2857143
 bartlett `zz  / 'bartlett length: expected long scalar, given symbol scalar
-bartlett(`zz`zy!1 2)  / 'bartlett option: zz not recognized
+bartlett(`zz`zy!1 2)  / 'bartlett option: zz not recognized, expecting length, periodic, options
 tensor bartlett(7;0b;`double)  / 0 0.3333333 0.6666667 1 0.6666667 0.3333333 0
 tensor bartlett(`length`periodic`options!(7;0b;`double))  / 0 0.3333333 0.6666667 1 0.6666667 0.3333333 0
 tensor blackman(7;0b;`double)  / 0 0.13 0.63 1 0.63 0.13 0
 blackman `zz  / 'blackman length: expected long scalar, given symbol scalar
-blackman(`zz`zy!1 2)  / 'blackman option: zz not recognized
+blackman(`zz`zy!1 2)  / 'blackman option: zz not recognized, expecting length, periodic, options
 tensor hann(`length`options!(7;`double))  / 0 0.1882551 0.6112605 0.9504844 0.9504844 0.6112605 0.1882551
 hann `zz  / 'hann length: expected long scalar, given symbol scalar
-hann(`zz`zy!1 2)  / 'hann option: zz not recognized
+hann(`zz`zy!1 2)  / 'hann option: zz not recognized, expecting length, periodic, options
 tensor hamming(7;1b;.5;.25;`double)  / 0.25 0.3441275 0.5556302 0.7252422 0.7252422 0.5556302 0.3441275
 hamming `zz  / 'hamming length: expected long scalar, given symbol scalar
-hamming(`zz`zy!1 2)  / 'hamming option: zz not recognized
+hamming(`zz`zy!1 2)  / 'hamming option: zz not recognized, expecting length, periodic, alpha, beta, options
 tensor kaiser(7;0b;3;`double)  / 0.2048848 0.5530529 0.8712419 1 0.8712419 0.5530529 0.2048848
 kaiser `zz  / 'kaiser length: expected long scalar, given symbol scalar
-kaiser(`zz`zy!1 2)  / 'kaiser option: zz not recognized
+kaiser(`zz`zy!1 2)  / 'kaiser option: zz not recognized, expecting length, periodic, beta, options
 first ihfft2(2 2#4 0 0 4f;2 2)  / 2 0\n0 2
 first ihfftn(2 2#4 0 0 4f;2 2)  / 2 0\n0 2
 size ihfftn tensor 4 4#0f  / 4 3
@@ -143,13 +143,13 @@ first 1_tensor hamming(3;0b;1;0;`double)  / 1f
 dtype kaiser 3  / `float
 kaiser(3;1b;2;`long)  / 'kaiser: kaiser_window expects floating point dtypes, got: TensorOptions(dtype=long int, device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))
 fft(1 2 3f;0N;0)  / 6 -1.5      -1.5\n0 0.8660254 -0.8660254
-fft(1 2 3f;1099511627776)  / 'fft: size is more than 2147483647
-fftn(2 2#1 2 3 4f;(2;1099511627776))  / 'fftn: size is more than 2147483647
+fft(1 2 3f;1099511627776)  / 'fft: size is more than 2147483647 (given double list of 3, long 1099511627776)
+fftn(2 2#1 2 3 4f;(2;1099511627776))  / 'fftn: size is more than 2147483647 (given double 2x2, long list of 2)
 bartlett -1  / 'bartlett: length is -1
 hann 0W  / 'limit
 fftfreq(5;`zz)  / 'unrecognized tensor option: `zz
 fftfreq(tensor 5;2)  / 'fftfreq length: expected long scalar, given tensor
-hann()  / 'hann: length not given
+hann()  / 'hann: length not given (given nothing)
 r:tensor 0#0f;hann(3;r)  / 'hann: cannot write into an output tensor
 gradflag bartlett(3;`grad`double)  / 1b
 x:tensor(1 2 3f;`grad);backward Sum(Abs(rfft(x)));dtype x  / `double
@@ -157,4 +157,4 @@ fft[::]  / 'fft: expecting 1 input(s), given 0
 setting`complexfirst,0b;fft 1 2f  / 3  0\n-1 0
 setting`complexfirst,1b  /
 
-hann 2147483648  / 'hann: length is more than 2147483647
+hann 2147483648  / 'hann: length is more than 2147483647 (given long 2147483648)

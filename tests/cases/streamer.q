@@ -18,7 +18,7 @@ p:tensor(3 4e;`grad)  /
 g:tensor(5 6e;`grad)  /
 opt(`streamer;((f;p);3))  / 'opt: layer 1 of streamer: expecting (encoder;predictor), given long scalar
 opt(`streamer;((f;p);(p;g)))  / 'opt: parameter[0] already in group 1 (parmdict module parameter `parms1.0)
-opt(`streamer;((f;());(p;());(g;());(tensor(0e;`grad);())))  / 'opt: no more than 3 layer(s), the option maxlayers
+opt(`streamer;((f;());(p;());(g;());(tensor(0e;`grad);())))  / 'opt: no more than 3 layer(s), the option maxlayers (given `streamer, general list of 4)
 opt(`streamer;enlist(();()))  / 'opt: layer 0 of streamer: expecting (encoder;predictor), given general list
 opt(`streamer;1 2f)  / 'opt: expecting module, model or tensors after optimizer & optional group number, given double list
 exec parmgroup from opt[opt(`streamer;f)]`parms  / ,0
@@ -31,15 +31,15 @@ exec first beta1 from opt[o]`options  / 0n
 / losses
 loss(o;1;Sum f)  / 'loss: layer 1 is not there, layers: 1
 loss(o;-1;Sum f)  / 'loss: layer -1 is not there, layers: 1
-loss(o;0;f)  / 'loss: a loss is a single number that was calculated from parameters
-loss(o;0;tensor 1e)  / 'loss: a loss is a single number that was calculated from parameters
+loss(o;0;f)  / 'loss: a loss is a single number that was calculated from parameters (given optimizer, long 0, float tensor 2)
+loss(o;0;tensor 1e)  / 'loss: a loss is a single number that was calculated from parameters (given optimizer, long 0, float tensor of no dimensions)
 loss(o;0;Sum f;0)  / 'loss: Invalid timescale value: 0
-loss(o;0;Sum f;`a)  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale
-loss(o;0;1.)  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale
-loss(o;0)  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale
-loss o  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale
+loss(o;0;Sum f;`a)  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale (given optimizer, long 0, float tensor of no dimensions, `a)
+loss(o;0;1.)  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale (given optimizer, long 0, double 1)
+loss(o;0)  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale (given optimizer, long 0)
+loss o  / 'loss: expecting an optimizer, the number of a layer, its loss and the time scale (given optimizer)
 loss(opt(`sgd;g);0;Sum g)  / 'loss: expecting an optimizer of layers (streamer), given sgd
-backward(o;Sum f)  / 'backward: the losses of a streamer are given by layer, and step does the backward passes
+backward(o;Sum f)  / 'backward: the losses of a streamer are given by layer, and step does the backward passes (given optimizer, float tensor of no dimensions)
 step o  / 0b
 loss(o;0;Sum mul(f;p);3)  /
 step o  / 0b
@@ -56,7 +56,7 @@ state[o]`extra  / f     | ,0f\np     | ,0f\nsteps | ,0\nwaited| 0
 groups(o;0)  / 0\n1
 groups(o;1)  / 'groups: layer 1 is not there, layers: 1
 groups(o;`a)  / 'groups: expecting the number of a layer, given symbol scalar
-groups o  / 'groups: expecting an optimizer and the number of a layer
+groups o  / 'groups: expecting an optimizer and the number of a layer (given optimizer)
 groups f  / 'groups: expecting an optimizer of layers (streamer), given tensor
 addlayer(o;(g;f))  / 'opt: parameter[1] already in group 0 (parmdict module parameter `parms.0)
 addlayer(o;g)  / 'addlayer: expecting (encoder;predictor), given tensor
@@ -74,7 +74,7 @@ opt(o;0;();(`inner;`adam;`momentum;0n))  / 'opt: the inner optimizer of a layer 
 exec distinct inner from opt[o]`options  / ,`sgd
 opt(o;4;h;`lr,.6)  /
 groups(o;0)  / 0         1         2\n0.5714286 0.2857143 0.1428571
-addlayer(o;(k;()))  / 'addlayer: no more than 3 layer(s), the option maxlayers
+addlayer(o;(k;()))  / 'addlayer: no more than 3 layer(s), the option maxlayers (given optimizer, general list of 2)
 opt(o;0;();`maxlayers,2)  / 'opt: no more than 2 layer(s), the option maxlayers
 opt(o;0;();`maxlayers,4)  /
 opt(o;0;();`reach,0b)  /
@@ -83,9 +83,9 @@ exec distinct maxlayers from opt[o]`options  / ,4
 addlayer(o;(k;()))  /
 lr o  / 0.1 0.2 0.3 0.4 0.6 0.5 0.5 0.5
 / what is around it
-scale(o;`linear)  / 'scale: the steps of streamer cannot be scaled
-fp16(o;`init,4.)  / 'fp16: streamer takes losses by layer
-step(o;4)  / 'step: streamer takes no denom
+scale(o;`linear)  / 'scale: the steps of streamer cannot be scaled (given optimizer, `linear)
+fp16(o;`init,4.)  / 'fp16: streamer takes losses by layer (given optimizer, general list of 2)
+step(o;4)  / 'step: streamer takes no denom (given optimizer, long 4)
 agg(o;`world;`clip,1.)  /
 step o  / 0b
 loss(o;3;Sum mul(k;30 40e))  /
@@ -101,10 +101,10 @@ run(model(m;loss`mse;opt(`streamer;m));2 2#1e;2 1#1e)  / 'run: streamer optimize
 / tables of parameters
 t:parmtable w:opt(`streamer;((vector(tensor(1 2e;`grad);tensor(3 4e;`grad));tensor(5e;`grad));(tensor(6e;`grad);()));`lr,.5)  /
 exec parmgroup from t  / 0 0 1 2
-parmtable(w;update lr:.1 from t where i=0)  / 'parmtable: parameters in a group of streamer have the same options
+parmtable(w;update lr:.1 from t where i=0)  / 'parmtable: parameters in a group of streamer have the same options (given optimizer, table)
 parmtable(w;update lr:.1 from t where parmgroup=0)  /
 lr w  / 0.1 0.5 0.5 0.5
-parmtable(w;update alpha:5. from t where parmgroup=0)  / 'parmtable: streamer has one alpha for all groups
+parmtable(w;update alpha:5. from t where parmgroup=0)  / 'parmtable: streamer has one alpha for all groups (given optimizer, table)
 exec distinct alpha from opt[w]`options  / ,3f
 parmtable(w;update alpha:5. from t)  /
 exec alpha from opt[w]`options  / 5 5 5 5f

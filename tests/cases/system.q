@@ -84,3 +84,9 @@ reval({delete a2 from x};enlist`.)  / 'noupdate: `. `a2
 t0:.z.p;system"sleep 3 >/dev/null &";0D00:00:02>.z.p-t0  / 1b
 t0:.z.p;system"sleep 3&";0D00:00:02>.z.p-t0  / 1b
 system"printf 'a\n\nb'"  / ,"a"\n""\n,"b"
+
+/ after a blank, a slash begins a comment where the arguments are no paths
+system"P 3 / digits";system"P"  / 3i
+system"P 7 / all";system"P"  / 7i
+system"d .cmtd / here";dd:system"d";system"d .";.cmtd.dd  / `.cmtd
+system"P / digits"  / 7i

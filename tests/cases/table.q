@@ -168,3 +168,20 @@ ungroup 5  / 'type
 ([]a:1 2)[;`a]  / 1 2
 (`a`a!1 2;`a`a!3 4)  / a a\n---\n1 2\n3 4
 `b`b#/:1!([]k:1 2;b:3 4)  / k| b b\n-| ---\n1| 3 3\n2| 4 4
+kv:([k:`x`y]v:1 2);kv`x  / v| 1
+kv enlist`x  / v| 1
+kv`x`y  / 'length
+kv 0#`  / 'length
+kv[`x`y;`v]  / 'length
+kv flip enlist`x`y  / v\n-\n1\n2
+kv([]k:`y`q)  / v\n-\n2\n
+kc:([a:`x`y`x;b:1 1 2]v:10 20 30);`kc$(`y;1)  / `kc!1
+kc:([a:`x`y`x;b:1 1 2]v:10 20 30);`kc$((`x;2);(`x;1))  / `kc!2 0
+`kc$((`x;2);(`x;3))  / 'cast
+`kc$enlist`x`y`z  / 'length
+ku:([]w:`kc$((`x;2);(`y;1)));select w,w.v,w.a from ku  / w v  a\n------\n2 30 x\n1 20 y
+meta ku  / c| t f  a\n-| ------\nw| j kc
+`ku insert enlist`kc$(`x;1);value ku`w  / 2 1 0
+ke:([]w:`kc$());`ke insert enlist`kc$(`x;2);ke  / w\n-\n2
+kd:(1#`)!enlist([k:`$()]v:`long$());kd[`p],:([]k:`b`c;v:1 2);kd[`p],:([]k:1#`c;v:5);kd`p  / k| v\n-| -\nb| 1\nc| 5
+(2#enlist([k:1 2]v:3 4))7  / k| v\n-| -\n1|\n2|

@@ -22,7 +22,7 @@ tensor tensor(1 2;`bfloat16)  / 1 2e
 dtype tensor(1 2;`bfloat16)  / `bfloat16
 gradflag tensor(1 2e;`grad)  / 1b
 gradflag tensor(1 2e;`nograd`double)  / 0b
-tensor(1 2;`grad)  / 'tensor: only Tensors of floating point dtype can require gradients
+tensor(1 2;`grad)  / 'tensor: only Tensors of floating point dtype can require gradients (given long list of 2, `grad)
 tensor(1 2;`wrong)  / 'unrecognized tensor option: `wrong
 tensor`a`b  / 'no torch type found for k: symbol list
 tensor 2000.01.01  / 'no torch type found for k: date scalar
@@ -44,8 +44,9 @@ size tensor(`empty;2 3)  / 2 3
 size tensor(`rand;tensor 3 4#0)  / 3 4
 tensor tensor(`full;3;1b)  / 111b
 tensor tensor(`full;2;7)  / 7 7
-tensor tensor(`full;2;1.5)  / 1.5 1.5e
+tensor tensor(`full;2;1.5)  / 1.5 1.5
 tensor tensor(`full;2;1.5;`double)  / 1.5 1.5
+dtype each(tensor(`full;2;1.5e);tensor(`full;tensor 1 2e;7);tensor(`full;tensor 1 2e;.5;`half))  / `float`long`half
 tensor tensor(`arange;5)  / 0 1 2 3 4
 tensor tensor(`arange;1;2;.5)  / 1 1.5e
 tensor tensor(`arange;5;0;-2)  / 5 3 1
@@ -58,6 +59,10 @@ tensor tensor(`eye;2;3;`bool)  / 100b\n010b
 all tensor[tensor(`randint;3;100)]within 0 2  / 1b
 all tensor[tensor(`randint;-2;3;100)]within -2 2  / 1b
 tensor tensor(`complex;1 2;3 4)  / 1 2\n3 4
+c:tensor(`complex;1 2e;3 4e);tensor(`complex;5 6e;7 8e;c);tensor c  / 5 6\n7 8
+c:tensor(`complex;1 2e;3 4e);tensor(`complex;2 2#5 6 7 8e;0b;c);tensor c  / 5 7\n6 8
+f:tensor 1#1.;tensor(`range;2;f);tensor f  / 0 1 2f
+tensor tensor(`sparse;2 2;`long)  / 0 0\n0 0
 tensor(tensor(`complex;1 2;3 4);0b)  / 1 3\n2 4
 tensor tensor(`sparse;2 2#0 1 1 0;5 6)  / 0 5\n6 0
 tensor(`nosuch;3)  / 'unrecognized tensor creation mode: nosuch
@@ -81,7 +86,7 @@ dict dict`a`b!(1 2;3 4f)  / a| 1 2\nb| 3 4
 d:dict`a`b!(1 2;3 4f);dict(d;`b`a)  / 3 4\n1 2
 d:dict`a`b!(1 2;3 4f);dict(d;`c)  / 'dict: no dictionary key `c
 d:dict`a`b!(1 2;3 4f);dict(d;`a`c!(1b;2));dict(d;`a)  / 1b
-dict(`a`a;(1;2))  / 'dict: duplicate key
+dict(`a`a;(1;2))  / 'dict: duplicate key (given symbol list of 2, long list of 2)
 / shape and parts
 tensor reshape(tensor til 6;2 -1)  / 0 1 2\n3 4 5
 reshape(til 6;3 2)  / 0 1\n2 3\n4 5
@@ -90,11 +95,19 @@ tensor View(tensor til 4;2 2)  / 0 1\n2 3
 t:tensor til 4;resize(t;2 3);4#raze tensor t  / 0 1 2 3
 transpose 2 3#til 6  / 0 3\n1 4\n2 5
 t:tensor 2 3#til 6;transpose(t;1b);size t  / 3 2
+transpose til 3  / 0 1 2
+reshape(1 2;2 1)  / 1\n2
+resize(1 2 3 4;2 2 1 1)  / 1 2\n3 4
+expand(1 2;2 2)  / 1 2\n1 2
+expand(5;2)  / 5 5
+cat enlist(1 2;3 4)  / 1 2 3 4
+tensor stack enlist(tensor 1 2;tensor 3 4)  / 1 2\n3 4
 size permute(tensor 2 3 4#til 24;2 0 1)  / 4 2 3
 size squeeze tensor 1 3 1#til 3  / ,3
 size unsqueeze(tensor til 3;0)  / 1 3
 size flatten(tensor 2 3 4#til 24;1)  / 2 12
 narrow(til 5;0;1;3)  / 1 2 3
+v:vector(til 5;10+til 5);v:narrow(v;0;1;2);vector v  / 1  2\n11 12
 narrow(til 5;0;4;3)  / 'narrow: start (4) + length (3) exceeds dimension size (5).
 index(2 3#til 6;0;1)  / 3 4 5
 tensor index(tensor 2 3#til 6;1;2 0)  / 2 0\n5 3
@@ -127,9 +140,9 @@ amend(v;1;2e;1b);vector v  / 1 1\n2 2
 d:dict`a`b!(1 2;3 4e);amend(d;`b`a;(0;9 9));dict d  / a| 9 9\nb| 0 0
 amend(tensor 1 2;1 2 3)  / 'amend: size [3] does not fit [2]
 amend(tensor[];1)  / 'amend: undefined tensor
-amend(1 2;3)  / 'amend: expecting a tensor and values, or a vector or dictionary, a place and values
-amend()  / 'amend: expecting a tensor and values, or a vector or dictionary, a place and values
-bernoulli 1.5  / 'bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false.
+amend(1 2;3)  / 'amend: expecting a tensor and values, or a vector or dictionary, a place and values (given long list of 2, long 3)
+amend()  / 'amend: expecting a tensor and values, or a vector or dictionary, a place and values (given nothing)
+bernoulli 1.5  / 'bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false (given double 1.5)
 
 / lists of empty lists
 size tensor(();())  / 2 0

@@ -76,7 +76,7 @@ return target m  / 10 11 12 13 14 15 16
 datasize m  / 7
 testsize m  / 0
 train(m;100#0;10#1)  / 'tensor size mismatch, 100 vs 10
-train(m;til 3;`a)  / 'train: unrecognized arg, symbol scalar
+train(m;til 3;`a)  / 'train: unrecognized arg, symbol scalar (expected train(m;names;values))
 train(m;1;2;3)  / 'train: up to 3 args expected, (model;inputs;targets) but 4 given
 data m  / 0  1  2  3  4  5  6\n10 11 12 13 14 15 16
 data(m;(.1 .2 .3;3 5#1 2 3 where 3#5);10 11 12)  / 1
@@ -122,8 +122,8 @@ batch(t;3;-1)  / 'batch[-1] invalid, valid range is from 0-2
 restore t  / 10
 batch(t;10)  / 'batch: size 10 not in the range 1-9 (tensor size is 10 for dimension 0)
 batch(t;0)  / 'batch: size 0 not in the range 1-9 (tensor size is 10 for dimension 0)
-batch(t;3 1)  / 'batch: dimension 1 is not in the range 0-0
-batch(t;3 -1)  / 'batch: dimension cannot be negative
+batch(t;3 1)  / 'batch: dimension 1 is not in the range 0-0 (given long tensor 10, long list of 2)
+batch(t;3 -1)  / 'batch: dimension cannot be negative (given long tensor 10, long list of 2)
 batch(t;`a)  / 'batch: 2nd arg is batch size or batch size & dimension, but given symbol scalar
 batch(t;1 2 3)  / 'batch: 2nd arg is batch size or batch size & dimension, but given 3 elements
 batch(t;3;`a)  / 'batch: 3rd arg is batch index, but given symbol scalar
@@ -211,7 +211,7 @@ m:model(module`identity;loss`ce;opt`sgd)  /
 test(m;`metrics;`accuracy`matches`predict)  /
 testrun(m;(1 0 0e;0 1 0e;0 1 0e;0 0 1e);0 1 0 2)  / 75f\n3 4\n0 1 1 2
 train(m;`metrics;`hidden)  /
-testrun(m;5;5)  / 'testrun: tensor has no dimensions
+testrun(m;5;5)  / 'testrun: tensor has no dimensions (given model, long 5, long 5)
 q:module enlist(`linear;1;1);x:tensor 6 1#1 2 3 4 5 6e  /
 m:model(addref q;loss`mse;opt(`sgd;q;.01))  /
 train(m;`batchsize`accumulate`gradscale`autocast`metrics;(2;2;256;`bfloat16;`batchloss`output))  /
@@ -227,8 +227,8 @@ train(m;`gradscale)  / 4 1f
 type backward(m;x;x)  / -8h
 p:model(addref q;loss`mse;opt(`lbfgs;q))  /
 train(p;`gradscale;4)  /
-run(p;x;x)  / 'run: lbfgs optimizer cannot step with gradscale
-backstep(p;x;x)  / 'backstep: lbfgs optimizer cannot step with gradscale
+run(p;x;x)  / 'run: lbfgs optimizer cannot step with gradscale (given model, float tensor 6x1, float tensor 6x1)
+backstep(p;x;x)  / 'backstep: lbfgs optimizer cannot step with gradscale (given model, float tensor 6x1, float tensor 6x1)
 train(p;`gradscale`accumulate`batchsize;(();3;2))  /
 train(p;x;x)  / 3
 1e-3>{run p}/[5;0]  / 1b
@@ -253,7 +253,7 @@ avgparms(m;p)  / 2
 avgparms(m;p)  / 3
 dict(p;`weight)  / 4 4 4 4\n4 4 4 4
 dict(p;`.n)  / 3f
-avgparms(m;1)  / 'avgparms: expecting (module;dictionary of tensors)
+avgparms(m;1)  / 'avgparms: expecting (module;dictionary of tensors) (given module, long 1)
 avgparms(m;dict(enlist`z)!enlist 1)  / 'avgparms: no parameter in the dictionary
 m:module enlist(`linear;2;1);parm(m;`bias;1e);p:copyparms m;parm(m;`bias;2e)  /
 emaparms(m;p;.9)  / 2
@@ -262,10 +262,10 @@ emaparms(m;p;0)  / 3
 dict(p;`bias)  / ,2e
 dict(p;`.n)  / 3f
 emaparms(m;p;2)  / 'emaparms: decay 2 is not between 0 and 1
-emaparms(m;p;0n)  / 'emaparms: decay nan is not between 0 and 1
-emaparms(m;p)  / 'emaparms: expecting (module;dictionary of tensors;decay)
-emaparms(m;p;`a)  / 'emaparms: expecting (module;dictionary of tensors;decay)
-emaparms(m;1;.5)  / 'emaparms: expecting (module;dictionary of tensors;decay)
+emaparms(m;p;0n)  / 'emaparms: decay nan is not between 0 and 1 (given module, dictionary, double 0n)
+emaparms(m;p)  / 'emaparms: expecting (module;dictionary of tensors;decay) (given module, dictionary)
+emaparms(m;p;`a)  / 'emaparms: expecting (module;dictionary of tensors;decay) (given module, dictionary, `a)
+emaparms(m;1;.5)  / 'emaparms: expecting (module;dictionary of tensors;decay) (given module, long 1, double 0.5)
 emaparms(m;dict(enlist`z)!enlist 1;.5)  / 'emaparms: no parameter in the dictionary
 emaparms(m;dict(enlist`bias)!enlist 1 2 3e;.5)  / 'emaparms: size [3] of bias is not [1]
 emaparms(m;dict(enlist`bias)!enlist enlist 1;.5)  / 'emaparms: bias is long, expecting a floating-point type
@@ -289,6 +289,7 @@ clip(x;0n)  / 'clip gradient norm: max norm is null, expecting zero or above
 clip(x;0N)  / 'clip gradient norm: max norm is null, expecting zero or above
 clip(x;1;-2)  / 'clip gradient norm: exponent is -2, expecting zero or above
 clip(x;1;0n;0b)  / 'clip gradient norm: exponent is null, expecting zero or above
+clipv(tensor 1 2e;.5)  / 0n
 clipv(x;-.5)  / 'clip gradient value: max value is -0.5, expecting zero or above
 grad x  / 3 4e
 clip(x;0w)  / 5f
@@ -327,7 +328,7 @@ data(m;til 5;til 5);target(m;())  / 1
 (datasize m;(::)~target m)  / 5\n1b
 / data without a first dimension
 m:model(module`identity;loss`mse;opt`sgd)  /
-testrun(m;5;5)  / 'testrun: tensor has no dimensions
-run(m;5;5)  / 'run: tensor has no dimensions
-train(m;5);batch m  / 'batch: tensor has no dimensions
-test(m;5);testbatch m  / 'testbatch: tensor has no dimensions
+testrun(m;5;5)  / 'testrun: tensor has no dimensions (given model, long 5, long 5)
+run(m;5;5)  / 'run: tensor has no dimensions (given model, long 5, long 5)
+train(m;5);batch m  / 'batch: tensor has no dimensions (given model)
+test(m;5);testbatch m  / 'testbatch: tensor has no dimensions (given model)

@@ -12,13 +12,14 @@ from kshell.errors import QError
 from kshell.lang.json_text import Writer
 from kshell.lang.json_text import read as read_json
 from kshell.lang.names.define import constant, name, verb
-from kshell.lang.names.q_ import NAME, data_of, whole
+from kshell.lang.names.q_ import NAME, data_of
 from kshell.lang.names.q_data import is_table, unkeyed
 from kshell.lang.verbs.text import string as to_string
 from kshell.values import types as T
 from kshell.values.build import collapse, enlist, string, sym_vec
+from kshell.values.cast import cast_value
 from kshell.values.context import running
-from kshell.values.core import Atom, Dict, List, Sym, Table, Value, Vec, char, is_list, seq_items, text_of
+from kshell.values.core import Atom, Dict, List, Sym, Table, Value, Vec, atom_t, char, is_list, seq_items, text_of
 from kshell.values.functions import Prim
 
 SAFE = "$-.+!*'()," + NAME
@@ -202,6 +203,12 @@ def links(s: str) -> str:
     return re.sub(r"http://[^\s<>\"]+", lambda m: element("a", m[0], f' href="{m[0]}"'), s)
 
 
+def _atom(x: Value) -> Value:
+    if atom_t(x) in (0, T.S, T.C, T.G):
+        raise QError("type")
+    return x
+
+
 def escape(s: bytes, keep: str) -> str:
     return "".join(chr(b) if chr(b) in keep else f"%{b:02x}" for b in s)
 
@@ -224,8 +231,8 @@ def _strings() -> None:
         ("hu", lambda x: escape(data_of(x), SAFE), "Text with what a URI reserves escaped.", '"a b"', '"a%20b"'),
         ("uh", lambda x: unquote(text_of(x), errors="surrogateescape"), "Text of a URI with escapes resolved.",
          '"a%20b"', '"a b"'),
-        ("iso8601", lambda x: plain(Atom(T.P, whole(x))).replace(".", "-", 2).replace("D", "T"),
-         "A timestamp, given in nanoseconds, as ISO 8601 has it.", "100", '"2000-01-01T00:00:00.000000100"'),
+        ("iso8601", lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
+         "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.", "100", '"2000-01-01T00:00:00.000000100"'),
     ]
     for short, make, doc, example, out in table:
         full = f".h.{short}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
 from kshell.lang.names.define import constant, name, verb
-from kshell.lang.names.h_ import code_of, element, escape, lines_value, page, plain, xml
+from kshell.lang.names.h_ import code_of, element, escape, lines_value, links, page, plain, xml
 from kshell.lang.names.q_ import whole
 from kshell.lang.names.q_data import is_table, unkeyed
 from kshell.lang.show import Layout
@@ -101,11 +102,15 @@ def fram(title: Value, lines: Value, sources: Value) -> Value:
     q).h.fram["t";("ab";"cd");("l.htm";"r.htm")]
     "<html><head><title>t</title><frameset cols=\\"28,*\\"><frame src=\\"l.htm\\"><fr..
     """
-    width = 12 + 8 * max((len(s) for s in seq_items(lines)), default=0)
     left, right = map(text_of, seq_items(sources))
-    frames = f'<frame src="{left}"><frame name=v src="{right}">'
-    return string(element("html", element("head", element("title", text_of(title))
-                                          + element("frameset", frames, f' cols="{width},*"'))))
+    return string(frames(text_of(title), [text_of(v) for v in seq_items(lines)], left, right))
+
+
+def frames(title: str, lines: list[str], left: str, right: str) -> str:
+    width = 12 + 8 * max(map(len, lines), default=0)
+    sources = f'<frame src="{left}"><frame name=v src="{right}">'
+    return element("html", element("head", element("title", title)
+                                   + element("frameset", sources, f' cols="{width},*"')))
 
 
 @name(".h.hug")
@@ -162,7 +167,9 @@ def ka(x: Value) -> Value:
 
 @name(".h.ht")
 def ht(x: Value) -> Value:
-    """Make the page x.htm of the text src/x.txt: headings begin with a dot, code with a tab, examples with a blank.
+    """Make pages of the text src/x.txt: a/x.htm is its content, a/_x.htm its headings, x.htm both in frames. Headings
+    begin with a dot and code with a tab; lines that begin with a blank stay as they are, in columns where the second
+    begins with a tab and a blank, and with a rule for a second line of dashes.
 
     q)system"mkdir -p src";`:src/page.txt 0:(".Title";"Some text.");
     q).h.ht`page
@@ -172,19 +179,40 @@ def ht(x: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    out = []
-    for raw in files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt"))):
-        line = raw.decode("utf-8", "surrogateescape")
-        if line.startswith("."):
-            out.append(element("h3", line[1:].strip()))
-        elif line.startswith("\t"):
-            out.append(code_of(line))
-        elif line.startswith(" "):
-            out.append(element("xmp", line))
+    read = files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt")))
+    out: list[str] = []
+    headings: list[str] = []
+    for kind, found in groupby((raw.decode("utf-8", "surrogateescape") for raw in read), _kind):
+        lines = list(found)
+        if kind == ".":
+            for line in lines:
+                headings.append(line[1:].strip())
+                out.append(element("h3", element("a", headings[-1], f" name={len(headings)}")))
+        elif kind == "\t":
+            out += [element("p", code_of(line)) for line in lines]
+        elif kind == " ":
+            out.append(element("xmp", "\n".join(_columns(lines))))
         else:
-            out.append(element("p", line))
-    path = x.s + ".htm"
-    atomic.write_bytes(path, page("\n".join(out)).encode("utf-8", "surrogateescape"))
-    return sym(":" + path)
+            out += [element("p", links(code_of(line))) for line in lines if line]
+    list_ = [element("p", element("a", h, f" target=v href={x.s}.htm#{i}")) for i, h in enumerate(headings, 1)]
+    pages = {f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
+             f"a/_{x.s}.htm": page("\n".join(list_)), f"a/{x.s}.htm": page("\n".join(out))}
+    atomic.write_all([(path, atomic.filling([text.encode("utf-8", "surrogateescape")]))
+                      for path, text in pages.items()])
+    return sym(f":{x.s}.htm")
 
 
+def _kind(line: str) -> str:
+    """What a line begins with, as far as it tells how the line is marked up."""
+    return line[:1] if line[:1] in (".", "\t", " ") else ""
+
+
+def _columns(lines: list[str]) -> list[str]:
+    """Lines that stay as they are, without their blank: two columns as wide as they need to be, and below a header a
+    rule as long as that."""
+    rows = [line[1:].split("\t ", 1) for line in lines]
+    width = max((len(row[0]) for row in rows if len(row) > 1), default=0)
+    out = [f"{row[0]:{width}} {row[1]}" if len(row) > 1 else row[0] for row in rows]
+    if len(out) > 1 and out[1].startswith("-"):
+        out[1] = "-" * max(len(out[0]), len(out[1]))
+    return out

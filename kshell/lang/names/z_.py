@@ -9,9 +9,9 @@ import time
 
 from kshell.lang.names.define import name
 from kshell.values import types as T
-from kshell.values.build import empty, string
+from kshell.values.build import collapse, empty, string
 from kshell.values.context import blocked, running
-from kshell.values.core import Atom, Dict, List, Value, sym
+from kshell.values.core import NIL, Atom, Dict, List, Value, sym
 
 DAY = 86_400_000_000_000
 _EPOCH = 946_684_800 * 1_000_000_000  # 2000.01.01 in Unix time, nanoseconds
@@ -142,6 +142,28 @@ def x() -> Value:
     ()
     """
     return List([string(w) for w in getattr(running(), "args", ())])
+
+
+@name(".z.ex")
+def failed_verb() -> Value:
+    """In the debugger, the verb or function that failed; :: where something else did, and outside of it.
+
+    q)(::)~.z.ex
+    1b
+    """
+    held = getattr(running(), "suspended", [])
+    return held[-1].failed()[0] if held else NIL
+
+
+@name(".z.ey")
+def failed_args() -> Value:
+    """In the debugger, the arguments of the verb or function that failed.
+
+    q).z.ey
+    ()
+    """
+    held = getattr(running(), "suspended", [])
+    return collapse(list(held[-1].failed()[1])) if held else List([])
 
 
 @name(".z.X")

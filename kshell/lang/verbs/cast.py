@@ -13,6 +13,7 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, string
 from kshell.values.cast import array1, cast_value, domain, is_part, part_array, unenum
+from kshell.values.context import running
 from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, is_list, sym
 from kshell.values.dispatch import type_of
 from kshell.values.functions import Handle
@@ -168,6 +169,9 @@ def pad(n: int, y: Value) -> Value:
 
 def enumerate_(name: str, y: Value) -> Value:
     """y as an enumeration over the list (or keyed table) called `name`; 'cast if an item is not in it."""
+    found = running().names.get(name)
+    if found.__class__ is Dict and found.keyed and len(found.k.cols) > 1:
+        return _rows_of(found.k, name, y)
     dom = domain(name)
     n = len(dom)
 
@@ -189,3 +193,17 @@ def enumerate_(name: str, y: Value) -> Value:
     if y.__class__ is List and not y.items:
         return Vec(T.ENUM, np.empty(0, np.int64), "", name)
     return deep(y, leaf)
+
+
+def _rows_of(keys: Table, name: str, y: Value) -> Value:
+    """One key of several columns, or a list of such keys, as the numbers of their rows; 'cast for one that is none."""
+    if y.__class__ is Vec and y.t == T.ENUM and y.dom == name:
+        return y
+    if isinstance(y, List) and all(is_list(i) for i in y.items):
+        if any(len(i) != len(keys.cols) for i in y.items):
+            raise QError("length")
+        y = Table(keys.names, [collapse([i.item(k) for i in y.items]) for k in range(len(keys.cols))])
+    at = find_at(keys, y) if not is_list(y) or len(y) else np.empty(0, np.int64)
+    if np.any(np.asarray(at) >= len(keys)):
+        raise QError("cast")
+    return Vec(T.ENUM, at.astype(np.int64), "", name) if isinstance(at, np.ndarray) else EnumAtom(int(at), name)

@@ -34,7 +34,11 @@ def search(arg: str) -> None:
     near = [row for row in ranked if row[0] < 3] or ranked
     lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
     wide = max((len(name) for name, _, _ in lines), default=0)
-    session.write("".join(f"{name:{wide}}  {kind:9}  {summary}\n" for name, kind, summary in lines)
+    shown = [f"{name:{wide}}  {kind:9}  {summary}" for name, kind, summary in lines]
+    if getattr(session, "interactive", False):
+        width = session.settings.c[1] - 1
+        shown = [line if len(line) <= width else line[: width - 2] + ".." for line in shown]
+    session.write("".join(line + "\n" for line in shown)
                   or f"nothing in the help has: {text}\n")
     if len(near) > _SHOWN:
         session.write(f".. and {len(near) - _SHOWN} more\n")

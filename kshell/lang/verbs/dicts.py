@@ -135,7 +135,7 @@ def key(x: Value) -> Value:
         return sym(x.dom)
     if c is Vec:
         return sym(T.TYPE[x.t].name)
-    if atom_t(x) in (T.X, T.H, T.I, T.J):
+    if atom_t(x) in (T.B, T.X, T.H, T.I, T.J):
         return til(x)
     raise QError("type")
 
@@ -159,7 +159,7 @@ def _key_of_file(x: Sym) -> Value:
 
 def enumerate_value(name: str, y: Value, extend: bool) -> Value:
     """Symbols as members of the list named `name`; those it lacks are added to it, or 'cast."""
-    from kshell.values.join import join
+    from kshell.values.join import grown, join
     from kshell.values.search import distinct_at, find
 
     names = running().names
@@ -175,7 +175,7 @@ def enumerate_value(name: str, y: Value, extend: bool) -> Value:
         if not extend:
             raise QError("cast")
         new = Vec(items.t, items.a[at >= len(dom)])
-        dom = join(dom, Vec(new.t, new.a[distinct_at(new)]))
+        dom = grown(dom, join(dom, Vec(new.t, new.a[distinct_at(new)])))
         names.set(name, dom)
         at = find(dom, items)
     return EnumAtom(int(at[0]), name) if one else Vec(T.ENUM, at, y.attr, name)

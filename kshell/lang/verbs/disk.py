@@ -33,6 +33,20 @@ def read_path(x: Sym) -> Value:
     return kdb.read(path)
 
 
+def entry(x: Sym, path: Sequence[Value], make: bool = False) -> tuple[Sym, Sequence[Value]]:
+    """What the names that a path begins with lead to from a folder: a file or folder in it, and the rest of the path.
+    A folder is a dictionary of its files; a splayed table one of its columns. The empty name ends in a slash. With
+    `make` the folders need not be there yet."""
+    while path and path[0].__class__ is Sym:
+        where, name = path_of(x), path[0].s
+        if not os.path.isdir(where) and (not make or os.path.exists(where)):
+            break
+        if name and splay.is_splayed(where) and name in splay.names_in(where):
+            break
+        x, path = sym(f"{x.s.rstrip('/')}/{name}"), path[1:]
+    return x, path
+
+
 def write_path(x: Value, y: Value) -> Value:
     """`file set y`, `folder/ set table`, `(file;block;algorithm;level) set y`, `(folder;how) set table`."""
     how: Any = default_packing()
@@ -100,7 +114,10 @@ def locked(path: str) -> Iterator[None]:
 
 
 def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
-    """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either."""
+    """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either. Names lead
+    from a folder to what is in it, or will be."""
+    if not splay.is_splayed(path_of(x)) or (path and path[0].__class__ is Sym and not path[0].s):
+        x, path = entry(x, path, make=True)
     where = path_of(x)
     named = bool(path) and _is_names(path[0])
     folder = where.endswith("/") or os.path.isdir(where) or (named and not os.path.exists(where))
@@ -108,8 +125,14 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
     if appends and folder and y.__class__ is Table and _appended(where, y):
         return
     if folder and named:
-        for name in tables.names_of(path[0]):
-            _amend_column(f"{where.rstrip('/')}/{name}", path[1:], f, y, amend)
+        names = tables.names_of(path[0])
+        each = [y] * len(names)
+        if path[0].__class__ is Vec and len(path) == 1 and is_list(y):  # an item for each column
+            each = seq_items(y)
+            if len(each) != len(names):
+                raise QError("length")
+        for name, item in zip(names, each, strict=True):
+            _amend_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
         return
     if appends and not folder and y.__class__ is Vec and y.t != T.S and os.path.exists(where) and kdb.append(where, y):
         return
@@ -313,11 +336,21 @@ def enumerated(root: str | None, t: Table, name: str) -> Table:
             return t
         else:
             names.set(name, sym_vec([]), ".")
-        before = len(names.get(name, "."))
+        before = names.get(name, ".")
         out = _enumerate(t, name)
-        if len(names.get(name, ".")) > before or not os.path.exists(path):
-            kdb.write(path, names.get(name, "."))
+        if len(names.get(name, ".")) > len(before) or not os.path.exists(path):
+            save_list(path, name, before)
     return out
+
+
+def save_list(path: str, name: str, before: Value) -> None:
+    """Save the list that enumerations index, which has grown, to its file; an error, and the list as it was before,
+    where the file is compressed."""
+    names = running().names
+    if kdb.packing_of(path) is not None:
+        names.set(name, before, ".")
+        raise QError(f"no append to zipped enums: {path}")
+    kdb.write(path, names.get(name, "."))
 
 
 def _symbols(c: Value) -> bool:

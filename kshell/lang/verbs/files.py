@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -309,11 +310,17 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     rows = [whole.column(i, int(header)) for i, _ in used]
     work, cols = Task("loading", len(used), "columns"), []
     for r, (_, code) in zip(rows, used, strict=True):
-        cols.append(r.strings() if code == "*" else tok.tok_rows(type_of_code(code), r))
+        cols.append(r.strings() if code == "*" else _characters(r.items()) if code == "C" else
+                    tok.tok_rows(type_of_code(code), r))
         work.add()
     if not header:
         return List(cols)
     return table([whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
+
+
+def _characters(col: Sequence[bytes]) -> Value:
+    """A column of characters, the null one where nothing stands; of strings, if a field is longer."""
+    return tok.tok_strings(T.C, [s or b" " for s in col] if all(len(s) < 2 for s in col) else list(col))
 
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
@@ -325,7 +332,8 @@ def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
         work.add()
         if code == " ":
             continue
-        x = strings_of(col) if code == "*" else tok.tok_strings(type_of_code(code), col)
+        x = strings_of(col) if code == "*" else _characters(col) if code == "C" else \
+            tok.tok_strings(type_of_code(code), col)
         out.append(x.item(0) if one and len(x) else x)
     return collapse(out) if one else List(out)
 

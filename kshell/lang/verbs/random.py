@@ -84,13 +84,19 @@ def _values(t: int, n: int, top: Any) -> np.ndarray:
 
 
 def _symbols(n: int, y: Sym, distinct: bool) -> Value:
-    """n symbols of as many letters as y says: `3 is three."""
+    """n symbols of as many letters as y says: `3 is three. Of the name of a list of symbols, members enumerated."""
+    rng = running().rng
     if y.s and not y.s.isdigit():
-        raise QError("type")
+        domain = running().names.find(y.s)
+        if domain.__class__ is not Vec or domain.t != T.S:
+            raise QError("type")
+        if not len(domain):
+            raise QError("length")
+        at = _choose(len(domain), n) if distinct else rng.integers(0, len(domain), n)
+        return Vec(T.ENUM, at.astype(np.int64), "", y.s)
     size = int(y.s or 4)
     if not 0 < size <= 8:
         raise QError("length")
-    rng = running().rng
     found: dict[str, None] = {}
     if distinct and n > len(_LETTERS) ** size:
         raise QError("length")

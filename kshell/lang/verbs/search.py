@@ -77,10 +77,10 @@ def extend_enum(x: Sym, y: Value) -> Value:
     with disk.locked(path):
         there = disk.os.path.exists(path)
         running().names.set(name, kdb.read(path) if there else Vec(T.S, np.zeros(0, np.int32)))
-        before = len(running().names.get(name))
+        before = running().names.get(name)
         out = enumerate_value(name, y, True)
-        if len(running().names.get(name)) > before or not there:
-            kdb.write(path, running().names.get(name))
+        if len(running().names.get(name)) > len(before) or not there:
+            disk.save_list(path, name, before)
     return out
 
 

@@ -33,6 +33,7 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.apply import pyfn
 from kshell.values.build import collapse, longs, sym_vec, vec
+from kshell.values.cast import is_link
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items
 from kshell.values.functions import Prim
@@ -170,10 +171,10 @@ def _type_char(x: Value) -> str:
 
 def enum_char(dom: str) -> str:
     """The type character of an enumeration over `dom`: that of what it stands for."""
+    if is_link(dom):
+        return "j"
     found = running().names.find(dom)
-    if found.__class__ is Dict and found.keyed and len(found.k.cols) == 1:
-        return _type_char(found.k.cols[0])
-    return "j" if found.__class__ is Table else "s"
+    return _type_char(found.k.cols[0]) if found.__class__ is Dict and found.keyed else "s"
 
 
 def _foreign(x: Value) -> str:

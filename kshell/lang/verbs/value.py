@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values import types as T
@@ -77,9 +79,14 @@ def _call(items: list[Value]) -> Value:
     if not items:
         return List([])
     f = items[0]
+    args: Sequence[Value] = items[1:]
+    if f.__class__ is Sym and f.s.startswith(":") and args:
+        from kshell.lang.verbs import disk
+
+        f, args = disk.entry(f, args)
     if f.__class__ is Sym or (f.__class__ is Vec and f.t == T.C) or atom_t(f) == T.C:
         f = value(f)
-    return apply(f, items[1:]) if len(items) > 1 else f
+    return apply(f, args) if args else f
 
 
 def read_file(x: Sym) -> Value:

@@ -92,6 +92,11 @@ def _clock(s: bytes) -> int | None:
     return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + _fraction(g[4])
 
 
+def _hours(s: bytes) -> int | None:
+    """_clock of what stands after a D, where hours may stand alone."""
+    return int(s) * 3_600_000_000_000 if len(s) < 3 and s.isdigit() else _clock(s)
+
+
 def timespan(s: bytes) -> int | None:
     """Nanoseconds of [-][days D]clock."""
     sign = -1 if s[:1] == b"-" else 1
@@ -99,7 +104,7 @@ def timespan(s: bytes) -> int | None:
     head, mark, tail = body.partition(b"D")
     if mark and not head.isdigit():
         return None
-    ns = _clock(tail) if mark and tail else 0 if mark else _clock(body)
+    ns = _hours(tail) if mark and tail else 0 if mark else _clock(body)
     return None if ns is None else sign * ((int(head) * DAY if mark else 0) + ns)
 
 
@@ -134,8 +139,7 @@ def timestamp(s: bytes) -> int | None:
     if day is None:
         return None
     rest = parts[2].rstrip(b"Z") if parts is not None else b""
-    ns = _clock(rest) if rest and not rest.isdigit() else (int(rest) * 3_600_000_000_000 if len(rest) in (1, 2)
-                                                           else _clock(rest) if rest else 0)
+    ns = _hours(rest) if rest else 0
     if ns is None or abs(day) > 106_751:
         return None
     return day * DAY + ns

@@ -1,0 +1,31 @@
+"""Each, as it is done where a debugger may go on with what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from kshell.errors import QError
+from kshell.values.apply import apply
+from kshell.values.core import Value
+
+# may a debugger go on with what fails? Then items are taken one by one in a loop that keeps its results
+DEBUGGED = [False]
+
+
+def one_by_one(fn: Callable[..., Value], rows: Iterable[Sequence[Value]]) -> list[Value]:
+    """fn of each row of arguments."""
+    out: list[Value] = []
+    left = iter(rows)
+    for row in left:
+        out.append(fn(*row))
+    return out
+
+
+def applied(f: Value, args: Sequence[Value]) -> Value | None:
+    """A lambda of atomic verbs on whole lists; None if that fails: the error is to come from the item that it is of."""
+    try:
+        return apply(f, args)
+    except QError as e:
+        if e.text == "stop":
+            raise
+        return None

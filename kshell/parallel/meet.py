@@ -1,0 +1,198 @@
+"""How processes meet before they do something together.
+
+Every call of several processes begins here, with the same few numbers from each: which call it is, a digest of what has
+to be the same everywhere, one number more, and whether the process refuses. So processes that are in different calls,
+were given different things, or of which one refuses all get the same error, before anything else travels; and of one
+that does not come the others can say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+import torch.distributed as dist
+
+from kshell.parallel import group
+
+R = TypeVar("R")
+_GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
+_NEWS = .3  # seconds in which one whose connections were closed looks whether others did
+_LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
+
+
+class Refused(ValueError):
+    """What all processes refuse alike: the text is the same on each, and begins with the name of a call."""
+
+    alike = True
+
+
+class Told(NamedTuple):
+    """What has to be the same on every process: (what it is, what it is here), and a number made of that."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    number: int = 0
+
+
+def told(*parts: tuple[str, str]) -> Told:
+    """What has to be the same: pairs of what it is, as an error names it, and what it is here."""
+    text = "\n".join(f"{what}\t{here}" for what, here in parts)
+    return Told(parts, int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big"))
+
+
+NOTHING = told()
+_CALLS: dict[str, int] = {}
+MEETINGS = [0]  # how often this process has come
+
+
+def _code(call: str) -> int:
+    found = _CALLS.get(call)
+    if found is None:
+        found = _CALLS[call] = told(("call", call)).number
+    return found
+
+
+def meet(call: str, same: Told = NOTHING, more: int = 0) -> list[int]:
+    """Every process is here, in the same call and with the same things: what each gives as `more`. Refused on all, if
+    not."""
+    return _meet(call, same, more, None)
+
+
+def refuse(call: str, text: str) -> None:
+    """Meet the others to say that this process refuses: always ends in Refused, on all."""
+    _meet(call, NOTHING, 0, text)
+
+
+def _meet(call: str, same: Told, more: int, error: str | None) -> list[int]:
+    MEETINGS[0] += 1
+    mine = torch.tensor([_code(call), same.number, more, int(error is not None)], device=_device())
+    found = [t.tolist() for t in _gather(mine)]
+    first = found[0]
+    if all(f[0] == first[0] and f[1] == first[1] and not f[3] for f in found):
+        return [f[2] for f in found]
+    parts = same.parts if error is None else ()
+    raise Refused(_why(_texts(json.dumps({"call": call, "error": error, "parts": parts}))))
+
+
+def _device() -> str:
+    return "cuda" if dist.get_backend() == "nccl" else "cpu"
+
+
+def _gather(mine: Any) -> list[Any]:
+    out = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    carried(lambda: dist.all_gather(out, mine))
+    return out
+
+
+def _texts(text: str) -> list[dict[str, Any]]:
+    """What every process tells."""
+    data = text.encode()
+    if len(data) > _LONGEST:  # of many parameters, as many as there is room for
+        told_ = json.loads(text)
+        told_["parts"] = told_["parts"][:_LONGEST // 256]
+        data = json.dumps(told_).encode()[:_LONGEST]
+    sizes = [int(t) for t in _gather(torch.tensor([len(data)], device=_device()))]
+    mine = torch.zeros(max(sizes), dtype=torch.uint8)
+    mine[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    found = _gather(mine.to(_device()))
+    return [json.loads(t[:n].cpu().numpy().tobytes()) for t, n in zip(found, sizes, strict=True)]
+
+
+def _why(found: list[dict[str, Any]]) -> str:
+    """The one error of what the processes tell."""
+    errors = [f["error"] for f in found]
+    who = next((r for r, e in enumerate(errors) if e is not None), None)
+    if who is not None:
+        alike = all(e == errors[who] for e in errors)
+        return str(errors[who]) if alike else f"{errors[who]} (on process {who})"
+    call = found[0]["call"]
+    for r, f in enumerate(found):
+        if f["call"] != call:
+            a, b = (c.replace(":", "") for c in (call, f["call"]))
+            return f"{call}: processes are in different calls ({a} on 0, {b} on {r})"
+    for r, f in enumerate(found):
+        for i in range(max(len(f["parts"]), len(found[0]["parts"]))):
+            a, b = ((p["parts"][i] if i < len(p["parts"]) else (None, "none")) for p in (found[0], f))
+            if list(a) != list(b):
+                return f"{call}: {a[0] or b[0]} differ between processes ({a[1]} on 0, {b[1]} on {r})"
+    return f"{call}: what is given differs between processes"
+
+
+@contextmanager
+def together(call: str, text_of: Callable[[BaseException], str] = str) -> Iterator[None]:
+    """A call that all processes make: what one of them refuses before it has met the others is refused by all. An error
+    without a text stays with its process."""
+    if not group.joined():
+        yield
+        return
+    before = MEETINGS[0]
+    try:
+        yield
+        return
+    except Exception as exc:
+        if MEETINGS[0] != before:  # the others know
+            raise
+        text = text_of(exc)
+        if not text:
+            raise
+        try:
+            refuse(call, text)
+        except Refused as known:
+            problem = known
+        except RuntimeError:  # there is nobody to tell
+            raise exc from None
+    raise problem
+
+
+# ------------------------------------------------------------------ those that do not come
+
+
+def carried(fn: Callable[[], R]) -> R:
+    """fn(), a communication of all processes. If it waits in vain the error says for whom."""
+    try:
+        return fn()
+    except RuntimeError as exc:
+        text = awaited(str(exc))
+        if not text:
+            raise
+    raise RuntimeError(text)
+
+
+def awaited(text: str) -> str:
+    """What the error of a communication should say: which processes did not come; empty if that is not known."""
+    missing = _missing(text) if group.joined() else []
+    if not missing:
+        return ""
+    s, seconds = "es" * (len(missing) > 1), group.timeout()
+    return f"process{s} {' '.join(map(str, missing))} did not come" + (f" within {seconds:g} s" if seconds else "")
+
+
+def _missing(text: str) -> list[int]:
+    """The processes that did not come to where this one waits; none if it cannot be said. Each that waited in vain puts
+    down where."""
+    store = group.store()
+    timed_out = "timed out waiting" in text.lower()
+    if store is None or not (timed_out or "by peer" in text):
+        return []
+    n, me = dist.get_world_size(), dist.get_rank()
+
+    def key(r: int) -> str:
+        return f"waited/{group.generation()}/{r}"
+
+    late = [r for r in range(n) if r != me]
+    until = time.monotonic() + (_GRACE if timed_out else _NEWS)
+    with suppress(RuntimeError):  # process 0 has left, and the store with it
+        if timed_out:
+            store.set(key(me), "1")
+        while late and time.monotonic() < until:
+            here = [r for r in late if store.check([key(r)])]
+            if here and not timed_out:  # another tells that it waited in vain, so this one did
+                timed_out, until = True, time.monotonic() + _GRACE
+            late = [r for r in late if r not in here]
+            time.sleep(.02)
+    return late if timed_out else []  # else a process is gone, which others than this one tell

@@ -1,0 +1,227 @@
+"""The operations of a pickle that checkpoints are made of, carried out on plain values alone.
+
+A pickle is a program for a small machine with a stack. Checkpoints of PyTorch use few of its operations, and these make
+numbers, texts, lists, tuples, sets and dictionaries. Whatever else a pickle names is asked of the caller by its name,
+who has a table of what there is; nothing is imported, no class is made, no method is looked up. What a pickle makes is
+counted before it is made, so that a short text cannot ask for much memory.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+_KEYS = (str, int, float, bool, bytes, type(None), complex)
+_I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
+
+
+class Refused(Exception):
+    """A pickle asks for more than plain values and what the caller knows."""
+
+
+class Maker:
+    """What a name stands for that may be called: `make(*args)` of plain values, `cost` the bytes that it may need."""
+
+    __slots__ = ("cost", "make")
+
+    def __init__(self, make: Callable[..., Any], cost: int = 300) -> None:
+        self.make, self.cost = make, cost
+
+
+class Reader:
+    """Reads one pickle. `named(name)` gives what `module.name` stands for, Refused for what it does not know;
+    `persistent(id)` what is kept outside the pickle. `most`: the bytes that what is made may need, about."""
+
+    def __init__(self, data: bytes, named: Callable[[str], Any], persistent: Callable[[Any], Any], most: int) -> None:
+        self.data, self.named, self.persistent, self.room = data, named, persistent, most
+        self.at = self.made = 0  # made: values so far
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+
+    def read(self) -> Any:
+        """The value. ValueError and the like for what is no pickle, Refused for what is not plain."""
+        data = self.data
+        while True:
+            code = data[self.at]
+            self.at += 1
+            if code == 0x2E:  # '.': the end
+                if self.marks or len(self.stack) != 1 or self.at != len(data):
+                    raise ValueError("the pickle does not end where it should")
+                return self.stack[0]
+            work = _WORK.get(code)
+            if work is None:
+                raise Refused(f"operation {code:#04x} of a pickle")
+            work(self)
+
+    # ------------------------------------------------------------ parts
+
+    def need(self, n: int) -> None:
+        """What is made next needs so many bytes."""
+        self.room -= n
+        if self.room < 0:
+            raise ValueError("its values would need more memory than such a file should")
+
+    def push(self, x: Any, cost: int = 56) -> None:
+        self.need(cost)
+        self.made += 1
+        self.stack.append(x)
+
+    def take(self, n: int) -> bytes:
+        if n > len(self.data) - self.at:
+            raise ValueError("the pickle is cut off")
+        self.at += n
+        return self.data[self.at - n : self.at]
+
+    def number(self, form: struct.Struct) -> Any:
+        return form.unpack(self.take(form.size))[0]
+
+    def line(self) -> str:
+        end = self.data.index(b"\n", self.at)
+        found = self.data[self.at : end].decode()
+        self.at = end + 1
+        return found
+
+    def text(self, n: int) -> None:
+        self.push(self.take(n).decode(), 400 + 4 * n)
+
+    def marked(self) -> list[Any]:
+        """What was put on the stack since the last mark."""
+        start = self.marks.pop()
+        found = self.stack[start:]
+        del self.stack[start:]
+        return found
+
+    def top(self, kind: type) -> Any:
+        found = self.stack[-1]
+        if found.__class__ is not kind or (self.marks and len(self.stack) <= self.marks[-1]):
+            raise Refused(f"additions to a {type(found).__name__}")
+        return found
+
+    def pop(self) -> Any:
+        if self.marks and len(self.stack) <= self.marks[-1]:
+            raise ValueError("a wrong pickle")
+        return self.stack.pop()
+
+    # ------------------------------------------------------------ operations
+
+    def _global(self) -> None:
+        module = self.line()
+        self._named(module, self.line())
+
+    def _stack_global(self) -> None:
+        name, module = self.pop(), self.pop()
+        if module.__class__ is not str or name.__class__ is not str:
+            raise ValueError("a wrong name")
+        self._named(module, name)
+
+    def _named(self, module: str, name: str) -> None:
+        self.push(self.named(f"{'builtins' if module == '__builtin__' else module}.{name}"))
+
+    def _reduce(self) -> None:
+        args, maker = self.pop(), self.pop()
+        if maker.__class__ is not Maker or args.__class__ is not tuple:
+            raise Refused(f"a call of a {type(maker).__name__}")
+        self.push(maker.make(*args), maker.cost)
+
+    def _build(self) -> None:
+        state, target = self.pop(), self.stack[-1]
+        if target.__class__ is not dict or state.__class__ is not dict:  # attributes of a state_dict: not kept
+            raise Refused(f"attributes of a {type(target).__name__}")
+
+    def _persistent(self) -> None:
+        self.push(self.persistent(self.pop()), 600)
+
+    def _put(self, i: int) -> None:
+        self.need(120)
+        self.memo[i] = self.stack[-1]
+
+    def _tuple(self, items: list[Any]) -> None:
+        self.push(tuple(items), 64 + 8 * len(items))
+
+    def _last(self, n: int) -> None:
+        self._tuple([self.pop() for _ in range(n)][::-1])
+
+    def _append(self) -> None:
+        x = self.pop()
+        self.need(16)
+        self.top(list).append(x)
+
+    def _appends(self) -> None:
+        found = self.marked()
+        self.need(16 * len(found))
+        self.top(list).extend(found)
+
+    def _set(self, keys: list[Any], values: list[Any]) -> None:
+        target = self.top(dict)
+        self.need(120 * len(keys))
+        for k in keys:
+            plain_key(k)
+        target.update(zip(keys, values, strict=True))
+
+    def _item(self) -> None:
+        v, k = self.pop(), self.pop()
+        self._set([k], [v])
+
+    def _items(self) -> None:
+        found = self.marked()
+        self._set(found[::2], found[1::2])
+
+    def _add(self) -> None:
+        found = self.marked()
+        self.need(120 * len(found))
+        self.top(set).update(map(plain_key, found))
+
+    def _mark(self) -> None:
+        self.need(16)
+        self.marks.append(len(self.stack))
+
+    def _drop_marked(self) -> None:
+        self.marked()
+
+    def _drop(self) -> None:
+        self.pop()
+
+    def _frame(self) -> None:
+        self.take(8)
+
+    def _version(self) -> None:
+        if not self.take(1)[0] <= 5:
+            raise ValueError("a pickle of an unknown version")
+
+    def _bytes(self, n: int) -> None:
+        self.push(self.take(n), 60 + 2 * n)
+
+    def _long(self, n: int) -> None:
+        self.push(int.from_bytes(self.take(n), "little", signed=True), 60 + 2 * n)
+
+
+def plain_key(k: Any) -> Any:
+    """The key of a dictionary or an item of a set: a number, a text, or a tuple of them."""
+    if k.__class__ not in _KEYS and not (k.__class__ is tuple and all(i.__class__ in _KEYS for i in k)):
+        raise Refused(f"a key that is a {type(k).__name__}")
+    return k
+
+
+_WORK: dict[int, Callable[[Reader], None]] = {
+    ord("c"): Reader._global, 0x93: Reader._stack_global, ord("R"): Reader._reduce, ord("b"): Reader._build,
+    ord("Q"): Reader._persistent, 0x80: Reader._version, 0x95: Reader._frame,
+    ord("("): Reader._mark, ord("0"): Reader._drop, ord("1"): Reader._drop_marked,
+    ord("N"): lambda r: r.push(None), 0x88: lambda r: r.push(True), 0x89: lambda r: r.push(False),
+    ord("K"): lambda r: r.push(r.take(1)[0]), ord("M"): lambda r: r.push(r.number(_U2)),
+    ord("J"): lambda r: r.push(r.number(_I4)), ord("G"): lambda r: r.push(r.number(_F8)),
+    0x8A: lambda r: r._long(r.take(1)[0]), 0x8B: lambda r: r._long(r.number(_U4)),
+    ord("X"): lambda r: r.text(r.number(_U4)), 0x8C: lambda r: r.text(r.take(1)[0]),
+    0x8D: lambda r: r.text(r.number(_U8)),
+    ord("B"): lambda r: r._bytes(r.number(_U4)), ord("C"): lambda r: r._bytes(r.take(1)[0]),
+    0x8E: lambda r: r._bytes(r.number(_U8)),
+    ord(")"): lambda r: r.push(()), ord("]"): lambda r: r.push([], 80), ord("}"): lambda r: r.push({}, 250),
+    0x8F: lambda r: r.push(set(), 250),
+    ord("t"): lambda r: r._tuple(r.marked()), 0x85: lambda r: r._last(1), 0x86: lambda r: r._last(2),
+    0x87: lambda r: r._last(3), ord("a"): Reader._append, ord("e"): Reader._appends, ord("s"): Reader._item,
+    ord("u"): Reader._items, 0x90: Reader._add,
+    ord("q"): lambda r: r._put(r.take(1)[0]), ord("r"): lambda r: r._put(r.number(_U4)),
+    0x94: lambda r: r._put(len(r.memo)),
+    ord("h"): lambda r: r.push(r.memo[r.take(1)[0]], 16), ord("j"): lambda r: r.push(r.memo[r.number(_U4)], 16),
+}  # fmt: skip
