@@ -27,7 +27,7 @@ def no_collection() -> Iterator[None]:
 
 
 class Fields:
-    """Rows of fields: `marks` has where the separator or line end behind each stands, a row for each line."""
+    """Rows of fields: `marks` has where the separator or line end behind each stands, a row for each column."""
 
     __slots__ = ("carriage", "data", "marks", "raw")
 
@@ -37,19 +37,19 @@ class Fields:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return int(self.marks.shape[1])
+        return len(self.marks)
 
     def column(self, i: int, first: int = 0, last: int | None = None) -> Rows:
         """Column i from a row on, up to the last row or another."""
-        marks = self.marks[first:last]
+        ends = self.marks[i, first:last]
         if i:
-            starts = marks[:, i - 1] + 1
+            starts = self.marks[i - 1, first:last] + 1
         else:
-            starts = np.empty(len(marks), marks.dtype)
-            starts[1:] = marks[:-1, -1]
-            starts[0] = self.marks[first - 1, -1] if first else -1
+            starts = np.empty_like(ends)
+            starts[1:] = self.marks[-1, first:last][:-1]
+            starts[0] = self.marks[-1, first - 1] if first else -1
             starts += 1
-        sizes = marks[:, i] - starts
+        sizes = ends - starts
         if self.carriage and i == self.width - 1:
             sizes -= (sizes > 0) & (self.data[starts + sizes - 1] == 13)
         return Rows(self.raw, starts, sizes, self.data)
@@ -69,4 +69,4 @@ def fields_of(raw: bytes, sep: bytes) -> Fields | None:
     marks = np.flatnonzero(lines)
     if n < _FEW or len(marks) != n * per or (data[marks[per - 1 :: per]] != 10).any():
         return None
-    return Fields(raw, data, marks.reshape(n, per), raw[first - 1 : first] == b"\r")
+    return Fields(raw, data, np.ascontiguousarray(marks.reshape(n, per).T), raw[first - 1 : first] == b"\r")

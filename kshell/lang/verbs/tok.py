@@ -91,7 +91,9 @@ def tok_rows(t: int, rows: Rows) -> Value:
         raws = [parse(s.strip(b" ")) for s in rows.items()]
         return Vec(t, np.array([null if r is None else r for r in raws], T.DTYPE[t]))
     found, good = column(t, m, rows)
-    out = found.astype(T.DTYPE[t])
+    out = found.astype(T.DTYPE[t], copy=False)
+    if good.all():
+        return Vec(t, out)
     nothing = rows.sizes == 0
     out[nothing] = null
     for k in np.flatnonzero(~(good | nothing)).tolist():
@@ -118,8 +120,8 @@ def _symbols(rows: Rows) -> Vec:
 
 
 def _number(m: Array) -> tuple[Array, Array]:
-    """The numbers whose digits are the rows of an array, at most 19, and which are digits alone. Two rows at a time
-    become one, in the least type that holds it."""
+    """The numbers whose digits are the rows of an array, at most 19, and which are digits alone: ints of less than five
+    digits, longs of more. Two rows at a time become one, in the least type that holds it."""
     digits = m - np.uint8(48)
     good = digits.max(axis=0) <= 9
     scale = 10
@@ -132,7 +134,7 @@ def _number(m: Array) -> tuple[Array, Array]:
         np.multiply(digits[odd::2], scale, out=joined[odd:], dtype=dtype)
         joined[odd:] += digits[odd + 1 :: 2]
         digits, scale = joined, scale * scale
-    return digits[0].astype(np.int64), good
+    return digits[0].astype(np.int32 if len(m) < 5 else np.int64), good
 
 
 def _signs(m: Array, rows: Rows) -> Array:
@@ -206,12 +208,12 @@ def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     good &= ok & (np.abs(day) < 100_000)
     part: Array | int = 0
     if len(m) > 20:
-        part, ok = _number(np.where(m[20:] == 0, np.uint8(48), m[20:]))
+        found, ok = _number(np.where(m[20:] == 0, np.uint8(48), m[20:]))
         good &= ok
-        part *= 10 ** (29 - len(m))
+        part = found.astype(np.int64) * 10 ** (29 - len(m))
     if len(m) > 19:
         good &= (m[19] == 46) | (m[19] == 0)
-    return (day * 86400 + second) * 1_000_000_000 + part, good
+    return (day.astype(np.int64) * 86400 + second) * 1_000_000_000 + part, good
 
 
 def _none(m: Array) -> tuple[Array, Array]:
@@ -231,7 +233,7 @@ def _date_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
         return _none(m)
     first = np.where(good, (year - 2000) * 12 + month - 1, 0)
     low = int(first.min())
-    starts = months_to_days(np.arange(low, int(first.max()) + 2))
+    starts = months_to_days(np.arange(low, int(first.max()) + 2)).astype(np.int32)
     first -= low
     start = starts[first]
     good &= day <= starts[first + 1] - start
