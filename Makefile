@@ -14,7 +14,8 @@ setup: $(MARK)
 $(MARK): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e . 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'ruff>=0.6' 'mypy>=1.11'
+	$(BIN)/python -m pip install -q --disable-pip-version-check 'pip>=25.1'  # knows the groups of pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e . --group test --group lint
 	$(BIN)/python -m compileall -q kshell
 	touch $(MARK)
 
@@ -24,7 +25,9 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
 
+# the long runs too, and the tests of notebooks and of other programs' tables and files, which are skipped without those
 test-all: setup
+	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
 	$(BIN)/python -m pytest $(PARALLEL)
 
 check: setup
