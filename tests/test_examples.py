@@ -30,8 +30,9 @@ SHORT = {
 }
 
 
-def run(program: Path, folder: Path, n: int) -> str:
-    """The output of an example, run from another folder by n processes."""
+def run(program: Path, folder: Path) -> str:
+    """The output of an example, run from another folder."""
+    n = PROCESSES.get(program.stem, 1)
     several = ["-n", str(n)] if n > 1 else []
     done = subprocess.run([sys.executable, "-m", "kshell", *several, str(program), "-q"],  # a slow machine: no progress
                           cwd=folder, capture_output=True, text=True, timeout=300)
@@ -55,7 +56,7 @@ def ends_well(name: str, out: str, low: float) -> None:
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LAST])
 def test_example(name: str, tmp_path: Path) -> None:
-    ends_well(name, run(EXAMPLES / f"{name}.q", tmp_path, PROCESSES.get(name, 1)), LAST[name][1])
+    ends_well(name, run(EXAMPLES / f"{name}.q", tmp_path), LAST[name][1])
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
 
@@ -68,4 +69,4 @@ def test_a_slow_example_in_short(name: str, tmp_path: Path) -> None:
         text = text.replace(old, new)
     (tmp_path / "short.q").write_text(text)
     (tmp_path / "data").symlink_to(EXAMPLES / "data")
-    ends_well(name, run(tmp_path / "short.q", tmp_path, PROCESSES.get(name, 1)), low)
+    ends_well(name, run(tmp_path / "short.q", tmp_path), low)
