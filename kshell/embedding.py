@@ -53,7 +53,7 @@ def _prompt(s: Session) -> None:
     if sys.stdin.isatty():
         from kshell.shell.prompt import loop
 
-        loop(s, False)
+        loop(s, False, own=False)
         return
     from kshell.shell.script import enter, tick
 

@@ -39,15 +39,6 @@ ERRORS: dict[str, tuple[str, str]] = {
 }
 
 
-class Span:
-    """Where a piece of q text stands: the source it is part of, and start and end offsets there."""
-
-    __slots__ = ("end", "source", "start")
-
-    def __init__(self, source: Source, start: int, end: int) -> None:
-        self.source, self.start, self.end = source, start, end
-
-
 class Source:
     """A text that was read as one: a line, a lambda or a script; with its file and first line if it has them."""
 
@@ -82,6 +73,8 @@ class QError(Exception):
 
 class Agreed(QError):
     """An error that every process of a job has, with the same text: nothing is added to it."""
+
+    alike = True
 
 
 class QExit(BaseException):

@@ -34,7 +34,7 @@ def bundle(session: Session, x: Value) -> Bundle:
 
 def run(session: Session, code: str, show: Callable[[Bundle, bool], None]) -> None:
     """Run the statements of a cell; `show` gets what each value shows, and whether it is that of the last one."""
-    statements = split_script(code)
+    statements = split_script(code, typed=True)
     for i, (line, text) in enumerate(statements):
         value = session.run(text, line=line)
         if value is not NIL:
@@ -47,7 +47,7 @@ def state(code: str) -> str:
     if not complete(code):
         return "incomplete"
     try:
-        for _, text in split_script(code):
+        for _, text in split_script(code, typed=True):
             list(parse(text, lambda name: False))
     except QError:
         return "invalid"

@@ -38,6 +38,7 @@ from kshell.values.functions import Handle
 from kshell.values.names import Names
 
 # q code nests one Python frame a call, two to five through iterators and traps; far above this, Python 3.11 would die
+SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
 RECURSION_LIMIT = 6000
 
 for _package in ("kshell.lang.verbs", "kshell.lang.names"):
@@ -223,12 +224,8 @@ class Session:
 
     def terminate(self, signum: int = 0, frame: FrameType | None = None) -> None:
         """What SIGTERM does (a signal handler): leave with 143, after what has to be finished first."""
-        if interrupts.must_finish(frame):
-            timer_ = threading.Timer(0.05, os.kill, (os.getpid(), signum))
-            timer_.daemon = True
-            timer_.start()
-        else:
-            raise QExit(143)
+        if not interrupts.must_wait(frame, signum):
+            raise QExit(interrupts.LEAVES)
 
     def _add_api(self, builtins: dict[str, Any]) -> None:
         """Make the k-api's functions known by name; importing them does not import torch."""
@@ -238,24 +235,36 @@ class Session:
                 builtins.setdefault(entry.name, prim(entry))
 
     # ------------------------------------------------------------ what the prompt shows
-    def prepare(self) -> None:
-        """Load the k-api and torch in the background, so that their first use need not wait."""
-        from kshell.kapi.call import load
+    def prepare(self, first: Callable[[], object] = lambda: None) -> threading.Thread:
+        """Load the k-api and torch in the background, so that their first use need not wait; call `first` between the
+        two. Meanwhile Python's lock is handed over often, so that the prompt answers."""
 
         def work() -> None:
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(SWITCHED)
             try:
+                from kshell.kapi.call import load, map_libraries
+
                 self.names.load_builtins()
+                first()
+                map_libraries()
                 load()
             except Exception:  # the first use tells what is wrong
                 return
+            finally:
+                sys.setswitchinterval(interval)
 
-        threading.Thread(target=work, daemon=True).start()
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        return thread
 
     def status(self) -> tuple[str, int, int]:
         """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
-        from kshell.kapi import words
+        device, used = "cpu", 0
+        if "kshell.kapi.words" in sys.modules:  # else nothing has asked for another device
+            from kshell.kapi import words
 
-        device, used = words.device()
+            device, used = words.device()
         return device, used or memory.status("VmRSS"), 0 if self._handles is None else len(self._handles)
 
     def words(self, call: str) -> list[tuple[str, str]]:
@@ -373,7 +382,7 @@ class Session:
         missing = ""
         try:
             self._runs += 1
-            interrupts.PENDING.clear()
+            interrupts.forget()
             return work(*args)
         except QExit:
             raise

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.session import Session
+from kshell.store.archive import head
 from kshell.store.snapshot import Encoder
 from tests.damage import STATE, WHOLE, memory, peak_from_here, reading, size_of
 
@@ -183,15 +184,58 @@ def ks_directory_of_millions(folder: Path) -> None:
     (folder / "a.ks").write_bytes(b"PK\3\4" + one * n + end64 + locator + end)
 
 
-@case("a.ks", "is damaged")
+@case("a.ks", "is refused.* memory")
 def ks_manifest_of_lists(folder: Path) -> None:
     """4 MB of text that would be 250 MB of empty lists."""
     (folder / "a.ks").write_bytes(stored([("manifest.json", b"[" + b"[]," * (4 << 20) + b"[]]")]))
 
 
-@case("a.ks", "is damaged")
+@case("a.ks", "is refused.* memory")
 def ks_deep_manifest(folder: Path) -> None:
     (folder / "a.ks").write_bytes(stored([("manifest.json", b"[" * 3_000_000)]))
+
+
+@case("a.ks", "is refused.* memory")
+def ks_wide_text(folder: Path) -> None:
+    """20 MB of text whose last character makes each of them need 4 bytes."""
+    m = {**json.loads(snapshot()["manifest.json"]), "zz": "a" * 20_000_000 + "\U0001F600"}
+    (folder / "a.ks").write_bytes(stored([("manifest.json", json.dumps(m, ensure_ascii=False).encode())]))
+
+
+def ks_array(name: str, data: bytes) -> None:
+    """A case of a snapshot with a variable that is kdb+'s form of a value in an array of bytes."""
+    def write(folder: Path) -> None:
+        held = snapshot()
+        m = json.loads(held["manifest.json"])
+        n = len(m["arrays"])
+        m["arrays"].append(["|u1", [len(data)]])
+        m["spaces"]["."]["zz"] = ["Q", n]
+        held = {**held, "manifest.json": json.dumps(m).encode(), f"arrays/{n}.npy": head("|u1", [len(data)]) + data}
+        (folder / "a.ks").write_bytes(stored([*held.items()]))
+
+    CASES[name] = Case(write, "a.ks", "is refused.* memory")
+
+
+ks_array("ks_list_of_empty_lists", b"\0\0" + struct.pack("<i", 1_000_000) + bytes(6_000_000))
+ks_array("ks_list_of_functions", b"\0\0" + struct.pack("<i", 20_000) + b"\x64\0\x0a\0\5\0\0\0{x+1}" * 20_000)
+ks_array("ks_millions_of_symbols", b"\x0b\0" + struct.pack("<i", 1_000_000) + b"".join(
+    b"zz%d\0" % i for i in range(1_000_000)))
+
+
+@ks("ks_many_tensors", "is refused.* memory")
+def _tensors(m: dict[str, Any]) -> None:
+    o = m["objects"]
+    first, n = len(o["tensor"]), 40_000
+    o["tensor"] += [o["tensor"][0]] * n
+    o["handle"] += [{"kind": "vector", "obj": list(range(first, first + n))}]
+    m["spaces"]["."]["zz"] = ["h", len(o["handle"]) - 1]
+
+
+@ks("ks_many_modules", "is refused.* memory")
+def _modules(m: dict[str, Any]) -> None:
+    o = m["objects"]
+    o["module"] += [{"type": "relu", "name": "", "owner": None, "training": True, "recompute": False, "parms": [],
+                     "buffers": [], "children": []}] * 10_000
 
 
 @case("a.ks", "is damaged")
@@ -469,6 +513,16 @@ pt("pt_bytes_past_the_end", "cut off", pickled(b"\x8e" + struct.pack("<Q", 1 << 
 pt("pt_list_of_itself", "limit", pickled(b"]q\0h\0a"))
 pt("pt_laughs", "limit|memory", pickled(b"(]q\0", *(b"](" + (b"h" + bytes([i])) * 10 + b"eq" + bytes(
     [i + 1]) for i in range(12)), b"t"))
+pt("pt_bytes_made_again", "is refused.* memory", pickled(
+    b"](X" + struct.pack("<I", 100_000) + b"a" * 100_000 + text("latin1") + b"\x86q\1" + named("_codecs.encode") + b"q\2",
+    b"h\2h\1R" * 3_000 + b"e"))
+pt("pt_dictionaries_made_again", "is refused.* memory", pickled(
+    b"]((](" + b"".join(b"M" + struct.pack("<H", i) + b"N\x86" for i in range(5_000)) + b"etq\1" + named(
+        "collections.OrderedDict") + b"q\2", b"h\2h\1R" * 3_000 + b"e"))
+pt("pt_tensors_again", "is refused.* memory", pickled(
+    b"](" + named("torch._utils._rebuild_tensor_v2") + b"q\2" + tensor(storage("0", 2), 0, [2], [1])[
+        len(named("torch._utils._rebuild_tensor_v2")):-1] + b"q\3", b"h\2h\3R" * 200_000 + b"e"), {"0": F2})
+pt("pt_wide_text", "is refused.* memory", pickled(text("a" * 20_000_000 + "\U0001F600")))
 pt("pt_lists_of_nothing", "memory", pickled(b"](" + b"]" * (6 << 20) + b"e"))
 pt("pt_deep_tuples", "limit|memory", pickled(b")" + b"\x85" * 200_000))
 pt("pt_deep_key", MORE, pickled(b"}" + b")" + b"\x85" * 200_000 + b"Ns"))
@@ -549,7 +603,7 @@ st("st_name_twice", "twice", header(f"{{{one()},{one('a', 8)}}}".encode(), F2 + 
 st("st_overlap", "out of place", header(f"{{{one()},{one('b', 4)}}}".encode(), F2 + F2[:4]))
 st("st_hole", "out of place", header(f"{{{one()},{one('b', 9)}}}".encode(), F2 + F2 + b"x"))
 st("st_no_number", "no number", header(f"{{{one().replace('[2]', '[NaN]')}}}".encode(), F2))
-st("st_deep", "is damaged", header(b"[" * 2_000_000))
+st("st_deep", "is refused.* memory", header(b"[" * 2_000_000))
 st("st_bomb", "memory", header(b"[" + b"[]," * (4 << 20) + b"[]]"))
 st("st_huge_dimensions", "is damaged", header(f'{{{one().replace("[2]", "[0," + str(1 << 70) + "]").replace(",8", ",0")}}}'.encode()))
 st("st_many_dimensions", "is damaged", header(f'{{{one().replace("[2]", "[" + "1," * 10000 + "2]")}}}'.encode(), F2))

@@ -74,6 +74,20 @@ def check_frozen_and_missing_gradients() -> None:
     assert b.tolist() == [0, 0] and c.grad is None and c.tolist() == [1, 1] and frozen.tolist() == [1, 1]
 
 
+def check_sums_are_those_of_one_vector() -> None:
+    """By model the elements are summed as one vector, nothing behind them: a sum of half precision depends on where
+    the vector is cut."""
+    ps = [leaf(torch.zeros(3, 4, dtype=torch.float16)), leaf(torch.zeros(5, dtype=torch.float16))]
+    gs = [own(*p.shape, seed=3, dtype=torch.float16) for p in ps]
+    whole = torch.cat([g.flatten() for g in gs])
+    dist.all_reduce(whole)
+    for o in (Aggregated(torch.optim.SGD(ps, lr=1.0)), CentralizedSGD(ps, lr=1.0)):
+        for p, g in zip(ps, gs, strict=True):
+            p.grad = g.clone()
+        o.step()
+        assert torch.equal(torch.cat([p.grad.flatten() for p in ps]), whole / W)
+
+
 def check_closure_before_aggregation() -> None:
     """A2: with a closure all processes step by the same gradient."""
     p = leaf(torch.ones(1))

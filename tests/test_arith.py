@@ -108,7 +108,7 @@ def test_comparison_is_a_trichotomy(pairs: list[tuple[float, float]]) -> None:
     lt, eq, gt = compare.lt(x, y).a, compare.eq(x, y).a, compare.gt(x, y).a
     assert (lt.astype(int) + eq + gt == 1).all()
     assert np.array_equal(compare.le(x, y).a, lt | eq) and np.array_equal(compare.ge(x, y).a, gt | eq)
-    assert np.array_equal(eq, [compare.near(a, b) for a, b in pairs])
+    assert np.array_equal(eq, [compare.close(a, b) for a, b in pairs])
 
 
 def test_tolerance_over_blocks() -> None:

@@ -91,6 +91,17 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["f"]
 
 
+def test_a_full_disk_while_rows_are_appended(tmp_path: Path) -> None:
+    """Rows that do not fit in one of the columns are in none, and what is appended later stands where it should."""
+    session = subprocess.run(
+        [str(Path(sys.executable).parent / "kshell"), "-q"], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        input="t:([]a:0#0x00;b:0#0;c:()),([]a:0x0102;b:1 2;c:(1 2;3 4))\n`:t/ set t\n`:v set 0#0\n"
+              "`:t/ upsert ([]a:200000#0x00;b:200000#1;c:200000#enlist 1 2)\n`:v upsert 200000#1\n(get`:t)~t\nget`:v\n"
+              "`:t/ upsert t\n`:v upsert 7 8\n(get`:t)~t,t\nget`:v\n", preexec_fn=_small_files)
+    assert session.stderr.count("OS reports: File too large") == 2
+    assert session.stdout.splitlines() == ["`:t/", "`:v", "1b", "`long$()", "`:t/", "`:v", "1b", "7 8"]
+
+
 def test_where_no_file_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(out=io.StringIO())
     monkeypatch.chdir(tmp_path)

@@ -173,6 +173,23 @@ def test_training_here_goes_on_in_plain_torch_and_back(kind: str, session: Sessi
     assert session.run("(tensor each(ckpt`:e.pt)`model)~tensor each(ckpt`:f.pt)`model")
 
 
+def test_a_state_that_was_put_is_the_optimizers_own(session: Session) -> None:
+    session.run("w:tensor(1 2e;`grad);o:opt(`adam;w);backward Sum w;step o;ckpt(`:a.pt;o);d:ckpt`:a.pt")
+    session.run("before:tensor m:first exec exp_avg from value d`state")
+    session.run("a:tensor(1 2e;`grad);p:opt(`adam;a);b:tensor(1 2e;`grad);q:opt(`adam;b);putstate(p;d);putstate(q;d)")
+    session.run("backward Sum mul(a;9e);step p")
+    assert session.run("before~tensor m")
+    assert session.run("{x[`buffers]}[first state[o]`parms]~{x[`buffers]}first state[q]`parms")
+
+
+def test_a_state_that_does_not_fit_changes_nothing(session: Session) -> None:
+    session.run("w:tensor(1 2e;`half`grad);o:fp16(w;`adam;8);backward(o;Sum w);step o;ckpt(`:a.pt;o);d:ckpt`:a.pt")
+    session.run("backward(o;Sum w);step o;s:state o;e:d[`extra];e[`inner]:5;d[`extra]:e")
+    with pytest.raises(QError):
+        session.run("putstate(o;d)")
+    assert session.run("s~state o")
+
+
 def test_what_torch_saves_is_read(session: Session) -> None:
     """Every kind of value that torch's own reader of weights takes, as it takes it."""
     import torch
@@ -221,7 +238,7 @@ def test_safetensors_of_every_type_both_ways(session: Session) -> None:
 
     given = {d: torch.arange(6).reshape(2, 3).to(getattr(torch, d)) for d in (
         "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16",
-        "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex64")}
+        "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex64")}
     given["none"], given["one"] = torch.zeros(0, 3), torch.tensor(5.0)
     save_file(given, "a.safetensors", {"by": "me"})
     session.run("d:ckpt`:a.safetensors;ckpt(`:b.safetensors;d)")

@@ -249,12 +249,18 @@ def test_options_of_q(words: str, line: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("-P x", "'type"), ("-P 99", "'domain"), ("-P", "-P needs 1 number"), ("-c 3", "-c needs 2 numbers"), ("-w few", "-w"),
+    ("-P x -e 1", "-P x: 'type; expected -P N, digits shown of a float"), ("-z 7", "-z 7: 'domain; expected -z 0|1"), ("-P", "-P needs 1 number"), ("-c 3", "-c needs 2 numbers"), ("-w few", "-w"),
     ("-e", "-e needs an expression"), ("-resume", "-resume needs a file"), ("--nosuch", "unknown option --nosuch"),
     ("s.q -p 5000", "-p: listening on a port is not supported")])
 def test_a_command_line_that_is_wrong(words: str, said: str) -> None:
     done = run(*words.split())
     assert done.returncode == 2 and said in done.stderr.splitlines()[0] and not done.stdout
+
+
+def test_a_script_with_a_mark_of_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "s.q").write_bytes(b"\xef\xbb\xbf#!/usr/bin/env kshell\n-1\"ok\";\n")
+    done = run("s.q", cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("ok\n", "", 0)
 
 
 def test_words_of_the_user_stay(tmp_path: Path) -> None:

@@ -1,19 +1,27 @@
 """Devices: what is made on one, moved there and trained there, for the CPU and for each accelerator that is here.
 
-Where there is none, its tests are skipped and say so; the CPU's run the same lines everywhere.
+Where there is none, its tests are skipped and say so; the CPU's run the same lines everywhere. `sim` is a second
+device that needs no hardware (tests/second_device.py); a process of its own has it (test_on_a_second_device).
 """
 
 from __future__ import annotations
 
 import io
-import warnings
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from kshell.errors import QError
+from kshell.kapi.handles import TensorHandle
 from kshell.session import Session
+from tests import test_kmath, test_module_oracle, test_stacks
 
 NET = "q:module seq(`sequential;(`linear;4;6);`relu;(`linear;6;3));"
 DATA = "seed 5;x:tensor(`randn;40,4);y:tensor(`randint;3;40);"
@@ -22,12 +30,13 @@ OPTIMIZERS = ("(`sgd;q;.1;`momentum,.9)", "(`adam;q;.01)", "(`adamw;q;.01)", "(`
 
 
 def _present(device: str) -> bool:
-    return {"cpu": lambda: True, "cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}[device]()
+    return {"cpu": lambda: True, "cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available,
+            "sim": lambda: hasattr(torch, "sim")}[device]()
 
 
 DEVICES = [pytest.param(d, marks=pytest.mark.skipif(not _present(d), reason=f"there is no {d} device here"))
-           for d in ("cpu", "cuda", "mps")]  # fmt: skip
-pytestmark = pytest.mark.parametrize("device", DEVICES)
+           for d in ("cpu", "cuda", "mps", "sim")]  # fmt: skip
+everywhere = pytest.mark.parametrize("device", DEVICES)
 
 
 @pytest.fixture
@@ -42,6 +51,7 @@ def train(session: Session, text: str) -> None:
     session.run("l:loss`ce;m:model(q;l;o);train(m;x;y);train(m;`batchsize;10);")
 
 
+@everywhere
 @pytest.mark.parametrize("text", OPTIMIZERS)
 def test_moved_after_some_steps_training_goes_on(session: Session, device: str, text: str) -> None:
     """A run moved to the device half-way ends where one that stayed on the CPU ends: moments moved too."""
@@ -64,6 +74,7 @@ def test_moved_after_some_steps_training_goes_on(session: Session, device: str, 
         assert all(t.device.type == device for k, t in state.items() if isinstance(t, torch.Tensor) and t.dim())
 
 
+@everywhere
 def test_made_there(session: Session, device: str) -> None:
     on = f"`{device}"
     for text in (f"tensor(1 2 3e;{on})", f"tensor(`zeros;2 3;{on})", f"tensor(`randn;2 3;`float,{on})",
@@ -75,6 +86,7 @@ def test_made_there(session: Session, device: str) -> None:
     assert {t.device.type for t in session["v"].obj} == {t.device.type for t in session["d"].obj.values()} == {device}
 
 
+@everywhere
 def test_operators_stay_there(session: Session, device: str) -> None:
     session.run(f"t:tensor(2 3#1e+til 6;`{device});u:tensor(1 2 3e;`{device})")
     for text, result in (("t+1", "2 3#2e+til 6"), ("t*u", "(1 4 9e;4 10 18e)"), ("t+1 2 3e", "(2 4 6e;5 7 9e)"),
@@ -88,12 +100,16 @@ def test_operators_stay_there(session: Session, device: str) -> None:
     assert session.run("(tensor t)~(7 8 9e;4 5 0e)") and session["t"].obj.device.type == device
 
 
+@everywhere
 def test_gradients_there(session: Session, device: str) -> None:
     session.run(f"w:tensor(1 2 3e;`grad,`{device});backward sum w*w")
     assert session.run("(grad w)~2 4 6e") and session["w"].obj.grad.device.type == device
 
 
+@everywhere
 def test_saved_there_and_restored(session: Session, device: str, tmp_path: Any) -> None:
+    if device == "sim":
+        pytest.skip("its tensors have no storage of their own")
     session.run(f"t:tensor(1 2 3e;`{device});u:t 1;snapshot`$\":{tmp_path}/s.ks\"")
     other = Session(out=io.StringIO(), err=io.StringIO())
     other.run(f"resume`$\":{tmp_path}/s.ks\"")
@@ -102,15 +118,16 @@ def test_saved_there_and_restored(session: Session, device: str, tmp_path: Any) 
     assert other.run("5e~tensor u"), "still a view of the same storage"
 
 
+@everywhere
 def test_random_numbers_there(session: Session, device: str) -> None:
     text = f"tensor tensor(`randn;5;`{device})"
     session.run(f"seed(`{device};7);a:{text};b:{text};seed(`{device};7);c:{text}")
     assert session.run("(a~c)&not a~b")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    if device != "sim":  # it has no streams
         session.run(f"sync`{device}")
 
 
+@everywhere
 def test_two_devices_do_not_mix(session: Session, device: str) -> None:
     other = "meta" if device == "cpu" else "cpu"
     session.run(f"t:tensor(1 2 3e;`{device});u:tensor(1 2 3e;`{other});before:tensor t")
@@ -119,6 +136,7 @@ def test_two_devices_do_not_mix(session: Session, device: str) -> None:
     assert session.run("before~tensor t") and session["t"].obj.device.type == device
 
 
+@everywhere
 def test_moments_go_along_to_meta(session: Session, device: str) -> None:
     """What has no data shows what is moved, on any machine."""
     train(session, f"{NET}{DATA}o:opt(`adam;q;.01);")
@@ -129,6 +147,7 @@ def test_moments_go_along_to_meta(session: Session, device: str) -> None:
     assert {t.device.type for s in states.values() for k, t in s.items() if k != "step"} == {"meta"}
 
 
+@everywhere
 @pytest.mark.parametrize("text", OPTIMIZERS)
 def test_moments_change_type_with_the_parameters(session: Session, device: str, text: str) -> None:
     if device == "mps":
@@ -146,12 +165,61 @@ def test_moments_change_type_with_the_parameters(session: Session, device: str, 
     assert session.run("all r within 0 10")
 
 
+@pytest.mark.parametrize("device", DEVICES[3:])
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_a_pass_reads_nothing_before_its_end(session: Session, device: str, text: str) -> None:
+    """What is read from a device waits for it: as often in a pass of 4 batches as in one of 40."""
+    from tests import second_device
+
+    found = []
+    for n in (40, 400):
+        session.run(f"{NET}{DATA.replace('40', str(n))}o:opt{text};")
+        session.run("l:loss`ce;m:model(q;l;o);train(m;x;y);train(m;`batchsize;10);train(m;`metrics;`loss`accuracy)")
+        session.run(f"train(m;`clipnorm;1.);to(m;`{device});run m")
+        before = second_device.reads()
+        session.run("run m")
+        found.append(second_device.reads() - before)
+    assert found[0] == found[1] <= 3
+
+
+@everywhere
+def test_targets_are_refused_before_a_device_is_asked(session: Session, device: str) -> None:
+    """A GPU that calculates with a class that is not there can be used no more."""
+    session.run(f"x:tensor(4 3#1e;`grad,`{device});y:tensor(0 1 2 7;`{device});l:loss`ce;n:loss`nll;p:loss`multimargin")
+    for text in ("loss(l;x;y)", "loss(n;logsoftmax(x;1);y)", "loss(p;x;y)"):
+        with pytest.raises(QError, match=r"loss: .*[Tt]arget.*out of"):
+            session.run(text)
+    session.run(f"y:tensor(0 1 2 -100;`{device})")
+    assert session.run("0<tensor loss(l;x;y)")
+    session.run(f"b:loss`bce;z:tensor(.5 2;`{device})")
+    with pytest.raises(QError, match="loss: all elements of input should be between 0 and 1"):
+        session.run(f"loss(b;z;tensor(0 1f;`{device}))")
+    session.run(f"r:tensor loss(b;tensor(.5 .25;`{device});tensor(0 2f;`{device}))")
+    assert session["r"] == pytest.approx(1.58902691), "targets may be any"
+
+
+@pytest.mark.parametrize("device", DEVICES[3:])
+def test_targets_are_looked_at_once(session: Session, device: str) -> None:
+    """Not at each step, as long as nobody writes them; batches are parts of one tensor."""
+    from tests import second_device
+
+    session.run(f"x:tensor(40 3#1e;`{device});y:tensor(40#0 1 2;`{device});l:loss`ce")
+    session.run("k:{[x0]loss(l;narrow(x;0;x0;10);narrow(y;0;x0;10))};k 0")
+    before = second_device.reads()
+    session.run("k each 10 20 30")
+    assert second_device.reads() == before
+    session.run("fill(y;9)")
+    with pytest.raises(QError, match="loss: Target 9 is out of bounds"):
+        session.run("k 0")
+
+
 AROUND = {
     "fp16": "fp16(o;`init`window!8 2);", "scale": "sc:scale(o;`adascale);", "agg": "agg(o;`before,1b);",
     "powersgd": "", "sparsifiedsgd": "", "centralizedadam": "",
 }
 
 
+@everywhere
 @pytest.mark.parametrize("name", AROUND)
 def test_what_stands_around_goes_along(session: Session, device: str, name: str) -> None:
     """Copies in single precision, gradients that a rule has in mind, errors of compression: a step after the move uses
@@ -166,6 +234,7 @@ def test_what_stands_around_goes_along(session: Session, device: str, name: str)
     assert all(torch.isfinite(p).all() for p in session["q"].obj.parameters())
 
 
+@everywhere
 def test_a_move_that_fails_changes_nothing(session: Session, device: str) -> None:
     session.run(f"{NET}to(q;`{device});to(q;`double)" if device != "mps" else f"{NET}to(q;`{device})")
     module = session["q"].obj
@@ -181,3 +250,164 @@ def test_a_move_that_fails_changes_nothing(session: Session, device: str) -> Non
     with pytest.raises(RuntimeError):
         move(module, lambda m: m._apply(fails))
     assert [(p, p.dtype, p.device, p.data_ptr()) for p in module.parameters()] == before
+
+
+@everywhere
+def test_arrays_go_where_the_tensors_beside_them_are(session: Session, device: str) -> None:
+    session.run(f"c:tensor(1 2e;`{device})")
+    for text, result in (("tensor(`complex;c;3 4e)", "(1 2e;3 4e)"), ("tensor(`complex;3 4e;c)", "(3 4e;1 2e)"),
+                         ("0<similar(1 2#c;1 2#1 2e)", "enlist 1b"), ("vjp[({x*y};c;3 4e;1 1e)]1", "3 4e"),
+                         (f"zscore(tensor(3 1 1#1 2 3e;`{device});1 1 1e;1 1 2e)", "3 1 1#0 1 1e")):
+        session.run(f"r:{text}")
+        assert session["r"].obj.device.type == device and session.run(f"(tensor r)~{result}"), text
+
+
+@everywhere
+def test_a_run_that_clips_gradients_waits_only_at_its_end(session: Session, device: str) -> None:
+    if device != "sim":
+        pytest.skip("what is read is counted by the simulated device alone")
+    from tests.second_device import reads
+
+    train(session, f"{NET}{DATA}o:opt(`sgd;q;.1);")
+    session.run("to(m;`sim);to(x;`sim);to(y;`sim);train(m;x;y);train(m;`clipnorm;1.)")
+    before = reads()
+    session.run("run m;")
+    assert reads() - before == 1
+    assert session.run("-9h=type clip m")
+
+
+# ------------------------------------------------------------------ everything there is, there and on the CPU
+
+
+@pytest.fixture
+def exact(device: str) -> Iterator[None]:
+    """Convolutions of a GPU in whole single precision, as those of the CPU."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.backends.cudnn.allow_tf32 = before
+
+
+def close(what: str, a: torch.Tensor, b: torch.Tensor, rtol: float, atol: float) -> None:
+    torch.testing.assert_close(a.detach().cpu(), b.detach().cpu(), rtol=rtol, atol=atol, equal_nan=True,
+                               msg=lambda t: f"{what}: {t}")
+
+
+def values(v: Any) -> list[torch.Tensor]:
+    found = v.get()
+    return [found] if isinstance(found, torch.Tensor) else list(found)
+
+
+@pytest.mark.slow
+@everywhere
+@pytest.mark.parametrize("name", test_stacks.NAMES)
+def test_every_optimizer_there_and_moved_half_way(device: str, name: str) -> None:
+    """Five steps with all that can be put around it, made there, and moved there after two: as on the CPU."""
+    if device == "mps":
+        pytest.skip("mps has no float64, and half precision of its own")
+    stacks = [s for s in test_stacks.STACKS if s[0] == name]
+    for _, around in stacks:
+        found = {}
+        for way in ("cpu", "made there", "moved"):
+            s = Session(out=io.StringIO(), err=io.StringIO())
+            for line in test_stacks.DEFINE:
+                s.run(line)
+            if way == "made there":
+                s.run(f"net0:net;net:{{m:net0 x;to(m;`{device});m}}")
+            s.run(test_stacks.maker(name, around))
+            bring = f"to(X;`{device});to(Z;`{device})"
+            s.run(f"{bring if way == 'made there' else ''};r:one each 0 1")
+            s.run(f"{f'to(m;`{device});{bring}' if way == 'moved' else ''};r:one each 2 3 4")
+            found[way] = list(s["m"].obj.parameters())
+            assert {p.device.type for p in found[way]} == {"cpu" if way == "cpu" else device}
+        for way in ("made there", "moved"):
+            for a, b in zip(found["cpu"], found[way], strict=True):
+                close(f"{around}, {way}", a, b, 2e-4, 2e-5)
+
+
+DRAWN = {"droppath", "randomcrop", "randomflip", "rrelu", "fmaxpool2d", "fmaxpool3d"}
+
+
+def draws(name: str, m: torch.nn.Module) -> bool:
+    """Does a module draw random numbers in training? They differ from device to device."""
+    return name in DRAWN or any(getattr(part, "dropout", 0.) or getattr(part, "p", 0.) for part in m.modules())
+
+
+def there(session: Session, verb: str, letters: str, leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+    for letter, t in zip(letters, leaves, strict=True):
+        session[letter] = TensorHandle(t * 1 if t.requires_grad else t)  # modules may work in place
+    return values(session.run(f"{verb}(m;{';'.join(letters)})"))
+
+
+@pytest.mark.slow
+@everywhere
+def test_every_module_type_there(session: Session, device: str, exact: None) -> None:
+    """Outputs and gradients of modules that were moved, as on the CPU."""
+    for name, args, _, given in test_module_oracle.CASES + test_module_oracle.OWNS:
+        if device == "sim" and name in ("gru", "lstm"):
+            continue  # torch asks other devices for kernels of their own for these
+        inputs = test_module_oracle.inputs(given)
+        letters = "xyz"[:len(inputs)]
+        found = []
+        for place in ("cpu", device):
+            session.run(f"seed 7;m:module {test_module_oracle.spec(name, args)};to(m;`{place})")
+            leaves = test_module_oracle.leaves([t.to(place) for t in inputs])
+            both, made = (there(session, verb, letters, leaves) for verb in ("eforward", "forward"))
+            own = [t for t in (*leaves, *session["m"].obj.parameters()) if t.requires_grad]
+            total = sum((t * t).sum() for t in made if t.requires_grad)
+            grads = [] if total.__class__ is int else torch.autograd.grad(total, own, allow_unused=True)
+            both += [*made, *(t for t in grads if t is not None)]
+            assert {t.device.type for t in both} == {place}, name
+            found.append([] if draws(name, session["m"].obj) else both)
+        for a, b in zip(*found, strict=True):
+            close(f"{name} {args}", a, b, 1e-3, 1e-4)
+
+
+@pytest.mark.slow
+@everywhere
+def test_every_math_function_there(session: Session, device: str) -> None:
+    """Results of tensors there are there, and are those of the CPU; into outputs there, too."""
+    if device == "mps":
+        pytest.skip("mps has no float64")
+    session.names.load_builtins()
+    for _, name, kinds, opts, _ in test_kmath.CASES:
+        if not kinds:
+            continue  # of numbers only
+        row = test_kmath.ROWS[name]
+        text = test_kmath.named(test_kmath.options(opts)) if opts else ""
+        found = []
+        for place in ("cpu", device):
+            found.append(test_kmath.run(session, name, [t.to(place) for t in test_kmath.inputs(kinds)], False, text))
+        if isinstance(found[0], bool):
+            assert found[0] is found[1], name
+            continue
+        for a, b in zip(values(found[0]), values(found[1]), strict=True):
+            assert b.device.type == device, name
+            if name not in ("eig", "eigh", "svd", "qr"):  # vectors of either sign
+                close(name, a, b, 1e-8, 1e-10)
+        if row.out and row.outputs == 1 and (device, name) != ("sim", "mrank"):  # sim does not see torch write there
+            session["out"] = TensorHandle(torch.empty_like(values(found[1])[0]))
+            test_kmath.run(session, name, [t.to(device) for t in test_kmath.inputs(kinds)], False, text, "out")
+            close(name, values(session["out"])[0], values(found[1])[0], 1e-8, 1e-10)
+
+
+# ------------------------------------------------------------------ without hardware
+
+
+def on_a_second_device(marked: str) -> int:
+    """The tests of sim in a process that has it; the number of those that passed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tests.second_device", "-p", "no:xdist", "-o", "addopts=", "-m", marked, "-k",
+         "sim and not second_device", __file__], capture_output=True, text=True, timeout=600,
+        cwd=Path(__file__).parents[1], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return int(re.search(r"(\d+) passed", done.stdout)[1])  # type: ignore[index]
+
+
+def test_on_a_second_device() -> None:
+    assert on_a_second_device("not slow") > 30
+
+
+@pytest.mark.slow
+def test_everything_on_a_second_device() -> None:
+    assert on_a_second_device("slow") == len(test_stacks.NAMES) + 2

@@ -393,6 +393,19 @@ def test_a_snapshot_is_not_replaced_by_an_older_one(session: Session, monkeypatc
     assert other().run("a") == 2
 
 
+def test_what_changes_while_a_file_is_written_is_saved_after_it(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.run("a:1;autosave(`:a.ks;.1)")
+    write, writing = autosave.write, threading.Event()
+    monkeypatch.setattr(autosave, "write", lambda *args: (writing.set(), time.sleep(0.5), write(*args)))
+    session.run("a:2")
+    assert writing.wait(30)
+    time.sleep(0.2)  # the next one is due already
+    session.run("a:3")  # the last line that runs
+    until(lambda: session.autosave.saves >= 2)
+    assert other().run("a") == 3
+
+
 def test_lines_without_a_pause_are_saved(session: Session) -> None:
     session.run("a:0;autosave(`:a.ks;.1)")
     until(lambda: session.run("a+:1") is not None and session.autosave.saves >= 3)

@@ -24,6 +24,8 @@ CASES: list[tuple[str, list[tuple[int, ...]], Callable[..., Any]]] = [
      lambda a, b, c: functional.conv1d(a, b, c, 2, 1, 2)),
     ("conv2d(a;b;`pad`groups!(1 2;3))", [(2, 3, 7, 5), (6, 1, 3, 2)],
      lambda a, b: functional.conv2d(a, b, padding=(1, 2), groups=3)),
+    ("conv2d(a;b;1;`same)", [(2, 3, 7, 5), (6, 3, 3, 2)], lambda a, b: functional.conv2d(a, b, padding="same")),
+    ("conv2d(a;b;`pad`valid)", [(2, 3, 7, 5), (6, 3, 3, 2)], lambda a, b: functional.conv2d(a, b, padding="valid")),
     ("conv2d(a;b;2)", [(2, 3, 7, 5), (6, 3, 3, 2)], lambda a, b: functional.conv2d(a, b, stride=2)),
     ("conv3d(a;b;c;`stride,2)", [(1, 2, 4, 5, 6), (3, 2, 2, 2, 2), (3,)],
      lambda a, b, c: functional.conv3d(a, b, c, stride=2)),
@@ -99,11 +101,15 @@ def test_batch_statistics_move() -> None:
     s = session()
     s.run("m:tensor 0 0e;v:tensor 1 1e;r:Batchnorm(2 2#1 2 3 6e;m;v;1b;.5)")
     assert s.run("(tensor each(m;v))~(1 2e;1.5 4.5e)") is True
+    s.run("m:0 0e;v:1 1e;q:Batchnorm(2 2#1 2 3 6e;m;v;1b;.5)")
+    assert s.run("(m;v)~(0 0e;1 1e)") is True  # arrays stay as they are
+    assert s.run("q~tensor r") is True
 
 
 @pytest.mark.parametrize(("text", "message"), [
     ("conv2d(1 1 3 3#1e;1 1 2 2#1e;0W)", "conv2d: stride is more than 2147483647"),
     ("conv2d(1 1 3 3#1e;1 2 2 2#1e)", "conv2d: "), ("conv2d 1 1 3 3#1e", "conv2d: "), ("conv2d()", "conv2d: "),
+    ("conv2d(1 1 3 3#1e;1 1 2 2#1e;1;`foo)", "conv2d: unexpected symbol scalar, expecting pad (long scalar or list, `same"),
     ("conv2d(1 1 3 3#1e;`a)", "conv2d: "), ("conv2d(1 1 3 3#1e;1 1 2 2#1e;`foo,1)", "conv2d option: foo"),
     ("layernorm 1 3f", "layernorm: shape not given"), ("layernorm(1 3f;3)", "layernorm: "),
     ("groupnorm(1 4#1f;3)", "groupnorm: "), ("dropout(1 2f;1.5)", "dropout: "), ("dropout`a", "dropout: "),

@@ -15,7 +15,7 @@ from queue import Empty, Queue
 
 import pytest
 
-from kshell.errors import QError
+from kshell.errors import QError, QExit
 from kshell.session import Session
 from kshell.values import interrupts
 
@@ -268,23 +268,25 @@ def test_nothing_to_stop_between_lines(shell: Shell) -> None:
     alive(shell)
 
 
-def test_an_interrupt_waits_for_the_end_of_a_held_section() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_for_the_end_of_a_held_section_and_no_longer(number: signal.Signals) -> None:
     session, seen = Session(), []
 
     def work() -> None:
         with interrupts.HOLD:
             with interrupts.HOLD:
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), number)
                 time.sleep(0.01)
             seen.append("whole")
         seen.append("too far")
 
-    before = signal.signal(signal.SIGINT, session.interrupt)
+    before = signal.signal(number, session.interrupt if number == signal.SIGINT else session.terminate)
     try:
         session.run("a:1")
-        with pytest.raises(QError) as found:
+        with pytest.raises((QError, QExit)) as found:
             session._guarded(work)
     finally:
-        signal.signal(signal.SIGINT, before)
-    assert (found.value.text, seen) == ("stop", ["whole"])
+        signal.signal(number, before)
+    assert seen == ["whole"]
+    assert found.value.text == "stop" if isinstance(found.value, QError) else found.value.code == 143
     assert not interrupts.PENDING and not interrupts.HOLD.depth

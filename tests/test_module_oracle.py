@@ -317,7 +317,7 @@ def test_defaults(name: str) -> None:
         if o.default is not REQUIRED:
             other = entry.extra.get("like", {}).get(o.name)
             want = live[other] if other else o.default
-            got = live[o.name]
+            got = live.get(o.name, o.default) if "hide" in entry.extra else live[o.name]  # defaults may be hidden
             assert (set(got) if isinstance(got, tuple) else {got}) == {want} or got == want, o.name
     assert {k.s for k in options_dict(entry).k.items} >= {o.name for o in entry.options} or "hide" in entry.extra
 

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
+from kshell.lang.format import quoted
 from kshell.parse import complete, fast, fold, generate, lex, parse, split_script
 from kshell.parse import tree as N
 from kshell.parse.grammar import oracle, read, text
 from kshell.parse.lex import CLASSES, coloured, scan
-from kshell.parse.literals import number, quote, string
+from kshell.parse.literals import number, string
 
 INFIX = frozenset({"each", "in", "mod", "div", "over", "cross", "xdesc", "upsert"})
 GRAMMAR = read(text())
@@ -270,7 +271,7 @@ def test_strings() -> None:
 
 @given(st.binary(min_size=2, max_size=20))
 def test_quoting_is_reversed(data: bytes) -> None:
-    assert string(quote(data)) == ("c", data)
+    assert string(quoted(data)) == ("c", data)
 
 
 @given(st.lists(st.integers(-(2**63) + 2, 2**63 - 2), min_size=1, max_size=9))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import gc
 import os
 import select
 import signal
@@ -11,22 +13,28 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
-from kshell.lang import scan
-from kshell.parse.lex import coloured
+from kshell.lang import scan as trees
+from kshell.parse import split_script
+from kshell.parse.lex import coloured, complete, left_open, scan
 from kshell.session import Session
-from kshell.shell import context, highlight
+from kshell.shell import context, highlight, prompt
 from kshell.shell.complete import Found, offers
 from kshell.shell.context import place
 from kshell.shell.history import Entries
-from kshell.shell.keys import wants_more
+from kshell.shell.keys import new_line, wants_more
 from kshell.shell.toolbar import signature
 from tests.test_cli import KSHELL, Terminal, run
 
@@ -143,6 +151,30 @@ def test_notes_say_what_a_candidate_is(session: Session) -> None:
     assert {f.text: f.note for f in offers(session, "module(`linear;`")}["in"].startswith("required")
 
 
+def test_torch_loads_after_what_completion_needs() -> None:
+    code = ("import sys;from kshell.session import Session;s=Session();seen=[];before=sys.getswitchinterval();"
+            "s.prepare(lambda:seen.append('torch' in sys.modules and 'kshell.kapi.words' in sys.modules)).join();"
+            "assert seen==[False] and 'torch' in sys.modules and sys.getswitchinterval()==before;"
+            "assert s.run('tensor 2*tensor 1 2 3') is not None")
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_garbage_is_collected_again(own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After torch has loaded; nothing of a program that opened a prompt is left out from then on."""
+    frozen: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(gc.isenabled()))
+    s = Session()
+    monkeypatch.setattr(s, "prepare", lambda first: threading.Thread(target=first))  # over before it began
+    loading = prompt.Loading()
+    asyncio.run(prompt._prepare(s, loading, own))
+    assert loading.done and gc.isenabled() and frozen == [True] * own
+
+
+def test_many_lines_are_written_plainly() -> None:
+    assert prompt.plain("q)", "a:1\n\tb:\x1b[2J\x9b") == "q)a:1\n  ^Ib:^[[2J<9b>"
+
+
 def test_completion_computes_nothing(session: Session) -> None:
     """A view is not calculated, an unknown name is no error, and a dictionary of other keys has no parts."""
     session.run("count1:0")
@@ -234,26 +266,116 @@ def test_block_comments_are_coloured() -> None:
 
 
 def test_a_long_text_is_coloured_where_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "\n".join(f"f{i}:{{[a;b] c:a+b*{i};\n  \"text \",string c}}" for i in range(10_000))
+    text = "\n".join(f"f{i}:{{[a;b] c:a+b*{i};\n  \"text {i} \",string c}}" for i in range(10_000))
     seen: list[str] = []
-    monkeypatch.setattr(highlight, "styled", lambda s, styled=highlight.styled: seen.append(s) or styled(s))
+    monkeypatch.setattr(highlight, "coloured", lambda s, *a, coloured=coloured: seen.append(s) or coloured(s, *a))
+    highlight.styled.cache_clear()
     lex = highlight.QLexer().lex_document(Document(text))
-    for i in range(19_960, 20_000):
+    for i in range(19_999, 19_959, -1):
         lex(i)
-    assert seen == ["\n".join(text.split("\n")[i:i + 2]) for i in range(19_960, 20_000, 2)]
+    assert seen == text.split("\n")[:19_959:-1]
 
 
 OPEN = "f:{[alpha]\n" + "\n".join(f"  v{i}:{i}+{i % 7};" for i in range(10_000))  # one statement
 
 
-def test_a_long_statement_is_put_together_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all of its lines that are seen."""
-    seen: list[str] = []
-    monkeypatch.setattr(highlight, "styled", lambda s, styled=highlight.styled: seen.append(s) or styled(s))
-    lex = highlight.QLexer().lex_document(Document(OPEN))
-    for i in range(9_960, 10_000):
-        assert "".join(part for _, part, *_ in lex(i)) == f"  v{i - 1}:{i - 1}+{(i - 1) % 7};"
-    assert seen == [OPEN]
+def test_a_key_in_a_long_text_is_looked_at_by_itself(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the colours, the toolbar and completion: what is open before its line is known."""
+    looked: list[int] = []
+    monkeypatch.setattr(sys.modules["kshell.parse.lex"], "left_open", lambda s: looked.append(len(s)) or left_open(s))
+    for typed in ("  v", "  va", '  va"', "  va"):
+        at = Document(OPEN + "\n" + typed)
+        line = highlight.QLexer().lex_document(at)
+        assert "".join(part for i in range(9_960, at.line_count) for _, part, *_ in line(i)).endswith(typed)
+        signature(session, at.text), offers(session, at.text)
+        if typed != "  v":
+            assert looked and sum(looked) < 20_000 < len(at.text) / 5
+        looked.clear()
+
+
+# what lines are made of: strings, comments and brackets, open and closed
+BITS = st.sampled_from(['"', "\\", "/", " ", "\n", "\n/\n", "\n\\\n", "(", ")", "[", "]", "{", "}", "a", "1", "-1", "`b", ";", "+",
+                        ':"c"', " / d\n", "\n  ", "select", "_"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(BITS, max_size=25).map("".join), st.randoms(use_true_random=False))
+def test_colours_by_line_are_those_of_the_whole(text: str, random: Random) -> None:
+    """In whatever order the lines are asked for; but where a comment stands between the numbers of a list."""
+    lines = text.split("\n")
+    line = highlight.QLexer().lex_document(Document(text))
+    order = list(range(len(lines)))
+    random.shuffle(order)
+    shown = {i: line(i) for i in order}
+    assert ["".join(part for _, part, *_ in shown[i]) for i in range(len(lines))] == lines
+    by_line = [style.removeprefix("class:q.") for i in range(len(lines)) for style, part, *_ in [*shown[i], ("", "\n")]
+               for _ in part]
+    assume("command" not in by_line)
+    whole = [""] * (len(text) + 1)
+    for kind, start, end in coloured(text):
+        whole[start:end] = [kind] * (end - start)
+    assert all(a == b or c.isspace() or (a, b) == ("comment", "number")
+               for a, b, c in zip(by_line, whole, text + "\n", strict=True)), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(BITS, max_size=25).map("".join))
+def test_complete_is_what_the_tokens_say(text: str) -> None:
+    assume(not any(line[:1] == "\\" for line in text.split("\n")))  # commands, and ends of comments
+    kinds = scan("\n" + text).kinds
+    open_: list[str] = []
+    wrong = False
+    for kind in kinds:
+        if kind in "([{":
+            open_.append({"(": ")", "[": "]", "{": "}"}[kind])
+        elif kind in ")]}":
+            wrong = wrong or not open_ or open_.pop() != kind
+    comment = left_open(text)[0] == "/"
+    assert not comment or any(line.rstrip() == "/" for line in text.split("\n"))
+    assert complete(text) is (wrong or not (open_ or "?" in kinds or comment))
+    assert ("?" in kinds) is (left_open(text)[0] == '"')
+
+
+@pytest.mark.parametrize(("text", "statements"), [
+    ('a:"x\ny"\nb:2', ['a:"x\ny"', "b:2"]), ('a:"x\n/\n\\\n)y"\n z\nb', ['a:"x\n/\n\\\n)y"\n z', "b"]),
+    ('a:"x\nb:2', ['a:"x', "b:2"]), ('/ don"t\nc:"z"\nd', ['c:"z"', "d"]), ('\\l don"t\nc:"z"', ['\\l don"t', 'c:"z"']),
+    ('a:1 / 5"\nb:"c"', ['a:1 / 5"', 'b:"c"']), ('f:{\n "a\n\nb"}\n1', ['f:{\n "a\n\nb"}', "1"])])
+def test_a_string_that_is_typed_goes_over_lines(text: str, statements: list[str]) -> None:
+    """Up to its end, if it has one; a script's line begins a statement all the same."""
+    assert [s for _, s in split_script(text, typed=True)] == statements
+    assert Session().run('a:"x\ny";a') is not None
+
+
+def test_a_string_over_lines_is_run(session: Session) -> None:
+    assert session.show(session.run('text1:"x\n\ny"\n(count text1;text1 1)')) == '4\n"\\n"'
+
+
+def test_enter_adds_nothing_to_a_string() -> None:
+    for before, after in (('a:"x', ""), ('  a:"x\n   y', ""), ("f:{", "  "), ("   f:(", "   "), ("/", ""), ("/\n a", " "),
+                          ('f:{ / 5"', "  ")):
+        buffer = Buffer(document=Document(before))
+        new_line(buffer)
+        assert buffer.text == before + "\n" + after
+
+
+def test_files_are_listed_once(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the folder changes, which right after a change its time need not tell."""
+    calls: list[str] = []
+    monkeypatch.setattr(os, "listdir", lambda path, listdir=os.listdir: calls.append(path) or listdir(path))
+    (tmp_path / "one").write_text("")
+    text = f"get`:{tmp_path}/o"
+    assert texts(offers(session, text)) == ["one"]
+    (tmp_path / "only").write_text("")
+    assert texts(offers(session, text)) == ["one", "only"] and len(calls) == 2
+    os.utime(tmp_path, (1e9, 1e9))
+    for _ in range(3):
+        assert texts(offers(session, text)) == ["one", "only"]
+    assert len(calls) == 3
+    (tmp_path / "one").unlink()
+    (tmp_path / "o2").mkdir()
+    assert texts(offers(session, text)) == ["o2/", "only"] and len(calls) == 4
+    tmp_path.rename(tmp_path.with_name("other"))
+    assert offers(session, text) == []
 
 
 @pytest.mark.parametrize(("text", "there"), [("\n  v99", "v9999"), ("\n  opt(`adam;m;`l", "lr"), ("\n  xas", "xasc")])
@@ -427,18 +549,32 @@ def test_a_function_of_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     s = Session()
     nodes = [0]
 
-    def counted(*args: Any, walk: Any = scan.walk, **options: Any) -> Iterator[Any]:
+    def counted(*args: Any, walk: Any = trees.walk, **options: Any) -> Iterator[Any]:
         for n in walk(*args, **options):
             nodes[0] += 1
             yield n
 
-    monkeypatch.setattr(scan, "walk", counted)
+    monkeypatch.setattr(trees, "walk", counted)
     looked = []
     for n in (100, 400):
         nodes[0] = 0
         s.run("f:{" + "\n".join(f"  v{i}:{i}+x;" for i in range(n)) + f"\n  v{n - 1}-v0}}")
         looked.append(nodes[0])
     assert s.run("f 1") == 399 and looked[1] < 6 * looked[0]
+
+
+@pytest.mark.parametrize("x", ["2", "2.5", "1 2", "0N", "0Wj", "9223372036854775800"])
+def test_a_function_of_many_lines_calculates_as_a_short_one(x: str) -> None:
+    s = Session()
+    s.run("f:{v:x;\n" + " v:v+3;\n v-:x*2;\n" * 2000 + " do[3;v+:1];v}")
+    assert s.show(s.run(f"f {x}")) == s.show(s.run(f"{{v:x;do[2000;v:v+3;v-:x*2];do[3;v+:1];v}}{x}"))
+
+
+def test_a_string_on_a_terminal(screen: Screen) -> None:
+    screen.send('  a:"x\ry"\r')
+    screen.until("q)")
+    screen.result("count a", "3")
+    assert screen.leave() == 0
 
 
 def test_interrupts_stop_the_line(screen: Screen) -> None:

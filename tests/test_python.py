@@ -288,6 +288,14 @@ def test_arrow_tables(columns: dict[str, list[Any]]) -> None:
     check({k: v + v[1:] for k, v in columns.items()}, two)
 
 
+def test_structs_of_arrow_are_tables() -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    session = Session()
+    session.x = given_ = pa.table({"a": [1, 2], "st": [{"p": 1, "q": b"x"}, {"p": 2, "q": b"y"}]})
+    assert session("exec st[`p]from x where a=2").tolist() == [2]
+    assert pa.RecordBatchReader.from_stream(session["x"]).read_all().to_pylist() == given_.to_pylist()
+
+
 @SOME
 @given(columns=FRAMES)
 def test_pandas_frames(columns: dict[str, list[Any]]) -> None:

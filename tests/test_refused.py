@@ -194,7 +194,7 @@ MORE = [
     ("m:net 3;o:opt(`sgd;m;.1);s:scale(o;`linear);back[m;o];if[P;backward Sum forward(m;X)];step s", "micro-batches differ"),
     ("m:net 3;o:opt(`sgd;m;.1);s:scale(o;`linear);if[P;back[m;o]];step s", "step: no gradient on process 0"),
     ("m:net 3;o:opt(`sgd;m;.1);$[P;[agg(o;`world);scale(o;`linear)];[scale(o;`linear);agg(o;`world)]];go[o;m]", "different calls"),
-    ("sched(opt(`sgd;net 3;.1);`linear;`max`steps!(.1;-1))", "linear: steps is not positive"),
+    ("sched(opt(`sgd;net 3;.1);`linear;`max`steps!(.1;-1))", "linear: steps is -1, expecting a number above 0"),
     ("sched(opt(`sgd;net 3;.1);`nosuch)", "unrecognized scheduler: nosuch"),
     ("combine((enlist`max)!enlist .1;(enlist`max)!enlist .2)", "combine: conflicting overrides for max: 0.1 and 0.2"),
     ("override(opt(`sgd;net 3;.1);0;`nosuch,1)", "override: unrecognized option `nosuch"),

@@ -346,6 +346,13 @@ def test_a_skipped_step_says_so() -> None:
     assert console(s, "zerograd s;backward Sum mul(t;1 2e);step s") == ""
 
 
+def test_the_scale_of_a_skipped_step_is_told() -> None:
+    s = session_of(*MAKE, "s:scale(o;`linear)", "backward Sum mul(t;1 2e);step s;zerograd s",
+                   "backward Sum mul(t;1 0n);backward Sum mul(t;1 2e);backward Sum mul(t;1 2e)")
+    assert console(s, "step s") == "0b\n"
+    assert console(s, "zerograd s;gns[s]`scale`factor`progress") == "3f\n,3f\n1f\n"
+
+
 def test_no_gradient_and_gradients_dropped() -> None:
     s = session_of(*MAKE, "s:scale(o;`adascale)")
     assert console(s, "step s").startswith("'step: no gradient (given ")
@@ -377,8 +384,8 @@ def test_options_of_batches() -> None:
     ("scale(o;`foo)", "unrecognized rule: foo"), ("scale(o;`linear;`foo,1)", "unrecognized rule setting: foo"),
     ("scale(o;`linear;`epochs,1)", "linear option: epochs not recognized"),
     ("scale(o;`legw)", "legw: epochs not defined"), ("scale(o;`legw;1;10)", "legw: batch not defined"),
-    ("scale(o;`linear;-1.)", "linear: accum is not a positive number"),
-    ("scale(o;`linear;`lossscale,0.)", "linear: lossscale is not a positive number"),
+    ("scale(o;`linear;-1.)", "linear: accum is -1.0, expecting a positive number"),
+    ("scale(o;`linear;`lossscale,0.)", "linear: lossscale is 0.0, expecting a positive number"),
     ("scale(o;`linear;`accum`base`local!(1.;2;3))", "linear: accum and local are two ways to say the same"),
     ("scale(o;`linear;`local,3)", "linear: local goes with base"),
     ("scale(o;`linear;`base,0)", "linear base: 0 is below 1"), ("scale o", "scale: the optimizer has no rule"),
@@ -386,7 +393,7 @@ def test_options_of_batches() -> None:
     ("gns o", "gns: expecting a rule, and optional scales"),
     ("gns(scale(o;`linear);0 1.)", "gns: expecting a rule and scales above 0"),
     ("scale(scale(o;`linear);`base,1)", "scale: base cannot be changed, only accum and lossscale"),
-    ("scale(scale(o;`linear);`accum,0.)", "scale: accum is not a positive number"),
+    ("scale(scale(o;`linear);`accum,0.)", "scale: accum is 0.0, expecting a positive number"),
     ("backward scale(o;`linear)", "backward: expecting a rule, a loss and optional mode"),
     ("scale(o;(enlist`rule)!enlist`linear)",
      "scale: unrecognized state, expecting the name of a rule and its options"),

@@ -14,7 +14,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from tests.damage import STATE, WHOLE
+from tests.damage import STATE, WHOLE, memory, peak_from_here
 
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -230,6 +230,51 @@ def _edited(change, path: str = "a.ks") -> None:
     with zipfile.ZipFile(path, "w") as z:
         for k, v in held.items():
             z.writestr(k, v)
+
+
+# values of many small parts, whose memory is more than a file of their own size may ask for
+SMALL = ["{tensor enlist x}each 1e*til 12000", "{((+);x)}each til 30000", "60000#enlist(1;`a;\"abc\")",
+         "`$string til 300000"]
+
+
+@pytest.mark.parametrize("text", [t if i in (1, 2) else pytest.param(t, marks=pytest.mark.slow)
+                                  for i, t in enumerate(SMALL)], ids=range(len(SMALL)))
+def test_what_is_saved_can_be_read(text: str, session: Session) -> None:
+    session.run(f"y:{text};snapshot`:a.ks")
+    start = peak_from_here()
+    session.run("z:y;resume`:a.ks")
+    assert memory("VmHWM") - start < (64 << 20) + 2 * Path("a.ks").stat().st_size
+    assert session.run("(count y)~count z") and session.run("(string last y)~string last z") is (text[:7] != "{tensor")
+
+
+def test_functions_keep_their_names(session: Session) -> None:
+    Path("f.q").write_text("a:1\n.n.f:{\n  x+`a}\ng:{.n.f x}\n")
+    session.run("\\l f.q")
+    with pytest.raises(QError) as before:
+        session.run("g 1")
+    shown = session.error_lines(before.value)
+    assert "f.q:3:   x+`a}" in "\n".join(shown)
+    session.run("h:value each(g;.n.f);snapshot`:a.ks;.n.f:g:0;resume`:a.ks")
+    with pytest.raises(QError) as after:
+        session.run("g 1")
+    assert session.error_lines(after.value) == shown
+    assert session.run("h~value each(g;.n.f)")
+
+
+def test_memory_of_what_is_saved_stays_until_it_is_written(session: Session) -> None:
+    """What a snapshot has to make, as the state of a generator, is in no variable."""
+    session.run("m:module enlist(`linear;3;2);o:opt(`powersgd;m;.1;`rank`always!(2;1b));"
+                "backward mse(forward(m;2 3#1e);2 2#0e);step o;s:(state o)`extra")
+    for _ in range(5):
+        session.run("snapshot`:a.ks;o:0;resume`:a.ks")
+        assert session.run("s~(state o)`extra")
+
+
+def test_an_optimizer_in_half_precision(session: Session) -> None:
+    session.run("seed 1;m:module enlist(`linear;3;1);to(m;`half);i:tensor 2 3#1 2 3e;to(i;`half)")
+    session.run("o:fp16(m;(`adam;.01);`init`window!16 2);go:{zerograd o;backward(o;Sum forward(m;i));step o};go[];go[]")
+    session.run("snapshot`:a.ks;r:(go[];go[];fp16 o;vector masters o)")
+    assert session.run("m:o:i:0;resume`:a.ks;r~(go[];go[];fp16 o;vector masters o)")
 
 
 WRONG = [

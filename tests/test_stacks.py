@@ -17,6 +17,7 @@ import torch
 from kshell.registry import entries
 from kshell.session import Session
 from tests.test_ranks import job, script
+from tests.test_schedulers import MAKERS, PLATEAU
 
 Session().run("world[]")  # registers what the k-api has
 # optimizers that do not take all parameters of the module m
@@ -38,11 +39,25 @@ REFUSED = {("lbfgs", "agg"): LBFGS, ("lbfgs", "weights"): LBFGS, ("lbfgs", "scal
            ("muon", "fp16 sched"): "the copies are vectors", ("sparseadam", "agg"): "sparse gradients cannot be clipped",
            ("sparseadam", "fp16"): "sparse gradients not impl", ("sparseadam", "fp16 sched"): "sparse gradients not impl"}
 NAMES = sorted(e.name for e in entries("optimizer"))
-# those that two processes do otherwise than one
-SEVERAL = {e.name for e in entries("optimizer") if e.extra.get("meets")} | {"sgd", "adam", "streamer"}
-SEVERAL_AROUND = ("", "weights", "agg scale sched", "fp16 sched")
 STACKS = [(n, a) for n in NAMES for a in AROUND if (n, a) not in REFUSED]
+# what two processes do more: the module is one of both, every rule and every scheduler beside an optimizer that sends
+SHARED = ("ddp", "fsdp")
+AROUND_TWO = AROUND | {k: f"{k} m" for k in SHARED} | {
+    f"scale {e.name}": f"scale(o;`{e.name}{';1;40;8' * (e.name == 'legw')};`accum,1.);agg(o;`world)" for e in entries("rule")
+} | {f"sched {k}": f"opt(o;1;(m;`b.weight`b.bias);.02);s:{text}" for k, text in MAKERS.items()}
+REFUSED_TWO = {("sparseadam", "scale"), ("sparseadam", "agg scale sched")}  # sparse gradients have no scale
+WHOLE = ("lbfgs", "streamer", "sparseadam")  # not with a module that is shared: other calls, layers, an embedding
+TWO = [*((k, a) for k, a in STACKS if (k, a) not in REFUSED_TWO),
+       *((e.name, "ddp") for e in entries("optimizer") if e.name not in (*WHOLE, "sparsifiedsgd")),  # draws by process
+       *((e.name, "fsdp") for e in entries("optimizer")
+         if e.name not in (*WHOLE, "muon") and e.extra.get("sharded", True) and not e.extra.get("meets")),
+       *(("centralizedsgd", a) for a in AROUND_TWO if a not in AROUND and a not in SHARED)]
+# of each kind of what is sent, and of what stands around it
+FEW = [("adam", ""), ("adam", "ddp"), ("adam", "fsdp"), ("sgd", "agg scale sched"), ("adamw", "weights"),
+       ("centralizedadam", ""), ("centralizedsgd", "fp16 sched"), ("centralizedsgd", "scale legw"), ("powersgd", ""),
+       ("sparsifiedsgd", ""), ("centralizedsparsifiedsgd", ""), ("decentralizedsgd", ""), ("signsgd", ""), ("streamer", "")]
 DEFINE = (
+    "plateau:0b",
     "net:{[k]seed 4;module$[k=`sparse;seq(`sequential;(`embed;`a;6;3;`sparse,1b));"
     "seq(`sequential;(`linear;`a;5;4);`tanh;(`linear;`b;4;3))]}",
     "x:9 6 5#\"e\"$rank[]+sin til 600;Y:9 6 3#\"e\"$cos til 360;I:9 6#(rank[]+til 11)mod 6",
@@ -50,15 +65,15 @@ DEFINE = (
     "kept:{@[state x;`parms;{delete pointer from x}]}",
     "one:{[i]if[not k=`layers;nograd o];$[k=`call;backstep(mm;X i;Z i);[z:mse(forward(m;X i);Z i);"
     "$[k=`layers;[loss(o;0;z);loss(o;1;mse(forward(m;X i);Z i))];h;backward(o;z);backward z];step o]];"
-    "if[not s~();step s];-8!value dict parms m}",
+    "if[not s~();$[plateau;step(s;3.);step s]];-8!value dict parms m}",
     "whole:{if[k=`call;mm::model(addref m;loss`mse;addref o)]}",
     "begin:{[kind;half;text]k::kind;h::half;s::();m::net k;if[h;to(m;`half)];data[k;h];g::rng[];value text;whole[]}")
 
 
 def maker(name: str, around: str) -> str:
     """q that makes m, o and s."""
-    made = MAKE.get(name, f"opt(`{name};m;.01)")
-    return f"begin[`{KIND.get(name, 'plain')};{int('fp16' in around)}b;\"o:{made};{AROUND[around]}\"]"
+    made = MAKE.get(name, f"opt(`{name};{'(m;`a.weight`a.bias)' if 'opt(o' in AROUND_TWO[around] else 'm'};.01)")
+    return f"begin[`{KIND.get(name, 'plain')};{int('fp16' in around)}b;\"o:{made};{AROUND_TWO[around]}\"]"
 
 
 def test_what_cannot_be_put_around() -> None:
@@ -117,17 +132,19 @@ def test_functions_and_timings() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_saved_restored_and_continued_is_bit_equal(n: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("n", "stacks"), [(1, STACKS), (2, FEW), pytest.param(2, TWO, marks=pytest.mark.slow)],
+                         ids=["alone", "few by two", "all by two"])
+def test_saved_restored_and_continued_is_bit_equal(n: int, stacks: list[tuple[str, str]], tmp_path: Path) -> None:
     """Three steps, the states to files, three more; and the latter in fresh processes, with the same states at the end."""
-    stacks = STACKS if n == 1 else [(k, a) for k, a in STACKS if k in SEVERAL and a in SEVERAL_AROUND]
     file = f'f:hsym`$"{tmp_path}/",string rank[]'
     first, second = [*DEFINE, file, "every:()"], [*DEFINE, file, "every:get f;bad:();still:()"]
     for i, (name, around) in enumerate(stacks):
-        first += [maker(name, around), "one each til 3;a:(state m;state o)",
+        plateau = f"plateau:{int(PLATEAU in around)}b;"
+        first += [plateau + maker(name, around), "one each til 3;a:(state m;state o)",
                   "r:one each 3 4 5;every,:enlist a,enlist(r;-8!kept o)"]
-        second += [f"w:every {i};k:`{KIND.get(name, 'plain')};h:{int('fp16' in around)}b;data[k;h];m:module w 0",
-                   "if[h;to(m;`half)];o:opt(w 1;m);s:();" + ("s:sched o;" if "sched" in around else "") + "whole[]",
+        second += [f"{plateau}w:every {i};k:`{KIND.get(name, 'plain')};h:{int('fp16' in around)}b;data[k;h];m:module w 0",
+                   "if[h;to(m;`half)];o:opt(w 1;m);s:();" + ("s:sched o;" if "sched" in around else "") + "whole[];"
+                   + (f"{around} m" if around in SHARED else ""),
                    f"r:one each 3 4 5;bad,:(not(r;-8!kept o)~w 2)#enlist\"{name} {around}\";"
                    f"still,:(1=count distinct r)#enlist\"{name} {around}\""]
     done = job(n, script(tmp_path, *first, "f set every"))

@@ -110,7 +110,7 @@ def test_nested_round_trip(session: Any, tmp_path: Path, items: list[Vec]) -> No
 def test_append_is_join(session: Any, tmp_path: Path, both: tuple[Vec, Vec]) -> None:
     path = str(tmp_path / "v")
     kdb.write(path, both[0])
-    assert kdb.append(path, both[1])
+    assert kdb.append([(path, both[1])])
     assert kdb.read(path).a.tobytes() == both[0].a.tobytes() + both[1].a.tobytes()
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
+from kshell.values.build import string
+from kshell.values.core import List
 from kshell.values.interrupts import HOLD
 
 KSHELL = [sys.executable, "-m", "kshell", "-q"]
@@ -120,3 +122,11 @@ def test_an_interrupt_stops_the_threads(f: str) -> None:
     finally:
         p.kill()
         p.wait()
+
+
+def test_threads_may_look_at_one_list_at_once(session: Session) -> None:
+    """The items of a list of vectors are put into one array, or taken out of it, when they are looked at."""
+    for n in range(6):
+        session["l"] = List([string("abc" * (1 + i % 7)) for i in range(20_000)])
+        session.run("f:{(sum count each l),(count raze l),count l x}")
+        assert session.run("(f peach 7*til 6)~6#enlist f 0") is True, n

@@ -19,8 +19,7 @@ from kshell.session import Session
 from kshell.values import context
 from kshell.values import types as T
 from kshell.values.build import as_nd
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, raw
-from kshell.values.dispatch import type_of
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw
 from kshell.values.match import match
 from tests.runner import HERE
 
@@ -97,7 +96,7 @@ def leaves(x: Value) -> set[str]:
         return leaves(x.v)
     if isinstance(x, Table):
         return set().union(*map(leaves, x.cols))
-    return {T.TYPE[type_of(x)].char}
+    return {T.TYPE[atom_t(x)].char}
 
 
 def outcome(f: registry.Callable[..., Value], *args: Value) -> str:

@@ -127,6 +127,15 @@ CONVERSIONS = ("no torch type found for k", "unable to map mixed array", "type m
                "dimension mismatch at depth", "undefined tensor")
 
 
+class Same(dict[str, Any]):
+    """Equal to what has the same objects under the same names."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, dict) and self.keys() == other.keys() and all(other[k] is v for k, v in self.items())
+
+
 def watched(session: Session) -> Any:
     """What a failed call must leave as it was: which handles there are, and every tensor behind some of them."""
     def versions(tensors: Any) -> list[Any]:
@@ -142,7 +151,7 @@ def watched(session: Session) -> Any:
     return ({h.number for h in table()}, versions(net.parameters()), [m.training for m in net.modules()], repr(groups),
             [versions(g["params"]) for g in o.param_groups],
             versions(t for s in o.state.values() for t in s.values() if isinstance(t, torch.Tensor)),
-            versions(model.module.parameters()), repr(model.train), repr(model.test), id(model.loss), id(model.optimizer),
+            versions(model.module.parameters()), Same(model.train), Same(model.test), id(model.loss), id(model.optimizer),
             values(session["vec1"].get()), values([session["t"].get(), session["keep"].get()]),
             torch.is_grad_enabled(), torch.get_default_dtype(), dict(session["loss1"].obj.__dict__))
 

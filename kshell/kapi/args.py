@@ -12,7 +12,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.convert import is_array, kname
-from kshell.kapi.handles import GONE, STALE, KHandle, TensorHandle
+from kshell.kapi.handles import GONE, STALE, KHandle
 from kshell.registry import REQUIRED, Option
 from kshell.values import types as T
 from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
@@ -49,11 +49,6 @@ def data_items(x: Value) -> list[Value]:
     if is_empty(x) or isinstance(x, KHandle) or (x.__class__ is List and not is_array(x)):
         return items(x)
     return [x]
-
-
-def has_handle(x: Sequence[Value]) -> bool:
-    """Is one of the items a tensor handle?"""
-    return any(i.__class__ is TensorHandle for i in x)
 
 
 # ------------------------------------------------------------------ single arguments
@@ -292,6 +287,11 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
                      + "".join("`" + c for c in option.choices))
     _check_range(name, option, value)
     return value
+
+
+def number_word(v: float) -> str:
+    """A number of an option in a message, as q shows it."""
+    return {NULL_J.v: "0N", 2**63 - 1: "0W", 1 - 2**63: "-0W"}.get(v, f"{v:g}")  # type: ignore[call-overload, no-any-return]
 
 
 def _check_range(name: str, option: Option, value: Any) -> None:

@@ -15,8 +15,8 @@ from kshell.errors import QError, first_line
 from kshell.kapi.args import flag_of, items, long_of, name_of, number_of
 from kshell.kapi.call import api
 from kshell.kapi.convert import kname
-from kshell.kapi.snapshots import capture, path_of
-from kshell.store.archive import Member, write
+from kshell.kapi.snapshots import Captured, capture, path_of
+from kshell.store.archive import write
 from kshell.values import context
 from kshell.values.build import symdict
 from kshell.values.context import running
@@ -24,7 +24,6 @@ from kshell.values.core import NIL, Dict, Value, sym
 
 LEAST = 0.1  # seconds
 clock = time.monotonic
-_Job = tuple[dict[str, Any], list[Member]]
 
 
 class Autosave:
@@ -41,7 +40,7 @@ class Autosave:
         self.changed = True  # has a line run since the last one?
         self.lock = threading.Lock()
         self._told, self._problem = "", ""
-        self._job: _Job | None = None
+        self._job: Captured | None = None
         self._closed = False
         self._wake = threading.Event()
         self._gate = threading.Lock()  # for the next two
@@ -101,12 +100,11 @@ class Autosave:
     def _next(self) -> float:
         return float("inf") if self.steps else clock() + self.every
 
-    def _captured(self) -> _Job | None:
+    def _captured(self) -> Captured | None:
         """A copy of what is to be saved, None if there is something that cannot be."""
         self.count, self.due, self.changed = 0, self._next(), False
         try:
-            manifest, members, _ = capture(None, "autosave", True)
-            return manifest, members
+            return capture(None, "autosave", True)
         except QError as e:
             self._problem = e.text
         except MemoryError:
@@ -115,7 +113,7 @@ class Autosave:
             self._problem = first_line(str(e)) or type(e).__name__
         return None
 
-    def _idle(self) -> _Job | None:
+    def _idle(self) -> Captured | None:
         """A copy made while no line runs, None if one does or nothing has changed."""
         if not self.lock.acquire(blocking=False):
             return None
@@ -134,8 +132,8 @@ class Autosave:
     def _work(self) -> None:
         """The thread: wait, then write what a line has copied, or copy what is due between lines."""
         while not self._closed:
-            late = clock() >= self.due  # a line runs: it copies what is due, and wakes this thread
-            self._wake.wait(None if late or self.steps else max(0.0, self.due - clock()))
+            left = self.due - clock()  # past its time: a line runs, which copies what is due when it ends
+            self._wake.wait(None if self.steps else left if left > 0 else LEAST)
             self._wake.clear()
             with self._gate:
                 job, self._job = self._job, None
@@ -144,14 +142,14 @@ class Autosave:
             if job is None and not self._rest.is_set():
                 job = self._idle()
             if job is not None:
-                self._write(*job)
+                self._write(job)
             with self._gate:
                 if self._job is None:  # a line has not copied anything since
                     self._rest.set()
 
-    def _write(self, manifest: dict[str, Any], members: list[Member]) -> None:
+    def _write(self, job: Captured) -> None:
         try:
-            write(self.path, manifest, members)
+            write(self.path, job.manifest, job.members, job.needs)
             self.saves += 1
             self._problem = ""
         except QError as e:
@@ -219,11 +217,11 @@ def autosave(x: Value) -> Value:
         raise QError(f"autosave: number of {unit} out of range, given {every:g}")
     if session.rank:
         return given[0]
-    manifest, members, notes = capture(None, "autosave")
+    found = capture(None, "autosave")
     if session.autosave is not None:
         session.autosave.rest()
-    write(path, manifest, members)
-    for note in notes:
+    write(path, found.manifest, found.members, found.needs)
+    for note in found.notes:
         session.warn(f"autosave: not kept: {note}\n")
     _stop(session)
     session.autosave = Autosave(session, path, every, unit == "steps")

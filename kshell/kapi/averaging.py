@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import items, number_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, kname, to_tensor
@@ -22,6 +23,7 @@ from kshell.kapi.handles import (
     dict_handle,
     handle,
 )
+from kshell.kapi.moduleapi import module_behind
 from kshell.kapi.runs import batches_of
 from kshell.kapi.training import begin
 from kshell.values.build import symdict
@@ -32,15 +34,9 @@ COUNT = ".n"  # the key of the number of averages; no parameter's name starts wi
 
 def _module(h: KHandle, call: str) -> Any:
     """The module of a module, model or optimizer handle."""
-    if isinstance(h, ModuleHandle):
-        return h.obj
-    if isinstance(h, ModelHandle):
-        return h.obj.module
-    if isinstance(h, OptimizerHandle):
-        if h.obj.container is None:
-            raise QError(f"{call}: no module registered with given optimizer")
-        return h.obj.container
-    raise QError(f"{call}: expecting module, model or optimizer, given {h.kind}")
+    if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
+        raise QError(f"{call}: expecting module, model or optimizer, given {h.kind}")
+    return module_behind(h, call)
 
 
 def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]]:
@@ -193,21 +189,22 @@ def batchnorm(x: Value) -> Value:
         _set_momenta(norms, rest[0])
         return NIL
     momenta = {k: v.momentum for k, v in norms.items()}
-    for v in norms.values():
-        v.reset_running_stats()
-        v.momentum = None
-    if isinstance(h, ModelHandle) and h.obj.data.n > 0:
-        try:
-            with_gradients(False, lambda: in_mode(m, True, lambda: _pass(h)))
-        finally:
-            for k, v in norms.items():
-                v.momentum = momenta[k]
+    with guard.kept([b for v in norms.values() for b in v.buffers()]):
+        for v in norms.values():
+            v.reset_running_stats()
+            v.momentum = None
+        if isinstance(h, ModelHandle) and h.obj.data.n > 0:
+            try:
+                with_gradients(False, lambda: in_mode(m, True, lambda: _pass(h)))
+            finally:
+                for k, v in norms.items():
+                    v.momentum = momenta[k]
     return symdict(list(momenta), [math.nan if n is None else n for n in momenta.values()])
 
 
 def _pass(h: ModelHandle) -> None:
     begin(h.obj, False)
-    for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train):
+    for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
         calculate(h.obj.module, inputs)
 
 

@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
-import importlib
+import ctypes
+import importlib.util
 import math
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -58,6 +61,18 @@ def _import() -> None:
         _MODULE.append(module)
 
 
+def map_libraries() -> None:
+    """Let the system map torch's libraries, which takes most of the time that its import lets no other thread run; here
+    they do. What cannot be mapped the import tells."""
+    spec = importlib.util.find_spec("torch") if not loaded() else None
+    if spec is None or spec.origin is None or sys.platform != "linux":
+        return
+    dlopen = ctypes.CDLL(None).dlopen
+    dlopen.restype, dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
+    for file, mode in (("libtorch_global_deps.so", os.RTLD_GLOBAL), ("libtorch.so", os.RTLD_LOCAL)):
+        dlopen(os.fsencode(os.path.join(os.path.dirname(spec.origin), "lib", file)), os.RTLD_NOW | mode)
+
+
 def loaded() -> bool:
     """Has torch been imported through this door?"""
     return bool(_MODULE)
@@ -80,6 +95,9 @@ _INTERNAL = re.compile(r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
 
+VALUELESS = "a tensor has no values while its function is compiled"
+
+
 def mapped(name: str, exc: BaseException) -> QError:
     """The q error of a foreign exception inside the k-api call `name`: `name: first line of the message`."""
     if isinstance(exc, QError):
@@ -100,6 +118,8 @@ def mapped(name: str, exc: BaseException) -> QError:
         return QError(f"{name}: {ERRORS['type'][0]}")
     if _INTERNAL.match(message):
         message = _INTERNAL.sub("", message) or "a check inside of torch failed"
+    if ".numpy() is not supported for tensor subclasses" in message:
+        message = VALUELESS
     message = _ADVICE.sub("", _PLACE.sub("", message)) or type(exc).__name__
     if message == "ZeroDivisionError":
         message = "division by zero"
@@ -126,6 +146,32 @@ def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
     if error.text == "stop":
         return ""
     return error.text if not args or _of_q(error) else _told(call, error, *args).text
+
+
+def told_by(call: str) -> Callable[[BaseException], str]:
+    """What makes the text of an error that ends a call, for the other processes."""
+    return lambda exc: _to_tell(call, exc, ())
+
+
+def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) -> Exception:
+    """The error to end with when a calculation with a module fails, with gradients or without. Where processes do that
+    together (ddp, fsdp) and only this one knows of it, the others are told: it is theirs at the next meeting."""
+    if m is None or not group.joined():
+        return exc
+    from kshell.parallel import around, meet
+
+    return meet.tell(call, exc, _to_tell(call, exc, args)) if around.together(m, grad) else exc
+
+
+def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:
+    """run(), a backward from tensors. If the module whose outputs they come from is one of all processes, a failure
+    before the gradients come there is told to the others."""
+    if not group.joined():
+        run()
+        return
+    from kshell.parallel import calculations
+
+    calculations.backward(tensors, run, told_by(call))
 
 
 # a test's probe: called with the name of every call through the door, may raise

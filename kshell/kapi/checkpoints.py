@@ -5,6 +5,7 @@ A file's checksums and bounds are verified, and only what is data is made of it 
 
 from __future__ import annotations
 
+import copy
 import glob
 import hashlib
 import json
@@ -23,11 +24,12 @@ from kshell.kapi.pthvalues import from_q, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors
-from kshell.store.archive import WRONG, bounded, room
+from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.build import longs, sym_vec, table
 from kshell.values.core import NIL, Dict, List, Value
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
+           "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz",
            "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
            "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64"}
 _META = "__metadata__"
@@ -46,16 +48,19 @@ def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
     except OSError as e:
         problem = QError(os_text(e, path))
     except (RecursionError, *WRONG) as e:
-        text = str(e).splitlines()
-        problem = QError(f"ckpt: {path} is damaged: {text[0] if text else type(e).__name__}")
+        problem = wrong("ckpt", path, e)
     raise problem
 
 
 # ------------------------------------------------------------------ .pt
 
 
-def _read_pt(path: str) -> tuple[Any, int]:
-    return _opened(path, lambda f, size: pthfiles.read(path, f, size))  # type: ignore[no-any-return]
+def _read_pt(path: str) -> Value:
+    def work(f: BinaryIO, size: int) -> Value:
+        found, made, need = pthfiles.read(path, f, size)
+        return to_q_value(found, made, need)
+
+    return _opened(path, work)  # type: ignore[no-any-return]
 
 
 def _write_pt(path: str, value: Any) -> None:
@@ -74,7 +79,9 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
     """The tensors of a file, its metadata, and its digest if it was written here."""
 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
-        places, meta, first = safetensors.read_header(f, size)
+        room = Room(size)
+        places, meta, first = safetensors.read_header(f, size, room)
+        room.need(sum(p.end - p.start for p in places))
         reserve([size], 1)
         made: dict[str, Any] = {}
         want = meta.pop(safetensors.DIGEST, None)
@@ -156,7 +163,7 @@ def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
         raise QError(f"ckpt: {path} has {len(found) or 'no'} index of .safetensors files")
 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
-        index = bounded(f.read(safetensors.MOST), room(size))
+        index = bounded(f.read(safetensors.MOST), Room(size))
         known = index["weight_map"]
         for name, file in known.items():
             if file.__class__ is not str or file != os.path.basename(file) or not file.endswith(".safetensors"):
@@ -216,8 +223,7 @@ def _write_folder(path: str, value: Any, most: int) -> None:
 def read(path: str) -> Value:
     """The q value of a checkpoint: what its pickle holds, or tensors by name."""
     if not os.path.isdir(path) and not path.endswith(".safetensors"):
-        found, made = _read_pt(path)
-        return to_q_value(found, made)
+        return _read_pt(path)
     tensors, meta = _read_folder(path) if os.path.isdir(path) else _read_safetensors(path)[:2]
     meta.pop("format", None)
     return to_q_value(tensors | ({_META: meta} if meta else {}))
@@ -342,5 +348,11 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
             if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
                              and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
                 raise QError(f"putstate: {k} of parameter {i} has a wrong size")
-    o.torch.load_state_dict(value)
+    before = copy.deepcopy(o.torch.state_dict()) if hasattr(o.torch, "set_extra") else None
+    try:
+        o.torch.load_state_dict(copy.deepcopy(value))  # steps write into the state: it may be nobody else's
+    except BaseException:
+        if before is not None:  # what is beside the state of parameters is checked after that was set
+            o.torch.load_state_dict(before)
+        raise
 

@@ -26,9 +26,14 @@ from kshell.values.build import floats
 from kshell.values.core import NIL, NULL_J, Value
 
 
-def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> float:
-    norm = torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent)
-    return float(whole(norm))
+def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> Any:
+    """Scale gradients down; the norm before as a tensor, for which nobody has waited yet."""
+    return torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent)
+
+
+def _number(norm: Any) -> Value:
+    """The number of a norm; of several a list."""
+    return floats([_number(n) for n in norm]) if isinstance(norm, list) else float(whole(norm))
 
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
@@ -58,14 +63,15 @@ def limit_of(where: str, x: Value) -> float:
     return limit
 
 
-def clip_model(model: Model) -> Value:
-    """Clip the gradients of a model by its training options; the norm or norms before, :: if no option asks for it."""
+def clip_model(model: Model) -> Any:
+    """Clip the gradients of a model by its training options; the norm before as a tensor, or a list of those of the
+    groups; nan where values are clipped, :: if no option asks for it."""
     s = model.train
     norm = s["clipnorm"]
     if norm is not NIL:
         most, exponent = norm.a.tolist()
         if s["clipgroup"]:
-            return floats([_by_norm(g["params"], most, exponent) for g in model.optimizer.groups])
+            return [_by_norm(g["params"], most, exponent) for g in model.optimizer.groups]
         return _by_norm(model.optimizer.parameters(), most, exponent)
     if s["clipvalue"] is not NIL:
         _by_value(model.optimizer.parameters(), s["clipvalue"])
@@ -104,7 +110,8 @@ def clip(x: Value) -> Value:
     """
     h = handle(x)
     if isinstance(h, ModelHandle):
-        return clip_model(h.obj)
+        norm = clip_model(h.obj)
+        return NIL if norm is NIL else _number(norm)
     call = "clip gradient norm"
     h, rest, most = _head(x, call, 4, "-4")
     exponent, groups = 2.0, False
@@ -122,8 +129,8 @@ def clip(x: Value) -> Value:
         exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
     if groups and isinstance(h, OptimizerHandle | ModelHandle):
         o = h.obj if isinstance(h, OptimizerHandle) else h.obj.optimizer
-        return floats([_by_norm(g["params"], most, exponent) for g in o.groups])
-    return _by_norm(_tensors(h, call), most, exponent)
+        return _number([_by_norm(g["params"], most, exponent) for g in o.groups])
+    return _number(_by_norm(_tensors(h, call), most, exponent))
 
 
 @api("clipv", "clipv(ptr;max)", held=True)

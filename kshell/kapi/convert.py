@@ -6,6 +6,7 @@ only read, so it shares the array's memory, as does the q value of a tensor that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +25,11 @@ _DTYPES = (
     ("double", "float64", T.F), ("chalf", "complex32", T.E), ("cfloat", "complex64", T.E),
     ("cdouble", "complex128", T.F),
     ("bfloat16", "bfloat16", T.E), ("float8e4m3", "float8_e4m3fn", T.E), ("float8e5m2", "float8_e5m2", T.E),
+    ("float8e4m3fnuz", "float8_e4m3fnuz", T.E), ("float8e5m2fnuz", "float8_e5m2fnuz", T.E),
+    ("float8e8m0", "float8_e8m0fnu", T.E),
     ("ushort", "uint16", T.I), ("uint", "uint32", T.J), ("ulong", "uint64", T.J),
 )
 DTYPE_NAMES = tuple(row[0] for row in _DTYPES)
-KTORCH_DTYPES = DTYPE_NAMES[:12]
 _TORCHS = {attribute: name for name, attribute, _ in _DTYPES if attribute not in DTYPE_NAMES}
 _FROM_Q = {T.E: "float", T.F: "double", T.J: "long", T.I: "int", T.H: "short", T.B: "bool", T.X: "byte", T.C: "char"}
 # numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
@@ -50,7 +52,7 @@ def tables() -> _Tables:
     """The tables of data types (made at first use, since they need torch)."""
     if not _TABLES:
         named = {n: getattr(torch, a) for n, a, _ in _DTYPES}
-        via = {named[n]: torch.float32 for n in ("half", "bfloat16", "float8e4m3", "float8e5m2")}
+        via = {d: torch.float32 for d in named.values() if d.is_floating_point and d.itemsize < 4}
         via |= {named["ushort"]: torch.int32, named["uint"]: torch.int64, named["ulong"]: torch.int64,
                 named["chalf"]: torch.complex64}
         _TABLES.append(_Tables(named, {d: n for n, d in named.items()},
@@ -235,6 +237,13 @@ def as_tensor(x: Value, like: Any = None) -> Any:
         return t
     t = to_tensor(x, own=False)
     return t if like is None or t is None or like.device.type == "cpu" else t.to(like.device)
+
+
+def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
+    """The tensors of some arguments, to be read only, arrays on the device of the first tensor handle; and was there
+    a handle?"""
+    like = next((as_tensor(v) for v in values if v.__class__ is TensorHandle), None)
+    return [as_tensor(v, like) for v in values], like is not None
 
 
 # ------------------------------------------------------------------ torch to q

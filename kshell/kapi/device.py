@@ -9,36 +9,48 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, long_of, name_of, names_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import dtype_name, dtype_named, dtype_symbol, kname
+from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
 from kshell.values.build import collapse, sym_vec
 from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym
 
 _MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "channel2d": "channels_last",
            "channel3d": "channels_last_3d"}
+# the symbols of a tensor's options, beside those of devices, by what they set
+SYMBOLS: dict[str, tuple[str, ...]] = {"dtype": DTYPE_NAMES, "layout": ("strided", "sparse"),
+                                       "gradient": ("grad", "nograd"), "pin": ("pinned", "unpinned"),
+                                       "memory": tuple(_MEMORY)}
 _TYPES = ("cpu", "cuda", "mps", "xpu", "meta")
 
 
+def accelerators() -> list[str]:
+    """The accelerators of this machine, with their numbers: cuda:0, cuda:1, or mps:0, or what torch is extended by."""
+    if not torch.accelerator.is_available():
+        return []
+    kind = torch.accelerator.current_accelerator().type
+    return [f"{kind}:{i}" for i in range(torch.accelerator.device_count())]
+
+
 def device_names() -> list[str]:
-    """The devices that can be named here: cpu, and cuda or mps with their numbers if there are any."""
-    names = ["cpu"]
-    n = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if n:
-        names += ["cuda", *(f"cuda:{i}" for i in range(n))]
-    if torch.backends.mps.is_available():
-        names += ["mps", "mps:0"]
-    return names
+    """The devices that can be named here: cpu, and the accelerators, if any, without a number and with it."""
+    found = accelerators()
+    return ["cpu", *({d.partition(":")[0]: None for d in found}), *found]
+
+
+def is_present(d: Any) -> bool:
+    """Has this machine the torch device? (meta is on every one.)"""
+    return d.type in ("cpu", "meta") or f"{d.type}:{d.index or 0}" in accelerators()
 
 
 def is_device(name: str) -> bool:
     """Is it the name of a device, present or not: cpu, cuda, cuda:1, mps?"""
     head, _, number = name.partition(":")
-    return head in _TYPES and (not number or number.isdigit())
+    return (head in _TYPES or head in device_names()) and (not number or number.isdigit())
 
 
 def device_named(name: str, call: str) -> Any:
     """The torch device of a symbol; an error that names it if this machine has none such."""
-    if name not in ("cpu", "meta") and name not in device_names():  # meta is no machine's: tensors without data
+    if name != "meta" and name not in device_names():  # meta is no machine's: tensors without data
         raise QError(f"{call}: device {name} is not available, this machine has " + " ".join(device_names()))
     return torch.device(name)
 
@@ -66,11 +78,11 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
             out.dtype = dtype_named(name)
         elif is_device(name):
             out.device = device_named(name, call)
-        elif name in ("strided", "sparse"):
+        elif name in SYMBOLS["layout"]:
             out.layout = name
-        elif name in ("grad", "nograd"):
+        elif name in SYMBOLS["gradient"]:
             out.grad = name == "grad"
-        elif name in ("pinned", "unpinned"):
+        elif name in SYMBOLS["pin"]:
             out.pinned = name == "pinned"
         elif name in _MEMORY:
             out.memory = name
@@ -205,10 +217,8 @@ def sync(x: Value) -> Value:
     q)sync tensor 1 2 3
     """
     for d in _sync_devices(x):
-        if d.startswith("cuda"):
-            torch.cuda.synchronize(device_named(d, "sync"))
-        elif d.startswith("mps"):
-            torch.mps.synchronize()
+        if d not in ("", "cpu", "meta"):
+            torch.accelerator.synchronize(device_named(d, "sync"))
     return NIL
 
 
@@ -234,23 +244,25 @@ def _sync_devices(x: Value) -> set[str]:
 # ------------------------------------------------------------------ random seeds
 
 
-def _generator(name: str) -> Any:
+def generator_of(name: str) -> Any:
+    """The random generator of a device of this machine, which torch draws from by default."""
     if name == "cpu":
         return torch.default_generator
     if name == "meta":
         raise QError("seed: meta has no random numbers")
-    if name.startswith("mps"):
+    kind, _, number = name.partition(":")
+    if kind == "mps":
         return torch.mps._get_default_mps_generator()
-    _, _, number = name.partition(":")
-    return torch.cuda.default_generators[int(number) if number else torch.cuda.current_device()]
+    if kind == "cuda":
+        torch.cuda.init()  # before it there are none
+    module = torch.get_device_module(kind)
+    return module.default_generators[int(number) if number else module.current_device()]
 
 
 def seeds() -> Dict:
     """The seed of each device's random generator."""
-    if torch.cuda.is_available():
-        torch.cuda.init()
     names = device_names()
-    return Dict(sym_vec(names), collapse([long(_generator(n).initial_seed()) for n in names]))
+    return Dict(sym_vec(names), collapse([long(generator_of(n).initial_seed()) for n in names]))
 
 
 @api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True)
@@ -266,7 +278,7 @@ def seed(x: Value) -> Value:
     given = items(x)
     if len(given) == 1 and name_of(given[0]) is not None:
         device_named(given[0].s, "seed")
-        return long(_generator(given[0].s).initial_seed())
+        return long(generator_of(given[0].s).initial_seed())
     n = long_of(given[-1])
     if n is None or len(given) > 2:
         raise QError(f"seed: expected a long, a device or both, given {kname(x)}")
@@ -277,7 +289,7 @@ def seed(x: Value) -> Value:
     if name is None:
         raise QError(f"seed: expected symbol for device, given {kname(given[0])}")
     device_named(name, "seed")
-    generator = _generator(name)
+    generator = generator_of(name)
     generator.seed() if given[1] is NULL_J else generator.manual_seed(n)
     return NIL
 
@@ -302,4 +314,4 @@ def options_dict(t: Any) -> Dict:
 
 def is_pinned(t: Any) -> bool:
     """Is a tensor's memory page-locked? (Without an accelerator none is, and torch need not be asked.)"""
-    return bool(torch.cuda.is_available() and t.is_pinned())
+    return bool(torch.accelerator.is_available() and t.is_pinned())

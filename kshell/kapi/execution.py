@@ -6,16 +6,16 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, name_of, names_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_named, kname
 from kshell.kapi.functions import applied, is_function
-from kshell.kapi.handles import ModelHandle, ModuleHandle, handle
-from kshell.kapi.moduleapi import device_of_module
+from kshell.kapi.handles import ModuleHandle
+from kshell.kapi.moduleapi import device_of_module, of_module
 from kshell.kapi.precision import cast_name
+from kshell.kapi.traced import compiled
 from kshell.values.build import bools
 from kshell.values.core import NIL, Sym, Value
 
@@ -49,15 +49,6 @@ def autocast(x: Value) -> Value:
         return applied(given[1], given[2:])
 
 
-def _module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
-    """The module of a module or model, and the arguments after it."""
-    given = items(x)
-    h = handle(given[0]) if given else None
-    if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
-    return h.obj if isinstance(h, ModuleHandle) else h.obj.module, given[1:]
-
-
 @api("checkpoint", "checkpoint m", "checkpoint(m;flag)", "checkpoint(m;names)", "checkpoint(m;names;flag)", held=True,
      since="kshell")
 def checkpoint(x: Value) -> Value:
@@ -76,7 +67,7 @@ def checkpoint(x: Value) -> Value:
     """
     from kshell.nn.recompute import recomputes, set_recompute
 
-    m, rest = _module(x, "checkpoint")
+    m, rest = of_module(x, "checkpoint")
     parts, single = [m], True
     if rest and flag_of(rest[0]) is None:
         names = names_of(rest[0])
@@ -102,12 +93,18 @@ def checkpoint(x: Value) -> Value:
 _COMPILERS = ("g++", "clang++", "cl")
 
 
-@api("compile", "compile m", "compile(m;backend)", "compile(m;flag)", held=True, since="kshell")
+@api("compile", "compile m", "compile(m;backend)", "compile(m;flag)", "compile f", "compile(f;backend)", held=True,
+     since="kshell")
 def compile_(x: Value) -> Value:
     """Let torch.compile make the code of a module's forward calculation, at its next call and for each new kind of
     input; with 0b, take that code away. The backend is torch's default, inductor, or another, such as eager.
 
     inductor needs a C++ compiler for the CPU, Triton for GPUs. It is no part of a module's definition and state.
+
+    Of a function of q, by itself or by name, the result is a function of tensors and arrays that is compiled for each
+    new kind of inputs. The code is what the function does with tensors that have no values yet, so it cannot read them
+    or decide by them; what it finds outside of its inputs stays what it was then, but tensors and modules are the same
+    objects, with their gradients.
 
     q)m:module seq(`sequential;(`linear;3;4);`relu)
     q)y:evaluate(m;2 3#1e)
@@ -115,29 +112,41 @@ def compile_(x: Value) -> Value:
     q)y~evaluate(m;2 3#1e)
     1b
     q)compile(m;0b)
+    q)f:compile({Sum x*x};`eager)
+    q)f 1 2 3e
+    14e
     """
     from kshell.nn.callback import Callback
 
-    m, rest = _module(x, "compile")
+    given = [x] if is_function(x) else items(x)  # a text is one
+    if given and is_function(given[0]) and not isinstance(given[0], ModuleHandle):
+        return compiled(given[0], _backend(given[1:], "backend", "cpu"))
+    m, rest = of_module(x, "compile")
     flag = flag_of(rest[0]) if rest else True
     if flag is False:
         m._compiled_call_impl = None
         return NIL
-    backend = name_of(rest[0]) if rest and flag is None else "inductor"
-    if backend is None or len(rest) > 1:
-        raise QError(f"compile: expected backend or flag, given {kname(rest[0])}" if backend is None else
-                     f"compile: expecting 1-2 args, given {len(rest) + 1}")
-    known = torch.compiler.list_backends(exclude_tags=())
-    if backend not in known:
-        raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
-                     + "".join("`" + k for k in torch.compiler.list_backends()) + "`eager`aot_eager")
-    if backend == "inductor":
-        _check_inductor(device_of_module(m).type)
+    backend = _backend([] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type)
     for part in m.modules():
         if isinstance(part, Callback):  # q is no Python for torch to look into
             part.call = torch.compiler.disable(part.fn)
     m.compile(backend=backend)
     return NIL
+
+
+def _backend(given: Sequence[Value], what: str, device: str) -> str:
+    """The backend that a call names, which is there and has what it needs; torch's default if it names none."""
+    backend = name_of(given[0]) if given else "inductor"
+    if len(given) > 1:
+        raise QError(f"compile: expecting 1-2 args, given {len(given) + 1}")
+    if backend is None:
+        raise QError(f"compile: expected {what}, given {kname(given[0])}")
+    if backend not in torch.compiler.list_backends(exclude_tags=()):
+        raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
+                     + "".join("`" + k for k in torch.compiler.list_backends()) + "`eager`aot_eager")
+    if backend == "inductor":
+        _check_inductor(device)
+    return backend
 
 
 def _check_inductor(device: str) -> None:

@@ -13,7 +13,7 @@ from kshell.kapi import guard
 from kshell.kapi.args import items
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import kname
-from kshell.kapi.math import ANY, Row, inputs, register, wrapped
+from kshell.kapi.math import ANY, Row, along_last, inputs, register, wrapped
 from kshell.values import types as T
 from kshell.values.core import Value, Vec
 
@@ -64,15 +64,6 @@ def _joined(name: str) -> Callable[..., Any]:
     return run
 
 
-def _last(name: str) -> Callable[..., Any]:
-    """A torch function along a dimension, the last if none is given."""
-
-    def run(x: Any, dim: int = -1, **options: Any) -> Any:
-        return getattr(torch, name)(x, dim, **options)
-
-    return run
-
-
 def split(x: Any, size: list[int], dim: int = 0) -> Any:
     """torch.split into parts of one size, or of given sizes."""
     return torch.split(x, size[0] if len(size) == 1 else size, dim)
@@ -83,16 +74,14 @@ def tensorsplit(x: Any, places: list[int], dim: int = 0) -> Any:
     return torch.tensor_split(x, places[0] if len(places) == 1 else places, dim)
 
 
-def quantile(x: Any, q: Any, **options: Any) -> Any:
-    """torch.quantile of whole numbers too."""
-    x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
-    return torch.quantile(x, q.to(x.dtype), **options)
+def _quantiles(name: str) -> Callable[..., Any]:
+    """A torch function of quantiles, of whole numbers too."""
 
+    def run(x: Any, q: Any, **options: Any) -> Any:
+        x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
+        return getattr(torch, name)(x, q.to(x.dtype), **options)
 
-def nanquantile(x: Any, q: Any, **options: Any) -> Any:
-    """torch.nanquantile of whole numbers too."""
-    x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
-    return torch.nanquantile(x, q.to(x.dtype), **options)
+    return run
 
 
 def lcm(x: Any, y: Any, **out: Any) -> Any:
@@ -225,16 +214,16 @@ _SEARCH = (
          "searchsorted(1 3 5;3 4)|1 2", inputs=2, options="right:flag"),
     _row("bucketize", "bucketize", "Between which of the boundaries y each of x lies.", "bucketize(3 4;1 3 5)|1 2",
          inputs=2, options="right:flag"),
-    _row("quantile", quantile, "The values below which fractions y lie, overall or along a dimension.",
+    _row("quantile", _quantiles("quantile"), "The values below which fractions y lie, overall or along a dimension.",
          "quantile(1 2 3 4f;.5)|2.5", inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
-    _row("nanquantile", nanquantile, "The same of the values that are not null.", "nanquantile(1 2 3 0n;.5)|2f",
-         inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
-    _row("cummax", _last("cummax"), "The maximum so far and its index, along a dimension (the last).",
+    _row("nanquantile", _quantiles("nanquantile"), "The same of the values that are not null.",
+         "nanquantile(1 2 3 0n;.5)|2f", inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
+    _row("cummax", along_last("cummax"), "The maximum so far and its index, along a dimension (the last).",
          "cummax 1 3 2|1 3 3\\n0 1 1", options="dim:dim", outputs=2),
-    _row("cummin", _last("cummin"), "The minimum so far and its index, along a dimension (the last).",
+    _row("cummin", along_last("cummin"), "The minimum so far and its index, along a dimension (the last).",
          "cummin 3 1 2|3 1 1\\n0 1 1", options="dim:dim", outputs=2),
-    _row("logcumsumexp", _last("logcumsumexp"), "The logarithm of the sum of exponentials so far, along a dimension "
-         "(the last).", "logcumsumexp 0 0f|0 0.6931472", options="dim:dim"),
+    _row("logcumsumexp", along_last("logcumsumexp"), "The logarithm of the sum of exponentials so far, along a "
+         "dimension (the last).", "logcumsumexp 0 0f|0 0.6931472", options="dim:dim"),
     _row("cdist", "cdist", "The p-norm (2) of each row of x less each row of y.", "cdist(1 2#0 0f;2 2#3 4 0 1f)|5 1",
          inputs=2, options="p:number", out=False),
     _row("trapezoid", "trapezoid", "The integral by the trapezoidal rule, along a dimension (the last).",

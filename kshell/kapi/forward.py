@@ -10,7 +10,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import longs_of, names_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api, known_to_all, torch
 from kshell.kapi.convert import is_array, kname, list_q, to_q, to_tensor
 from kshell.kapi.handles import (
     GONE,
@@ -44,9 +44,8 @@ def inputs_of(x: Value, m: Any, call: str) -> list[Any]:
     if x.__class__ is DictHandle:
         return list(x.get().values())
     if is_array(x):
-        t = to_tensor(x)
-        device = device_of_module(m) if m is not None else t.device
-        return [t if device.type == "cpu" else t.to(device)]
+        device = torch.device("cpu") if m is None else device_of_module(m)
+        return [to_tensor(x, own=device.type == "cpu").to(device)]  # a module may write into its input
     if x.__class__ is not List:
         raise QError(f"{call}: unrecognized arg, {kname(x)}")
     chosen = chosen_of(x.items, call)
@@ -191,8 +190,26 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
 
 def output(x: Value, call: str, train: bool, grad: bool) -> Any:
     """The torch output of a forward call with q arguments."""
-    m, tensors = _arguments(x, call, not train)
-    return with_gradients(grad, lambda: in_mode(m, train, lambda: calculate(m, tensors)))
+    try:
+        m, tensors = _arguments(x, call, not train)
+        return with_gradients(grad, lambda: in_mode(m, train, lambda: calculate(m, tensors)))
+    except Exception as exc:
+        raise known_to_all(call, exc, _module_of(x), grad, x) from None
+
+
+def _module_of(x: Value) -> Any:
+    """The module whose calculation a call asks for, None if that cannot be said."""
+    given = x.items if x.__class__ is List else [x]
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
+        return None
+    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    if len(given) > 2 and given[1].__class__ is Sym:
+        try:
+            return child_of(m, given[1], "forward")
+        except QError:
+            return None
+    return m
 
 
 @api("forward", "forward(m;x;..)", "forward(m;child;x;..)", "forward model")
@@ -210,8 +227,11 @@ def forward(x: Value) -> Value:
             if m is GONE or t is GONE:
                 raise QError(STALE)
             if t is not None and m.training and torch.is_grad_enabled():
-                out = calculate(m, (t,))
-                return TensorHandle(out) if isinstance(out, torch.Tensor) else wrapped(out)
+                try:
+                    out = calculate(m, (t,))
+                    return TensorHandle(out) if isinstance(out, torch.Tensor) else wrapped(out)
+                except Exception as exc:
+                    raise known_to_all("forward", exc, m, True, x) from None
     return wrapped(output(x, "forward", True, True))
 
 
@@ -257,5 +277,8 @@ def kforward(x: Value) -> Value:
     """
     if isinstance(x, ModelHandle):
         raise QError("kforward: cannot be called without input(s)")
-    m, tensors = _arguments(x, "kforward", False)
-    return wrapped(calculate(m, tensors))
+    try:
+        m, tensors = _arguments(x, "kforward", False)
+        return wrapped(calculate(m, tensors))
+    except Exception as exc:
+        raise known_to_all("kforward", exc, _module_of(x), torch.is_grad_enabled(), x) from None

@@ -9,6 +9,7 @@ from kshell.errors import QError
 from kshell.kapi.args import items, names_of, size_text
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, kname
+from kshell.kapi.gradients import set_flags
 from kshell.kapi.handles import DictHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle, handle
 from kshell.kapi.moduleapi import module_behind
 from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
@@ -46,8 +47,7 @@ def unfreeze(x: Value) -> Value:
 def _freeze(x: Value, flag: bool, call: str) -> Value:
     h = handle(x)
     if h is not None:
-        for t in _all_tensors(h, call):
-            t.requires_grad_(flag)
+        set_flags(_all_tensors(h, call), flag)
         return NIL
     given = items(x) if x.__class__ is List else []
     if len(given) == 1:
@@ -63,11 +63,10 @@ def _freeze(x: Value, flag: bool, call: str) -> Value:
     else:
         wanted, values = _from_dict(given[1], call)
     _check_names(named, wanted, values, call)
-    for k, name in enumerate(wanted):
-        with torch.no_grad():
-            if values:
-                named[name].copy_(values[k])
-        named[name].requires_grad_(flag)
+    set_flags([named[name] for name in wanted], flag)
+    with torch.no_grad():
+        for name, value in zip(wanted, values, strict=False):
+            named[name].copy_(value)
     return NIL
 
 

@@ -10,7 +10,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import data_items, items
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import as_tensor, is_array, kname, result
+from kshell.kapi.convert import as_tensor, as_tensors, is_array, kname, result
 from kshell.kapi.handles import TensorHandle
 from kshell.kapi.math import Row, register
 from kshell.kapi.moduleargs import parse
@@ -61,14 +61,11 @@ def _call(entry: Entry, x: Value) -> Value:
     given = items(x) if several else data_items(x)
     if len(given) < n:
         raise QError(f"{entry.name}: expects at least {n} args, {len(given)} given")
-    options = given[n:]
-    tensors = []
     for a in given[:n]:
         if a.__class__ is not TensorHandle and not is_array(a):
             raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
-        tensors.append(as_tensor(a))
-    handles = any(a.__class__ is TensorHandle for a in given[:n])
-    m = build(entry, options, n)
+    tensors, handles = as_tensors(given[:n])
+    m = build(entry, given[n:], n).to(tensors[0].device)
     if getattr(m, "inplace", False):
         if not handles:
             m.inplace = False  # a q array is never written

@@ -40,7 +40,7 @@ def _convolutions() -> list[Row]:
             f"conv{d}d", _convolution(f"conv{d}d", f"conv{d}d"),
             f"Convolution of x with weights y, {d}-d; plus a bias.",
             f"raze over conv{d}d({size}#1e;{size}#1e)|,{2 ** d}e", inputs=2, more=1, out=False, since="torch",
-            options="stride:dims pad/padding:dims dilate/dilation:dims groups:long",
+            options="stride:dims pad/padding:pad dilate/dilation:dims groups:long",
             forms=(f"conv{d}d(x;y[;bias];stride;pad;dilate;groups)",)))
         rows.append(Row(
             f"convtranspose{d}d", _convolution(f"convtranspose{d}d", f"conv_transpose{d}d"),
@@ -82,7 +82,7 @@ _NORMS = (
     Row("Batchnorm", _batch_norm, "x less the means y of its channels, over the roots of their variances z; times "
         "weight, plus bias. In training the batch's own are taken, and y and z move towards them by the momentum (.1).",
         "Batchnorm(2 1#1 3f;enlist 2f;enlist 4f;`eps,0f)|-0.5\\n0.5", inputs=3, more=2, out=False, since="torch",
-        options="training:flag momentum:number eps:number",
+        options="training:flag momentum:number eps:number", writes=(1, 2),
         forms=("Batchnorm(x;y;z[;weight;bias];training;momentum;eps)",)),
 )
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError, as_qerror
-from kshell.kapi.args import has_handle, items, name_of
+from kshell.kapi.args import items, name_of
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import as_tensor, is_array, kname, to_q, to_tensor
+from kshell.kapi.convert import as_tensor, as_tensors, is_array, kname, to_q, to_tensor
 from kshell.kapi.forward import calculate, flat
 from kshell.kapi.gradients import MODES
 from kshell.kapi.handles import GONE, ModuleHandle, TensorHandle, VectorHandle, handle, table, vector_handle
@@ -94,8 +94,8 @@ class Call:
             if i.__class__ is not TensorHandle and not is_array(i):
                 raise QError(f"{call}: expecting tensor or array for input, given {kname(i)}")
         self.f = QFunction(given[0], call)
-        self.inputs = [as_tensor(i) if i.__class__ is TensorHandle else to_tensor(i) for i in given[1:]]
-        self.wrap = has_handle(given[1:])
+        found, self.wrap = as_tensors(given[1:])
+        self.inputs = [t if i.__class__ is TensorHandle else t.clone() for i, t in zip(given[1:], found, strict=True)]
         # derivatives by tensors that are part of a graph can be differentiated again
         self.graph = any(t.requires_grad for t in self.inputs)
 
@@ -124,19 +124,19 @@ class Call:
             f: Any = self.f
             for _ in range(times):
                 f = torch.func.jacrev(f, at)
-            return _wrapped(f(*self.inputs), self.wrap)
+            return wrapped(f(*self.inputs), self.wrap)
         given = self.inputs[0] if len(self.inputs) == 1 else tuple(self.inputs)
         with torch.enable_grad():
-            return _wrapped(transform(self.f, given, create_graph=self.graph, vectorize=True), self.wrap)
+            return wrapped(transform(self.f, given, create_graph=self.graph, vectorize=True), self.wrap)
 
 
-def _wrapped(found: Any, wrap: bool) -> Value:
+def wrapped(found: Any, wrap: bool) -> Value:
     """A result: a tensor or array; of several a vector or list, of lists of these a list."""
     if isinstance(found, torch.Tensor):
         return TensorHandle(found) if wrap else to_q(found)
     if wrap and all(isinstance(t, torch.Tensor) for t in found):
         return vector_handle(found)
-    return collapse([_wrapped(t, wrap) for t in found])
+    return collapse([wrapped(t, wrap) for t in found])
 
 
 @api("autograd", "autograd(f;x;..)", "autograd(t;x)", "autograd(t;x;mode)", since="kshell")
@@ -162,7 +162,7 @@ def autograd(x: Value) -> Value:
         return _of_tensor(given)
     c = Call(x, "autograd")
     found = c.gradients(c.inputs)[1]
-    return _wrapped(found[0] if len(found) == 1 else found, c.wrap)
+    return wrapped(found[0] if len(found) == 1 else found, c.wrap)
 
 
 def _of_tensor(given: Sequence[Value]) -> Value:
@@ -231,7 +231,7 @@ def vmap(x: Value) -> Value:
         for h in table():
             if h.number > before:
                 h.free()
-    return _wrapped(found, c.wrap)
+    return wrapped(found, c.wrap)
 
 
 @api("jvp", "jvp(f;x;..;v;..)", since="kshell")
@@ -247,7 +247,7 @@ def jvp(x: Value) -> Value:
     if len(c.inputs) % 2:
         raise QError("jvp: expecting (function;input;..;direction;..), one direction for each input")
     if _VMAPS.n:
-        return _wrapped(torch.func.jvp(c.f, tuple(c.inputs[:n]), tuple(c.inputs[n:])), c.wrap)
+        return wrapped(torch.func.jvp(c.f, tuple(c.inputs[:n]), tuple(c.inputs[n:])), c.wrap)
     forward = torch.autograd.forward_ad
     with forward.dual_level():
         out = c.f(*[forward.make_dual(t, v) for t, v in zip(c.inputs[:n], c.inputs[n:], strict=True)])
@@ -255,7 +255,7 @@ def jvp(x: Value) -> Value:
             raise QError(f"jvp: the function must return one tensor, given {len(out)}")
         value, direction = forward.unpack_dual(out)
         found = value, torch.zeros_like(value) if direction is None else direction
-    return _wrapped(found, c.wrap)
+    return wrapped(found, c.wrap)
 
 
 @api("vjp", "vjp(f;x;..;v)", since="kshell")
@@ -268,4 +268,4 @@ def vjp(x: Value) -> Value:
     """
     c = Call(x, "vjp", 2)
     out, found = c.gradients(c.inputs[:-1], c.inputs[-1])
-    return _wrapped((out if c.graph else out.detach(), *found), c.wrap)
+    return wrapped((out if c.graph else out.detach(), *found), c.wrap)

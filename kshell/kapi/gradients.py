@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, name_of, names_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api, run_backward, torch
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.handles import (
     DictHandle,
@@ -82,9 +82,21 @@ def gradflag(x: Value) -> Value:
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
         raise QError(f"gradflag: expected boolean scalar, given {kname(rest[0])}")
-    for _, t in found:
-        t.requires_grad_(flag)
+    set_flags([t for _, t in found], flag)
     return NIL
+
+
+def set_flags(tensors: Iterable[Any], flag: bool) -> None:
+    """Let tensors require gradients, or not: all of them or, on an error, none."""
+    before = [(t, t.requires_grad) for t in tensors]
+    try:
+        for t, _ in before:
+            t.requires_grad_(flag)
+    except BaseException:
+        for t, was in before:
+            if t.requires_grad is not was:
+                t.requires_grad_(was)
+        raise
 
 
 @api("detach", "detach t", "detach(t;inplace)", "detach(vector[;i])", "detach(dict[;key])")
@@ -156,7 +168,8 @@ def backward(x: Value) -> Value:
     if len(given) != len(tensors):
         raise QError(f"backward: {len(tensors)} tensor(s) and {len(given)} gradient(s)")
     outer = [_gradient(g, t) for g, t in zip(given, tensors, strict=True)]
-    torch.autograd.backward(tensors, outer, retain_graph=retain, create_graph=create)
+    run_backward("backward", tensors, lambda: torch.autograd.backward(tensors, outer, retain_graph=retain,
+                                                                      create_graph=create))
     return NIL
 
 

@@ -153,6 +153,45 @@ def indices(low: int = 0) -> Callable[..., None]:
     return check
 
 
+# ------------------------------------------------------------------ what a GPU does not refuse
+
+_SPANS: list[Any] = []  # by tensor: its version, its least and its greatest element
+
+
+def span(t: Any) -> tuple[float, float]:
+    """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
+    long as nothing writes there."""
+    from torch.utils.weak import WeakTensorKeyDictionary
+
+    if not _SPANS:
+        _SPANS.append(WeakTensorKeyDictionary())
+    whole = t if t._base is None else t._base
+    found = _SPANS[0].get(whole)
+    if found is None or found[0] != whole._version:
+        found = _SPANS[0][whole] = (whole._version, *torch.stack(torch.aminmax(whole.detach())).tolist())
+    return found[1], found[2]
+
+
+def classes(x: Any, y: Any, ignore: int) -> None:
+    """A check of targets that are numbers of classes. On the CPU torch makes it, with these words; a GPU's calculation
+    ends with an error after which the process can use that GPU no more."""
+    n = x.shape[1 if x.dim() > 1 else 0] if x.dim() else 0
+    if y.is_floating_point() or not y.numel():
+        return
+    low, high = span(y)
+    if low < 0 or high >= n:
+        wrong = y[(y != ignore) & ((y < 0) | (y >= n))]
+        if wrong.numel():
+            raise IndexError(f"Target {int(wrong[0])} is out of bounds.")
+
+
+def probabilities(x: Any) -> None:
+    """A check, for the same reason, of inputs that must be between 0 and 1."""
+    low, high = span(x) if x.numel() else (0, 0)
+    if not (low >= 0 and high <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
 def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
     """A check of the second input of a call, by which whole numbers are divided."""
     if x.is_floating_point() or y.is_floating_point() or y.device.type == "meta":

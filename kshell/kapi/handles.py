@@ -260,15 +260,6 @@ def handle(x: Value) -> KHandle | None:
     return None
 
 
-def tensor_of(x: Value) -> Any:
-    """The tensor behind a tensor handle, None for anything else (and for the undefined tensor)."""
-    if x.__class__ is TensorHandle:
-        if x.obj is GONE:
-            raise QError(STALE)
-        return x.obj
-    return None
-
-
 def kind_of(x: Value, cls: type[H]) -> H | None:
     """x as a live handle of the class, else None; 'stale pointer if x is any freed handle."""
     h = handle(x)

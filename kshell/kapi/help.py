@@ -16,9 +16,10 @@ from kshell.errors import QError
 from kshell.kapi import tensorinfo
 from kshell.kapi.args import is_empty
 from kshell.kapi.call import api
-from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_of_q, kname, ktype_of
-from kshell.kapi.device import device_names, seeds
+from kshell.kapi.convert import dtype_name, dtype_named, dtype_of_q, kname, ktype_of
+from kshell.kapi.device import SYMBOLS, device_names, seeds
 from kshell.kapi.functional import FUNCTIONS
+from kshell.kapi.gradients import MODES
 from kshell.kapi.handles import (
     DictHandle,
     KHandle,
@@ -94,13 +95,12 @@ def pytorch(entry: Entry) -> str:
 
 
 def _backward() -> Table:
-    rows = [("free", False, False, "free graph, no higher order derivatives"),
-            ("retain", True, False, "retain graph, no higher order derivatives"),
-            ("create", True, True, "retain graph, create graph for higher order derivatives"),
-            ("createfree", False, True, "free graph & create graph for higher order derivatives")]
-    mode, retain, create, text = zip(*rows, strict=True)
+    text = ("free graph, no higher order derivatives", "retain graph, no higher order derivatives",
+            "retain graph, create graph for higher order derivatives",
+            "free graph & create graph for higher order derivatives")
+    retain, create = zip(*MODES.values(), strict=True)
     return Table(["mode", "retain", "create", "description"],
-                 [sym_vec(mode), bools(retain), bools(create), List([string(s) for s in text])])
+                 [sym_vec(MODES), bools(retain), bools(create), List([string(s) for s in text])])
 
 
 _DTYPES = ("float", "double", "half", "bool", "byte", "char", "long", "int", "short", "chalf", "cfloat", "cdouble")
@@ -118,9 +118,7 @@ def _ktype() -> Dict:
 
 def _tensor() -> Dict:
     """The symbols that options of a tensor take."""
-    rows = {"device": device_names(), "dtype": DTYPE_NAMES, "layout": ("strided", "sparse"),
-            "gradient": ("grad", "nograd"), "pin": ("pinned", "unpinned"),
-            "memory": ("contiguous", "preserve", "channel2d", "channel3d")}
+    rows = {"device": device_names(), **SYMBOLS}
     return Dict(sym_vec(rows), List([sym_vec(v) for v in rows.values()]))
 
 
@@ -181,8 +179,13 @@ def of_name(name: str, text: bool = False) -> Value:
         raise QError(f"help: unrecognized help topic, `{name}")
     if not text:
         entry = _with_options(name)
+        if entry is not None and entry.kind == "loss":
+            return described(entry)
         if entry is not None:
-            return described(entry) if entry.kind == "loss" else module_options(entry)
+            options = module_options(entry)
+            if not len(options):  # the console shows nothing of it
+                show_entries(found)
+            return options
         entry = registry.find("optimizer", name)
         if entry is not None:
             return optimizer_options(entry)

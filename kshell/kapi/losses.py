@@ -26,7 +26,7 @@ from kshell.kapi.handles import (
     tensor_handle,
 )
 from kshell.kapi.moduleapi import every_option
-from kshell.kapi.moduleargs import as_dict, class_of, live_values, nothing, parse, torch_args
+from kshell.kapi.moduleargs import as_dict, class_of, live_values, parse, torch_args
 from kshell.kapi.modules import B, D, L, S, T
 from kshell.kapi.moduletree import is_state
 from kshell.kapi.optionwords import worded
@@ -179,6 +179,8 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
         if t.device != device:
             tensors = _one_device(tensors)
             break
+    if not tensors[0].is_cpu:
+        _on_device(m, tensors[0], tensors[1])
     if special is not None:
         return special(m, *tensors)
     weight = m._buffers.get("weight")
@@ -198,6 +200,18 @@ def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
     return found
 
 
+def _on_device(m: Any, x: Any, y: Any) -> None:
+    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
+    name = type_of(m).name
+    if name in _CLASSES and not x.is_meta and not y.is_meta:
+        guard.classes(x, y, getattr(m, "ignore_index", -1))
+    elif name == "bce" and not x.is_meta:
+        guard.probabilities(x)
+
+
+_CLASSES = ("ce", "nll", "multimargin")  # losses whose targets may be numbers of classes
+
+
 def _one_device(tensors: Sequence[Any]) -> list[Any]:
     """CPU tensors moved to the first other device among them."""
     found = next(t.device for t in tensors if t.device.type != "cpu")
@@ -207,8 +221,10 @@ def _one_device(tensors: Sequence[Any]) -> list[Any]:
 def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
     w = None if w is None else w.to(x.dtype)
+    low, high = (0, 1) if x.is_cpu or x.is_meta or not y.numel() else guard.span(y)  # see guard.classes
     try:
-        return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
+        if low >= 0 and high <= 1:
+            return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
     except RuntimeError as e:
         if "target should be between 0 and 1" not in str(e):
             raise
@@ -333,7 +349,7 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
 
 def _is_option(x: Value) -> bool:
     """Is an argument after the tensors an option (a symbol, pairs, nothing), not batch weights?"""
-    return x.__class__ in (Sym, Dict) or (x.__class__ is Vec and x.t == 11) or nothing(x) or is_empty(x)
+    return x.__class__ in (Sym, Dict) or (x.__class__ is Vec and x.t == 11) or is_empty(x)
 
 
 def _register(name: str, entry: Entry, n: int, weighted: bool, form: str, example: tuple[str, str]) -> None:

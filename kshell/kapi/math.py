@@ -50,7 +50,8 @@ class Row(NamedTuple):
     `inputs` may be ANY: each argument is an input, or a vector's tensors are. `more` further arrays may follow the
     inputs. `lead` are options that stand behind the first input. `spread` is the place where a vector or list of two
     may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" where torch's function has no
-    output argument. With `last` an output without `dim` takes what is along the last dimension.
+    output argument. With `last` an output without `dim` takes what is along the last dimension. `writes` are the places
+    of inputs that the function may change: tensors are changed, of arrays copies.
 
     `half` is given where the call may fail with its output half written: a check that refuses such inputs before,
     called as half(name, *inputs, outs=.., **options), or APART if only the calculation tells. All others fail before
@@ -74,6 +75,7 @@ class Row(NamedTuple):
     last: bool = False
     since: str = "ktorch"
     half: Callable[..., None] | None = None
+    writes: tuple[int, ...] = ()
 
 
 def APART(name: str, *inputs: Any, **options: Any) -> None:
@@ -117,6 +119,11 @@ def _scalar(x: Value) -> Any:
     return x if x.__class__ is bool else number_of(x)
 
 
+def _pad(x: Value) -> Any:
+    """Sizes, or the word that says which ones; a null symbol, like a null long, leaves them out."""
+    return word if (word := name_of(x)) in ("same", "valid", "") else _dims(x)
+
+
 def _tensor_options(x: Value) -> Any:
     return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
 
@@ -127,6 +134,7 @@ TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
     "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
     "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
     "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
+    "pad": (_pad, "long scalar or list, `same or `valid"),
 }
 
 
@@ -243,6 +251,15 @@ def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
+def along_last(name: str) -> Callable[..., Any]:
+    """A torch function along a dimension, the last if none is given."""
+
+    def run(x: Any, dim: int = -1, **options: Any) -> Any:
+        return getattr(torch, name)(x, dim, **options)
+
+    return run
+
+
 def wrapped(r: Any, wrap: bool) -> Value:
     """What a call gives back: handles if any input was one, else q values; several results as a vector or a list."""
     if r.__class__ is torch.Tensor:
@@ -326,7 +343,7 @@ def _two(x: Value) -> list[Any] | None:
         parts = x.items
     else:
         return None
-    return [TensorHandle(p) if p.__class__ is torch.Tensor else p for p in parts] if len(parts) == 2 else None
+    return [TensorHandle(p) if isinstance(p, torch.Tensor) else p for p in parts] if len(parts) == 2 else None
 
 
 def _given(row: Row, x: Value, required: bool) -> list[Value]:
@@ -392,6 +409,8 @@ def function(row: Row) -> Callable[[Value], Value]:
             k += 1
         tensors, wrap = inputs(given[:k])
         wrap = wrap or row.wrap
+        for i in row.writes:
+            tensors[i] = tensors[i] if given[i].__class__ is TensorHandle else tensors[i].clone()
         rest = given[k:]
         if not rest:
             if required:

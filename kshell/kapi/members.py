@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import longs_of, names_of
 from kshell.kapi.call import invoke
 from kshell.kapi.convert import kname, to_tensor
@@ -129,8 +130,10 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
             raise QError(f"amend: {len(places)} tensor(s) and {len(y)} value(s)")
         values = seq_items(y)
     if len(args) > 1:
-        for n, v in zip(places, values, strict=True):
-            amend(tensor_handle(_defined("amend", held[n])), args[1:], f, v)
+        own = [_defined("amend", held[n]) for n in places]
+        with guard.kept(own if len(own) > 1 else ()):
+            for t, v in zip(own, values, strict=True):
+                amend(tensor_handle(t), args[1:], f, v)
         return h
     made = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
     for n, t in zip(places, made, strict=True):

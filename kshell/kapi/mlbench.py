@@ -12,8 +12,8 @@ from kshell.kapi.args import fill_options, flag_of, items, long_of, name_of, par
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, result
 from kshell.kapi.handles import OptimizerHandle, TensorHandle, behaviour, handle, optimizer_handle, vector_handle
-from kshell.kapi.optim import Opt, class_of, create, edit_group, entry_of, group_values, parse, row, torch_args
-from kshell.kapi.optparms import check_new, plan, select
+from kshell.kapi.optapi import put_parameters
+from kshell.kapi.optim import Opt, class_of, create, entry_of, group_values, parse, row, torch_args
 from kshell.kapi.optstate import option_q
 from kshell.registry import Option
 from kshell.values.build import longs, symdict
@@ -332,12 +332,7 @@ def _fp16_around(given: Sequence[Value]) -> Value:
     values = _fp16_values(*split(given, 2), 2)
     entry = entry_of(inner[0].s)
     o = create(entry, parse(entry, *split(inner, 1), before=1))
-    chosen = select(given[0])
-    if chosen is not None:
-        check_new(o, chosen.params)
-        container = plan(o, chosen)
-        edit_group(o, 0, {}, chosen.params)
-        container.commit(o)
+    put_parameters(o, 0, {}, given[0])
     _halve(o, values)
     return optimizer_handle(o)
 

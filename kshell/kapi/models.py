@@ -9,7 +9,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import losses
 from kshell.kapi.args import flag_of, items
-from kshell.kapi.call import api
+from kshell.kapi.call import api, known_to_all, run_backward
 from kshell.kapi.convert import kname, to_q
 from kshell.kapi.device import TensorOptions
 from kshell.kapi.forward import calculate, flat, inputs_of
@@ -25,7 +25,7 @@ from kshell.kapi.handles import (
     handle,
     model_handle,
 )
-from kshell.kapi.moduleapi import device_of_module, every_option, tensors_of_module
+from kshell.kapi.moduleapi import brought, device_of_module, every_option, tensors_of_module
 from kshell.kapi.moduledef import definition
 from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, elements_of
@@ -92,12 +92,12 @@ class Model:
             self.data = data
 
     def inputs(self, test: bool = False) -> list[Any]:
-        """The stored input tensors of training, or of testing."""
-        return parts_of(self.data_of(test).x)
+        """The stored input tensors of training, or of testing, on the module's device."""
+        return brought(parts_of(self.data_of(test).x), self.module)
 
     def targets(self, test: bool = False) -> list[Any]:
-        """The stored target tensors of training, or of testing."""
-        return parts_of(self.data_of(test).y)
+        """The stored target tensors of training, or of testing, on the module's device."""
+        return brought(parts_of(self.data_of(test).y), self.module)
 
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
         """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
@@ -218,12 +218,8 @@ def _parameters(h: ModelHandle) -> list[tuple[str, Any]]:
 
 
 @behaviour("size", ModelHandle)
-def _size(h: ModelHandle) -> Value:
-    return sum(1 for _ in tensors_of_module(h.obj.module))
-
-
 @behaviour("tensorcount", ModelHandle)
-def _tensorcount(h: ModelHandle) -> Value:
+def _size(h: ModelHandle) -> Value:
     return sum(1 for _ in tensors_of_module(h.obj.module))
 
 
@@ -278,8 +274,11 @@ def _backward(h: ModelHandle, *rest: Value) -> Value:
     m: Model = h.obj
     if len(rest) > 2:
         raise QError(f"backward: up to 3 args expected, (model;inputs;targets) but {len(rest) + 1} given")
-    inputs = inputs_of(rest[0], m.module, "backward") if rest else m.inputs()
-    targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()
-    found = m.loss_of(inputs, targets)
-    found.backward()
-    return to_q(found)
+    try:
+        inputs = inputs_of(rest[0], m.module, "backward") if rest else m.inputs()
+        targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()
+        found = m.loss_of(inputs, targets)
+        run_backward("backward", [found], found.backward)
+        return to_q(found)
+    except Exception as exc:
+        raise known_to_all("backward", exc, m.module, True) from None

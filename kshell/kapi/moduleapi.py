@@ -4,7 +4,7 @@ answer the functions that every class of handle has (size, bytes, device, to, ze
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
@@ -13,6 +13,7 @@ from kshell.kapi.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, kname, ktype_of
 from kshell.kapi.device import TensorOptions, memory_format
+from kshell.kapi.gradients import set_flags
 from kshell.kapi.handles import (
     KHandle,
     LossHandle,
@@ -52,16 +53,19 @@ def module_behind(x: Value, call: str) -> Any:
     if isinstance(h, ModelHandle):
         return h.obj.module
     if isinstance(h, OptimizerHandle):
-        return container_of(h.obj)
+        if h.obj.container is None:
+            raise QError(f"{call}: no module registered with given optimizer")
+        return h.obj.container
     raise QError(f"{call}: not implemented for {h.kind}")
 
 
-def container_of(o: Any) -> Any:
-    """The module that holds an optimizer's parameters."""
-    found = getattr(o, "container", None)
-    if found is None:
-        raise QError("module: no module registered with given optimizer")
-    return found
+def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
+    """The torch module of the module or model that a call begins with, and the arguments after it."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
+    return (h.obj if isinstance(h, ModuleHandle) else h.obj.module), given[1:]
 
 
 # ------------------------------------------------------------------ module
@@ -252,13 +256,9 @@ def _parameters(h: ModuleHandle) -> list[tuple[str, Any]]:
 
 
 @behaviour("size", ModuleHandle, LossHandle)
+@behaviour("tensorcount", ModuleHandle, LossHandle)
 def _size(h: KHandle) -> Value:
     """How many parameters and buffers there are."""
-    return sum(1 for _ in tensors_of_module(h.obj))
-
-
-@behaviour("tensorcount", ModuleHandle, LossHandle)
-def _tensorcount(h: KHandle) -> Value:
     return sum(1 for _ in tensors_of_module(h.obj))
 
 
@@ -281,6 +281,21 @@ def device_of_module(m: Any) -> Any:
     """The device of a module's first parameter or buffer; the CPU if it has none."""
     t = next(iter(tensors_of_module(m)), None)
     return torch.device("cpu") if t is None else t.device
+
+
+def beside(tensors: Sequence[Any], m: Any) -> Any:
+    """The device of a module, if one of the tensors is not there; None if all are, or if it has no parameters."""
+    t = next(iter(tensors_of_module(m)), None)
+    return None if t is None or all(x.device == t.device for x in tensors) else t.device
+
+
+def brought(tensors: list[Any], m: Any) -> list[Any]:
+    """Tensors on the device of a module."""
+    device = beside(tensors, m)
+    if device is None:
+        return tensors
+    wait = device.type == "cpu"  # what the CPU reads next has to be there
+    return [t.to(device, non_blocking=not wait) for t in tensors]
 
 
 @behaviour("device", ModuleHandle, LossHandle)
@@ -327,8 +342,7 @@ def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
         named = {n: named[n] for n in wanted}
     if rest:
         flag = need(flag_of(rest[0]), "gradflag", "boolean scalar", rest[0])
-        for t in named.values():
-            t.requires_grad_(flag)
+        set_flags(named.values(), flag)
         return NIL
     if select.__class__ is Sym:
         return bool(named[select.s].requires_grad)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, long_of, number_of
+from kshell.kapi.args import flag_of, is_empty, long_of, number_of, number_word
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.handles import TensorHandle
 from kshell.registry import REQUIRED, Entry, Option
@@ -25,11 +25,6 @@ from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, long, s
 Pairs = Sequence[tuple[str, Value]]
 
 # ------------------------------------------------------------------ reading one option
-
-
-def nothing(x: Value) -> bool:
-    """Is x an absent value: `::` or `()`?"""
-    return x is NIL or (x.__class__ is List and not x.items)
 
 
 def _long(x: Value) -> Any:
@@ -91,7 +86,7 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
 
 def read(name: str, option: Option, x: Value, dims: int = 1) -> Any:
     """The Python value of one option; None where q gives a null, `::` or `()` and the option may be absent."""
-    if nothing(x) and option.type != "any":
+    if is_empty(x) and option.type != "any":
         if option.default is None or option.type == "tensor":
             return None
     reader, words = _READ[option.type]
@@ -204,10 +199,10 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
         for v in value if value.__class__ is tuple else (value,):
             if o.low is not None and v < o.low:
                 text = need.get(o.name, "")
-                raise QError(f"{entry.name}: " +
-                             (text if text.startswith("positive") else f"{o.name} is {v:g}, below {o.low:g}"))
+                raise QError(f"{entry.name}: " + (text if text.startswith("positive") else
+                                                  f"{o.name} is {number_word(v)}, below {o.low:g}"))
             if o.high is not None and v > o.high:
-                raise QError(f"{entry.name}: {o.name} is {v:g}, above {o.high:g}")
+                raise QError(f"{entry.name}: {o.name} is {number_word(v)}, above {o.high:g}")
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
@@ -324,8 +319,3 @@ def options_dict(entry: Entry) -> Dict:
             values[key] = values.get(other)
     hide = entry.extra.get("hide")
     return as_dict(entry, hide(values) if hide else values)
-
-
-def names_of_options(entries: Iterable[Entry]) -> list[str]:
-    """The option names of some entries, each once, in the order of first use."""
-    return list(dict.fromkeys(o.name for e in entries for o in e.options))

@@ -17,7 +17,7 @@ from kshell.kapi.args import is_empty, split
 from kshell.kapi.call import torch
 from kshell.kapi.convert import dict_q, kname, to_tensor
 from kshell.kapi.handles import DictHandle, ModuleHandle
-from kshell.kapi.moduleargs import Pairs, check, class_of, live_values, nothing, parse, torch_args
+from kshell.kapi.moduleargs import Pairs, check, class_of, live_values, parse, torch_args
 from kshell.registry import Entry
 from kshell.values.build import symdict
 from kshell.values.core import Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
@@ -69,7 +69,7 @@ def entry_of(name: str) -> Entry:
 
 def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
     """`(`parmdict;d)`: d a q dictionary of arrays or a dictionary of tensors."""
-    if not args or nothing(args[0]):
+    if not args or is_empty(args[0]):
         return {}
     x = args[0]
     if x.__class__ is DictHandle:
@@ -234,7 +234,7 @@ def coder(entry: Entry, given: Given) -> Any:
     layer = _part(f"{entry.name}layer", given[f"{entry.name}layer"])
     norm = given.get("layernorm")
     end = None
-    if norm is not None and not nothing(norm) and not (norm.__class__ is Dict and not len(norm)):
+    if norm is not None and not is_empty(norm) and not (norm.__class__ is Dict and not len(norm)):
         bare = norm.__class__ is Sym or (norm.__class__ is Vec and not len(norm))
         end = torch.nn.LayerNorm(layer.self_attn.embed_dim) if bare else _part("layernorm", norm)
     kw = {"enable_nested_tensor": False} if entry.name == "encoder" else {}
@@ -263,7 +263,7 @@ def transformer(entry: Entry, given: Given) -> Any:
     custom = {}
     for key in ("encoder", "decoder"):
         x = given.get(key)
-        if x is not None and not nothing(x) and not (x.__class__ is Dict and not len(x)):
+        if x is not None and not is_empty(x) and not (x.__class__ is Dict and not len(x)):
             custom[f"custom_{key}"] = _custom(x)
     if given.get("heads", 1) <= 0:
         raise QError(f"{entry.name}: positive number of heads required")

@@ -358,7 +358,10 @@ row("rrelu", "RReLU", "Rectified linear unit with a random negative slope.",
     D("lower", "", .125), D("upper", "", 1 / 3), _INPLACE, shortflag=True)
 row("prelu", "PReLU", "Rectified linear unit with a learnt negative slope.",
     L("in", "num_parameters", 1, 1), D("init", "", .25))
-row("gelu", "GELU", "Gaussian error linear unit.", text=lambda m: "")
+row("gelu", "GELU", "Gaussian error linear unit; its approximation by tanh, if told, is what GPT-2 has.",
+    S("approximate", "", "none", choices=("none", "tanh")),
+    hide=lambda o: {k: v for k, v in o.items() if v != "none"},  # ktorch's type has no options
+    text=lambda m: "" if m.approximate == "none" else f"approximate={m.approximate}")
 for _n, _c, _s in (("logsigmoid", "LogSigmoid", "Log of the sigmoid."),
                    ("identity", "Identity", "The input itself."), ("mish", "Mish", "Mish activation."),
                    ("sigmoid", "Sigmoid", "Logistic sigmoid."), ("silu", "SiLU", "Sigmoid linear unit."),

@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import long_of, longs_of, name_of
-from kshell.kapi.call import invoke, reserve, torch
+from kshell.kapi.call import VALUELESS, invoke, reserve, torch
 from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, kname
 from kshell.kapi.handles import GONE, STALE, KHandle, TensorHandle, behaviour, tensor_handle
 from kshell.values import types as T
@@ -49,6 +49,15 @@ def _scan(name: str) -> Fn:
         return r if isinstance(r, torch.Tensor) else r[0]
 
     return run
+
+
+def _averages(t: Any) -> Any:
+    """Running means along the first dimension; a scalar is its own."""
+    t = _floating(t)
+    if not t.dim():
+        return t
+    counts = torch.arange(1, len(t) + 1, device=t.device, dtype=t.dtype)
+    return torch.cumsum(t, 0) / counts.reshape(-1, *[1] * (t.dim() - 1))
 
 
 def _deltas(t: Any) -> Any:
@@ -91,8 +100,9 @@ MONADS: dict[str, Fn] = {
     "any": _first("any"), "avg": _first_floating("mean"), "var": _first_floating("var", correction=0),
     "dev": _first_floating("std", correction=0), "svar": _first_floating("var", correction=1),
     "sdev": _first_floating("std", correction=1), "med": _median, "sums": _scan("cumsum"), "prds": _scan("cumprod"),
-    "maxs": _scan("cummax"), "mins": _scan("cummin"), "deltas": _deltas, "raze": lambda t: t.flatten(0, 1),
-    "iasc": lambda t: torch.argsort(t, dim=0, stable=True), "asc": lambda t: torch.sort(t, dim=0).values,
+    "maxs": _scan("cummax"), "mins": _scan("cummin"), "avgs": _averages, "deltas": _deltas,
+    "raze": lambda t: t.flatten(0, 1), "iasc": lambda t: torch.argsort(t, dim=0, stable=True),
+    "asc": lambda t: torch.sort(t, dim=0).values,
     "idesc": lambda t: torch.argsort(t, dim=0, descending=True, stable=True),
     "desc": lambda t: torch.sort(t, dim=0, descending=True).values, "distinct": lambda t: torch.unique(t, dim=0),
     "where": lambda t: torch.nonzero(t).squeeze(-1),
@@ -103,7 +113,10 @@ MONADS: dict[str, Fn] = {
 def monad(h: TensorHandle, name: str) -> Value:
     """The q verb `name` of a tensor: a new tensor; `item`, a scalar's truth or number, as a Python value."""
     if name == "item":
-        return invoke("condition", as_tensor(h).item)
+        value = invoke("condition", as_tensor(h).item)
+        if isinstance(value, torch.SymBool | torch.SymInt | torch.SymFloat):
+            raise QError(f"condition: {VALUELESS}")
+        return value
     fn = MONADS.get(name)
     if fn is None:
         raise QError(f"{name}: not implemented for tensors")
@@ -144,8 +157,19 @@ DYADS: dict[str, Fn] = {
     "div": _floor_div, "mod": _mod, "xexp": lambda a, b: torch.pow(_floating(a), b), "^": _fill,
     "xlog": lambda a, b: torch.log(_floating(b)) / torch.log(_floating(a)),
     "lsq": lambda a, b: torch.linalg.lstsq(b.T, a.T).solution.T,
-    "cov": lambda a, b: ((a - a.mean()) * (b - b.mean())).mean(),
+    "cov": lambda a, b: _covariance(_floating(a), _floating(b)),
+    "cor": lambda a, b: _correlation(_floating(a), _floating(b)), "in": lambda a, b: torch.isin(*_one_type(a, b)),
+    "bin": lambda a, b: torch.searchsorted(*_one_type(a, b), right=True) - 1,
+    "binr": lambda a, b: torch.searchsorted(*_one_type(a, b)),
 }
+
+
+def _covariance(a: Any, b: Any) -> Any:
+    return ((a - a.mean()) * (b - b.mean())).mean()
+
+
+def _correlation(a: Any, b: Any) -> Any:
+    return _covariance(a, b) / torch.sqrt(_covariance(a, a) * _covariance(b, b))
 
 
 def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
@@ -215,8 +239,8 @@ def pair(name: str, x: Any, y: Any, like: Any) -> Any:
         cast = invoke("$", _cast, x, like)
         if cast is not None:
             return cast
-    if name in ("#", "_") and right and x.__class__ is not TensorHandle:
-        return invoke(name, _take if name == "#" else _drop, x, like)
+    if name in _COUNTED and right and x.__class__ is not TensorHandle:
+        return invoke(name, _COUNTED[name], x, like)
     if fn is None:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
     a, b = _tensors(operand(name, x, like), like), _tensors(operand(name, y, like), like)
@@ -258,6 +282,16 @@ def _drop(x: Value, t: Any) -> Any:
     return t[min(n, len(t)):] if n >= 0 else t[:max(len(t) + n, 0)]
 
 
+def _rotate(x: Value, t: Any) -> Any:
+    n = long_of(x)
+    if n is None:
+        raise QError(f"rotate: expected a long, given {kname(x)}")
+    return t.roll(-(n % len(t)), 0) if t.dim() and len(t) else t
+
+
+# the verbs whose left argument is a number of rows
+_COUNTED: dict[str, Fn] = {"#": _take, "_": _drop, "rotate": _rotate}
+
 # ------------------------------------------------------------------ indexing
 
 
@@ -270,11 +304,9 @@ def _index_of(i: Value, t: Any) -> Any:
         return n
     if i.__class__ is TensorHandle or is_list(i):
         at = as_tensor(i, t)
-        if at.dtype not in (torch.bool, torch.uint8):
-            at = at.to(torch.int64) if at.dtype != torch.int64 and not at.is_floating_point() else at
-        if not at.is_floating_point():
+        if at.dtype == torch.bool:
             return at
-        if not at.numel():
+        if not at.is_floating_point() or not at.numel():
             return at.to(torch.int64)
     raise QError(f"index: expected long(s) or boolean(s), given {kname(i)}")
 
@@ -305,7 +337,7 @@ def _select(t: Any, at: Sequence[Any]) -> Any:
             continue
         if isinstance(i, int):
             t = t.select(dim, i)
-        elif (i.dtype == torch.bool and i.dim() > 1) or i.dtype == torch.bool or i.dim() != 1:
+        elif i.dtype == torch.bool or i.dim() != 1:
             t = t[(slice(None),) * dim + (i,)]
         else:
             t = t.index_select(dim, torch.where(i < 0, i + t.shape[dim], i))

@@ -192,8 +192,6 @@ def lr(x: Value) -> Value:
     q)lr o
     0.05 0.005
     """
-    if x.__class__ is OptimizerHandle:
-        return floats([g["lr"] for g in x.get().torch.param_groups])
     given = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
     first = handle(given[0]) if given else None
     if first is None:

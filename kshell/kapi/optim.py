@@ -476,7 +476,10 @@ def _refused(exc: ValueError) -> QError:
 
 
 def build(entry: Entry, values: Values) -> Any:
-    """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)"""
+    """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)
+
+    Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
+    """
     from kshell.optim.comm import alone
 
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
@@ -486,9 +489,12 @@ def build(entry: Entry, values: Values) -> Any:
     except ValueError as exc:
         error = _refused(exc)
     else:
-        o.param_groups[0]["params"].clear()
-        o.state.clear()
-        return o
+        lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
+        if lost is None:
+            o.param_groups[0]["params"].clear()
+            o.state.clear()
+            return o
+        error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
     raise error
 
 

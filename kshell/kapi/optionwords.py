@@ -15,6 +15,7 @@ agggrad: gradients are averaged, not weights
 alpha: factor of the exponential part
 always: compresses with one process too
 amsgrad: keeps the largest second moment
+approximate: by tanh, as in GPT-2, or not
 average: divides the sum by the number of processes
 batchfirst: inputs are batch, sequence, features
 before: divides before the sum

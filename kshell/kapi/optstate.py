@@ -7,7 +7,7 @@ the optimizer's row documents, others under torch's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell.errors import QError
@@ -98,10 +98,6 @@ def _differs(entry: Entry, option: Option, values: Values) -> bool:
 
 
 # ------------------------------------------------------------------ definition and state
-
-
-# what tells of the things around an optimizer: fn(o) -> [(name, what to show of it)]
-WRAPS: list[Callable[[Opt], list[tuple[str, Value]]]] = []
 
 
 def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:

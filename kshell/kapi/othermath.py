@@ -6,20 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.kapi.call import torch
-from kshell.kapi.math import APART, Row, register
-
-
-def _cumulative(name: str) -> Callable[..., Any]:
-    """A running total along a dimension, the last if none is given."""
-
-    def run(x: Any, dim: int = -1, **options: Any) -> Any:
-        return getattr(torch, name)(x, dim, **options)
-
-    return run
+from kshell.kapi.math import APART, Row, along_last, register
 
 
 def _cumulative_(name: str) -> Callable[..., Any]:
-    """The same, in place."""
+    """A running total along a dimension, the last if none is given, in place."""
 
     def run(x: Any, dim: int = -1, **options: Any) -> None:
         getattr(x, name)(dim, **options)
@@ -53,9 +44,9 @@ _TYPED = "dim:dim dtype:dtype"
 ROWS = (
     Row("bincount", bincount, "How often each whole number from 0 occurs, or the sum of its weights.",
         "bincount 4 3 6 3 4|0 0 0 2 2 0 1", more=1, options="bins/minlength:long", out=False),
-    Row("cumprod", _cumulative("cumprod"), "Cumulative products along a dimension (the last).", "cumprod 1 2 3|1 2 6",
+    Row("cumprod", along_last("cumprod"), "Cumulative products along a dimension (the last).", "cumprod 1 2 3|1 2 6",
         options=_TYPED, inplace=_cumulative_("cumprod_")),
-    Row("cumsum", _cumulative("cumsum"), "Cumulative sums along a dimension (the last).", "cumsum 1 2 3|1 3 6",
+    Row("cumsum", along_last("cumsum"), "Cumulative sums along a dimension (the last).", "cumsum 1 2 3|1 3 6",
         options=_TYPED, inplace=_cumulative_("cumsum_")),
     Row("diag", "torch.diag", "The diagonal of a matrix, or a matrix with a list as its diagonal.",
         "diag 1 2|1 0\\n0 2", options="offset/diagonal:long"),

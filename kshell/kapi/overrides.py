@@ -70,8 +70,10 @@ def _set_overrides(o: Opt, group: dict[str, Any], own: dict[str, float]) -> None
     live = [s for s in schedulers_of(o) if s.megatron]
     for s in live:
         _checked(lambda s=s: s.torch._check_group(own))
-    if own.get("max_lr", math.inf) < own.get("min_lr", 0) or own.get("end_wd", math.inf) < own.get("start_wd", 0):
-        raise QError("override: max is below min, or endwd below startwd")
+    for above, below in (("max_lr", "min_lr"), ("end_wd", "start_wd")):
+        if own.get(above, math.inf) < own.get(below, 0):
+            names = {torch: q for q, torch in OVERRIDES.items()}
+            raise QError(f"override: {names[above]} {own[above]:g} is below {names[below]} {own[below]:g}")
     for k in OVERRIDES.values():
         group.pop(k, None)
     group.update(own)

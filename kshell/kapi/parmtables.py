@@ -67,8 +67,9 @@ def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, float]]:
     out: dict[int, tuple[int, float]] = {}
     for o in optimizers:
         for i, g in enumerate(o.groups):
+            rate = float(g.get("lr", float("nan")))
             for p in g["params"]:
-                out.setdefault(id(p), (i, float(g.get("lr", float("nan")))))
+                out.setdefault(id(p), (i, rate))
     return out
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.args import number_of
+from kshell.kapi.args import is_empty, number_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import TensorHandle
@@ -86,7 +86,7 @@ def _trailing(name: str, n: int, x: Value) -> tuple[list[Value], Any]:
         raise QError(f"{name}: expecting up to {n + 1} args, given {len(given)}")
     if len(given) == n:
         return given, None
-    last = given[n]
+    last = NIL if is_empty(given[n]) else given[n]
     if last is not NIL and last.__class__ is not TensorHandle:
         raise QError(f"{name}: output must be a tensor, given {kname(last)}")
     return given[:n], last

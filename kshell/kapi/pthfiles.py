@@ -6,16 +6,18 @@ few names below: those that tensors, parameters and their types are made with. M
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from kshell.errors import QError
 from kshell.kapi import storages
 from kshell.kapi.call import load, torch
-from kshell.store.archive import places, pour, room
+from kshell.store.archive import Room, places, pour
 from kshell.store.pickled import Maker, Reader, Refused, plain_key
 from kshell.values.progress import Task
 
-_TENSOR = 1500  # bytes that a tensor needs beside its memory, about
+_TENSOR = 400  # bytes that a tensor needs beside its memory, about
+_STORAGE = 450  # and that memory beside its content
 _STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
              "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
              "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
@@ -147,14 +149,15 @@ def _device(*args: Any) -> Any:
 
 
 _MAKERS = {
-    "collections.OrderedDict": Maker(_dict), "collections.Counter": Maker(_dict), "builtins.set": Maker(_set),
-    "builtins.frozenset": Maker(_set), "builtins.complex": Maker(_complex), "builtins.bytearray": Maker(_bytes),
-    "_codecs.encode": Maker(_bytes), "torch.Size": Maker(_size), "torch.device": Maker(_device),
+    "collections.OrderedDict": Maker(_dict, each=300), "collections.Counter": Maker(_dict, each=300),
+    "builtins.set": Maker(_set, 240, 200), "builtins.frozenset": Maker(_set, 240, 200),
+    "builtins.complex": Maker(_complex), "builtins.bytearray": Maker(_bytes, each=2),
+    "_codecs.encode": Maker(_bytes, each=2), "torch.Size": Maker(_size), "torch.device": Maker(_device),
     "torch.serialization._get_layout": Maker(_layout),
     "torch._utils._rebuild_tensor_v2": Maker(_strided, _TENSOR), "torch._utils._rebuild_tensor_v3": Maker(
         _strided_as, _TENSOR),
     "torch._utils._rebuild_parameter": Maker(_parameter, _TENSOR),
-    "torch._utils._rebuild_parameter_with_state": Maker(_parameter, _TENSOR),
+    "torch._utils._rebuild_parameter_with_state": Maker(_parameter, 2 * _TENSOR),
     "torch._utils._rebuild_sparse_tensor": Maker(_sparse, 4 * _TENSOR),
     "torch._tensor._rebuild_from_type_v2": Maker(_of_class, 2 * _TENSOR),
 }  # fmt: skip
@@ -187,7 +190,8 @@ class _File:
 
     def __init__(self, f: BinaryIO, size: int) -> None:
         self.file, self.size = f, size
-        self.left = places(f, size)
+        self.room = Room(size)
+        self.left = places(f, size, self.room)
         self.work = Task("loading", size)
         self.held: dict[str, Any] = {}  # storages by name
 
@@ -200,8 +204,8 @@ class _File:
     def pour(self, name: str, into: memoryview | None) -> None:
         pour(self.file, name, self.left.pop(name), into, self.work)
 
-    def read(self) -> tuple[Any, int]:
-        """The value, and how many values its pickle has."""
+    def read(self) -> tuple[Any, int, Callable[[int], None]]:
+        """The value, how many values its pickle has, and what asks for more memory."""
         found = [n for n in self.left if n.endswith("/data.pkl")]
         if len(found) != 1:
             raise QError("it has no data.pkl" if not found else "it has two of data.pkl")
@@ -211,12 +215,12 @@ class _File:
         order = self.root + "byteorder"
         if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
             raise ValueError("its numbers are those of another kind of machine")
-        most = room(self.size, len(self.left))
-        reader = Reader(self.member(found[0]), _named, self.storage, most)
+        self.room.need(2 * self.left[found[0]].length)
+        reader = Reader(self.member(found[0]), _named, self.storage, self.room.need)
         value = reader.read()
         for name in list(self.left):  # what nothing refers to is verified too
             self.pour(name, None)
-        return value, reader.made
+        return value, reader.made, self.room.need
 
     def storage(self, asked: Any) -> _Typed:
         """The memory that a pickle refers to: ('storage', class, name, device, number of items)."""
@@ -230,6 +234,7 @@ class _File:
             name = f"{self.root}data/{key}"
             if name not in self.left or self.left[name].length != length:
                 raise ValueError(f"memory {key} has a wrong length")
+            self.room.need(_STORAGE + length)
             self.held[key], into = storages.fresh(length)
             self.pour(name, into)
         if self.held[key].nbytes() != length:
@@ -237,8 +242,9 @@ class _File:
         return _Typed(self.held[key], kind.dtype)
 
 
-def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int]:
-    """The value of a .pt file and how many values it has, all of the file verified. Errors of what is no such file."""
+def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], None]]:
+    """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
+    verified. Errors of what is no such file."""
     if f.read(4) != b"PK\3\4":
         raise QError(f"ckpt: {path} is no checkpoint: PyTorch's are zip files since version 1.6")
     problem = ""

@@ -7,6 +7,7 @@ Back, an array of reals is a tensor, other arrays are lists; lists in parameter 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import QError
@@ -46,18 +47,22 @@ from kshell.values.core import (
 MOST = 5_000_000  # values of one checkpoint
 MAX_DEPTH = 100
 _AGAIN = 100_000  # values that may be there a second time
+# bytes of memory that the q value of a Python one needs beside its items, about; of others 300
+_COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
 
 
 class _Reader:
-    """`room`: how many values there may be. What a file holds once and refers to often counts each time."""
+    """`room`: how many values there may be. What a file holds once and refers to often counts each time, and `need`
+    is told the bytes of memory for it, about."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, room: int, need: Callable[[int], None]) -> None:
+        self.room, self.need = room, need
 
     def value(self, v: Any, depth: int = 0) -> Value:
         self.room -= 1
         if self.room < 0 or depth > MAX_DEPTH:
             raise QError("limit")
+        self.need(_COSTS.get(v.__class__, 300))
         if isinstance(v, torch.Tensor):
             return tensor_handle(v)
         if v is None:
@@ -87,6 +92,7 @@ class _Reader:
         raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which is no value")
 
     def _dict(self, v: dict[Any, Any], depth: int) -> Value:
+        self.need(_COSTS[str] * len(v))
         values = [self.value(i, depth + 1) for i in v.values()]
         if all(isinstance(k, str) for k in v):
             return symdict(list(v), values)
@@ -120,10 +126,10 @@ def is_optimizer(v: dict[Any, Any]) -> bool:
         isinstance(k, str) for k in v)
 
 
-def to_q_value(v: Any, made: int = MOST) -> Value:
+def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
     """The q value of a checkpoint, of whose values so many were made; 'limit for one with more than q could show, or
-    with many times more than were made."""
-    return _Reader(min(MOST, made + _AGAIN)).value(v)
+    with many times more than were made. `need` is told the bytes of memory that values need, about, and may refuse."""
+    return _Reader(min(MOST, made + _AGAIN), need).value(v)
 
 
 # ------------------------------------------------------------------ back

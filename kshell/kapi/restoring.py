@@ -13,6 +13,7 @@ from kshell.kapi.args import pairs
 from kshell.kapi.batches import _Part, _parts
 from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_named
+from kshell.kapi.device import is_present
 from kshell.kapi.handles import (
     GONE,
     DictHandle,
@@ -31,7 +32,7 @@ from kshell.kapi.moduledef import is_container, set_name, type_name
 from kshell.kapi.modulemake import build, entry_of
 from kshell.kapi.optim import create, edit_group, group_values
 from kshell.kapi.optim import entry_of as optimizer_of
-from kshell.kapi.saving import KINDS, Record
+from kshell.kapi.saving import KINDS, Record, item_cost, needs
 from kshell.kapi.storages import fresh, view
 from kshell.store.archive import Archive
 from kshell.store.snapshot import Decoder
@@ -68,6 +69,7 @@ class Loader:
     def __init__(self, tables: dict[str, list[Record]], archive: Archive) -> None:
         if set(tables) != set(KINDS):
             raise ValueError("records are missing")
+        archive.room.need(needs(tables))
         self.tables, self.archive = tables, archive
         self.decoder = Decoder(archive, self.handle)
         self._made: dict[tuple[str, int], Any] = {}
@@ -108,6 +110,8 @@ class Loader:
             for k, form in rec["wraps"]:
                 if k not in o.wraps:
                     wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
+            if "extra" in rec:  # of what is around it, if that is an optimizer itself
+                o.torch.set_extra(self.python(rec["extra"]))
         for o, rec in self._optimizers:
             if "waiting" in rec:
                 o.waiting = sched.restored(self._state(rec["waiting"]), o)
@@ -180,8 +184,7 @@ class Loader:
     def _device(self, name: str) -> Any:
         """The device of that name; the CPU if it is not there."""
         device = torch.device(name)
-        if device.type == "cpu" or (device.type == "cuda" and torch.cuda.is_available()
-                                    and (device.index or 0) < torch.cuda.device_count()):
+        if is_present(device):
             return device
         self.moved.add(name)
         return torch.device("cpu")
@@ -236,6 +239,8 @@ class Loader:
         tag, x = v
         if tag == "f":
             return float.fromhex(x)
+        if tag in ("(", "[", "{"):
+            self.archive.room.need(item_cost(2 * len(x)))
         if tag == "T":
             return self.tensor(x)
         if tag in "([":
@@ -351,8 +356,6 @@ class Loader:
         o.torch.state.clear()
         for p, state in rec["state"]:
             o.torch.state[self.tensor(p)] = self.python(state)
-        if "extra" in rec:
-            o.torch.set_extra(self.python(rec["extra"]))
         self._optimizers.append((o, rec))
         return o
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.kapi.call import api, torch
+from kshell.kapi.device import accelerators, generator_of, is_device
 from kshell.values import types as T
 from kshell.values.build import symdict
 from kshell.values.context import running
@@ -29,9 +30,8 @@ def states() -> Value:
     """A dictionary: the state of q's own generator under `q, of torch's under its devices, as bytes."""
     found = {"q": own_state(),
              "cpu": _bytes(torch.get_rng_state().numpy())}
-    if torch.cuda.is_available():
-        for i in range(torch.cuda.device_count()):
-            found[f"cuda:{i}"] = _bytes(torch.cuda.get_rng_state(i).numpy())
+    for name in accelerators():
+        found[name] = _bytes(generator_of(name).get_state().numpy())
     return symdict(list(found), list(found.values()))
 
 
@@ -61,11 +61,13 @@ def checked(d: Dict) -> Callable[[], None]:
             state = torch.frombuffer(bytearray(data), dtype=torch.uint8)
             torch.Generator().set_state(state)
             todo.append((torch.set_rng_state, (state,)))
-        elif name.startswith("cuda:"):
-            if torch.cuda.is_available() and int(name[5:]) < torch.cuda.device_count():
-                state = torch.frombuffer(bytearray(data), dtype=torch.uint8)
-                torch.Generator(name).set_state(state)
-                todo.append((torch.cuda.set_rng_state, (state, int(name[5:]))))
+        elif name != "cpu" and is_device(name):
+            if name in accelerators():
+                generator, state = generator_of(name), torch.frombuffer(bytearray(data), dtype=torch.uint8)
+                before = generator.get_state()
+                generator.set_state(state)  # torch says here what is wrong with it
+                generator.set_state(before)
+                todo.append((generator.set_state, (state,)))
         else:
             raise QError(f"rng: unrecognized state: `{name}")
 

@@ -464,12 +464,8 @@ def _state(h: RuleHandle, every: bool = True) -> Value:
 
 
 @behaviour("options", RuleHandle)
-def _options(h: RuleHandle) -> Value:
-    return shown(h.obj.entry, h.obj.values)
-
-
 @behaviour("help", RuleHandle)
-def _help(h: RuleHandle) -> Value:
+def _options(h: RuleHandle) -> Value:
     return shown(h.obj.entry, h.obj.values)
 
 

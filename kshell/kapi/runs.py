@@ -15,14 +15,16 @@ from kshell.errors import QError
 from kshell.kapi import autosave, logs, losses
 from kshell.kapi.args import items
 from kshell.kapi.batches import count
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api, known_to_all, torch
 from kshell.kapi.clip import clip_model
 from kshell.kapi.convert import kname, to_q
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
 from kshell.kapi.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
 from kshell.kapi.models import Data, Model, Settings, parts_of
+from kshell.kapi.moduleapi import beside, brought
 from kshell.kapi.precision import Scaler
 from kshell.kapi.training import begin, both, define
+from kshell.parallel import group
 from kshell.values.build import collapse, floats, symdict
 from kshell.values.context import running
 from kshell.values.core import NIL, List, Value
@@ -135,8 +137,9 @@ class _Record:
         return values[0] if len(values) == 1 else collapse(values) if values else List([])
 
 
-def batches_of(call: str, data: Data, s: Settings) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The inputs and targets of each batch of this task, as views."""
+def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The inputs and targets of each batch of this task, as views; where a module has moved away from its data, what
+    is copied to its device, a batch at a time."""
     w = min(s["batchsize"], data.n)
     xs, ys = parts_of(data.x), parts_of(data.y)
     n = count(data.n, w, s["droplast"])
@@ -146,14 +149,33 @@ def batches_of(call: str, data: Data, s: Settings) -> Iterator[tuple[list[Any], 
         if not t.dim():
             raise QError(f"{call}: tensor has no dimensions")
     cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
+    away = beside((*xs, *ys), m) is not None
     for i in range(s["task"], n, s["tasks"]):
-        yield [t[i] for t in cut_x], [t[i] for t in cut_y]
+        inputs, targets = [t[i] for t in cut_x], [t[i] for t in cut_y]
+        yield (brought(inputs, m), brought(targets, m)) if away else (inputs, targets)
+
+
+def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> None:
+    """Where all processes calculate with the module together: have they all as many batches?"""
+    if not group.joined():
+        return
+    from kshell.parallel import around
+    from kshell.parallel.meet import meet, told
+
+    if around.together(model.module, grad):
+        updates = [("batches of an update", str(s["accumulate"]))] if grad else []
+        meet(call, told(("numbers of batches", str(_batches(data, s))), *updates))
+
+
+def _batches(data: Data, s: Settings) -> int:
+    """How many batches this task has."""
+    n = count(data.n, min(s["batchsize"], data.n), s["droplast"]) if data.n > 0 else 0
+    return len(range(s["task"], n, s["tasks"]))
 
 
 def _task(call: str, data: Data, s: Settings) -> Task:
     """The batches of this task, for a progress line."""
-    n = count(data.n, min(s["batchsize"], data.n), s["droplast"]) if data.n > 0 else 0
-    return Task(call, len(range(s["task"], n, s["tasks"])), "batches")
+    return Task(call, _batches(data, s), "batches")
 
 
 def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
@@ -221,8 +243,8 @@ class _Trainer:
                     out, found = self._calculate(given, targets)
             part = found if len(batches) == 1 else found / len(batches)
             part.backward() if self.scaler is None else self.scaler.backward(part)
-            if self.s["sync"] and found.is_cuda:
-                torch.cuda.synchronize(found.device)
+            if self.s["sync"] and found.device.type != "cpu":
+                torch.accelerator.synchronize(found.device)
             made.append((out, found.detach()))
         if self.scaler is not None:
             self.scaler.unscale()
@@ -266,10 +288,11 @@ def _train(model: Model) -> Value:
     begin(model, False)
     record = _Record([k.s for k in s["metrics"].items])
     trainer = _Trainer(model, "run")
+    _agreed("run", model, model.data, s, True)
 
     def loop() -> None:
         out: Any = None
-        batches = batches_of("run", model.data, s)
+        batches = batches_of("run", model.data, s, model.module)
         work, done = _task("run", model.data, s), 0
         while several := list(islice(batches, s["accumulate"])):
             out, loss = trainer.update(several, out, record.note)[-1]
@@ -294,11 +317,12 @@ def _test(model: Model) -> Value:
     begin(model, True)
     record = _Record([k.s for k in s["metrics"].items])
     forward, cast = _calculator(model.module), model.cast(True)
+    _agreed("testrun", model, model.testdata, s, False)
 
     def loop() -> None:
         out: Any = None
         work = _task("testrun", model.testdata, s)
-        for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s)):
+        for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s, model.module)):
             with cast():
                 out = forward(model.module, _carried(inputs, out, s))
                 found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
@@ -319,6 +343,13 @@ def _run(x: Value, test: bool, call: str) -> Value:
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: model expected as 1st argument, given {kname(given[0] if given else x)}")
     model: Model = h.obj
+    try:
+        return _ran(model, given, test, call)
+    except Exception as exc:
+        raise known_to_all(call, exc, model.module, not test, x) from None
+
+
+def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
         return _test(model) if test else _train(model)
     old = model.data_of(test)
@@ -355,14 +386,16 @@ def backstep(x: Value) -> Value:
     model: Model = h.obj
     if len(given) not in (1, 3):
         raise QError(f"backstep expecting (model;inputs;targets), but {len(given)} args given")
-    inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
-    targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
-
-    trainer = _Trainer(model, "backstep")
     try:
-        made = with_gradients(True, lambda: trainer.update([(inputs, targets)]))
-    finally:
-        trainer.end()
+        inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
+        targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
+        trainer = _Trainer(model, "backstep")
+        try:
+            made = with_gradients(True, lambda: trainer.update([(inputs, targets)]))
+        finally:
+            trainer.end()
+    except Exception as exc:
+        raise known_to_all("backstep", exc, model.module, True, x) from None
     loss = made[0][1]
     line().tally("backstep", lambda: {"loss": float(loss)})
     autosave.stepped()

@@ -7,6 +7,7 @@ parameter in a module and an optimizer, memory under two tensors. kapi/restoring
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping, Sized
 from typing import Any
 
 from kshell.errors import QError
@@ -14,7 +15,7 @@ from kshell.kapi import losses, sched
 from kshell.kapi.batches import part_of
 from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name
-from kshell.kapi.handles import GONE, KHandle
+from kshell.kapi.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
 from kshell.kapi.moduledef import name_of_module, options_of, type_of
 from kshell.kapi.optim import class_of as optimizer_class
@@ -25,7 +26,20 @@ from kshell.store.snapshot import Encoder
 from kshell.values.functions import Handle
 
 Record = dict[str, Any]
-KINDS = ("storage", "tensor", "module", "loss", "generator", "optimizer", "scheduler", "rule", "model", "handle")
+# what has records, and the bytes of memory that an object of a record needs beside arrays, about
+KINDS = {"storage": 450, "tensor": 400, "module": 8000, "loss": 8000, "generator": 8000, "optimizer": 12000,
+         "scheduler": 6000, "rule": 6000, "model": 6000, "handle": 300}
+_ITEM = 40  # and of an item of a list or dictionary
+
+
+def needs(tables: Mapping[str, Sized]) -> int:
+    """The bytes of memory that the objects of records need beside arrays, about."""
+    return sum(KINDS[k] * len(table) for k, table in tables.items())
+
+
+def item_cost(n: int) -> int:
+    """The bytes of a list, tuple or dictionary of n items in a record, about."""
+    return 200 + _ITEM * n
 
 
 class Saver:
@@ -61,6 +75,7 @@ class Saver:
             rec = self.tables["module"][n]
             if rec is not None and rec["owner"] is None and not _makeable(m):
                 raise QError(f"a module of class {type(m).__name__} cannot be saved")
+        self.encoder.needs += needs(self.tables)
         return dict(self.tables)
 
     # ------------------------------------------------------------ handles
@@ -68,34 +83,15 @@ class Saver:
     def _handle(self, h: KHandle) -> Record:
         if h.obj is GONE:
             return {"kind": h.kind, "freed": True}
-        return {"kind": h.kind, "obj": getattr(self, "_of_" + h.kind)(h.obj)}
-
-    def _of_tensor(self, t: Any) -> Any:
-        return self.tensor(t)
-
-    def _of_vector(self, tensors: list[Any]) -> Any:
-        return [self.tensor(t) for t in tensors]
-
-    def _of_dictionary(self, tensors: dict[str, Any]) -> Any:
-        return [[k, self.tensor(t)] for k, t in tensors.items()]
-
-    def _of_module(self, m: Any) -> Any:
-        return self.ref("module", m)
-
-    def _of_loss(self, m: Any) -> Any:
-        return self.ref("loss", m)
-
-    def _of_optimizer(self, o: Any) -> Any:
-        return self.ref("optimizer", o)
-
-    def _of_model(self, m: Any) -> Any:
-        return self.ref("model", m)
-
-    def _of_scheduler(self, s: Any) -> Any:
-        return self.ref("scheduler", s)
-
-    def _of_rule(self, r: Any) -> Any:
-        return self.ref("rule", r)
+        if isinstance(h, TensorHandle):
+            obj: Any = self.tensor(h.obj)
+        elif isinstance(h, VectorHandle):
+            obj = [self.tensor(t) for t in h.obj]
+        elif isinstance(h, DictHandle):
+            obj = [[k, self.tensor(t)] for k, t in h.obj.items()]
+        else:
+            obj = self.ref(h.kind, h.obj)
+        return {"kind": h.kind, "obj": obj}
 
     # ------------------------------------------------------------ tensors
 
@@ -156,6 +152,8 @@ class Saver:
             return ["f", float(v).hex()]
         if isinstance(v, torch.Tensor):
             return ["T", self.tensor(v)]
+        if isinstance(v, tuple | list | dict):
+            self.encoder.needs += item_cost(2 * len(v))
         if isinstance(v, tuple | list):
             return ["(" if isinstance(v, tuple) else "[", [self.python(i) for i in v]]
         if isinstance(v, dict):
@@ -198,15 +196,16 @@ class Saver:
 
     def _optimizer(self, o: Any) -> Record:
         entry = find("optimizer", o.entry.name)
-        if entry is None or entry is not o.entry or type(o.torch) is not optimizer_class(entry):
-            raise QError(f"an optimizer of class {type(o.torch).__name__} cannot be saved")
+        plain = o.torch.inner if "fp16" in o.wraps else o.torch  # fp16 is around it, and put there again
+        if entry is None or entry is not o.entry or type(plain) is not optimizer_class(entry):
+            raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
         dropped = entry.extra.get("drop", ())
         rec: Record = {
             "type": entry.name, "own": o.own,
             "container": None if o.container is None else self.ref("module", o.container),
             "groups": [[[self.tensor(p) for p in g["params"]],
                         self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
-            "defaults": self.python(dict(o.torch.defaults)),
+            "defaults": self.python(dict(plain.defaults)),
             "state": [[self.tensor(p), self.python({k: v for k, v in s.items() if k not in dropped})]
                       for p, s in o.torch.state.items()],
             "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}

@@ -208,12 +208,8 @@ def definition(s: Sched) -> Dict:
 
 
 @behaviour("options", SchedulerHandle)
-def _options(h: SchedulerHandle) -> Value:
-    return shown(h.obj)
-
-
 @behaviour("help", SchedulerHandle)
-def _help(h: SchedulerHandle) -> Value:
+def _options(h: SchedulerHandle) -> Value:
     return shown(h.obj)
 
 

@@ -19,6 +19,7 @@ from kshell.kapi.args import parse_options
 from kshell.kapi.convert import kname
 from kshell.kapi.help import OPTIONS_OF
 from kshell.kapi.optim import class_of
+from kshell.optim.megatron import WD_STYLES, WSD_STYLES
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NIL, NULL_J, List, Sym, Value
 from kshell.values.functions import Function
@@ -51,9 +52,8 @@ def scheduler(name: str, *options: Option) -> Callable[[type], type]:
 # ------------------------------------------------------------------ the rows of Megatron's kind
 
 _MEGATRON = "kshell.optim.megatron.OptimizerParamScheduler"
-WD_STYLES = ("constant", "linear", "cosine")
 # the names of the decays of wsd: here, and in the class
-WSD_FALLS = {"linear": "linear", "cosine": "cosine", "exponential": "exponential", "minussqrt": "minus_sqrt"}
+WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
 LOADS = ("checkpoint", "override", "strict")
 
 

@@ -12,7 +12,7 @@ from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import as_tensor, kname, result, to_q
+from kshell.kapi.convert import as_tensor, as_tensors, kname, result, to_q
 from kshell.kapi.handles import KHandle, TensorHandle, VectorHandle, vector_handle
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
@@ -198,7 +198,9 @@ def index(x: Value) -> Value:
     if i is not None:
         return result(t.select(dim, i), wrap)
     wrap = wrap or rest[1].__class__ is TensorHandle
-    return result(t.index_select(dim, as_tensor(rest[1], like=t)), wrap)
+    at = as_tensor(rest[1], like=t)
+    guard.indices()("index", t, at, dim=dim)  # asked before torch is: a GPU could not go on
+    return result(t.index_select(dim, at), wrap)
 
 
 # ------------------------------------------------------------------ joining
@@ -225,9 +227,9 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
         parts: Sequence[Any] = head.get()
         wrap = True
     elif isinstance(head, List) and not is_empty(head) and (not rest or _tail(rest)):
-        parts, wrap = _parts(head.items)
+        parts, wrap = as_tensors(head.items)
     else:
-        parts, wrap = _parts(given)
+        parts, wrap = as_tensors(given)
         rest = []
     dim = 0
     if rest and long_of(rest[0]) is not None:
@@ -245,12 +247,6 @@ def _tail(rest: Sequence[Value]) -> bool:
     if len(rest) == 2:
         return long_of(rest[0]) is not None and rest[1].__class__ is TensorHandle
     return len(rest) == 1 and (long_of(rest[0]) is not None or rest[0].__class__ is TensorHandle)
-
-
-def _parts(values: Sequence[Value]) -> tuple[list[Any], bool]:
-    like = next((as_tensor(v) for v in values if v.__class__ is TensorHandle), None)
-    tensors = [as_tensor(v, like) for v in values]
-    return tensors, like is not None
 
 
 _joined("cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5")

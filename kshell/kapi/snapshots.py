@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell import __version__
 from kshell.errors import QError, QExit
@@ -16,6 +16,7 @@ from kshell.kapi.handles import table
 from kshell.kapi.rng import checked, states
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
+from kshell.store.codec import function_cost
 from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
 from kshell.values.build import sym_vec, symdict
 from kshell.values.context import running
@@ -118,18 +119,27 @@ def snapshot(x: Value) -> Value:
     session: Any = running()
     if session.autosave is not None:  # an older state may not take the place of this one
         session.autosave.rest()
-    manifest, members, notes = capture(names)
-    for note in notes:
+    found = capture(names)
+    for note in found.notes:
         session.warn(f"snapshot: not kept: {note}\n")
-    write(path, manifest, members)
+    write(path, found.manifest, found.members, found.needs)
     given = items(x)[0]
     return given
 
 
-def capture(names: list[str] | None, call: str = "snapshot",
-            copy: bool = False) -> tuple[dict[str, Any], list[Member], list[str]]:
-    """What a snapshot writes: its manifest and its arrays; and what it does not keep. With `copy` the arrays are in
-    memory of their own, so that the session may go on before they are written."""
+class Captured(NamedTuple):
+    """What a snapshot writes: its manifest and its arrays, and the memory that the reader will need beside arrays; and
+    what it does not keep."""
+
+    manifest: dict[str, Any]
+    members: list[Member]
+    needs: int
+    notes: list[str]
+
+
+def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
+    """What a snapshot writes. With `copy` the arrays are in memory of their own, so that the session may go on before
+    they are written."""
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
@@ -155,7 +165,8 @@ def capture(names: list[str] | None, call: str = "snapshot",
         manifest["torch"] = str(torch.__version__)
         manifest["objects"] = saver[0].finish()
     encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
-    return manifest, encoder.members, list(dict.fromkeys(saver[0].notes)) if saver else []
+    needs = encoder.needs + sum(map(function_cost, views.values()))
+    return Captured(manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else [])
 
 
 def _own_state() -> Dict:
@@ -212,6 +223,7 @@ class _Plan:
         m, names = self.manifest, self.wanted
         self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
                        for s, held in self._chosen(m["spaces"]).items()}
+        self.archive.room.need(sum(function_cost(t) for t in m["views"].values()))
         self.views = [VIEW[0](str(k), text) for k, text in m["views"].items() if names is None or k in names]
         if self.loader:
             self.loader.finish()
@@ -295,8 +307,6 @@ class _Plan:
 
     def _apply(self) -> list[str]:
         names = self.names
-        if self.random is not None:
-            self.random()
         done = []
         for space, held in self.spaces.items():
             own = names.space(space)
@@ -311,6 +321,8 @@ class _Plan:
             define()
         if self.session is not None:
             self._set_session(self.session)
+        if self.random is not None:  # last: what is put back after an error are names
+            self.random()
         return sorted([*done, *(k for k in self.manifest["views"] if self.wanted is None or k in self.wanted)])
 
     def _set_session(self, s: dict[str, Any]) -> None:
@@ -341,11 +353,11 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
                 running().warn(f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n")
             return done
         except QError as e:
-            problem = e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e.text)
+            problem = e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e)
         except QExit:
-            problem = archive.damaged("")
+            problem = archive.damaged(ValueError())
         except _WRONG as e:
-            problem = archive.damaged(str(e))
+            problem = archive.damaged(e)
         finally:
             plan.close()
     raise problem

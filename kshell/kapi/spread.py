@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, items, parse_options, split
-from kshell.kapi.call import api, with_all
-from kshell.kapi.convert import kname
-from kshell.kapi.handles import ModelHandle, ModuleHandle, handle
+from kshell.kapi.args import flag_of, parse_options, split
+from kshell.kapi.call import api, told_by, with_all
+from kshell.kapi.moduleapi import of_module
 from kshell.kapi.optapi import live_optimizers
 from kshell.registry import Option
 from kshell.values.core import NIL, Value
 
 _DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an output not depend on a parameter"),
         Option("bucket", "double", 25.0, "bucket_cap_mb", doc="megabytes of gradients that travel together", low=0))
-
-
-def _module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
-    given = items(x)
-    h = handle(given[0]) if given else None
-    if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
-    return (h.obj if isinstance(h, ModuleHandle) else h.obj.module), given[1:]
 
 
 @api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell")
@@ -47,7 +35,7 @@ def ddp(x: Value) -> Value:
 def _averaged(x: Value) -> Value:
     from kshell.parallel import around
 
-    m, rest = _module(x, "ddp")
+    m, rest = of_module(x, "ddp")
     if len(rest) == 1 and flag_of(rest[0]) is False:
         if around.is_sharded(m):
             raise QError("ddp: parameters are sharded")
@@ -58,7 +46,7 @@ def _averaged(x: Value) -> Value:
         raise QError("ddp: parameters are sharded")
     if next(m.parameters(), None) is None:
         raise QError("ddp: there are no parameters")
-    around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP})
+    around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP}, told_by("forward"))
     return NIL
 
 
@@ -90,7 +78,7 @@ def fsdp(x: Value) -> Value:
 def _sharded(x: Value) -> Value:
     from kshell.parallel import around, group
 
-    m, rest = _module(x, "fsdp")
+    m, rest = of_module(x, "fsdp")
     if rest:
         raise QError(f"fsdp: expecting 1 arg, given {len(rest) + 1}")
     around.check_shards(m)
@@ -106,7 +94,7 @@ def _sharded(x: Value) -> Value:
             if id(p) in held and any(hasattr(v, "dim") and v.dim() and v.shape != p.shape
                                      for v in o.torch.state.get(p, {}).values()):
                 raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
-    new = around.shard(m)
+    new = around.shard(m, told_by("forward"))
     for o in using:
         around.exchange(o.torch, new, [] if o.container is None else list(o.container.modules()))
     return NIL

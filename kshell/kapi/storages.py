@@ -12,8 +12,12 @@ DIMS = 64  # no operation of torch takes more
 
 
 def memory_of(data: Any, n: int) -> memoryview:
-    """The n bytes of a storage or of a contiguous tensor on the CPU."""
-    return memoryview((ctypes.c_uint8 * n).from_address(data.data_ptr())).cast("B") if n else memoryview(b"")
+    """The n bytes of a storage or of a contiguous tensor on the CPU, which stays while they are referred to."""
+    if not n:
+        return memoryview(b"")
+    held = (ctypes.c_uint8 * n).from_address(data.data_ptr())
+    held.owner = data  # type: ignore[attr-defined]
+    return memoryview(held).cast("B")
 
 
 def fresh(n: int) -> tuple[Any, memoryview]:

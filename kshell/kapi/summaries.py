@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import items, size_text
+from kshell.kapi.args import size_text
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import default_dtype, kname
+from kshell.kapi.convert import default_dtype
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
-from kshell.kapi.handles import ModelHandle, ModuleHandle, handle
-from kshell.kapi.moduleapi import device_of_module
+from kshell.kapi.moduleapi import device_of_module, of_module
 from kshell.kapi.moduledef import name_of_module, type_name
 from kshell.kapi.optparms import named_parameters
 from kshell.values import types as T
@@ -38,12 +37,8 @@ def summary(x: Value) -> Value:
     1     1    relu       5 4  0        0         0
     1     b    linear     5 2  10       0         40
     """
-    given = items(x)
-    h = handle(given[0]) if given else None
-    if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"summary: expecting module or model, given {kname(given[0] if given else x)}")
-    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
-    sizes = _sizes(m, [t for a in given[1:] for t in _inputs(m, a)]) if len(given) > 1 else {}
+    m, given = of_module(x, "summary")
+    sizes = _sizes(m, [t for a in given for t in _inputs(m, a)]) if given else {}
     names, parts = zip(*m.named_modules(), strict=True)
     owned = [{id(p): p for p, _, _ in named_parameters(part)}.values() for part in parts]
     return table(["depth", "name", "module", "size", "elements", "trainable", "bytes"], [

@@ -9,7 +9,7 @@ from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, name_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, dtype_named, kname, ktype_of, to_q
-from kshell.kapi.device import is_pinned, layout_name, memory_format, memory_name, options_dict
+from kshell.kapi.device import SYMBOLS, is_pinned, layout_name, memory_format, memory_name, options_dict
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
 from kshell.kapi.pointers import bytes_of, elements_of, need_handle, tensors_of
 from kshell.kapi.references import address, references, storage_ptr, storage_references
@@ -135,7 +135,7 @@ def contiguous(x: Value) -> Value:
     name = "contiguous"
     if len(found) == 2:
         name = name_of(found[1]) or ""
-        if name not in ("contiguous", "preserve", "channel2d", "channel3d"):
+        if name not in SYMBOLS["memory"]:
             raise QError(f"contiguous: unrecognized memory format, given {kname(found[1])}")
     form = memory_format(name)
     row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")

@@ -9,7 +9,7 @@ from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import flag_of, is_empty, items, long_of, longs_of, name_of, names_of, number_of, size_text
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import as_tensor, default_dtype, kname, to_q, to_tensor
+from kshell.kapi.convert import as_tensor, as_tensors, default_dtype, kname, to_q, to_tensor
 from kshell.kapi.device import TensorOptions, convert_to, memory_format, tensor_options
 from kshell.kapi.handles import (
     DictHandle,
@@ -113,7 +113,9 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
     t = t.detach()
     if long_of(rest[-1]) is not None:
         return to_q(t.select(dim, at[0]), complexfirst=flag)
-    return to_q(t.index_select(dim, torch.tensor(at, dtype=torch.int64, device=t.device)), complexfirst=flag)
+    where = torch.tensor(at, dtype=torch.int64)
+    guard.indices()("tensor", t, where, dim=dim)  # asked before torch is: a GPU could not go on
+    return to_q(t.index_select(dim, where.to(t.device)), complexfirst=flag)
 
 
 def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
@@ -304,14 +306,14 @@ def _complex(c: _Call) -> Any:
     c.only(2)
     if not c.args:
         raise QError("tensor: complex expects real and imaginary parts")
-    first = _floating(as_tensor(c.args[0]))
-    if len(c.args) == 2 and c.args[1].__class__ is not bool:
-        other = _floating(as_tensor(c.args[1]))
+    flag = c.args[1] if len(c.args) == 2 and c.args[1].__class__ is bool else None
+    first, *rest = map(_floating, as_tensors(c.args if flag is None else c.args[:1])[0])
+    if rest:
+        other = rest[0]
         kind = torch.promote_types(first.dtype, other.dtype)
         t = torch.complex(*(p.contiguous() for p in torch.broadcast_tensors(first.to(kind), other.to(kind))))
     else:
-        front = c.args[1] if len(c.args) == 2 else bool(table().state.get("complexfirst", True))
-        t = _complex_of(first, front)
+        t = _complex_of(first, bool(table().state.get("complexfirst", True)) if flag is None else flag)
     return t.to(c.options.dtype) if c.options.dtype is not None else t
 
 
@@ -336,7 +338,7 @@ def _sparse(c: _Call) -> Any:
         return torch.sparse_coo_tensor(c.size(c.args[0]), **c.keywords())
     if len(c.args) < 2:
         raise QError("tensor: sparse expects indices and values")
-    at, values = as_tensor(c.args[0]), as_tensor(c.args[1])
+    (at, values), _ = as_tensors(c.args[:2])
     if at.dim() == 1:
         at = at.unsqueeze(0)
     size = (c.size(c.args[2]),) if len(c.args) == 3 else ()

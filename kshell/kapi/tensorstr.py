@@ -18,7 +18,8 @@ LINE = 80
 # libtorch's names of the types, where they are not the symbol's own with a capital
 _TYPES = {"bfloat16": "BFloat16", "cfloat": "ComplexFloat", "cdouble": "ComplexDouble", "chalf": "ComplexHalf",
           "uint": "UInt32", "ushort": "UInt16", "ulong": "UInt64", "float8e4m3": "Float8_e4m3fn",
-          "float8e5m2": "Float8_e5m2"}
+          "float8e5m2": "Float8_e5m2", "float8e4m3fnuz": "Float8_e4m3fnuz", "float8e5m2fnuz": "Float8_e5m2fnuz",
+          "float8e8m0": "Float8_e8m0fnu"}
 
 
 class _Format:

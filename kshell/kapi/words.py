@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 
 from kshell import registry
 from kshell.kapi.call import loaded, torch
-from kshell.kapi.convert import DTYPE_NAMES
-from kshell.kapi.device import device_names
+from kshell.kapi.device import SYMBOLS, device_names
 from kshell.kapi.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
 from kshell.kapi.help import TOPICS, options_of
 from kshell.kapi.tensors import MODES
@@ -40,9 +39,7 @@ def _devices() -> Words:
 
 
 def _tensor_options() -> Words:
-    rows = {"dtype": DTYPE_NAMES, "layout": ("strided", "sparse"), "gradient": ("grad", "nograd"),
-            "pin": ("pinned", "unpinned"), "memory": ("contiguous", "preserve", "channel2d", "channel3d")}
-    return [*_devices(), *((name, kind) for kind, names in rows.items() for name in names)]
+    return [*_devices(), *((name, kind) for kind, names in SYMBOLS.items() for name in names)]
 
 
 def _entries(*kinds: str) -> Callable[[], Words]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import pairs
+from kshell.kapi.call import run_backward
 from kshell.kapi.optim import Opt
 from kshell.values.build import symdict
 from kshell.values.core import Dict, Value
@@ -188,5 +189,5 @@ def backward(o: Opt, loss: Any, **options: Any) -> None:
     """Gradients of a loss, as the wraps of an optimizer want them."""
     start = time.perf_counter()
     own = next((w for w in (o.torch, *o.wraps.values()) if hasattr(w, "backward")), None)
-    loss.backward(**options) if own is None else own.backward(loss, **options)
+    run_backward("backward", [loss], lambda: loss.backward(**options) if own is None else own.backward(loss, **options))
     _clock(o, "backward", time.perf_counter() - start)

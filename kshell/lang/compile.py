@@ -73,6 +73,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         self.stores = False  # is a global variable assigned?
         self.temps = 0
         self.assigned: list[str] = []  # log of local assignments, for the order of evaluation
+        self.inlines = True  # is native code emitted beside the call of a verb?
         self.columns = 0  # depth of qSQL phrases around the present point
 
     # ------------------------------------------------------------ small tools

@@ -16,6 +16,7 @@ from kshell.parse import tree as N
 
 Kinds = dict[str, str | None]
 NIL_E = E("_nil", None, atomic=True, stable=True)
+MANY = 3000  # statements of a lambda
 
 
 def join(a: Kinds, b: Kinds) -> Kinds:
@@ -33,6 +34,7 @@ class ControlMixin:
         params: tuple[str, ...] | None
         locals: set[str]
         columns: int
+        inlines: bool
         assigned: list[str]
 
         def emit(self, line: str) -> None: ...
@@ -168,10 +170,13 @@ class ControlMixin:
             self.emit(f"return {e.s}")
 
     def whole(self, nodes: list[Any]) -> None:
-        """The statements of a lambda."""
+        """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
+        faster: Python's compiler would take longer for it than running it ever saves."""
         for n in nodes[:-1]:
+            self.inlines = len(nodes) < MANY or scan.loops([n])
             if not isinstance(n, N.Elided):
                 self.statement(n)
+        self.inlines = True
         if not nodes or isinstance(nodes[-1], N.Elided):
             self.emit("return _nil")
         else:

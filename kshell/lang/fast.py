@@ -59,6 +59,8 @@ def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
             return E(f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})", other.kind,
                      impure=True)
         return E(call(c, node, name, x, y), "n", impure=True) if "n" in kinds else None
+    if not (longs or c.inlines):
+        return None
     x, y = c.simple(x), c.simple(y)
     t = c.temp()
     check = in_range(t, name, x, y)

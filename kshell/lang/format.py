@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from kshell.values import types as T
+from kshell.values.cast import DAY
 from kshell.values.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_at
 
-DAY_NS = 86_400_000_000_000
 _EPOCH = date(2000, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = 1 - _EPOCH, date.max.toordinal() - _EPOCH  # years 1 to 9999
 
@@ -59,13 +59,13 @@ def time_text(ms: int) -> str:
 def span_text(ns: int) -> str:
     """Nanoseconds as dDhh:mm:ss.nnnnnnnnn."""
     sign, ns = ("-", -ns) if ns < 0 else ("", ns)
-    days, rest = divmod(ns, DAY_NS)
+    days, rest = divmod(ns, DAY)
     return f"{sign}{days}D{clock_text(rest // 1_000_000_000)}.{rest % 1_000_000_000:09d}"
 
 
 def stamp_text(ns: int) -> str:
     """The timestamp that many nanoseconds after 2000.01.01."""
-    days, rest = divmod(ns, DAY_NS)
+    days, rest = divmod(ns, DAY)
     return f"{date_text(days)}D{clock_text(rest // 1_000_000_000)}.{rest % 1_000_000_000:09d}"
 
 
@@ -148,10 +148,10 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
     they have no such layout."""
     if t not in (T.D, T.T, T.P) or len(a) < _FEW or _extreme(a, t):
         return None
-    day, rest = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, _DAY)
+    day, rest = (a, None) if t == T.D else (None, a) if t == T.T else np.divmod(a, DAY)
     if day is not None and not _FIRST_DAY <= int(day.min()) <= int(day.max()) <= _LAST_DAY:
         return None
-    if rest is not None and not 0 <= int(rest.min()) <= int(rest.max()) < (_DAY if t == T.P else _DAY // 1_000_000):
+    if rest is not None and not 0 <= int(rest.min()) <= int(rest.max()) < (DAY if t == T.P else DAY // 1_000_000):
         return None
     out = np.empty((len(a), {T.D: 10, T.T: 12, T.P: 29}[t]), np.uint8)
     if day is not None:
@@ -174,9 +174,6 @@ def text_matrix(t: int, a: np.ndarray) -> np.ndarray | None:
         if t == T.P:
             out[:, 10] = 68
     return out
-
-
-_DAY = 86_400_000_000_000  # nanoseconds
 
 
 def _digits(out: np.ndarray, at: int, width: int, value: np.ndarray) -> None:

@@ -22,7 +22,7 @@ from kshell.values import types as T
 from kshell.values.apply import apply, apply1, project, pyfn, takes
 from kshell.values.build import collapse
 from kshell.values.context import running as session
-from kshell.values.core import HOLE, Dict, List, Nd, Special, Sym, Table, Value, Vec, atom_t, seq_items
+from kshell.values.core import HOLE, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, seq_items
 from kshell.values.dispatch import ATOMIC
 from kshell.values.functions import Derived, Function, Handle, Lambda, Prim, Proj
 from kshell.values.index import find_at, index1, null_of
@@ -487,10 +487,9 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
             if steps is not None:
                 steps.append(y)
         return y
-    n = times(x) if not isinstance(x, Special) else T.LONG_MAX
     if steps is not None:
         steps.append(y)
-    turns = iter(range(n))
+    turns = iter(range(times(x)))
     for _ in turns:
         y = fn(y)
         if steps is not None:

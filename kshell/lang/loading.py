@@ -9,7 +9,7 @@ from kshell.errors import QError
 from kshell.lang.verbs.disk import load_any
 from kshell.store import compress, kdb, parted, splay
 from kshell.values.context import running
-from kshell.values.core import NIL, Table, Value, sym
+from kshell.values.core import NIL, Value, sym
 
 SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
 _DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])
@@ -101,8 +101,3 @@ def show_tables() -> None:
     session.names.set(db.field, db.vec(db.pv), ".")
     for name in db.tables:
         session.names.set(name, parted.table(db, name), ".")
-
-
-def is_on_disk(x: Value) -> bool:
-    """Is it a table whose columns are on disk?"""
-    return x.__class__ is Table and x.cols.__class__ is not list

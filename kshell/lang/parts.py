@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kshell.values import types as T
+from kshell.values.context import worker
 from kshell.values.core import Flat, List, Nd, Value, Vec, flat_list
 
 Array = np.ndarray
@@ -74,8 +75,9 @@ def part(x: Value) -> Part | None:
         return Part(x.t, x.a.reshape(-1), len(x.a), x.a.shape[1]) if x.a.ndim == 2 else None
     if c is not List:
         return None
-    if x.flat is not None:
-        return None if x.flat.t in (T.G, T.ENUM) else Part(x.flat.t, x.flat.a, len(x.flat), None, x.flat.ends)
+    flat = x.flat
+    if flat is not None:
+        return None if flat.t in (T.G, T.ENUM) else Part(flat.t, flat.a, len(flat), None, flat.ends)
     items = x.items
     if set(map(type, items)) != {Vec}:
         return None
@@ -87,7 +89,7 @@ def part(x: Value) -> Part | None:
     if ends[-1] > _ROOM * len(items):
         return None
     a = np.concatenate(arrays)
-    if not any([i.attr for i in items]):  # the list is held so from now on, and not put together again next time
+    if worker() is None and not any([i.attr for i in items]):  # held so from now on; not while threads look at it
         x.flat = Flat(t, a, ends)
         del x.items
     return Part(t, a, len(arrays), None, ends)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
@@ -16,10 +15,9 @@ from kshell.values.amend import amend, assign_at, assign_in_place
 from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, symdict
 from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, NULL_J, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
+from kshell.values.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
 from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
-from kshell.values.index import index1
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
 
@@ -184,15 +182,10 @@ def safe() -> None:
 HELPERS: dict[str, Any] = {
     "_int": int,
     "_float": float,
-    "_bool": bool,
     "_type": type,
     "_range": range, "_iter": iter,
-    "_nan": math.nan,
-    "_inf": math.inf,
     "_nil": NIL,
     "_hole": HOLE,
-    "_null": NULL_J,
-    "_Sym": Sym,
     "_L1": Lambda1,
     "_L2": Lambda2,
     "_L3": Lambda3,
@@ -202,7 +195,6 @@ HELPERS: dict[str, Any] = {
     "_list": make_list,
     "_ap1": apply1,
     "_ap": apply_n,
-    "_proj": apply_n,
     "_compose": compose,
     "_get": get_global,
     "_here": phrase_global,
@@ -218,7 +210,6 @@ HELPERS: dict[str, Any] = {
     "_fail": fail,
     "_unary": k_unary,
     "_derive": Derived,
-    "_index": index1,
     "_append": append_local,
     "_safe": safe,
     "_dot": dot,

@@ -39,10 +39,17 @@ def walk(nodes: Any, templates: bool = True) -> Iterator[Any]:
     while stack:
         node = stack.pop()
         yield node
-        if node.__class__ is N.Select and not templates:
+        kind = node.__class__
+        if kind in _LEAVES:
+            continue
+        if kind is N.Apply:  # most nodes that are no leaves: all of its fields are nodes
+            stack.append(node.f)
+            stack += node.args
+        elif kind is N.Select and not templates:
             _gather((node.source, node.options[0] if isinstance(node.options, tuple) else None), stack)
-        elif node.__class__ not in _LEAVES:
-            stack += children(node)
+        else:
+            for field in node.fields:
+                _gather(getattr(node, field), stack)
 
 
 def params_of(node: Any) -> tuple[str, ...]:

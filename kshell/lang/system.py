@@ -16,6 +16,7 @@ from kshell.errors import QError, QExit, first_line
 from kshell.lang import memory
 from kshell.lang.compile import check_stores
 from kshell.registry import command, verb
+from kshell.store.text import lines_of
 from kshell.values import core
 from kshell.values import types as T
 from kshell.values.apply import apply1
@@ -59,7 +60,7 @@ def shell(text: str) -> Value:
         if subprocess.run(text, shell=True, stdout=out, check=False).returncode:
             raise QError("os")
         out.seek(0)
-        lines = out.read().decode("utf-8", "surrogateescape").splitlines()
+        lines = lines_of(out.read())
     return List([string(s) for s in lines]) if lines else NIL
 
 

@@ -116,7 +116,11 @@ def is_table(x: Value) -> bool:
 
 def flat(x: Value) -> Table:
     """`0!x`: a table without keys, also by name; 'type for anything else."""
-    x = fetch(x)
+    return unkeyed(fetch(x))
+
+
+def unkeyed(x: Value) -> Table:
+    """A table without its keys; 'type for anything else, a name too."""
     if x.__class__ is Table:
         return x  # type: ignore[no-any-return]
     if x.__class__ is Dict and x.keyed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell.errors import QError
 from kshell.values import types as T
-from kshell.values.core import NULL_J, Atom, Special, Value
+from kshell.values.core import Atom, Special, Value
 from kshell.values.functions import Handle
 
 
@@ -30,5 +30,5 @@ def times(x: Value) -> int:
     if c is Atom and x.t in (T.H, T.I, T.X):
         return max(x.v, 0)
     if c is Special:
-        return T.LONG_MAX if x is not NULL_J else 0
+        return max(x.v, 0)
     raise QError("type")

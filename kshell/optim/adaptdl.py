@@ -247,7 +247,7 @@ def _noticing(found: Any, group: int, key: int) -> Callable[[Tensor], None]:
 
 def _positive(name: str, value: float) -> float:
     if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is not a positive number")
+        raise ValueError(f"{name} is {value}, expecting a positive number")
     return float(value)
 
 
@@ -279,13 +279,20 @@ class ScalingRule:
     def begin(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
         """The part of a step before the rates: mean gradients and estimates. False: there is to be no step."""
         self.noise.attach()
-        return self.noise.update(squares, aggregated)
+        fine = self.noise.update(squares, aggregated)
+        if not fine:
+            self._tell()
+        return fine
+
+    def _tell(self) -> list[float]:
+        """The factors of this step, kept as those of the last one: one that is left out is the last one too."""
+        scale = self.noise.scale
+        self.last = scale, self.factors(scale), self.noise.gain(scale)
+        return self.last[1]
 
     def raise_rates(self) -> None:
         """Scale the learning rates, until `end`."""
-        scale = self.noise.scale
-        factors = self.factors(scale)
-        self.last = scale, factors, self.noise.gain(scale)
+        factors = self._tell()
         self._rates = [g["lr"] for g in self.optimizer.param_groups]
         for group, factor in zip(self.optimizer.param_groups, factors, strict=True):
             group["lr"] = factor * group["lr"]
@@ -370,7 +377,7 @@ class LEGWScale(ScalingRule):
     def __init__(self, optimizer: Optimizer, base_warmup_epochs: float, data_size: int, batch_size: int,
                  accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
         if not (math.isfinite(base_warmup_epochs) and base_warmup_epochs >= 0):
-            raise ValueError("base_warmup_epochs is negative")
+            raise ValueError(f"base_warmup_epochs is {base_warmup_epochs}, expecting 0 or above")
         _positive("data_size", data_size)
         _positive("batch_size", batch_size)
         super().__init__(optimizer, accum_scale, loss_scale)

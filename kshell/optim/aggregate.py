@@ -43,12 +43,20 @@ def _reduced(v: Tensor, divisor: float, before: bool) -> Tensor:
     return v if before else v.div_(divisor)
 
 
-def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = False, bylayer: bool = False) -> None:
+def lacking(params: Iterable[Tensor]) -> int:
+    """How many parameters that take part have no gradient of their own type here."""
+    return sum(p.grad is None or p.grad.dtype != p.dtype for p in comm.trained(params))
+
+
+def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = False, bylayer: bool = False,
+                   every: bool = False) -> None:
     """`mean_` of gradients. Frozen parameters take no part; a gradient that is missing here counts as zeros, and one
-    that is missing everywhere stays so: behind the elements each process sends which gradients it has."""
+    that is missing everywhere stays so: behind the elements each process sends which gradients it has. `every`: none is
+    missing anywhere, so the elements travel alone (what is behind them would change where the vector is cut for the
+    sum, and so its rounding)."""
     params = comm.trained(params)
-    if comm.world() == 1:
-        mean_([p.grad for p in params if p.grad is not None], divisor)
+    if every or comm.world() == 1:
+        mean_([p.grad for p in params if p.grad is not None], divisor, before, bylayer)
         return
     for part in comm.buckets(params, bylayer):
         grads = [torch.zeros_like(p) if p.grad is None else p.grad.to(p.dtype) for p in part]
@@ -98,17 +106,20 @@ class Aggregation:
             raise ValueError("agg: a custom average needs a denominator above 0 at each step")
         return d
 
-    def agree(self, call: str, groups: Sequence[dict[str, Any]], *own: tuple[str, str], dense: bool = False) -> None:
+    def agree(self, call: str, groups: Sequence[dict[str, Any]], *own: tuple[str, str], dense: bool = False,
+              more: int = 0) -> list[int]:
         """Are the processes all here, with the same parameters and options? A ValueError on all, if not. (Where weights
-        are averaged each may have its own rates.)"""
-        if comm.world() > 1:
-            comm.meet(self, call, groups, self._free, (
-                *own, ("options of agg", f"average {self.average}"),
-                *(("options of agg", f"{k} {getattr(self, k)!r}") for k in ("before", "bylayer", "agggrad", "clip"))),
-                dense=dense)
+        are averaged each may have its own rates.) What each gives as `more`."""
+        if comm.world() == 1:
+            return [more]
+        return comm.meet(self, call, groups, self._free, (
+            *own, ("options of agg", f"average {self.average}"),
+            *(("options of agg", f"{k} {getattr(self, k)!r}") for k in ("before", "bylayer", "agggrad", "clip"))),
+            more=more, dense=dense)
 
-    def meet(self, call: str, groups: Sequence[dict[str, Any]], denom: float | None, *own: tuple[str, str]) -> float:
-        """The divisor of a step, of processes that agree and want the same."""
+    def meet(self, call: str, groups: Sequence[dict[str, Any]], denom: float | None,
+             *own: tuple[str, str]) -> tuple[float, bool]:
+        """The divisor of a step, of processes that agree and want the same, and whether all have every gradient."""
         try:
             divisor = self.divisor(denom)
         except ValueError as exc:
@@ -116,8 +127,11 @@ class Aggregation:
                 raise
             text = str(exc)
         else:
-            self.agree(call, groups, ("denominators", f"{divisor:g}"), *own, dense=self.agggrad)
-            return divisor
+            if comm.world() == 1:
+                return divisor, True
+            missing = self.agree(call, groups, ("denominators", f"{divisor:g}"), *own, dense=self.agggrad,
+                                 more=lacking(p for g in groups for p in g["params"]))
+            return divisor, not any(missing)
         refuse(call, f"{call}: {text.removeprefix('agg: ')}")
         raise AssertionError
 
@@ -134,10 +148,10 @@ class Aggregation:
     def gradients(self, groups: Sequence[dict[str, Any]], denom: float | None = None, clip: bool = True,
                   call: str = "step: agg", own: Sequence[tuple[str, str]] = ()) -> None:
         """Before the step: gradients are aggregated and clipped."""
-        divisor = self.meet(call, groups, denom, *own)
+        divisor, every = self.meet(call, groups, denom, *own)
         params = [p for g in groups for p in g["params"]]
         if self.agggrad and (comm.world() > 1 or divisor != 1):
-            mean_gradients(params, divisor, self.before, self.bylayer)
+            mean_gradients(params, divisor, self.before, self.bylayer, every)
         if clip and self.clip != math.inf:
             clip_(params, self.clip)
 
@@ -216,11 +230,12 @@ class _Central(comm.Together, Optimizer):
         loss = comm.loss_of(closure)
         kinds = self._kinds()
         if comm.world() > 1:
-            self.meet("step")
+            every = not any(self.meet("step", more=lacking(p for g in self.param_groups for p in g["params"])))
             for how, groups in kinds:
                 if how.agggrad:
                     with torch.no_grad():
-                        mean_gradients((p for g in groups for p in g["params"]), comm.world(), how.before, how.bylayer)
+                        mean_gradients((p for g in groups for p in g["params"]), comm.world(), how.before, how.bylayer,
+                                       every)
         super().step()
         for how, groups in kinds:
             how.weights(groups)

@@ -201,6 +201,14 @@ def trained(params: Iterable[Tensor]) -> list[Tensor]:
     return [p for p in params if p.requires_grad]
 
 
+def finite(tensors: Iterable[Tensor | None]) -> list[bool]:
+    """Which tensors have finite elements alone, read from a device at once; one that is missing counts as such."""
+    flags = [None if t is None else t.isfinite().all() for t in tensors]
+    held = [f for f in flags if f is not None]
+    read = iter(torch.stack([f.to(held[0].device) for f in held]).tolist() if held else ())
+    return [f is None or next(read) for f in flags]
+
+
 class Extra:
     """A torch optimizer with state of its own beside that of its parameters: `get_extra` gives it as a dictionary of
     numbers, tensors, lists and dictionaries, and `set_extra` takes it back. It is the entry `extra` of a state_dict."""
@@ -222,15 +230,34 @@ class Extra:
         self.set_extra(state_dict.get("extra", {}))
 
 
-def generator_state(made: np.random.RandomState) -> Tensor:
-    """The state of a generator, whole numbers in a tensor."""
-    kept: Any = made.get_state()
-    return torch.tensor([*kept[1].tolist(), kept[2]])
+class Draws(Extra):
+    """A torch optimizer with a random generator of its own, made at its first use from the first group's seed."""
 
+    param_groups: Any
+    _made: np.random.RandomState | None = None
 
-def generator_of(state: Tensor) -> np.random.RandomState:
-    """The generator of a state that `generator_state` gave."""
-    *key, at = state.tolist()
-    made = np.random.RandomState()
-    made.set_state(("MT19937", np.array(key, np.uint32), at, 0, 0.0))
-    return made
+    def seed(self) -> int:
+        """What the generator is made from."""
+        return self.param_groups[0]["seed"]  # type: ignore[no-any-return]
+
+    @property
+    def draws(self) -> np.random.RandomState:
+        """The generator."""
+        if self._made is None:
+            self._made = np.random.RandomState(self.seed())
+        return self._made
+
+    def get_extra(self) -> dict[str, Any]:
+        """The state of the generator, whole numbers in a tensor; nothing before its first use."""
+        if self._made is None:
+            return {}
+        kept: Any = self._made.get_state()
+        return {"generator": torch.tensor([*kept[1].tolist(), kept[2]])}
+
+    def set_extra(self, extra: dict[str, Any]) -> None:
+        """Draw from where the state was taken."""
+        if "generator" in extra:
+            *key, at = extra["generator"].tolist()
+            made = np.random.RandomState()
+            made.set_state(("MT19937", np.array(key, np.uint32), at, 0, 0.0))
+            self._made = made

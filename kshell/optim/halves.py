@@ -74,6 +74,8 @@ class FP16(Extra, Optimizer):
             raise ValueError(f"Invalid clip value: {clip:g}")
         if not least >= 0:
             raise ValueError(f"Invalid min value: {least:g}")
+        if most is not None and least > most:
+            raise ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}")
         super().__init__(params, {})
         self.masters = [_master(g["params"]) for g in self.param_groups]
         self.inner = inner([{**{k: v for k, v in g.items() if k != "params"}, "params": [m]}

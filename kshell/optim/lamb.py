@@ -61,7 +61,7 @@ class Lamb(Optimizer):
         return loss
 
     def _norm(self) -> Tensor | None:
-        """The norm of all gradients together; None if there is none, or all are zero."""
+        """The norm of all gradients together, 1 if all are zero; None if there is none."""
         grads = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
         if any(g.is_sparse for g in grads):
             raise RuntimeError("lamb: sparse gradients not implemented")
@@ -69,7 +69,7 @@ class Lamb(Optimizer):
             return None
         home = grads[0].device
         total = torch.stack([g.abs().square().sum().to(home) for g in grads]).sum().sqrt()
-        return total if total != 0 else None
+        return torch.where(total == 0, 1, total)  # asked on the device: nobody waits for it
 
     def _update(self, p: Tensor, grad: Tensor, group: dict[str, Any], norm: Tensor | None) -> None:
         if grad.is_sparse:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.optim import SGD, Optimizer
 
 from kshell.optim import comm
-from kshell.optim.comm import Extra
+from kshell.optim.comm import Draws
 
 
 def _at_least(least: float, **values: float) -> None:
@@ -70,7 +70,7 @@ class SignSGD(Optimizer):
         return d.add(b, alpha=momentum) if group["nesterov"] else b  # type: ignore[no-any-return]
 
 
-class SparsifiedSGD(Extra, Optimizer):
+class SparsifiedSGD(Draws, Optimizer):
     """SGD that applies a few coordinates of each parameter a step and remembers the others.
 
     Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599, algorithm 1; mlbench_core's optimizer of one process. Of a
@@ -93,29 +93,14 @@ class SparsifiedSGD(Extra, Optimizer):
                  random: bool = False, seed: int = 1, average: bool = True) -> None:
         _at_least(0, **{"learning rate": lr, "weight_decay": weight_decay, "seed": seed})
         _at_least(1, k=k)
-        self._draws: Any = None
         options = {"lr": lr, "weight_decay": weight_decay, "k": k, "random": random, "seed": seed}
         super().__init__(params, options | ({"average": average} if self.shared else {}))
 
     # ------------------------------------------------------------ random draws
 
-    @property
-    def draws(self) -> np.random.RandomState:
-        """The generator, made at its first use from the first group's seed."""
-        if vars(self).get("_draws") is None:
-            self._draws = np.random.RandomState((self.param_groups[0]["seed"] + comm.rank()) % (1 << 32))
-        return self._draws  # type: ignore[no-any-return]
-
-    def get_extra(self) -> dict[str, Any]:
-        """The state of the generator."""
-        if vars(self).get("_draws") is None:
-            return {}
-        return {"generator": comm.generator_state(self._draws)}
-
-    def set_extra(self, extra: dict[str, Any]) -> None:
-        """Draw from where the state was taken."""
-        if "generator" in extra:
-            self._draws = comm.generator_of(extra["generator"])
+    def seed(self) -> int:
+        """Each process draws for itself."""
+        return (super().seed() + comm.rank()) % (1 << 32)
 
     def _choose(self, d: int, group: dict[str, Any]) -> Tensor:
         """The coordinates of this step, of d."""
@@ -136,7 +121,7 @@ class SparsifiedSGD(Extra, Optimizer):
 
     def _fit(self, work: Sequence[tuple[Tensor, Any]]) -> list[bool]:
         """Which gradients are finite."""
-        return [p.grad is None or bool(p.grad.isfinite().all()) for p, _ in work]
+        return comm.finite(p.grad for p, _ in work)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]

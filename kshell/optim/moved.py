@@ -26,7 +26,7 @@ def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
     for held in list(vars(o).values()):
         for inner in held if isinstance(held, list) else [held]:
             if isinstance(inner, Optimizer):
-                follow(inner, {**was, **_copies(o, inner, groups)})
+                follow(inner, {**was, **_copies(o, inner, groups, was)})
     for p in list(o.state):
         if id(p) in was:
             now, dtype = was[id(p)]
@@ -37,16 +37,28 @@ def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
         params[:] = [was[id(p)][0] if id(p) in was else p for p in params]
 
 
-def _copies(o: Optimizer, inner: Optimizer, own: Mapping[int, object]) -> dict[int, Was]:
+def _copies(o: Optimizer, inner: Optimizer, own: Mapping[int, object], was: Mapping[int, Was]) -> dict[int, Was]:
     """The parameters that an inner optimizer has for itself, group by group, moved to the device of the outer ones."""
     out = {}
     for g, mine in zip(o.param_groups, inner.param_groups, strict=False):
+        first = g["params"][0] if g["params"] else None
+        device = None if first is None else was.get(id(first), (first,))[0].device
         for p in mine["params"]:
-            if id(p) not in own and g["params"] and p.device != g["params"][0].device:
-                p.data = p.data.to(g["params"][0].device)
-                p.grad = None if p.grad is None else p.grad.to(p.device)
+            if id(p) not in own and device is not None and p.device != device:
+                _move(p, device)
                 out[id(p)] = p, p.dtype
     return out
+
+
+def _move(p: Tensor, device: torch.device) -> None:
+    """Move a parameter and its gradient; it stays the same object, on devices like meta too."""
+    there, gradient = p.data.to(device), None if p.grad is None else p.grad.to(device)
+    if torch._has_compatible_shallow_copy_type(p.data, there):
+        p.data = there
+    else:
+        p.grad = None
+        torch.utils.swap_tensors(p, torch.nn.Parameter(there, p.requires_grad))
+    p.grad = gradient
 
 
 def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import SGD
 
 from kshell.optim import comm
-from kshell.optim.comm import Extra
+from kshell.optim.comm import Draws
 
 
 def orthogonalize(m: Tensor) -> Tensor:
@@ -45,7 +44,7 @@ class _Part:
         return self.a if self.query is None else self.product  # type: ignore[no-any-return]
 
 
-class PowerSGD(comm.Together, Extra, SGD):
+class PowerSGD(comm.Together, Draws, SGD):
     """torch's SGD of the mean gradient over all processes, which travels compressed.
 
     Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727, algorithms 1 and 2; mlbench_core's PowerSGD. Of a parameter
@@ -79,32 +78,15 @@ class PowerSGD(comm.Together, Extra, SGD):
 
     # ------------------------------------------------------------ random queries
 
-    @property
-    def _seeds(self) -> np.random.RandomState:
-        """Where the seeds of queries come from; the same on every process."""
-        if vars(self).get("_draws") is None:
-            self._draws = np.random.RandomState(self.param_groups[0]["seed"])
-        return self._draws
-
-    def get_extra(self) -> dict[str, Any]:
-        """The state of the generator of seeds."""
-        if vars(self).get("_draws") is None:
-            return {}
-        return {"generator": comm.generator_state(self._draws)}
-
-    def set_extra(self, extra: dict[str, Any]) -> None:
-        """Draw from where the state was taken."""
-        if "generator" in extra:
-            self._draws = comm.generator_of(extra["generator"])
-
     def _query(self, part: _Part, rank: int) -> Tensor:
+        """A new query, the same on every process, as their generators are."""
         n, m = part.a.shape
-        made = torch.Generator().manual_seed(int(self._seeds.randint(1_000_000_000)))
+        made = torch.Generator().manual_seed(int(self.draws.randint(1_000_000_000)))
         return torch.randn(m, min(n, m, rank), generator=made).to(dtype=part.a.dtype, device=part.a.device)
 
     def _drawn(self) -> str:
         """Where queries come from: which are held, and where the generator is."""
-        kept: Any = self._seeds.get_state()
+        kept: Any = self.draws.get_state()
         held = [i for i, p in enumerate(p for g in self.param_groups if g["reuse"] for p in g["params"])
                 if "query" in self.state.get(p, ())]
         return f"{int(kept[1][0])} {kept[2]}, held {held}"
@@ -129,7 +111,7 @@ class PowerSGD(comm.Together, Extra, SGD):
             for part in parts:
                 if part.a.dim() == 2:
                     held = self.state[part.p].get("query") if group["reuse"] else None
-                    part.query = self._query(part, group["rank"]) if held is None else held
+                    part.query = self._query(part, group["rank"]) if held is None else held.to(part.a)
                     part.product = part.a @ part.query
             if not _sum(parts, group["bylayer"]):
                 return False
@@ -185,19 +167,19 @@ def _sum(parts: Sequence[_Part], bylayer: bool) -> bool:
     """Products are summed over the processes, vectors averaged; is all of it finite? What was sent carries with it
     which gradients there are."""
     if comm.world() == 1:
-        return all(bool(part.sent.isfinite().all()) for part in parts)
-    fine = True
+        return all(comm.finite(part.sent for part in parts))
+    sums = []
     lots = [[part] for part in parts] if bylayer else _by_type(parts)
     for lot in lots:
         sent = [part.sent for part in lot]
         v = comm.all_reduce(comm.flat(sent, [float(part.held) for part in lot]))
-        fine = fine and bool(v.isfinite().all())
+        sums.append(v)
         comm.spread(v, sent)
         for part, held in zip(lot, v[-len(lot):].tolist(), strict=True):
             part.held = bool(held)
             if part.query is None:
                 part.a.div_(comm.world())
-    return fine
+    return all(comm.finite(sums))
 
 
 def _by_type(parts: Sequence[_Part]) -> list[list[_Part]]:

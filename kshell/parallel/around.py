@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kshell.nn.seq import chain
-from kshell.parallel import collect, group
+from kshell.parallel import collect, group, meet
+from kshell.parallel.calculations import Calculation, Shared, in_backward
 
 
 def forward_of(m: nn.Module) -> Callable[..., Any]:
@@ -38,50 +39,117 @@ class _Inner(nn.Module):
 
 
 class Route:
-    """Stands in the place of a module's `forward`, for torch.nn.parallel.DistributedDataParallel (Li et al. 2020, arXiv
-    2006.15704). With options a calculation with gradients goes through
-    DistributedDataParallel, which is made when it is first needed and again when parameters or the group are others;
-    without, and in a copy of the module, it is the module's own."""
+    """Stands in the place of a module's `forward`; by itself, and in a copy of the module, it is the module's own."""
 
-    def __init__(self, m: nn.Module, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, m: nn.Module) -> None:
         self._m = weakref.ref(m)
-        self.options = options
-        self._key: tuple[Any, ...] = ()
-        self._ddp: Any = None
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:  # whose signature is that of the module
+        return partial(type(self.module).forward, self.module)
+
+    @property
+    def module(self) -> nn.Module:
         m = self._m()
         assert m is not None
-        return partial(type(m).forward, m)
+        return m
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        m = self._m()
-        assert m is not None
-        if self.options is None or not group.joined() or not torch.is_grad_enabled():
-            return forward_of(m)(*inputs, **options)
-        self.ready(m)
-        return self._ddp(*inputs, **options)
+        return forward_of(self.module)(*inputs, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Route:
         return Route(memo.get(id(self._m()), self._m()))  # type: ignore[arg-type]
 
+    def together(self, grad: bool) -> bool:
+        """Do processes calculate together here, with gradients or without?"""
+        return False
+
+
+class Averaged(Route, Shared):
+    """Calculates with gradients through torch.nn.parallel.DistributedDataParallel (Li et al. 2020, arXiv 2006.15704),
+    which is made when it is first needed and again when parameters or the group are others, or when it was left in the
+    middle of something.
+
+    All processes meet when gradients come into the module; before a forward calculation only if something of it may
+    travel: at the first ones, with buffers, and after an error."""
+
+    def __init__(self, m: nn.Module, options: dict[str, Any],
+                 text_of: Callable[[BaseException], str] = str) -> None:
+        Route.__init__(self, m)
+        Shared.__init__(self, m, text_of)
+        self.options = options
+        self._key: tuple[Any, ...] = ()
+        self._ddp: Any = None
+        self._armed = False  # does it wait for gradients?
+        self._reached: list[tuple[str, Any]] = []  # names of what is trained, and the nodes where gradients end
+
+    def together(self, grad: bool) -> bool:
+        return grad and group.joined()
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if not torch.is_grad_enabled() or not group.joined() or in_backward():
+            return forward_of(self.module)(*inputs, **options)
+        m = self.module
+        told = self.told("", (*inputs, options), m.training)
+        try:
+            self._begin(m, told)
+            made = Calculation(self, told)
+            self._armed = True
+            out = self._ddp(*inputs, **options)
+            made.watch(out)
+            return out
+        except Exception as exc:
+            raise self.failed(exc) from None
+
+    def _begin(self, m: nn.Module, told: list[tuple[str, str]]) -> None:
+        """Have a DistributedDataParallel, all of them if one needs a new one."""
+        stale = self.open or self._now(m) != self._key
+        if stale or self.refusals != meet.REFUSALS[0] or not self._settled():
+            if any(self.met(told, stale)):
+                self._key = ()
+                self.ready(m)
+
+    def _settled(self) -> bool:
+        """Does nothing travel in a forward calculation?"""
+        return not self._ddp.will_sync_module_buffers() and \
+            (self.options["find_unused_parameters"] or getattr(self._ddp, "_has_rebuilt_buckets", False))
+
+    def missing(self) -> str:
+        if self.options["find_unused_parameters"]:
+            return ""
+        try:
+            found = next((name for name, node in self._reached if not torch._C._will_engine_execute_node(node)), "")
+        except RuntimeError:  # torch.autograd.grad goes to no parameter
+            return ""
+        return found and f"backward: no gradient comes to {found}; ddp has the option unused for that"
+
+    def begin(self, again: bool) -> None:
+        if not self._armed:  # DistributedDataParallel would leave a second backward to each process
+            if self.options["find_unused_parameters"]:
+                raise ValueError("one backward for each forward, of the last one, by ddp with unused")
+            self._ddp.reducer.prepare_for_backward([])
+        self._armed, self.open = False, True
+
+    def _now(self, m: nn.Module) -> tuple[Any, ...]:
+        return group.generation(), *((id(p), p.dtype, p.device, p.requires_grad) for p in m.parameters())
+
     def ready(self, m: nn.Module) -> None:
         """Have a DistributedDataParallel for the parameters as they are. ValueError, the same on every process, for
         modules that differ, or have nothing to train."""
-        params = list(m.parameters())
-        key = (group.generation(), *((id(p), p.dtype, p.device, p.requires_grad) for p in params))
+        key = self._now(m)
         if key == self._key:
             return
         self._ddp, self._key = None, ()
-        assert self.options is not None
+        params = list(m.parameters())
         trained = (("parameters", f"parameter {i}: {'trained' if p.requires_grad else 'frozen'}")
                    for i, p in enumerate(params))
         collect.alike("ddp", [*params, *m.buffers()], *trained, *((k, str(v)) for k, v in self.options.items()))
         if not any(p.requires_grad for p in params):
             raise ValueError("no parameter requires a gradient")
         self._ddp = DistributedDataParallel(_Inner(m), **self.options)
-        self._key = key
+        self._key, self.open = key, False
+        self._reached = [(name, torch.autograd.graph.get_gradient_edge(p).node)
+                         for name, p in m.named_parameters() if p.requires_grad]
 
 
 def route_of(m: nn.Module) -> Route | None:
@@ -90,11 +158,17 @@ def route_of(m: nn.Module) -> Route | None:
     return found if isinstance(found, Route) else None
 
 
-def average(m: nn.Module, options: dict[str, Any]) -> None:
+def together(m: nn.Module, grad: bool) -> bool:
+    """Do processes calculate together with a module, with gradients or without?"""
+    found = route_of(m)
+    return found is not None and found.together(grad)
+
+
+def average(m: nn.Module, options: dict[str, Any], text_of: Callable[[BaseException], str] = str) -> None:
     """Let backward leave the mean of all processes' gradients in the parameters, by DistributedDataParallel with these
-    options. All begin with the values of process 0. ValueError, the same on all, for modules that differ or have
-    nothing to train."""
-    made = Route(m, options)
+    options; `text_of` makes the text of what a calculation fails with. All begin with the values of process 0.
+    ValueError, the same on all, for modules that differ or have nothing to train."""
+    made = Averaged(m, options, text_of)
     if group.joined():
         made.ready(m)
     m.__dict__["forward"] = made
@@ -178,12 +252,104 @@ def check_shards(m: nn.Module) -> None:
         raise ValueError("parameters must be dense, of a floating-point type")
 
 
-def shard(m: nn.Module) -> dict[int, Any]:
+class Sharded(Shared):
+    """A module whose parameters are in parts on several processes: all its calculations are of all processes, which
+    meet before each, and when gradients come into it."""
+
+    def __init__(self, m: nn.Module, text_of: Callable[[BaseException], str]) -> None:
+        super().__init__(m, text_of)
+        self._m = weakref.ref(m)
+        self.names: dict[nn.Module, str] = {}  # the parts that are sharded each by itself
+        self.order: list[nn.Module] = []  # in which these were calculated last
+        self.running: list[list[nn.Module]] = []  # if a calculation runs, the parts that it has come to
+        self.now: Calculation | None = None  # the one that begins or runs, if it has gradients
+        self.generation = group.generation()
+
+    def take(self, part: nn.Module, name: str) -> None:
+        """A part is one of those that are sharded."""
+        self.names[part] = name
+        part.register_forward_pre_hook(self._enter, prepend=True, with_kwargs=True)
+        part.__dict__["forward"] = Part(part, self)
+
+    def _enter(self, part: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Before the parameters of a part are gathered."""
+        if group.generation() != self.generation:
+            raise RuntimeError("the processes have lost touch since fsdp; load a checkpoint into another module")
+        if self.running or in_backward():
+            if self.running:
+                self.running[-1].append(part)
+            return
+        grad, name = torch.is_grad_enabled(), self.names[part]
+        told = self.told(f" {name}" if name else "", (*inputs, options), part.training, grad)
+        if grad:
+            frozen = [path for path, p in part.named_parameters() if not p.requires_grad]
+            told.append(("frozen parameters", " ".join(frozen) or "none"))
+        if any(self.met(told, self.open or self.refusals != meet.REFUSALS[0])):
+            self.reset()
+        self.now = Calculation(self, told) if grad else None
+
+    def reset(self) -> None:
+        """Nothing is gathered, and nothing of a calculation that failed is left."""
+        m: Any = self._m()
+        m.reset_iter_state()
+        self.open = False
+
+    def run(self, part: Part, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The calculation of a part whose parameters are there."""
+        if in_backward():
+            return Route.__call__(part, *inputs, **options)
+        if self.running:
+            return self._watched(Route.__call__(part, *inputs, **options))
+        self.running.append([part.module])
+        try:
+            out = self._watched(Route.__call__(part, *inputs, **options))
+            if part.module is self._m():
+                self.order = self.running[-1]
+            return out
+        except Exception as exc:
+            raise (exc if meet.lost(str(exc)) else self._left(exc)) from None
+        finally:
+            self.running.pop()
+            self.now = None
+
+    def _watched(self, out: Any) -> Any:
+        """The output of a part: processes meet before its parameters are gathered for backward."""
+        if self.now is not None:
+            self.now.watch(out)
+        return out
+
+    def _left(self, exc: Exception) -> Exception:
+        """The error to end with where the others calculate on: with them their parameters are gathered first."""
+        come = self.running[-1]
+        order = self.order if self.order[:len(come)] == come else [*come, *(k for k in self.names if k not in come)]
+        for part in order[len(come):]:
+            part.unshard()  # type: ignore[operator]
+            part.reshard()  # type: ignore[operator]
+        problem = self.failed(exc)
+        self.reset()
+        return problem
+
+
+class Part(Route):
+    """The forward calculation of a part that is sharded by itself."""
+
+    def __init__(self, m: nn.Module, of: Sharded) -> None:
+        super().__init__(m)
+        self.of = of
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.of.run(self, inputs, options)
+
+    def together(self, grad: bool) -> bool:
+        return group.joined()
+
+
+def shard(m: nn.Module, text_of: Callable[[BaseException], str] = str) -> dict[int, Any]:
     """Keep a part of each parameter on each process, by torch's FSDP2 (torch.distributed.fsdp.fully_shard; Zhao et al.
     2023, arXiv 2304.11277). ValueError, the same on all, for modules that differ or that `check_shards` refuses. Whole
     layers are there only while they are calculated, and backward leaves this process's part of the mean gradient. All
-    begin with the values of process 0. By the ids of the parameters before, the new ones are the result; nothing is
-    done without other processes."""
+    begin with the values of process 0; `text_of` makes the text of what a calculation fails with. By the ids of the
+    parameters before, the new ones are the result; nothing is done without other processes."""
     from torch.distributed.fsdp import fully_shard
 
     before = list(m.parameters())
@@ -194,19 +360,13 @@ def shard(m: nn.Module) -> dict[int, Any]:
     for t in (*before, *m.buffers()):
         collect.broadcast_(t, 0)
     names = {k: p for k, p in m.named_parameters(remove_duplicate=False)}
+    paths = {k: path for path, k in m.named_modules()}
     mesh = mesh_of(before[0].device.type)
-    for part in layers(m):
+    made, parts = Sharded(m, text_of), list(layers(m))
+    for part in (*parts, m):
         fully_shard(part, mesh=mesh, reshard_after_forward=True)
-    fully_shard(m, mesh=mesh, reshard_after_forward=True)
-    if isinstance(m, nn.Sequential):
-        m.__dict__["forward"] = Route(m)
-    made = group.generation()
-
-    def alive(*_: Any) -> None:
-        if group.generation() != made:
-            raise RuntimeError("the processes have lost touch since fsdp; load a checkpoint into another module")
-
-    m.register_forward_pre_hook(alive, prepend=True)
+    for part in (m, *parts):
+        made.take(part, paths[part])
     after = dict(m.named_parameters(remove_duplicate=False))
     return {id(p): after[k] for k, p in names.items()}
 

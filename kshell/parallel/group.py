@@ -216,8 +216,11 @@ def leave(well: bool, error: str = "") -> None:
         if "by peer" in error:
             time.sleep(.5)
         return
+    from kshell.parallel.meet import meet
+
     try:
-        dist.barrier()
+        if joined():
+            meet("exit")
         dist.destroy_process_group()
-    except RuntimeError:
-        pass  # another has ended before; there is nothing left to do together
+    except (RuntimeError, ValueError):
+        pass  # another has ended before, or is in another call; there is nothing left to do together

@@ -23,6 +23,8 @@ from kshell.parallel import group
 R = TypeVar("R")
 _GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
 _NEWS = .3  # seconds in which one whose connections were closed looks whether others did
+# what errors of a communication say that waited in vain, or whose connection was closed
+_LOST = ("timed out", "by peer", "pair closure", "did not come", "lost touch")
 _LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
 
 
@@ -48,6 +50,7 @@ def told(*parts: tuple[str, str]) -> Told:
 NOTHING = told()
 _CALLS: dict[str, int] = {}
 MEETINGS = [0]  # how often this process has come
+REFUSALS = [0]  # how many meetings ended in Refused: the same on all
 
 
 def _code(call: str) -> int:
@@ -70,17 +73,24 @@ def refuse(call: str, text: str) -> None:
 
 def _meet(call: str, same: Told, more: int, error: str | None) -> list[int]:
     MEETINGS[0] += 1
-    mine = torch.tensor([_code(call), same.number, more, int(error is not None)], device=_device())
-    found = [t.tolist() for t in _gather(mine)]
-    first = found[0]
-    if all(f[0] == first[0] and f[1] == first[1] and not f[3] for f in found):
-        return [f[2] for f in found]
+    n, device = dist.get_world_size(), _device()
+    mine = torch.tensor([_code(call), same.number, more, int(error is not None)], device=device)
+    out = torch.empty(4 * n, dtype=torch.int64, device=device)
+    carried(lambda: _gather_flat(out, mine))
+    found = out.tolist()
+    if found[0::4].count(found[0]) == found[1::4].count(found[1]) == n and not any(found[3::4]):
+        return found[2::4]  # type: ignore[no-any-return]
+    REFUSALS[0] += 1
     parts = same.parts if error is None else ()
     raise Refused(_why(_texts(json.dumps({"call": call, "error": error, "parts": parts}))))
 
 
 def _device() -> str:
     return "cuda" if dist.get_backend() == "nccl" else "cpu"
+
+
+# the same by the name that it has since torch 2.13
+_gather_flat: Callable[[Any, Any], Any] = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 
 
 def _gather(mine: Any) -> list[Any]:
@@ -137,16 +147,26 @@ def together(call: str, text_of: Callable[[BaseException], str] = str) -> Iterat
     except Exception as exc:
         if MEETINGS[0] != before:  # the others know
             raise
-        text = text_of(exc)
-        if not text:
-            raise
-        try:
-            refuse(call, text)
-        except Refused as known:
-            problem = known
-        except RuntimeError:  # there is nobody to tell
-            raise exc from None
-    raise problem
+        raise tell(call, exc, text_of(exc)) from None
+
+
+def tell(call: str, error: Exception, text: str) -> Exception:
+    """Meet the others to tell them an error that ends a call here: the error that all have now. It is the one given if
+    they have it already, if it has no text, or if there is nobody to tell."""
+    if not text or getattr(error, "alike", False) or lost(str(error)):
+        return error
+    try:
+        refuse(call, text)
+    except Refused as known:
+        return known
+    except RuntimeError:
+        pass
+    return error
+
+
+def lost(text: str) -> bool:
+    """Is this the text of an error that processes have lost touch?"""
+    return any(part in text.lower() for part in _LOST)
 
 
 # ------------------------------------------------------------------ those that do not come

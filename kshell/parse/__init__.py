@@ -24,7 +24,7 @@ def parse(text: str, is_infix: Callable[[str], bool], source: Source | None = No
     if "\n" not in text and text[:1] not in ("\\", "/"):
         return statement(text, 0, len(text), is_infix, source)
     out: list[Any] = []
-    for start, end in logical_lines(text):
+    for start, end in logical_lines(text, typed=True):
         out += statement(text, start, end, is_infix, source)
     return out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kshell.errors import QError, Source
@@ -115,31 +116,62 @@ def _error(text: str, tokens: Tokens, i: int) -> QError:
     return QError(text, tokens.starts[i], tokens.source or Source(tokens.text))
 
 
-_OPEN_BLOCK = re.compile(r"(?:^|\n)/[ \t\r]*\n(?!(?s:.)*?(?:^|\n)\\[ \t\r]*(?:\n|\Z))")
+_STRING = r'"[^"\\]*+(?:\\(?s:.)[^"\\]*+)*+"'
+_BLOCK = r"[ \t\r]*+\n(?s:.)*?\n\\[ \t\r]*+(?=\n|\Z)"
+_COMMENT = rf"/(?:(?<=\n/)(?:{_BLOCK}|(?![ \t\r]*+(?:\n|\Z))[^\n]*+)|(?<=[^\S\n]/)[^\n]*+)|\\(?<=\n\\)[^\n]*+"
+# a text up to a string or a block comment that is left open; a line that begins with \ is a command and opens neither
+_CLOSED = re.compile(rf'(?:\s++(?:{_COMMENT})?+|{_STRING}|(?!(?<=\s)/)[^"\s]++)*+')
+_NO_CODE = re.compile(f"{_STRING}|{_COMMENT}")
+_NO_BRACKETS = re.compile(r"[^()\[\]{}]++")
+_STRING_END = re.compile(_STRING[1:])
+_PAIRS = ("()", "[]", "{}")
+
+
+def left_open(text: str) -> tuple[str, int]:
+    """What a typed text leaves open, and where that begins: `"` a string, `/` a block comment, the lines from a lone
+    `/` to a lone `\\`; if neither, nothing, and the length of the text."""
+    end = _CLOSED.match("\n" + text).end() - 1  # type: ignore[union-attr]
+    return text[end : end + 1], end
+
+
+@lru_cache(maxsize=32)
+def open_before(head: str) -> str:
+    """What the lines up to one leave open, as left_open tells it."""
+    return left_open(head)[0]
+
+
+def open_after(line: str, before: str) -> str:
+    """What a line leaves open, if this is open before it."""
+    if before == "/":
+        return "" if line.rstrip() == "\\" else "/"
+    return left_open(before + line)[0]
+
+
+def open_at(text: str) -> str:
+    """What is open at the end of a text: of the lines before the last one it is known, while that is typed."""
+    start = text.rfind("\n") + 1
+    return open_after(text[start:], open_before(text[:start]))
+
+
+def string_end(text: str, start: int) -> int:
+    """The end of the string that is open at an offset; -1 if nothing ends it."""
+    m = _STRING_END.match(text, start)
+    return m.end() if m else -1
 
 
 def complete(text: str) -> bool:
-    """Is a typed text complete: does it leave no bracket, string or block comment open?"""
+    """Is a typed text complete: does it leave no bracket, string or block comment open? One that is wrong is: more text
+    would not mend it."""
     if text[:1] == "\\":
         return True
-    depth: list[str] = []
-    for kind in scan("\n" + text).kinds:  # after a newline a slash begins a comment
-        if kind == "?":
-            return False
-        if kind in _CLOSER:
-            depth.append(_CLOSER[kind])
-        elif kind in ")]}" and (not depth or depth.pop() != kind):
-            return True  # an error, and more text would not mend it
-    return not depth and not open_comment(text)
-
-
-def open_comment(text: str) -> bool:
-    """Does the text end inside a block comment, the lines from a lone `/` to a lone `\\`?"""
-    inside = False
-    for line in text.split("\n"):
-        bare = line.rstrip()
-        inside = bare != "\\" if inside else bare == "/"
-    return inside
+    kind, end = left_open(text)
+    brackets = _NO_BRACKETS.sub("", _NO_CODE.sub("", "\n" + text[:end]))
+    n = -1
+    while n != len(brackets):
+        n = len(brackets)
+        for pair in _PAIRS:
+            brackets = brackets.replace(pair, "")
+    return any(c in brackets for c in ")]}") or not (brackets or kind)
 
 
 # what a prompt colours: token kinds to classes
@@ -150,13 +182,16 @@ CLASSES = {
 }  # fmt: skip
 
 
-def coloured(text: str) -> list[tuple[str, int, int]]:
+def coloured(text: str, inside: str = "") -> list[tuple[str, int, int]]:
     """(class, start, end) for each token and comment of a text, for highlighting: string symbol number word name verb
-    iterator bracket comment command error. A text that is not q is coloured as far as it goes."""
-    if text[:1] == "\\":
+    iterator bracket comment command error. A text that is not q is coloured as far as it goes. `inside` tells what the
+    text before it leaves open, as left_open does; inside a block comment it must be a line."""
+    if not inside and text[:1] == "\\":
         return [("command", 0, len(text))]
     out: list[tuple[str, int, int]] = []
-    text = "\n" + text  # after a newline a slash begins a comment
+    if inside == "/":
+        return [("comment", 0, len(text))] if text else out
+    text = (inside or "\n") + text  # after a newline a slash begins a comment
     tokens = scan(text)
     at = 1
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
@@ -165,5 +200,5 @@ def coloured(text: str) -> list[tuple[str, int, int]]:
             out.append(("comment", at + len(gap) - len(gap.lstrip()) - 1, at + len(gap.rstrip()) - 1))
         at = end
         if kind != ".":
-            out.append((CLASSES.get(kind, "bracket"), start - 1, at - 1))
+            out.append((CLASSES.get(kind, "bracket"), max(start - 1, 0), at - 1))
     return out

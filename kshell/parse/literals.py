@@ -1,4 +1,4 @@
-"""Literal text to raw data and back: a type character with plain Python numbers, as `tree.Lit` says.
+"""Literal text to raw data: a type character with plain Python numbers, as `tree.Lit` says.
 
 A null or infinity is its bit pattern. Text that looks like a literal and is none is an error by its own name, as in q;
 a number outside its type's range is 'limit.
@@ -49,15 +49,6 @@ def _unescape(m: re.Match[bytes]) -> bytes:
     if len(code) == 3 and code.isdigit():
         return bytes([int(code, 8) & 255])
     return _ESCAPES.get(code, code)
-
-
-def quote(data: bytes) -> str:
-    """The quoted text of a string's bytes: the reverse of `string`."""
-    out = []
-    for c in data:
-        text = {10: "\\n", 9: "\\t", 13: "\\r", 34: '\\"', 92: "\\\\"}.get(c)
-        out.append(text or (chr(c) if 32 <= c < 127 else f"\\{c:03o}"))
-    return '"' + "".join(out) + '"'
 
 
 def symbol(text: str) -> tuple[str, Any]:
@@ -330,18 +321,3 @@ def _stamp(text: str) -> tuple[str, Any] | None:
 
 
 _TYPES: dict[Any, str] = {parse_date: "d", parse_month: "m", parse_timespan: "n"}
-
-
-def parse_time(text: str) -> int | None:
-    """A time of day in nanoseconds: `12:00`, `12:00:00`, `12:00:00.123456789`."""
-    m = _FULL_CLOCK.fullmatch(text)
-    return _nanos(*m.groups()) if m else None
-
-
-def parse_timestamp(text: str) -> int | None:
-    """A timestamp's nanoseconds since 2000: `2000.01.01D12:00`, or with T, or a date alone."""
-    day = parse_date(text)
-    if day is not None:
-        return day * DAY
-    found = _stamp(text.replace("T", "D"))
-    return found[1] if found else None

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kshell.parse.lex import left_open, string_end
 
-def logical_lines(text: str, comments: bool = False) -> Iterator[tuple[int, int]]:
+
+def logical_lines(text: str, comments: bool = False, typed: bool = False) -> Iterator[tuple[int, int]]:
     """The offsets of each statement of a text. A line that begins with a blank or a closing bracket continues the one
     before; a lone `/` begins a comment that a lone `\\` ends; outside one that ends the script, unless it is the whole
-    text. With `comments`, each line that is one counts as a statement."""
+    text. With `comments`, each line that is one counts as a statement. Of a `typed` text, not a script, all lines up to
+    the end of a string continue it."""
     if text.strip() == "\\":
         yield 0, len(text)
         return
     start = end = -1
-    at = 0
+    at = within = 0
     skipping = False
     for line in text.split("\n"):
         bare = line.rstrip()
         here, at = at, at + len(line) + 1
-        if skipping:
+        if typed and start >= 0 and not skipping and line[:1] not in " \t" and within <= here:
+            within = _string_end(text, start, here)
+        if here < within:
+            end = here + len(bare)
+        elif skipping:
             skipping = bare != "\\"
         elif not bare:
             continue
@@ -38,15 +45,25 @@ def logical_lines(text: str, comments: bool = False) -> Iterator[tuple[int, int]
         yield start, end
 
 
-def split_script(text: str, comments: bool = False) -> list[tuple[int, str]]:
-    """(line number from 1, text) of each statement of a script, for running one after the other; with `comments`, of
-    lines that are comments too."""
+def _string_end(text: str, start: int, here: int) -> int:
+    """Where a string ends that is open between two offsets, the first that of a statement; 0 if none is."""
+    if text[start] == "\\" or text.find('"', start, here) < 0:
+        return 0
+    kind, length = left_open(text[start:here])
+    return string_end(text, start + length + 1) if kind == '"' else 0
+
+
+def split_script(text: str, comments: bool = False, typed: bool = False) -> list[tuple[int, str]]:
+    """(line number from 1, text) of each statement of a script, or of a `typed` text, for running one after the other;
+    with `comments`, of lines that are comments too."""
+    if text.startswith("\ufeff"):
+        text = text[1:]  # a mark that some editors write before UTF-8
     if text.startswith("#!"):
         text = "/" + text[1:]  # the line that names the interpreter is a comment
     out = []
     line = 1
     at = 0
-    for start, end in logical_lines(text, comments):
+    for start, end in logical_lines(text, comments, typed):
         line += text.count("\n", at, start)
         at = start
         out.append((line, text[start:end]))

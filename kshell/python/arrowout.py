@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 
 from kshell.python.arrow import GET, RELEASE, Array, Schema, Stream
+from kshell.python.objects import Table
 
 _FORMATS = {"i1": "c", "u1": "C", "i2": "s", "u2": "S", "i4": "i", "u4": "I", "i8": "l", "u8": "L", "f2": "e",
             "f4": "f", "f8": "g"}
@@ -44,6 +45,10 @@ def made(x: Any, name: str = "") -> Made:
     """The Arrow form of a column; a TypeError if it has none."""
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind != "O":
         return _numbers(x)
+    if isinstance(x, Table):
+        return _struct(x)
+    if isinstance(x, dict):
+        raise TypeError(f"column {name} has no Arrow form")
     items = list(x)
     classes = set(map(type, items))
     if classes == {type(None)}:
@@ -57,6 +62,11 @@ def made(x: Any, name: str = "") -> Made:
     if all(isinstance(i, np.ndarray | list | bytes) for i in items) and not classes & {bytes}:
         return _lists(items, name)
     raise TypeError(f"column {name} has no Arrow form")
+
+
+def _struct(x: Table) -> Made:
+    """A table, a child for each of its columns."""
+    return Made("+s", x.rows, None, [], tuple((name, made(c, name)) for name, c in x.items()))
 
 
 def _numbers(x: np.ndarray) -> Made:
@@ -189,7 +199,7 @@ def _array(out: Array, m: Made) -> None:
 
 def stream(table: Any) -> Any:
     """The capsule of a stream of one array: a struct of the table's columns."""
-    root = Made("+s", table.rows, None, [], tuple((name, made(c, name)) for name, c in table.items()))
+    root = _struct(table)
     given = [False]
 
     def get_schema(_: int, at: int) -> int:

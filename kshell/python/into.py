@@ -155,12 +155,11 @@ def listing(items: list[Any]) -> Value:
 
 
 def _longs(items: list[int]) -> np.ndarray:
-    problem = False
     try:
         return np.array(items, np.int64)
     except OverflowError:
-        problem = True
-    raise QError("limit" if problem else "type")
+        pass
+    raise QError("limit")
 
 
 def _filled(items: list[Value]) -> list[Value]:
@@ -201,7 +200,7 @@ def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
 def column(x: Any, name: str = "") -> Value:
     """The q column of a Python one."""
     out = to_q(x)
-    if out.__class__ is not Vec and not isinstance(out, List):
+    if out.__class__ not in (Vec, core.Table) and not isinstance(out, List):
         raise QError(f"column {name}: expected a list, given {type(x).__name__}")
     return out
 

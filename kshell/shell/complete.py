@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from heapq import nsmallest
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -18,6 +20,7 @@ from kshell.session import Session
 from kshell.shell.context import GROUP, WORDS, Call, Place, place, statement_start
 
 MOST = 300  # candidates that are offered
+SETTLED = 2_000_000_000  # nanoseconds after which a change of a folder has another time
 _COMMAND = re.compile(r"\\(\S*)\Z")
 _TIMED = re.compile(r"\\ts?(:\d*)? (?!\d*\Z)")
 _PATH = re.compile(r"\\(?:l|cd|1|2|_) +(.*)\Z", re.DOTALL)
@@ -90,14 +93,33 @@ def files(path: str, size: int | None = None) -> list[Found]:
     folder, _, last = path.rpartition("/")
     folder = folder or ("/" if path[:1] == "/" else ".")
     try:
-        with os.scandir(folder) as listed:
-            found = [e for e in listed if e.name.startswith(last) and e.name != last and
-                     (e.name[0] != "." or last[:1] == ".")]
-            kept = [(e.name, e.is_dir()) for e in nsmallest(MOST, found, key=lambda e: e.name)]
+        names = _listed_names(folder)
     except OSError:
         return []
+    start = bisect_left(names, last)
+    rest = islice(names, start, None)
+    shown = (n for n in takewhile(lambda n: n.startswith(last), rest) if n != last and (n[0] != "." or last[:1] == "."))
+    kept = [(name, os.path.isdir(os.path.join(folder, name))) for name in islice(shown, MOST)]
     return [Found(name + "/" * folder_, len(last) if size is None else size, "folder" if folder_ else "file")
             for name, folder_ in kept]
+
+
+_LISTED: dict[str, tuple[tuple[int, int, int], list[str]]] = {}
+
+
+def _listed_names(folder: str) -> list[str]:
+    """The names in a folder, sorted. Those of the folder that was listed last are kept until its time of change, or the
+    folder, is another one."""
+    where = os.path.abspath(folder)
+    of = os.stat(folder)
+    state = (of.st_dev, of.st_ino, of.st_mtime_ns)
+    if where in _LISTED and _LISTED[where][0] == state:
+        return _LISTED[where][1]
+    names = sorted(os.listdir(folder))
+    _LISTED.clear()
+    if time.time_ns() - of.st_mtime_ns > SETTLED:
+        _LISTED[where] = state, names
+    return names
 
 
 # ------------------------------------------------------------------ symbols

@@ -6,9 +6,10 @@ Nothing is parsed: half a line is enough, and a text that is no q is understood 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 
-from kshell.parse.lex import Token, open_comment, scan
+from kshell.parse.lex import Token, open_at, scan
 
 WORDS = "aigqfbw"  # kinds of tokens that are names or keywords
 _WORD = re.compile(r"[.A-Za-z][\w.]*\Z", re.ASCII)
@@ -52,28 +53,29 @@ class Place:
         return self.calls[-1].args[-1]
 
 
-def statement_start(text: str) -> int:
-    """Where the statement that the end of a text belongs to begins: lines that begin with a blank continue it."""
+def statement_start(text: str, limit: int = sys.maxsize) -> int:
+    """Where the statement that the end of a text belongs to begins: lines that begin with a blank continue it. Beyond
+    `limit` characters from the end any of its lines will do."""
     start = text.rfind("\n") + 1
-    while start and text[start : start + 1] in ("", " ", "\t", "\n", ")", "]", "}"):
+    while start and len(text) - start <= limit and text[start : start + 1] in ("", " ", "\t", "\n", ")", "]", "}"):
         start = text.rfind("\n", 0, start - 1) + 1
     return start
 
 
 def place(text: str) -> Place | None:
     """What the end of a text is part of; None inside a string or a comment, and after what nothing can follow."""
-    if open_comment(text):
+    if open_at(text):
         return None
-    whole = start = statement_start(text)
+    whole = start = statement_start(text, LONGEST)
     if len(text) - start > LONGEST:  # what is around the last lines is not seen then
         start = text.find("\n", len(text) - LONGEST) + 1 or start
     cut = start > whole
     line = "\n" + text[start:]  # after a newline a slash begins a comment
     tokens = list(scan(line))
     last = tokens[-1] if tokens else Token("", "", 0, 0)
-    if last.kind in ('?', '"') and last.end == len(line):
+    if last.kind in "\"0?" and last.end == len(line):
         return None
-    if "/" in line[last.end:] or (last.kind == "0" and last.end == len(line)):
+    if "/" in line[last.end:]:
         return None
     if last.kind == "`" and last.end == len(line):
         prefix = last.text.rpartition("`")[2]

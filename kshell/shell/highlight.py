@@ -1,4 +1,4 @@
-"""Colours of what is typed, from kshell's own lexer; a statement at a time, so that a long text costs what is seen."""
+"""Colours of what is typed, from kshell's own lexer; a line at a time, so that a long text costs what is seen."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
-from kshell.parse.lex import coloured
+from kshell.parse.lex import coloured, open_after, open_before, string_end
 
-LONGEST = 20_000  # characters of one statement that are coloured
+LONGEST = 20_000  # characters of one line that are coloured
+BLOCK = 128  # lines of which it is found at once what is open before them
 # a class of the lexer: its style
 STYLE = {
     "string": "ansigreen", "symbol": "ansiyellow", "number": "ansicyan", "word": "bold ansiblue", "name": "",
     "verb": "", "iterator": "ansimagenta", "bracket": "", "comment": "ansibrightblack", "command": "ansimagenta",
     "error": "ansired",
 }  # fmt: skip
-Lines = list[StyleAndTextTuples]
 
 
 def colours() -> bool:
@@ -27,64 +27,46 @@ def colours() -> bool:
     return not os.environ.get("NO_COLOR")
 
 
-def continues(line: str) -> bool:
-    """Does a line continue the one before it?"""
-    return not line or line[0] in " \t)]}"
-
-
 class QLexer(Lexer):
     """What prompt_toolkit asks for the styles of lines."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines
-        comments = _comments(document.text) if "\n/\n" in f"\n{document.text}\n" else frozenset()
-        last: list[tuple[int, int, Lines]] = [(0, 0, [])]  # the statement that was asked for last, and its lines
+        inside: dict[int, str] = {}  # what is open before a line
+        ends = [0, -1]  # a string is open at the first offset; where it ends
+
+        def closed(i: int) -> bool:
+            """Does a string that is open at the end of a line end later?"""
+            at = document.translate_row_col_to_index(i, len(lines[i]))
+            if not (ends[0] and ends[0] <= at < (ends[1] if ends[1] >= 0 else at + 1)):
+                ends[:] = at, string_end(document.text, at)
+            return ends[1] >= 0
 
         def line(i: int) -> StyleAndTextTuples:
             if i >= len(lines):
                 return []
-            if i in comments:
-                return [("class:q.comment", lines[i])]
-            start, end, shown = last[0]
-            if start <= i < end:
-                return shown[i - start]
-            start, end = i, i + 1
-            while start and continues(lines[start]) and start - 1 not in comments:
-                start -= 1
-            while end < len(lines) and continues(lines[end]):
-                end += 1
-            last[0] = start, end, styled("\n".join(lines[start:end]))
-            return last[0][2][i - start]
+            if i not in inside:
+                first = i - i % BLOCK
+                state = open_before(document.text[: document.translate_row_col_to_index(first, 0)])
+                for j in range(first, min(first + BLOCK, len(lines))):
+                    inside[j] = state
+                    state = open_after(lines[j], state)
+            return styled(lines[i], inside[i], open_after(lines[i], inside[i]) == '"' and closed(i))
 
         return line
 
 
-@lru_cache(maxsize=8)
-def _comments(text: str) -> frozenset[int]:
-    """The numbers of the lines of block comments, from a lone `/` to a lone `\\`."""
-    out = []
-    inside = False
-    for i, line in enumerate(text.split("\n")):
-        bare = line.rstrip()
-        if inside or bare == "/":
-            out.append(i)
-            inside = bare != "\\"
-    return frozenset(out)
-
-
 @lru_cache(maxsize=512)
-def styled(text: str) -> Lines:
-    """The styled fragments of each line of a statement."""
-    if len(text) > LONGEST:
-        return [[("", line)] for line in text.split("\n")]
-    out: Lines = [[]]
+def styled(line: str, inside: str, goes_on: bool) -> StyleAndTextTuples:
+    """The styled fragments of a line, if this is open before it. Does it leave a string open that ends later?"""
+    if len(line) > LONGEST:
+        return [("", line)]
+    out: StyleAndTextTuples = []
     at = 0
-    for kind, start, end in [*coloured(text), ("", len(text), len(text))]:
-        for style, piece in (("", text[at:start]), (f"class:q.{kind}", text[start:end])):
-            for n, part in enumerate(piece.split("\n")):
-                if n:
-                    out.append([])
-                if part:
-                    out[-1].append((style, part))
+    spans = coloured(line, inside)
+    if goes_on and spans:
+        spans[-1] = ("string", *spans[-1][1:])
+    for kind, start, end in [*spans, ("", len(line), len(line))]:
+        out += [(style, part) for style, part in (("", line[at:start]), (f"class:q.{kind}", line[start:end])) if part]
         at = end
     return out

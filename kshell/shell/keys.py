@@ -9,10 +9,11 @@ from prompt_toolkit.filters import has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from kshell.parse.lex import complete
+from kshell.parse.lex import complete, open_at
 from kshell.shell.context import statement_start
 
 INDENT = "  "
+DRAWN = 1000  # lines that are drawn as any others when they run
 
 
 def wants_more(text: str) -> bool:
@@ -28,14 +29,21 @@ def wants_more(text: str) -> bool:
 
 
 def new_line(buffer: Buffer) -> None:
-    """A further line, indented as the one before it, or by two."""
+    """A further line, indented as the one before it, or by two. What is inside a string is its text, so nothing is
+    added there; the lines of a block comment stand as they are."""
     line = buffer.document.current_line_before_cursor
-    indent = line[: len(line) - len(line.lstrip())]
-    if buffer.document.text_before_cursor.strip() != "/":  # the lines of a block comment stand as they are
+    inside = open_at(buffer.document.text_before_cursor)
+    indent = "" if inside == '"' else line[: len(line) - len(line.lstrip())]
+    if not inside:
         indent = indent or INDENT
-    buffer.insert_text("\n")
-    if indent:
-        buffer.insert_text(indent)
+    buffer.insert_text("\n" + indent)
+
+
+def accept(buffer: Buffer) -> None:
+    """End the prompt with what is there. Many lines are erased: what the terminal does not show of them would be drawn
+    at a tenth of a millisecond each, and whoever asked writes them at less."""
+    get_app().erase_when_done = buffer.document.line_count > DRAWN
+    buffer.validate_and_handle()
 
 
 def bindings() -> KeyBindings:
@@ -52,7 +60,7 @@ def bindings() -> KeyBindings:
         elif wants_more(buffer.text):
             new_line(buffer)
         else:
-            buffer.validate_and_handle()
+            accept(buffer)
 
     @keys.add("escape", "enter", filter=typing)
     def _alt_enter(event: KeyPressEvent) -> None:
@@ -65,7 +73,7 @@ def bindings() -> KeyBindings:
         ends = text[-1:] == "\n" and buffer.document.is_cursor_at_the_end
         buffer.insert_text(text.rstrip("\n") if ends else text)
         if ends and complete(buffer.text):
-            get_app().current_buffer.validate_and_handle()
+            accept(buffer)
         elif ends:
             buffer.insert_text("\n")
 

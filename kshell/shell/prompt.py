@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
+import threading
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session, get_app, run_in_terminal
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.layout.processors import HighlightMatchingBracketProcessor
+from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import is_dumb_terminal
@@ -22,44 +26,49 @@ from kshell.errors import QError, QExit
 from kshell.parse import split_script
 from kshell.session import Session
 from kshell.shell import debugger
-from kshell.shell.complete import QCompleter
+from kshell.shell.complete import QCompleter, offers
 from kshell.shell.highlight import STYLE, QLexer, colours
 from kshell.shell.history import history
 from kshell.shell.keys import bindings
 from kshell.shell.script import enter, tick
-from kshell.shell.toolbar import toolbar
+from kshell.shell.toolbar import signature, toolbar
 
+_SHOWN = str.maketrans({c: shown for c, shown in Char.display_mappings.items() if c != "\n"})
 # words that other shells know, and what to type here
 HINTS = {word: "\\\\ leaves, Ctrl-D too" for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")} | {
     word: "help[] lists topics, help`til tells of a name, \\?text searches" for word in ("help", "help()", "?", "man")}
 
 
-def loop(session: Session, quiet: bool, sized: bool = False) -> int:
-    """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for."""
+def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -> int:
+    """Read, run and print until end of input; the exit code. `sized` says that the console's size was asked for, `own`
+    that the process is the session's own, not that of a program that opened a prompt."""
     if not quiet:
         session.write(f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n")
     session.interactive = session.together is None  # a debugger's variables are those of one process
     try:
         with create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb_terminal() else nullcontext():
-            return _loop(session, None if sized else session.settings.c)
+            return _loop(session, None if sized else session.settings.c, own)
     finally:
         session.interactive = False
         session.suspended.clear()
 
 
-def _loop(session: Session, size: tuple[int, int] | None) -> int:
+def _loop(session: Session, size: tuple[int, int] | None, own: bool) -> int:
     lines = reader(session)
     size = fit(session, size)
-    opened: list[bool] = []
+    loading = Loading()
     while True:
         try:
-            text = lines.prompt(prompt_text(session), pre_run=lambda: start(session, opened))
+            text = lines.prompt(prompt_text(session), pre_run=lambda: start(session, loading, own))
         except EOFError:
             return 0
         except (KeyboardInterrupt, QError):
             continue
         finally:
             signal.signal(signal.SIGTERM, session.terminate if session.together is None else signal.SIG_DFL)
+        if lines.app.erase_when_done:
+            lines.app.erase_when_done = False
+            sys.stdout.write(plain(prompt_text(session), text) + "\n")
         size = fit(session, size)
         run(session, text)
 
@@ -84,9 +93,15 @@ def prompt_text(session: Session) -> str:
     return "q" + space * (space != ".") + ")" * (1 + len(held))
 
 
+def plain(prompt: str, text: str) -> str:
+    """What the terminal shows of a text behind a prompt, without colours; control characters as prompt_toolkit has
+    them."""
+    return prompt + text.translate(_SHOWN).replace("\n", "\n" + " " * len(prompt))
+
+
 def run(session: Session, text: str) -> None:
     """Run what was typed or pasted: a line, or a block statement by statement, up to the first error."""
-    for _, statement in split_script(text):
+    for _, statement in split_script(text, typed=True):
         if debugger.enter(session, statement) if session.suspended else enter(session, statement):
             break
     hint = HINTS.get(text.strip())
@@ -108,15 +123,43 @@ def fit(session: Session, size: tuple[int, int] | None) -> tuple[int, int] | Non
     return size
 
 
-def start(session: Session, opened: list[bool]) -> None:
-    """When the prompt has appeared: load torch in the background, once; let the timer tick; leave well when told to."""
+@dataclass
+class Loading:
+    """What loads in the background, and whether the prompt has seen its end."""
+
+    thread: threading.Thread | None = None
+    done: bool = False
+
+
+def start(session: Session, loading: Loading, own: bool) -> None:
+    """When the prompt has appeared: load what completion needs, and then torch, in the background, once; let the timer
+    tick; leave well when told to."""
     app = get_app()
-    if not opened:
-        opened.append(True)
-        asyncio.get_running_loop().call_later(0.1, session.prepare)
+    if not loading.done:
+        app.create_background_task(_prepare(session, loading, own))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: app.exit(exception=QExit(143)))
     if session.timer.interval:  # a timer that is off can only be started by a line
         app.create_background_task(_ticks(session))
+
+
+async def _prepare(session: Session, loading: Loading, own: bool) -> None:
+    """Start to load, or see it done. In a process of its `own` what it made is then no more looked at for garbage: that
+    would stop the prompt for a tenth of a second now and then."""
+    await asyncio.sleep(0.1)
+    if loading.thread is None:
+        loading.thread = session.prepare(lambda: (offers(session, "t"), signature(session, "til ")))
+    collects = own and gc.isenabled()
+    if collects:
+        gc.disable()
+    try:
+        while loading.thread.is_alive():
+            await asyncio.sleep(0.02)
+    finally:
+        if collects:
+            gc.enable()
+    loading.done = True
+    if own:
+        gc.freeze()
 
 
 async def _ticks(session: Session) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError, QExit, first_line
 from kshell.session import Session
-from kshell.shell.cli import Options
+from kshell.shell.cli import USAGE, Options
 
 PROGRESS = 10  # seconds between two lines of progress in a pipe
 
@@ -64,7 +64,7 @@ def _start(session: Session, opts: Options) -> int:
     if opts.resume and not resume(session, opts.resume):
         return 1
     for command in opts.commands:
-        if report(session, "\\" + command):
+        if not _option(session, command):
             return 2
     stay = opts.stay and sys.stdin.isatty() and not in_job()
     session.interactive = stay  # what fails can be looked at
@@ -75,6 +75,18 @@ def _start(session: Session, opts: Options) -> int:
     if (opts.script or opts.exprs) and not opts.stay:
         return 0
     return console(session, opts)
+
+
+def _option(session: Session, command: str) -> bool:
+    """Run the system command of an option of q's; false, with what it takes on standard error, if that failed."""
+    try:
+        session.run("\\" + command)
+        return True
+    except QError as e:
+        why = e.text
+    form, what = next(s[2:].split("  ", 1) for s in USAGE.splitlines() if s.startswith(f"  -{command[0]} "))
+    session.warn(f"kshell: -{command}: '{why}; expected {form}, {what.strip()}\n")
+    return False
 
 
 def console(session: Session, opts: Options) -> int:

@@ -40,7 +40,7 @@ def signature(session: Session, text: str) -> str:
     in the debugger, what can be typed there."""
     if session.suspended and not text:
         return DEBUGGER
-    line = text[statement_start(text):]
+    line = text[statement_start(text, LONGEST):]
     if len(line) > LONGEST:
         return ""
     if line[:1] == "\\":

@@ -34,6 +34,8 @@ _END64 = struct.Struct("<4s28xQQQ")  # that end
 _M32 = 0xFFFFFFFF  # "see the 64-bit number"
 _MEMBERS = 250_000  # a zip may have so many, and more if it is large
 _ZIP64 = 1 << 30  # members above this get 64-bit sizes
+_SLACK = 48 << 20  # bytes of memory that any file may need
+_MEMBER = 400  # bytes that a member needs beside its content, about
 WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, NotImplementedError, RuntimeError, EOFError,
           OverflowError, struct.error, zipfile.BadZipFile)
 
@@ -65,10 +67,17 @@ def name_of(i: int) -> str:
     return f"arrays/{i}.npy"
 
 
-def write(path: str, manifest: dict[str, Any], members: Sequence[Member]) -> None:
-    """Make `path` hold a manifest and its arrays, all of it or what it held before."""
-    table = [[m.descr, list(m.shape)] for m in members]
-    text = json.dumps({"format": FORMAT, "version": VERSION, **manifest, "arrays": table}).encode()
+def write(path: str, manifest: dict[str, Any], members: Sequence[Member], needs: int = 0) -> None:
+    """Make `path` hold a manifest and its arrays, all of it or what it held before. `needs`: the bytes that the values
+    need in memory beside their arrays, as the reader counts. If that is more than a file of its size may ask for, one
+    more array, of zeros, makes it large enough."""
+    members = list(members)
+    text = _described(manifest, members)
+    size = len(text) + sum(len(m.data) for m in members)
+    more = needs + described_cost(text) + _MEMBER * len(members) + size - Room(size).left
+    if more > 0:
+        members.append(member(np.zeros(more // 2 + (1 << 16), np.uint8)))
+        text = _described(manifest, members)
 
     def fill(f: BinaryIO) -> None:
         work = Task("saving", sum(len(m.data) for m in members))
@@ -80,6 +89,11 @@ def write(path: str, manifest: dict[str, Any], members: Sequence[Member]) -> Non
     atomic.write(path, fill)
 
 
+def _described(manifest: dict[str, Any], members: Sequence[Member]) -> bytes:
+    table = [[m.descr, list(m.shape)] for m in members]
+    return json.dumps({"format": FORMAT, "version": VERSION, **manifest, "arrays": table}).encode()
+
+
 def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) -> None:
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o600 << 16
@@ -89,19 +103,46 @@ def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) 
 
 
 # bytes in memory by what stands in a JSON text, about
-_COSTS = ((b"[", 90), (b"{", 250), (b",", 56), (b'"', 12), (b":", 60))
+_COSTS = ((b"[", 80), (b"{", 150), (b",", 32), (b'"', 8), (b":", 130))
 
 
-def room(size: int, members: int = 0) -> int:
-    """The bytes that the description of what is in a file may need in memory: a short text must not ask for much."""
-    return 2 * size + (40 << 20) + 4096 * members
+class TooMuch(ValueError):
+    """What is in a file would need more memory than it may."""
 
 
-def bounded(text: bytes, most: int) -> Any:
-    """The value of a JSON text in UTF-8, if it needs no more memory than `most`, about; ValueError also for a name that
-    is there twice, and for what is no number in JSON."""
-    if 2 * len(text) + sum(text.count(mark) * cost for mark, cost in _COSTS) > most:
-        raise ValueError("its description would need more memory than such a file should")
+class Room:
+    """The memory that may still be used for what is in a file: at first twice its size and some megabytes, so that a
+    short file cannot ask for much. What is made is counted before."""
+
+    def __init__(self, size: int) -> None:
+        self.left = 2 * size + _SLACK
+
+    def need(self, n: int) -> None:
+        """Use n bytes; TooMuch if they are not left."""
+        self.left -= n
+        if self.left < 0:
+            raise TooMuch("its parts would need more memory than such a file should: twice its size and 64 MB")
+
+
+def wrong(call: str, path: str, e: Exception) -> QError:
+    """The error of a file that is not as it was written, or asks for too much."""
+    text = str(e).splitlines()
+    why = text[0] if text else "its content is wrong"
+    return QError(f"{call}: {path} is {'refused' if isinstance(e, TooMuch) else 'damaged'}: {why}")
+
+
+def described_cost(text: bytes | bytearray) -> int:
+    """The bytes that a JSON text and its values need in memory, about."""
+    top = int(np.frombuffer(text, np.uint8).max()) if text else 0
+    width = 4 if top >= 0xF0 else 2 if top >= 0xC4 else 1  # bytes of a character in Python
+    made = 4 if width > 1 or b"\\u" in text else 1
+    return len(text) * (1 + width + made) + sum(text.count(mark) * cost for mark, cost in _COSTS)
+
+
+def bounded(text: bytes | bytearray, room: Room) -> Any:
+    """The value of a JSON text in UTF-8, if there is room for it; ValueError also for a name that is there twice, and
+    for what is no number in JSON."""
+    room.need(described_cost(text))
     return json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_no_number)
 
 
@@ -148,10 +189,11 @@ def _directory(f: BinaryIO, size: int) -> tuple[memoryview, int]:
     return memoryview(f.read(length)), count
 
 
-def _entries(f: BinaryIO, size: int) -> Iterator[tuple[int, bytes, str, Place]]:
+def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, str, Place]]:
     """Of each member in the directory where its head is, its name in bytes and as text, and its place if the head has
     no extra field."""
     data, count = _directory(f, size)
+    room.need(len(data) + _MEMBER * count)
     at = 0
     for _ in range(count):
         signature, flags, method, crc, packed, length, n, extra, comment, offset = _ENTRY.unpack_from(data, at)
@@ -184,12 +226,12 @@ def _wide(extra: memoryview, n: int) -> list[int]:
     raise ValueError("its directory is damaged")
 
 
-def places(f: BinaryIO, size: int) -> dict[str, Place]:
+def places(f: BinaryIO, size: int, room: Room) -> dict[str, Place]:
     """By name, the members of a zip without compression. ValueError and the like for one that is compressed, has
-    members twice or over one another, or ends too early or too late."""
+    members twice or over one another, or ends too early or too late, and for more than there is room for."""
     out: dict[str, Place] = {}
     last = 0
-    for offset, raw, name, place in sorted(_entries(f, size)):
+    for offset, raw, name, place in sorted(_entries(f, size, room)):
         f.seek(offset)
         signature, n, extra = _LOCAL.unpack(f.read(_LOCAL.size))
         if signature != b"PK\3\4" or n != len(raw) or f.read(n) != raw:
@@ -228,6 +270,7 @@ class Archive:
         self.path, self.call = path, call
         self.manifest: dict[str, Any] = {}
         self._places: dict[str, Place] = {}
+        self.room: Room
         self._work: Task
         self._taken: set[int] = set()
         problem = None
@@ -247,7 +290,7 @@ class Archive:
             self._open()
             return self
         except WRONG as e:
-            problem = self.damaged(str(e))
+            problem = self.damaged(e)
         except OSError as e:
             problem = QError(os_text(e, self.path))
         finally:
@@ -258,22 +301,23 @@ class Archive:
     def __exit__(self, *_: Any) -> None:
         self._file.close()
 
-    def damaged(self, why: str) -> QError:
+    def damaged(self, e: Exception) -> QError:
         """The error of a file that is not as it was written."""
-        return QError(f"{self.call}: {self.path} is damaged: {why.splitlines()[0] if why else 'its content is wrong'}")
+        return wrong(self.call, self.path, e)
 
     def _open(self) -> None:
         self.size = os.fstat(self._file.fileno()).st_size
         if self._file.read(4) != b"PK\3\4":
             raise QError(f"{self.call}: {self.path} is not a snapshot")
-        self._places = places(self._file, self.size)
+        self.room = Room(self.size)
+        self._places = places(self._file, self.size, self.room)
         self._work = Task("loading", self.size)
         self._read_manifest()
 
     def _read_manifest(self) -> None:
         text = bytearray(self._places[MANIFEST].length)
         self._pour(MANIFEST, self._places[MANIFEST], memoryview(text))
-        found = bounded(bytes(text), room(self.size, len(self._places)))
+        found = bounded(text, self.room)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise QError(f"{self.call}: {self.path} is not a snapshot")
         if found["version"] != VERSION:
@@ -311,6 +355,7 @@ class Archive:
         if got != want or len(into) != length:
             raise ValueError(f"array {i} has a wrong head")
         self._taken.add(i)
+        self.room.need(length)
         self._pour(name_of(i), Place(place.start + len(want), length, place.crc), into, zlib.crc32(got))
 
     def array(self, i: int) -> np.ndarray:

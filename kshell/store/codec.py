@@ -6,7 +6,9 @@ Layout as Kx documents it ("Serialization examples"): a type byte; atoms their d
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from kshell.values.core import (
     EnumAtom,
     List,
     Nd,
+    Sym,
     Table,
     Value,
     Vec,
@@ -194,10 +197,49 @@ _PUT: dict[type, Any] = {
 }  # fmt: skip
 
 
-class Reader:
-    """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt."""
+# bytes of memory that values need, about
+_ATOM, _VEC, _LIST, _SYM = 72, 220, 150, 180
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
-    def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
+
+def function_cost(text: str) -> int:
+    """The bytes that a lambda needs, about: its code, and what is kept of its parts."""
+    return 4000 + 300 * len(_TOKEN.findall(text))
+
+
+def cost(x: Value) -> int:
+    """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
+    c = x.__class__
+    if c is Nd or (isinstance(x, List) and x.flat is not None):
+        inner = x.a if c is Nd else x.flat.a  # type: ignore[union-attr]
+        return _LIST + inner.nbytes + (_VEC + 16) * len(x)
+    if c is Vec:
+        return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)
+    if isinstance(x, List):
+        return _LIST + 16 * len(x) + sum(map(cost, x.items))
+    if c is Dict:
+        return _LIST + cost(x.k) + cost(x.v)
+    if c is Table:
+        return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
+    if isinstance(x, Lambda):
+        return function_cost(x.text) + _VEC + len(x.text)
+    if isinstance(x, Prim):  # perhaps a function that calls it
+        return function_cost(x.name + "[x;y;z]") + _VEC
+    if isinstance(x, Proj):
+        return _LIST + cost(x.f) + sum(_ATOM if a is HOLE else cost(a) for a in x.args)
+    if isinstance(x, Comp):
+        return _LIST + sum(map(cost, x.fs))
+    if isinstance(x, Derived):
+        return _LIST + cost(x.f)
+    return _SYM if x.__class__ in (Sym, EnumAtom) else _ATOM
+
+
+class Reader:
+    """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
+    told the bytes of memory that values need, and may refuse."""
+
+    def __init__(self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None) -> None:
+        self.need = need
         self.data, self.at, self.depth = memoryview(data), at, 0
         self.raw = data if isinstance(data, bytes) else bytes(data)
 
@@ -236,7 +278,12 @@ class Reader:
         finally:
             self.depth -= 1
 
+    def _needs(self, n: int) -> None:
+        if self.need is not None:
+            self.need(n)
+
     def _atom(self, t: int) -> Value:
+        self._needs(_SYM if t in (T.S, T.ENUM) else _ATOM)
         if t == T.S:
             return sym(self.text())
         if t == T.ENUM:
@@ -254,6 +301,7 @@ class Reader:
         n = self.number("<i")
         if not 0 <= n <= len(self.data) or attr >= len(ATTRS):
             raise QError("corrupt")
+        self._needs(_LIST + 16 * n if t == 0 else _VEC + (_SYM if t == T.S else 0) * n)
         if t == 0:
             return self._regular(n) or collapse_list(self._items(n))
         if t == T.S:
@@ -261,6 +309,7 @@ class Reader:
         if t not in T.DTYPE:
             raise QError("corrupt")
         size = T.TYPE[t].size
+        self._needs(n * size)
         return Vec(t, np.frombuffer(bytes(self.take(n * size)), T.DTYPE[t]), ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
@@ -276,6 +325,7 @@ class Reader:
         if not (rows[:, :6] == rows[0, :6]).all():
             return None
         self.at += n * step
+        self._needs(n * step)
         return Nd(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype))
 
     def _items(self, n: int) -> list[Value]:
@@ -292,6 +342,8 @@ class Reader:
                     self.at = at + 6 + k * size
                     if k < 0 or self.at > end:
                         raise QError("corrupt")
+                    if self.need is not None:
+                        self.need(_VEC + k * size)
                     a = np.frombuffer(raw, T.DTYPE[t], k, at + 6)
                     out.append(Vec(t, a if size == 1 else a.copy()))
                 else:
@@ -299,6 +351,7 @@ class Reader:
         return out
 
     def _dict(self, t: int) -> Value:
+        self._needs(_LIST)
         k, v = self.value(), self.value()
         if not hasattr(k, "__len__") or not hasattr(v, "__len__") or len(k) != len(v):
             raise QError("corrupt")
@@ -318,9 +371,12 @@ class Reader:
         ctx, text = self.text(), self.value()
         if text.__class__ is not Vec or text.t != T.C:
             raise QError("corrupt")
-        return LAMBDA[0](text.a.tobytes().decode("utf-8", "surrogateescape"), "." + ctx if ctx else ".")
+        definition = text.a.tobytes().decode("utf-8", "surrogateescape")
+        self._needs(function_cost(definition))
+        return LAMBDA[0](definition, "." + ctx if ctx else ".")
 
     def _prim(self, t: int) -> Value:
+        self._needs(_ATOM)
         code = self.number("B")
         if t == 101 and code == 255:
             return HOLE
@@ -335,16 +391,19 @@ class Reader:
         return Prim(entry.name, entry.fns, entry, type_of_entry(entry))
 
     def _iter(self, t: int) -> Value:
+        self._needs(_ATOM)
         return Iter(_ITER[min(self.number("B"), 5)])
 
     def _many(self, t: int) -> Value:
         n = self.number("<i")
         if not 1 <= n <= len(self.data):
             raise QError("corrupt")
+        self._needs(_LIST)
         f, *args = [self.value() for _ in range(n)]
         return project(f, args) if t == 104 else Comp((f, *args))
 
     def _derived(self, t: int) -> Value:
+        self._needs(_LIST)
         return Derived(_GLYPH[t], self.value())
 
 
@@ -363,9 +422,9 @@ def collapse_list(items: list[Value]) -> Value:
     return collapse(items) if items and items[0].__class__ is Dict else List(items)
 
 
-def decode(data: bytes | memoryview, at: int = 0) -> Value:
-    """The value of some bytes; anything else in them is 'corrupt."""
-    reader = Reader(data, at)
+def decode(data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None) -> Value:
+    """The value of some bytes; anything else in them is 'corrupt. `need` as of a Reader."""
+    reader = Reader(data, at, need)
     x = reader.value()
     if reader.at != len(reader.data):
         raise QError("corrupt")

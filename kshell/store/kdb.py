@@ -11,7 +11,9 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from kshell.store.codec import ATTRS, Reader, encode
 from kshell.values import types as T
 from kshell.values.build import as_nd
 from kshell.values.core import List, Nd, Value, Vec, atom, char
+from kshell.values.interrupts import held_section
 
 Array = np.ndarray
 Part = bytes | memoryview
@@ -328,36 +331,42 @@ def _old(data: Any) -> Value:
 # ------------------------------------------------------------------ appending
 
 
-def append(path: str, x: Vec) -> bool:
-    """Append to the vector in a file, in place; false if that cannot be done. The attribute s stays if the vector still
-    ascends; any other goes.
+@held_section
+def append(files: Sequence[tuple[str, Value]]) -> bool:
+    """Append to what is in some files, vectors or lists of vectors, in place; false if one of them is none that this
+    can be done to. The attribute s stays if a vector still ascends; any other goes.
 
-    The new count is written last: a program that dies before has appended nothing. What was given to the system is not
-    waited for, as it is when a file is replaced: appending is for rows that come by the thousand.
+    The new counts are written last, when all items are there: what fails before has appended nothing, to any of them.
+    What was given to the system is not waited for, as it is when a file is replaced: appending is for rows that come by
+    the thousand.
     """
     problem: OSError | None = None
-    try:
-        with open(path, "r+b") as f:
-            first = f.read(PAGE)
-            kind = first[:2]
-            at = 0 if kind == VECTOR else PAGE - 16 if kind == PAGED and len(first) == PAGE else -1
-            if at < 0:
+    path = ""
+    sizes: list[tuple[BinaryIO, int]] = []  # the files that are open, and how long they were, until all is done
+    with ExitStack() as opened:
+
+        def opened_file(path: str) -> BinaryIO:
+            f = opened.enter_context(open(path, "r+b", 0))
+            sizes.append((f, os.fstat(f.fileno()).st_size))
+            return f
+
+        try:
+            if not all(can_append(path, x) for path, x in files):
                 return False
-            t, attr, n = _head_at(first, at)
-            if t != x.t or (t == T.ENUM and first[16 : PAGE - 16].split(b"\0", 1)[0] != x.dom.encode()):
-                return False
-            size = T.TYPE[t].size
-            n = n or (os.fstat(f.fileno()).st_size - at - 16) // size
-            keep = ATTRS.index(attr if attr == "s" and _still_sorted(f, at, n, x) else "")
-            f.seek(at + 16 + n * size)
-            f.write(_view(x.a))
-            f.flush()
-            f.seek(at)
-            f.write(_HEAD.pack(first[at : at + 2], t, keep, n + len(x.a)))
+            heads = []
+            for path, x in files:
+                heads.append(_poured(opened_file(path), x) if x.__class__ is Vec else
+                             _poured_items(opened_file(path), opened_file(path + "#"), x))
+            for f, at, head in heads:
+                _put(f, at, head)
+            sizes.clear()
             return True
-    except OSError as e:
-        problem = e
-    raise QError(os_text(problem))
+        except OSError as e:
+            problem = e
+        finally:
+            for f, size in sizes:
+                os.truncate(f.fileno(), size)
+    raise QError(os_text(problem, path))
 
 
 def can_append(path: str, x: Value) -> bool:
@@ -372,33 +381,37 @@ def can_append(path: str, x: Value) -> bool:
     return x.t != T.S and first[:2] == VECTOR and first[2] == x.t
 
 
-def append_items(path: str, x: Value) -> bool:
-    """Append vectors to the list in a file and its second one, in place; the new count is written last. False if that
-    cannot be done."""
-    problem: OSError | None = None
-    if not _is_nested(x):
-        return False
-    try:
-        with open(path, "r+b") as f, open(path + "#", "r+b") as g:
-            first = f.read(PAGE)
-            if first[:2] != PAGED or g.read(2) != PAGED or _head_at(first, PAGE - 16)[0] != ANYMAP:
-                return False
-            n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
-            base = os.fstat(g.fileno()).st_size - PAGE
-            base += -base % 16
-            entries, items = _nested(x)
-            g.seek(PAGE + base)
-            g.write(_view(items))
-            g.flush()
-            f.seek(PAGE + 8 * n)
-            f.write(_view(entries + np.uint64(base)))
-            f.flush()
-            f.seek(PAGE - 16)
-            f.write(_HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, n + len(entries)))
-            return True
-    except OSError as e:
-        problem = e
-    raise QError(os_text(problem))
+def _put(f: BinaryIO, at: int, data: bytes | memoryview) -> None:
+    """Write bytes at a place of a file."""
+    f.seek(at)
+    with memoryview(data) as left:
+        done = 0
+        while done < len(left):
+            done += f.write(left[done:])
+
+
+def _poured(f: BinaryIO, x: Vec) -> tuple[BinaryIO, int, bytes]:
+    """Write a vector behind the one in a file; where its head is, and what that is to be."""
+    first = f.read(PAGE)
+    at = 0 if first[:2] == VECTOR else PAGE - 16
+    t, attr, n = _head_at(first, at)
+    size = T.TYPE[t].size
+    n = n or (os.fstat(f.fileno()).st_size - at - 16) // size
+    keep = ATTRS.index(attr if attr == "s" and _still_sorted(f, at, n, x) else "")
+    _put(f, at + 16 + n * size, _view(x.a))
+    return f, at, _HEAD.pack(first[at : at + 2], t, keep, n + len(x.a))
+
+
+def _poured_items(f: BinaryIO, g: BinaryIO, x: Value) -> tuple[BinaryIO, int, bytes]:
+    """Write vectors behind those of the list in a file and its second one, as _poured."""
+    first = f.read(PAGE)
+    n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
+    base = os.fstat(g.fileno()).st_size - PAGE
+    base += -base % 16
+    entries, items = _nested(x)
+    _put(g, PAGE + base, _view(items))
+    _put(f, PAGE + 8 * n, _view(entries + np.uint64(base)))
+    return f, PAGE - 16, _HEAD.pack(first[PAGE - 16 : PAGE - 14], ANYMAP, 0, n + len(entries))
 
 
 def _still_sorted(f: Any, at: int, n: int, x: Vec) -> bool:

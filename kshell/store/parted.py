@@ -37,13 +37,12 @@ def raw_of(name: str, t: int) -> int:
     """The raw value of a partition, from the name of its folder."""
     if t not in _EPOCH:
         return int(name)
-    problem = False
     try:
         unit = np.datetime64(name.replace(".", "-"))
         return int((unit - _EPOCH[t]).astype(np.int64))
     except ValueError:
-        problem = True
-    raise QError("part" if problem else "type")
+        pass
+    raise QError("part")
 
 
 def name_of(value: int, t: int) -> str:

@@ -9,9 +9,11 @@ counted before it is made, so that a short text cannot ask for much memory.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
+_LONG = 4096  # bytes of a text that is counted before it is made
 _KEYS = (str, int, float, bool, bytes, type(None), complex)
 _I4, _U2, _U4, _U8, _F8 = (struct.Struct(f) for f in ("<i", "<H", "<I", "<Q", ">d"))
 
@@ -21,20 +23,23 @@ class Refused(Exception):
 
 
 class Maker:
-    """What a name stands for that may be called: `make(*args)` of plain values, `cost` the bytes that it may need."""
+    """What a name stands for that may be called: `make(*args)` of plain values, `cost` the bytes that it may need, and
+    `each` those for each item of its first argument."""
 
-    __slots__ = ("cost", "make")
+    __slots__ = ("cost", "each", "make")
 
-    def __init__(self, make: Callable[..., Any], cost: int = 300) -> None:
-        self.make, self.cost = make, cost
+    def __init__(self, make: Callable[..., Any], cost: int = 100, each: int = 0) -> None:
+        self.make, self.cost, self.each = make, cost, each
 
 
 class Reader:
     """Reads one pickle. `named(name)` gives what `module.name` stands for, Refused for what it does not know;
-    `persistent(id)` what is kept outside the pickle. `most`: the bytes that what is made may need, about."""
+    `persistent(id)` what is kept outside the pickle. `need` is told the bytes that what is made next needs in memory,
+    about, and may refuse."""
 
-    def __init__(self, data: bytes, named: Callable[[str], Any], persistent: Callable[[Any], Any], most: int) -> None:
-        self.data, self.named, self.persistent, self.room = data, named, persistent, most
+    def __init__(self, data: bytes, named: Callable[[str], Any], persistent: Callable[[Any], Any],
+                 need: Callable[[int], None]) -> None:
+        self.data, self.named, self.persistent, self.need = data, named, persistent, need
         self.at = self.made = 0  # made: values so far
         self.stack: list[Any] = []
         self.marks: list[int] = []
@@ -57,13 +62,7 @@ class Reader:
 
     # ------------------------------------------------------------ parts
 
-    def need(self, n: int) -> None:
-        """What is made next needs so many bytes."""
-        self.room -= n
-        if self.room < 0:
-            raise ValueError("its values would need more memory than such a file should")
-
-    def push(self, x: Any, cost: int = 56) -> None:
+    def push(self, x: Any, cost: int = 40) -> None:
         self.need(cost)
         self.made += 1
         self.stack.append(x)
@@ -84,7 +83,10 @@ class Reader:
         return found
 
     def text(self, n: int) -> None:
-        self.push(self.take(n).decode(), 400 + 4 * n)
+        if n > _LONG:
+            self.need(4 * min(n, len(self.data) - self.at))
+        found = self.take(n).decode()
+        self.push(found, 0 if n > _LONG else sys.getsizeof(found))
 
     def marked(self) -> list[Any]:
         """What was put on the stack since the last mark."""
@@ -123,7 +125,8 @@ class Reader:
         args, maker = self.pop(), self.pop()
         if maker.__class__ is not Maker or args.__class__ is not tuple:
             raise Refused(f"a call of a {type(maker).__name__}")
-        self.push(maker.make(*args), maker.cost)
+        self.need(maker.cost + (maker.each * len(args[0]) if args and hasattr(args[0], "__len__") else 0))
+        self.push(maker.make(*args), 8)
 
     def _build(self) -> None:
         state, target = self.pop(), self.stack[-1]
@@ -131,10 +134,10 @@ class Reader:
             raise Refused(f"attributes of a {type(target).__name__}")
 
     def _persistent(self) -> None:
-        self.push(self.persistent(self.pop()), 600)
+        self.push(self.persistent(self.pop()), 100)
 
     def _put(self, i: int) -> None:
-        self.need(120)
+        self.need(100)
         self.memo[i] = self.stack[-1]
 
     def _tuple(self, items: list[Any]) -> None:
@@ -216,12 +219,12 @@ _WORK: dict[int, Callable[[Reader], None]] = {
     0x8D: lambda r: r.text(r.number(_U8)),
     ord("B"): lambda r: r._bytes(r.number(_U4)), ord("C"): lambda r: r._bytes(r.take(1)[0]),
     0x8E: lambda r: r._bytes(r.number(_U8)),
-    ord(")"): lambda r: r.push(()), ord("]"): lambda r: r.push([], 80), ord("}"): lambda r: r.push({}, 250),
+    ord(")"): lambda r: r._tuple([]), ord("]"): lambda r: r.push([], 80), ord("}"): lambda r: r.push({}, 240),
     0x8F: lambda r: r.push(set(), 250),
     ord("t"): lambda r: r._tuple(r.marked()), 0x85: lambda r: r._last(1), 0x86: lambda r: r._last(2),
     0x87: lambda r: r._last(3), ord("a"): Reader._append, ord("e"): Reader._appends, ord("s"): Reader._item,
     ord("u"): Reader._items, 0x90: Reader._add,
     ord("q"): lambda r: r._put(r.take(1)[0]), ord("r"): lambda r: r._put(r.number(_U4)),
     0x94: lambda r: r._put(len(r.memo)),
-    ord("h"): lambda r: r.push(r.memo[r.take(1)[0]], 16), ord("j"): lambda r: r.push(r.memo[r.number(_U4)], 16),
+    ord("h"): lambda r: r.push(r.memo[r.take(1)[0]], 8), ord("j"): lambda r: r.push(r.memo[r.number(_U4)], 8),
 }  # fmt: skip

@@ -11,14 +11,15 @@ import struct
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from kshell.store.archive import bounded, room
+from kshell.store.archive import Room, bounded
 
 # names of the types and the bytes of an item
-SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4,
-         "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8, "C64": 8}
+SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E5M2FNUZ": 1, "F8_E4M3FNUZ": 1,
+         "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8, "C64": 8}
 DIGEST = "kshell_sha256"
 OWN = "kshell"  # in the metadata of what was written here: there must be a digest
 MOST = 100_000_000  # bytes of a header
+_TENSOR = 1000  # bytes of memory that a tensor needs beside its content, about
 _META = "__metadata__"
 
 
@@ -32,16 +33,17 @@ class Place(NamedTuple):
     end: int
 
 
-def read_header(f: BinaryIO, size: int) -> tuple[list[Place], dict[str, str], int]:
+def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[str, str], int]:
     """The tensors of a file, in the header's order, its metadata, and where the bytes begin. ValueError and the like
     if the header is not one, or does not fit the file."""
     f.seek(0)
     n = struct.unpack("<Q", f.read(8))[0]
     if not 2 <= n <= min(MOST, size - 8):
         raise ValueError("the header has a wrong length")
-    found = bounded(f.read(n), room(size))
+    found = bounded(f.read(n), room)
     if not isinstance(found, dict):
         raise ValueError("the header is no dictionary")
+    room.need(_TENSOR * len(found))
     meta = found.pop(_META, {})
     if not isinstance(meta, dict) or any(v.__class__ is not str for v in meta.values()):
         raise ValueError("the metadata are no texts")

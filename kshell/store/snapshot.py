@@ -22,6 +22,7 @@ from kshell.values.functions import Comp, Derived, Function, Handle, Iter, Lambd
 
 Form = list[Any]
 _SHORT = 1 << 10  # bytes; what is longer is a member
+_FORM = 220  # bytes of memory that a value needs beside what stands in its form, about
 _PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
@@ -50,14 +51,25 @@ def _alike(items: Sequence[Value]) -> bool:
     return _fixed(t) and all(i.__class__ is Vec and i.t == t and not i.attr for i in items)
 
 
+def form_cost(form: Form) -> int:
+    """The bytes of memory that the value of a form needs, about, beside its arrays and the values in it."""
+    tag = form[0]
+    if tag == "h":
+        return 0
+    more = codec.function_cost(form[1]) if tag == "f" and form[1].__class__ is str else 0
+    inside = sum(16 * len(part) for part in form[1:] if part.__class__ is list)
+    return _FORM + more + inside
+
+
 class Encoder:
-    """Writes values; `members` collects the arrays, or with `copy` copies of them."""
+    """Writes values; `members` collects the arrays, or with `copy` copies of them; `needs` counts the bytes of memory
+    that a Decoder will ask for, beside those of the arrays."""
 
     def __init__(self, handle: Callable[[Handle], int] | None = None, copy: bool = False) -> None:
         self.members: list[Member] = []
         self.copy = copy
         self.handle = handle
-        self.depth = 0
+        self.depth = self.needs = 0
 
     def add(self, m: Member) -> int:
         """The number of a new array."""
@@ -73,7 +85,9 @@ class Encoder:
         try:
             if self.depth > MAX_DEPTH:
                 raise QError("limit")
-            return self._value(x)
+            form = self._value(x)
+            self.needs += form_cost(form)
+            return form
         finally:
             self.depth -= 1
 
@@ -118,6 +132,7 @@ class Encoder:
 
     def _coded(self, x: Value) -> Form:
         data = codec.encode(x, file=True)
+        self.needs += len(data) + codec.cost(x)
         if len(data) < _SHORT:
             return ["q", base64.b64encode(data).decode()]
         return ["Q", self.array(np.frombuffer(data, np.uint8))]
@@ -126,7 +141,7 @@ class Encoder:
         if isinstance(x, Lambda):
             if x.text == codec.LOCKED:
                 raise QError("a locked function cannot be saved")
-            return ["f", x.text, x.ctx]
+            return ["f", x.text, x.ctx, x.own, x.source.name, x.source.file, x.source.line]
         if isinstance(x, Prim):
             known = None if x.entry is None else registry.find(x.entry.kind, x.entry.name)
             if known is None or known is not x.entry:
@@ -161,6 +176,7 @@ class Decoder:
         try:
             if self.depth > MAX_DEPTH:
                 raise ValueError("too deep")
+            self.archive.room.need(form_cost(form))
             tag, *rest = form
             return _READ[tag](self, *rest)
         finally:
@@ -233,18 +249,23 @@ class Decoder:
         return out
 
     def _short(self, text: str) -> Value:
-        return codec.decode(base64.b64decode(text, validate=True))
+        return self._decoded(base64.b64decode(text, validate=True))
 
     def _long(self, i: int) -> Value:
         a = self.archive.array(i)
         if a.dtype != np.uint8 or a.ndim != 1:
             raise ValueError(f"array {i} has a wrong type")
-        return codec.decode(a.data.toreadonly())
+        return self._decoded(a.data.toreadonly())
 
-    def _lambda(self, text: str, ctx: str) -> Value:
-        if ctx[:1] != ".":
+    def _decoded(self, data: bytes | memoryview) -> Value:
+        room = self.archive.room
+        room.need(len(data))
+        return codec.decode(data, need=room.need)
+
+    def _lambda(self, text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0) -> Value:
+        if ctx[:1] != "." or any(x.__class__ is not str for x in (own, shown, file)) or line.__class__ is not int:
             raise ValueError("a wrong function")
-        return codec.LAMBDA[0](text, ctx)
+        return codec.LAMBDA[0](text, ctx, own, shown, file, line)
 
     def _prim(self, kind: str, entry: str, name: str, t: int) -> Value:
         found = registry.find(kind, entry)

@@ -172,15 +172,10 @@ def storable(col: Value) -> bool:
 
 
 def append(path: str, rows: Table) -> bool:
-    """Append rows to a splayed table, column by column and in place; false if that cannot be done."""
+    """Append rows to a splayed table in place, to all columns or to none; false if that cannot be done."""
     path = path.rstrip("/")
     if rows.names != names_in(path):
         return False
     if any(not storable(c) for c in rows.cols):
         return False
-    files = [(f"{path}/{n}", c) for n, c in zip(rows.names, rows.cols, strict=True)]
-    if not all(kdb.can_append(file, c) for file, c in files):
-        return False
-    for file, c in files:
-        kdb.append(file, c) if c.__class__ is Vec else kdb.append_items(file, c)
-    return True
+    return kdb.append([(f"{path}/{n}", c) for n, c in zip(rows.names, rows.cols, strict=True)])

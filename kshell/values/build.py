@@ -16,7 +16,6 @@ from kshell.values.core import (
     List,
     Nd,
     Special,
-    Sym,
     Table,
     Value,
     Vec,
@@ -155,11 +154,6 @@ def mkdict(k: Value, v: Value) -> Dict:
     return Dict(k, v)
 
 
-def sdict(**items: Value) -> Dict:
-    """A dictionary with symbol keys from Python keywords."""
-    return Dict(sym_vec(items), collapse(list(items.values())))
-
-
 def symdict(names: Sequence[str], values: list[Value]) -> Dict:
     """A dictionary with symbol keys; the values collapse to a vector if they can."""
     return Dict(sym_vec(names), collapse(values))
@@ -179,7 +173,3 @@ def real(x: float) -> Atom:
 
 def short(n: int) -> Atom:
     return Atom(T.H, n)
-
-
-def sym_atom(s: str) -> Sym:
-    return sym(s)

@@ -248,7 +248,8 @@ class Flat:
 class List:
     """A general list. `attr` is its attribute: none, s or u.
 
-    One made by `flat_list` has no items until they are asked for; till then `flat` holds them, else it is None.
+    One made by `flat_list` has no items until they are asked for; till then `flat` holds them, else it is None. Threads
+    of peach may ask at once, so `flat` is read once and then used.
     """
 
     __slots__ = ("_attr", "flat", "items", "look")
@@ -263,10 +264,13 @@ class List:
 
     def __getattr__(self, name: str) -> Any:
         """The slots that are not set."""
-        if name == "items" and self.flat is not None:
-            self.items = self.flat.vectors()
+        if name == "items":
+            flat = self.flat
+            if flat is None:  # another thread has just made them
+                return object.__getattribute__(self, name)
+            self.items = made = flat.vectors()
             self.flat = None
-            return self.items
+            return made
         if name == "_attr":
             return ""
         if name == "look":
@@ -284,10 +288,12 @@ class List:
         self._attr = a
 
     def __len__(self) -> int:
-        return len(self.items) if self.flat is None else len(self.flat)
+        flat = self.flat
+        return len(self.items) if flat is None else len(flat)
 
     def item(self, i: int) -> Value:
-        return self.items[i] if self.flat is None else self.flat.item(i)
+        flat = self.flat
+        return self.items[i] if flat is None else flat.item(i)
 
     def __repr__(self) -> str:
         return f"List({self.items!r})"

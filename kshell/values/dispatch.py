@@ -15,14 +15,13 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, sym_vec
 from kshell.values.cast import array1, unenum, whole
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec, atom, is_list
+from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom, atom_t, is_list, raw
 from kshell.values.functions import Handle
 from kshell.values.index import find_at, index1, take_at
 
 np.seterr(all="ignore")  # q's arithmetic gives infinities and nulls, never a warning
 
 Array = np.ndarray
-_ATOM_T = {int: T.J, float: T.F, bool: T.B, Special: T.J, Sym: T.S}
 _LONG = 4096  # vectors above this length remember whether they hold nulls
 _SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs over them
 
@@ -42,17 +41,6 @@ ATOMIC: set[tuple[str, int]] = set()  # the verbs made here, by name and number 
 
 Verb2 = Callable[[Value, Value], Value]
 Verb1 = Callable[[Value], Value]
-
-
-def type_of(x: Value) -> int:
-    """The positive type number of an atom, else 0."""
-    t = _ATOM_T.get(x.__class__)
-    return t if t is not None else x.t if isinstance(x, Atom) else 0
-
-
-def _raw(x: Value) -> Any:
-    c = x.__class__
-    return x if c is int or c is float or c is bool else x.v
 
 
 def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[[Value, bool], Value] | None = None,
@@ -84,7 +72,7 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
                         return Vec(p.t, p.bare(x.a, y.a))
                     return Vec(p.t, p.fn(x.a, y.a))
             else:
-                ty = type_of(y)
+                ty = atom_t(y)
                 if ty:
                     p = plans.get(tx << 5 | ty) or plan(tx, ty)
                     if p is not None:
@@ -93,7 +81,7 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
                             return Vec(p.t, p.bare(x.a, b))
                         return Vec(p.t, p.fn(x.a, b))
         else:
-            tx = type_of(x)
+            tx = atom_t(x)
             if tx:
                 if cy is Vec:
                     p = plans.get(tx << 5 | y.t) or plan(tx, y.t)
@@ -103,12 +91,12 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
                             return Vec(p.t, p.bare(a, y.a))
                         return Vec(p.t, p.fn(a, y.a))
                 else:
-                    ty = type_of(y)
+                    ty = atom_t(y)
                     if ty:
                         p = plans.get(tx << 5 | ty) or plan(tx, ty)
                         if p is not None:
                             if p.one is not None:
-                                return atom(p.t, p.one(_raw(x), _raw(y)))
+                                return atom(p.t, p.one(raw(x), raw(y)))
                             return atom(p.t, p.fn(array1(x, tx), array1(y, ty))[0])
         return slow(x, y)
 
@@ -132,8 +120,8 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
 
     def plan_nd(x: Value, y: Value) -> Value | None:
         """Regular nested lists in one numpy call, or None."""
-        tx = x.t if cls_array(x) else type_of(x)
-        ty = y.t if cls_array(y) else type_of(y)
+        tx = x.t if cls_array(x) else atom_t(x)
+        ty = y.t if cls_array(y) else atom_t(y)
         p = (plans.get(tx << 5 | ty) or plan(tx, ty)) if tx and ty else None
         if p is None:
             return None
@@ -170,7 +158,7 @@ def _lists(run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value
     lx, ly = is_list(x), is_list(y)
     if lx and ly and len(x) != len(y):
         raise QError("length")
-    if (lx or type_of(x)) and (ly or type_of(y)):
+    if (lx or atom_t(x)) and (ly or atom_t(y)):
         sx, sy = _stackable(x), _stackable(y)
         if (sx.__class__ is Nd or not isinstance(sx, List)) and (sy.__class__ is Nd or not isinstance(sy, List)):
             r = plan_nd(sx, sy)
@@ -286,11 +274,11 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
             if p is not None:
                 return c(p.t, p.fn(x.a))
         else:
-            t = type_of(x)
+            t = atom_t(x)
             if t:
                 p = plans.get(t) or plan(t)
                 if p is not None:
-                    return atom(p.t, p.one(_raw(x)) if p.one is not None else p.fn(array1(x, t))[0])
+                    return atom(p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, t))[0])
         return slow(x)
 
     def slow(x: Value) -> Value:

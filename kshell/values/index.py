@@ -132,8 +132,9 @@ def take_at(x: Value, at: np.ndarray) -> Value:
             null = T.NULL[x.t]
             out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
             return Vec(x.t, out, "", x.dom)
-    if inside and len(at) and getattr(x, "flat", None) is not None:
-        return _flat_at(x.flat, at)
+    flat = x.flat if inside and len(at) and isinstance(x, List) else None
+    if flat is not None:
+        return _flat_at(flat, at)
     items = x.items
     if inside:
         return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
@@ -164,8 +165,9 @@ def _list_at(x: Value, i: Value) -> Value:
         return take_at(x, at)
     if c is EnumAtom or (c is Atom and i.t in _INTEGER):
         return x.item(i.v) if 0 <= i.v < len(x) else null_of(x)
-    if c is List and i.flat is not None and i.flat.t in _INTEGER and x.__class__ is Vec and x.t != T.ENUM:
-        return flat_list(x.t, take_at(x, i.flat.a.astype(np.int64)).a, i.flat.ends)
+    flat = i.flat if c is List and x.__class__ is Vec and x.t != T.ENUM else None
+    if flat is not None and flat.t in _INTEGER:
+        return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
     if c is List or c is Nd:
         return collapse([index1(x, k) for k in i.items])
     if c is Dict:

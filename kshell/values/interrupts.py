@@ -1,4 +1,4 @@
-"""Interrupts: where Ctrl-C may stop q code, and where it waits until what is being done is whole.
+"""Interrupts: where Ctrl-C or SIGTERM may stop q code, and where it waits until what is being done is whole.
 
 A signal's handler may run between any two steps of Python code. It raises there at once, unless the code is inside a
 held section (`with HOLD:`), or inside a function registered with `whole`: the interrupt then waits in PENDING, and the
@@ -17,10 +17,13 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
+from kshell.errors import QExit
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-# holds something while an interrupt waits: the ends of whole work look here
-PENDING: list[bool] = []
+# the signals that wait: the ends of whole work look here
+PENDING: list[int] = []
+LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
 _WHOLE: set[int] = set()
 _IMPORTS = {id(f.__code__) for f in (_bootstrap._find_and_load, _bootstrap._find_and_load_unlocked)}  # type: ignore[attr-defined]
 _MAIN = threading.main_thread().ident
@@ -75,31 +78,33 @@ HOLD = Hold()
 
 
 def wake() -> None:
-    """At the end of work that an interrupt waited for: raise it, unless a caller's work is to be finished first."""
+    """At the end of work that a signal waited for: raise what it asks for, unless a caller's work is to be finished
+    first."""
     if get_ident() != _MAIN:
         return
     frame = sys._getframe(1).f_back
     if not HOLD.depth and not _among(frame, _WHOLE):
+        leaves = signal.SIGTERM in PENDING
         PENDING.clear()
-        raise KeyboardInterrupt
+        raise QExit(LEAVES) if leaves else KeyboardInterrupt
 
 
-def must_wait(frame: FrameType | None) -> bool:
-    """An interrupt came while `frame` ran: does it have to wait? It then comes back by itself."""
+def must_wait(frame: FrameType | None, signum: int = signal.SIGINT) -> bool:
+    """A signal came while `frame` ran: does it have to wait? It then comes back by itself."""
     if HOLD.depth or _among(frame, _WHOLE):
-        PENDING.append(True)
+        PENDING.append(signum)
         return True
     if _among(frame, _IMPORTS):
-        timer = threading.Timer(_AGAIN, _thread.interrupt_main, (signal.SIGINT,))
+        timer = threading.Timer(_AGAIN, _thread.interrupt_main, (signum,))
         timer.daemon = True
         timer.start()
         return True
     return False
 
 
-def must_finish(frame: FrameType | None) -> bool:
-    """Is what `frame` does to be finished before the program may leave?"""
-    return bool(HOLD.depth) or _among(frame, _WHOLE) or _among(frame, _IMPORTS)
+def forget() -> None:
+    """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
+    PENDING[:] = [n for n in PENDING if n != signal.SIGINT]
 
 
 def held_section(fn: F) -> F:

@@ -228,8 +228,9 @@ def raze(x: Value) -> Value:
         return raze(List(x.items))
     if c is not List:
         return as_list(x)
-    if x.flat is not None:
-        return Vec(x.flat.t, x.flat.a[:int(x.flat.ends[-1])])
+    flat = x.flat
+    if flat is not None:
+        return Vec(flat.t, flat.a[:int(flat.ends[-1])])
     items = x.items
     if not items:
         return x
@@ -314,6 +315,8 @@ def _kept(x: Vec, out: Vec) -> str:
 def _append_enum(x: Vec, y: Value) -> Vec:
     if _enum_type(y) and y.dom == x.dom:
         return join(x, y)  # type: ignore[no-any-return]
+    if is_list(y) and not len(y):
+        return x
     dom = domain(x.dom)
     at = np.atleast_1d(np.asarray(find(dom, unenum(y)), np.int64))
     if (at >= len(dom)).any():

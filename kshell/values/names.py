@@ -219,8 +219,8 @@ class Names:
             return assign_at(old, [part], put(dotted(old, rest[0]) if there else None, rest[1:]))
 
         first, *rest = name.split(".")
-        self.views.pop(name, None)
         self.set(first, put(self.find(first, ctx), rest), ctx)
+        self.views.pop(name, None)
 
     def replace(self, name: str, d: Dict) -> None:
         """Make a namespace hold just the items of a dictionary."""
@@ -241,10 +241,10 @@ class Names:
     def delete(self, name: str, ctx: str | None = None) -> None:
         """Forget a global; an unknown one is an error that names it."""
         space, last = self.split(name, ctx)
+        self.allow(space, last)
         if space == "." and self.view(last) is not None:
             del self.views[last]
             return
-        self.allow(space, last)
         if last == _HIDDEN or self.spaces.get(space, {}).pop(last, None) is None:
             raise QError(name)
         listener = self.listeners.get(name)

@@ -191,11 +191,23 @@ def grade_ranks(x: Value) -> Array:
     return out
 
 
+_FEW = 64  # strings, of which fewer are compared without a look for equal ones
+
+
 def _grade_list(x: Value, down: bool) -> Array:
+    from kshell.values.rows import string_rows
+
+    n = len(x)
+    rows = string_rows(x)
+    ids = rows.ids() if rows is not None and n > _FEW else None
+    if rows is not None and ids is not None and len(ids[0]) * 4 < n:  # each different string compared once
+        first = [rows.item(k) for k in ids[0].tolist()]
+        ranks = np.empty(len(first), np.int64)
+        ranks[sorted(range(len(first)), key=first.__getitem__)] = np.arange(len(first))
+        return grade_keys(ranks[ids[1]], down)
     items = seq_items(x)
-    n = len(items)
-    if all(i.__class__ is Vec and i.t == T.C for i in items):
-        keys: list[Any] = [i.a.tobytes() for i in items]
+    if rows is not None:
+        keys: list[Any] = rows.items()
     elif x.__class__ is Nd and x.a.ndim == 2 and x.t not in (T.S, T.G, T.ENUM, T.E, T.F, T.Z):
         keys = x.a.tolist()
     else:

@@ -84,8 +84,11 @@ class Rows:
         if not w:
             return None
         first, ids = group_keys(self._word(0))
-        for at in range(8, w, 8):
-            first, ids = group_keys(group_keys(self._word(at))[1] * len(first) + ids)
+        more = [self._word(at) for at in range(8, w, 8)]
+        if b"\0" in self.raw:  # which a shorter text would seem to have behind its end
+            more.append(self.sizes)
+        for word in more:
+            first, ids = group_keys(group_keys(word)[1] * len(first) + ids)
         return first, ids
 
     def _word(self, at: int) -> Array:

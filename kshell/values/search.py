@@ -41,7 +41,7 @@ from kshell.values.keys import (
     place_row,
     seek,
 )
-from kshell.values.order import bounds, compare, grade_keys, grade_ranks, int_keys, sort_keys
+from kshell.values.order import bounds, compare, float_keys, grade_keys, grade_ranks, int_keys, sort_keys
 from kshell.values.primitives import in_k
 from kshell.values.rows import string_rows
 
@@ -61,7 +61,7 @@ def key_of(x: Value) -> Hashable:
         return t, "0n" if v != v else v
     c = x.__class__
     if c is Vec:
-        a = x.a + 0.0 if x.t in T.FLOATS else x.a
+        a = float_keys(x.a) if x.t in T.FLOATS else x.a
         return -x.t, x.dom, a.tobytes()
     if isinstance(x, List):
         return "L", tuple(map(key_of, x.items))
@@ -271,8 +271,7 @@ def _find_row(x: Nd, y: Value) -> int:
         return len(x)
     a = x.a
     if x.t in T.FLOATS:
-        bits = np.int32 if x.t == T.E else np.int64
-        a, b = (a + 0.0).view(bits), (b + 0.0).view(bits)
+        a, b = float_keys(a), float_keys(b)
     return find_one((a == b).reshape(len(a), -1).all(1), True)
 
 
@@ -459,6 +458,8 @@ def _joint_ranks(x: Vec, y: Vec) -> tuple[Array, Array]:
     """Keys of two vectors in one order."""
     if x.t in (T.S, T.G, T.ENUM) or y.t == T.ENUM:
         both = unenum(x), unenum(y)
+        if both[0].t != both[1].t:
+            raise QError("type")
         keys = sort_keys(Vec(both[0].t, np.concatenate([both[0].a, both[1].a])))
         return keys[:len(x)], keys[len(x):]
     return sort_keys(x), sort_keys(y)

@@ -27,3 +27,4 @@ g:til 3;h:g;g[0]:9;h  / 0 1 2
 @[{'x};"a";::]  / "stype"
 @[{'x};1;::]  / "stype"
 'word  / 'word
+dn:0;do[-0W;dn+:1];do[0N;dn+:1];dn  / 0

@@ -10,6 +10,11 @@ all{2 2~"j"$tensor tensor(`full;2;2;x)}each dtypes  / 1b
 tensor tensor(1.1 1000 -3e;`bfloat16)  / 1.101562 1000 -3e
 tensor tensor(1.1 -3e;`float8e4m3)  / 1.125 -3e
 tensor tensor(1.1 -3e;`float8e5m2)  / 1 -3e
+k:`float8e4m3fnuz`float8e5m2fnuz`float8e8m0  /
+k~{dtype tensor(1;x)}each`float8_e4m3fnuz`float8_e5m2fnuz`float8_e8m0fnu  / 1b
+{tensor tensor(.6 2 4e;x)}each k  / 0.625 2 4\n0.625 2 4\n0.5   2 4
+{t:tensor 2 4e;to(t;x);(bytes t;tensor t)}each k  / 2 2 4e\n2 2 4e\n2 2 4e
+str[tensor(2e;`float8e8m0)]like"*CPUFloat8_e8m0fnuType*"  / 1b
 tensor tensor(0n 0w -0w;`bfloat16)  / 0N 0w -0we
 tensor tensor(65535 -1 65536;`ushort)  / 65535 65535 0i
 tensor tensor(4294967295 -1;`uint)  / 4294967295 4294967295

@@ -49,3 +49,9 @@
 (16 vs'x)~{16 vs x}each x:til 5000  / 1b
 (0b vs/:x)~{0b vs x}each x:-3+til 7  / 1b
 10 vs'1 -5  / 1\n5
+/ the pieces of many strings, and these joined again
+ew:(70#("a b";"";enlist" ";"  x";"abc")),enlist 50#"a ";(" "vs/:ew)~{" "vs x}each ew  / 1b
+ep:" "vs/:ew;(("-"sv/:ep)~{"-"sv x}each ep;("--"sv/:ep)~{"--"sv x}each ep;(""sv/:ep)~{""sv x}each ep)  / 111b
+ew~" "sv/:ep  / 1b
+count each 3#ep  / 2 1 2
+ep[0 2 3]  / (,"a";,"b")\n("";"")\n("";"";,"x")

@@ -228,3 +228,33 @@ backward(dict`a`b!(x*2;x*3);`a`c!(1 1e;1 2e))  / 'backward: expected gradients o
 backward vector(x*2;tensor[])  / 'backward: undefined tensor (given vector of 2)
 backward vector(1 2e;3)  / 'backward: element 0 of tensors does not require grad and does not have a grad_fn (given vector of 2)
 backward loss`mse  / 'backward: not implemented for losses
+
+/ flags of several tensors: all or none
+v:vector(1 2e;1 2);gradflag(v;1b)  / 'gradflag: only Tensors of floating point dtype can require gradients (given vector of 2, boolean scalar)
+gradflag v  / 00b
+unfreeze v  / 'unfreeze: only Tensors of floating point dtype can require gradients (given vector of 2)
+gradflag v  / 00b
+v:vector(1 2e;3e);gradflag(v;1b);gradflag v  / 11b
+
+/ whole numbers and bytes among operands and indices
+tensor(tensor 1 2 3 4)cov 1 2 3 4  / 1.25e
+tensor(tensor 10 20 30)0x0102  / 20 30
+/ verbs on tensors that have no operator
+a:tensor 1 2 3 5e;b:tensor 4 5 6 1e  /
+tensor each(a cor b;a cor 4 5 6 1;1 2 3 5e cor b)  / -0.6324555 -0.6324555 -0.6324555e
+x:tensor(1 2 4e;`grad);backward x cor 3 1 1e;grad x  / 0.1619848 -0.2429772 0.08099236e
+tensor each(a in 1 5e;a in b;1 2 in tensor 2 3)  / 1001b\n1001b\n01b
+tensor each(a bin 0 1.5 5 9;1 2 3 5 bin tensor 4;1 2 3 5 binr tensor 0 2 4)  / -1 0 3 3\n2\n0 1 3
+tensor each(1 rotate a;-1 rotate a;6 rotate a;0 rotate tensor 4)  / 2 3 5 1e\n5 1 2 3e\n3 5 1 2e\n4
+tensor 1 rotate tensor 3 2#til 6  / 2 3\n4 5\n0 1
+tensor avgs a  / 1 1.5 2 2.75e
+tensor avgs tensor 3 2#til 6  / 0 1\n1 2\n2 3
+a rotate 2  / 'rotate: not implemented for tensor and long scalar
+a bin `x  / 'bin: no torch type found for k: symbol scalar
+a cor 1 2e  / 'cor: The size of tensor a (4) must match the size of tensor b (2) at non-singleton dimension 0
+
+/ items of several tensors: all or none
+v:vector(1 2e;3 4e);v[0 1;1]:(9;`a)  / 'amend: no torch type found for k: symbol scalar
+vector v  / 1 2\n3 4
+v[0 1;1]:9 8e;vector v  / 1 9\n3 8
+v[0 0;0]+:1 1e;vector v  / 3 9\n3 8

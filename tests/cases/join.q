@@ -74,3 +74,4 @@ jt:([]a:1 2);jt,:();jt  / a\n-\n1\n2
 jt:([k:1 2]v:3 4);jt,:();jt~([k:1 2]v:3 4)  / 1b
 {x,:();x}`a`b!1 2  / a| 1\nb| 2
 d:`a`b!1 2;d,:1 2  / 'type
+eg:`p`q;eh:`eg$`p`q;eh,:();eh,:`symbol$();eh,:`p;eh  / `eg$`p`q`p

@@ -249,5 +249,6 @@ t:tensor -7 7;remainder(t;3;[]);tensor t  / 2 1
 remainder(7;0)  / 'remainder: division by zero (given long list of 2)
 clamp(1 2 3;2)  / 'clamp: expecting 3 input(s), given 2
 r:tensor 0#0;clamp(-5 0 5;-1;1;r);tensor r  / -1 0 1
+t:tensor -5 0 5;clamp(t;-1;1;());tensor t  / -1 0 1
 lerp(1 2f;3 4f)  / 'lerp: expecting 3 input(s), given 2
 r:tensor 0#0f;lerp(0 10f;10 20f;.5;r);tensor r  / 5 15f

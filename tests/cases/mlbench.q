@@ -46,6 +46,7 @@ fp16(h;`nosuch)  / 'unrecognized optimizer: nosuch
 fp16(h;`lbfgs)  / 'fp16: lbfgs calls back for the loss
 fp16(h;`sgd;`factor,1.)  / 'fp16: Invalid factor value: 1
 fp16(h;`sgd;`window,0)  / 'fp16 window: 0 is below 1
+fp16(h;`sgd;`min`max!8 2.)  / 'fp16: Invalid min value: 8, expecting no more than max 2
 fp16(h;`sgd;`foo,0)  / 'fp16 option: foo not recognized
 fp16 o  / 'fp16: not set (given optimizer)
 fp16(o;`init,8.)  / 'fp16: `agg already around the optimizer
@@ -76,3 +77,7 @@ orthogonalize 1 2f  / 'orthogonalize: expecting a matrix of floats (given double
 orthogonalize(1 2;3 4)  / 'orthogonalize: expecting a matrix of floats (given long 2x2)
 timings(o;1)  / 'timings: expecting an optimizer and a boolean (given optimizer, long 1)
 timings 1  / 'timings: expecting an optimizer, given long scalar
+/ what powersgd reuses takes part in a step of another type
+m:module enlist(`linear;3;2);o:opt(`powersgd;m;.1;`reuse`always!11b);backward Sum forward(m;2 3#1e);step o  /
+to(m;`half);nograd o;backward Sum forward(m;tensor(2 3#1e;`half));step o  /
+dtype parm(m;`weight)  / `half

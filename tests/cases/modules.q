@@ -252,9 +252,11 @@ m:module s  /
 / options out of range, and text of torch without the place in its source
 module enlist(`batchnorm1d;-3)  / 'batchnorm1d: in is -3, below 1
 module enlist(`groupnorm;-3;2)  / 'groupnorm: groups is -3, below 1
+module enlist(`conv1d;2;3;0N)  / 'conv1d: size is 0N, below 1
+module enlist(`conv1d;2;3;-0W)  / 'conv1d: size is -0W, below 1
 module enlist(`conv1d;2;-3;3)  / 'conv1d: out is -3, below 1
-module enlist(`lstm;2;3;0W)  / 'lstm: layers is 9.22337e+18, above 10000
-module enlist(`transformer;(enlist`elayers)!enlist 0W)  / 'transformer: elayers is 9.22337e+18, above 10000
+module enlist(`lstm;2;3;0W)  / 'lstm: layers is 0W, above 10000
+module enlist(`transformer;(enlist`elayers)!enlist 0W)  / 'transformer: elayers is 0W, above 10000
 module enlist(`transformer;(enlist`encoder)!enlist`a`b!1 2)  / 'module: a dictionary with `module and `options expected, given other keys
 module enlist(`transformer;8;2;1;1;-5)  / 'transformer: dim is -5, below 1
 str module enlist(`conv1d;16;32;3)  / "torch::nn::Conv1d(16, 32, kernel_size=3, stride=1)"
@@ -267,3 +269,10 @@ size forward(module enlist(`adaptmax3d;0N 3 0N);1 1 4 5 6#1e)  / 1 1 4 3 6
 adaptavg2d(1 2 2#1e;1 0N)  / 1 1
 module enlist(`adaptavg1d;0N)  / 'adaptavg1d: size is more than 2147483647
 View(til 6;2 0N)  / 0 1 2\n3 4 5
+/ gelu by its approximation: an option that shows only where it is set
+gelu(-1 0 1f;`tanh)  / -0.158808 0 0.841192
+q:module seq(`sequential;(`gelu;`g;`tanh);`gelu)  /
+str each value children q  / "torch::nn::GELU(approximate=tanh)"\n"torch::nn::GELU()"
+exec options from module q  / (`symbol$())!()\n(,`approximate)!,`tanh\n(`symbol$())!()
+evaluate[(module state q;-1 0 1f)]~evaluate(q;-1 0 1f)  / 1b
+gelu(-1 0 1f;`foo)  / 'gelu approximate:foo is not one of none,tanh

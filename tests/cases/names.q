@@ -84,3 +84,10 @@ nda.b.c:1;nda.b.d:{x};nda  /  | ::\nb| ``c`d!(::;1;{x})
 nda.b.d 5  / 5
 nda.e.f:2;key nda  / ``b`e
 ndb:`x`y!1 2;ndb.z:3;ndb  / x| 1\ny| 2\nz| 3
+.Q.addmonths[2020.01.31 0Nd;1 0N]  / 2020.03.02 0N
+.Q.addmonths[2020.01.31;1 0N]  / 2020.03.02 0N
+.Q.addmonths[0Nd;1]  / 0Nd
+.Q.addmonths[2020.01.31;1.5]  / 'type
+.Q.addmonths[2020.01.31 2020.02.01;1 2 3]  / 'length
+.Q.gz(6;`abc)  / 'type
+.Q.j10 30#"9"  / -2342443691899625603

@@ -57,6 +57,10 @@ lr(o;1.;2.)  / 'lr: expecting 1-2 args, given 3
 lr`x  / 'lr: not implemented for symbol scalar
 lr(o;.1 .2)  / 'length error: 2 learning rates given for 1 parameter group
 lr(o;-.1)  / 'Invalid learning rate: -0.1
+opt(`sgd;();0n)  / 'Invalid learning rate: nan
+opt(`sgd;();`momentum,0n)  / 'Invalid momentum value: nan
+opt(`asgd;();`alpha,0n)  / 'Invalid alpha value: nan
+opt(o;0;();0n)  / 'Invalid learning rate: nan
 step 1  / 'step: expects model or optimizer, given long scalar
 step loss`ce  / 'step: expects model or optimizer, given loss
 step m  /
@@ -84,6 +88,7 @@ opt[o]`options  / lr iter eval gradtol changetol history search\n---------------
 opt[(o;0b)]`options  / lr iter\n-------\n1  10
 opt(o;1;();.1)  / 'opt: lbfgs optimizer has a single parameter group
 module opt`sgd  / 'module: no module registered with given optimizer
+parmnames opt`sgd  / 'parmnames: no module registered with given optimizer
 options o  / lr iter eval gradtol changetol history search\n---------------------------------------------\n1  10   12   1e-07   1e-09     100
 / options come positionally, by name, in dictionaries
 (first opt[opt(`adam;();.0002;.85;.99;1e-8;.02)]`options)~`lr`beta1`beta2`eps`decay`amsgrad!(.0002;.85;.99;1e-8;.02;0b)  / 1b

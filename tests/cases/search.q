@@ -137,3 +137,8 @@ l,:enlist 9 9;l[0]:8 8;l?/:(9 9;8 8;1 2)  / 10 0 11
 (2 2 2#til 8)?{x}each 2 2#til 4  / 0
 ({x}each 2 2#4+til 4)in 2 2 2#til 8  / 1b
 (2 2 2#til 8)?(1 2;3)  / 2
+(1 0n;2 3f)?enlist 1f,neg log -1.  / ,0
+(1 0n;enlist 3f)?1f,neg log -1.  / 0
+(`a;1 0n)?enlist 1f,neg log -1.  / ,1
+be:`p`q;(`be$`p`q)bin 1 2  / 'type
+(`be$`p`q)bin`q`a  / 1 -1

@@ -65,3 +65,8 @@ union[1 2;2;3;4]  / 'rank
 1 2. inter 1#2  / ,2f
 (enlist 3f)except 1  / ,3f
 1 2. except 2 3  / 'type
+/ a zero byte at the end of a string is part of it
+zb:70#("ab";"ab","c"$0x00;"bb");count each(distinct zb;group zb;asc distinct zb)  / 3 3 3
+(zb~zb iasc zb;asc[zb]~asc{x}each zb;last distinct asc zb)  / 0b\n1b\n"bb"
+/ all nulls of floats are one, whatever their sign
+count distinct{x}each(enlist 0n;enlist log -1;enlist neg log -1)  / 1

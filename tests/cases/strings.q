@@ -114,3 +114,8 @@ md5 2000.01.01  / 'type
 "a*b*c" like "a[*]b*c"  / 1b
 ssr["a";"a";"-"]  / 'type
 ssr[enlist"a";"a";"-"]  / ,"-"
+/ ssr of many strings
+sw:70#("a\nb";"";"aa";"banana");(ssr[;"a";""]each sw)~{ssr[x;"a";""]}each sw  / 1b
+(ssr[;"an";"\n"]each sw)~{ssr[x;"an";"\n"]}each sw  / 1b
+(ssr[;"a?";"-"]each sw)~{ssr[x;"a?";"-"]}each sw  / 1b
+sw:sw,enlist"c"$0x0001020aff;(ssr[;"a";"xx"]each sw)~{ssr[x;"a";"xx"]}each sw  / 1b

@@ -90,3 +90,5 @@ system"P 3 / digits";system"P"  / 3i
 system"P 7 / all";system"P"  / 7i
 system"d .cmtd / here";dd:system"d";system"d .";.cmtd.dd  / `.cmtd
 system"P / digits"  / 7i
+/ only a line's end ends a line of a command's output
+system"printf 'a\\fb\\r\\n\\nc'"  / "a\014b"\n""\n,"c"

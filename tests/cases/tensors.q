@@ -38,6 +38,9 @@ t:tensor 2 3#til 6;tensor(t;-1)  / 3 4 5
 t:tensor 2 3#til 6;tensor(t;1;2)  / 2 5
 t:tensor 2 3#til 6;tensor(t;-1;2 0)  / 2 0\n5 3
 t:tensor 1 2 3;tensor(t;5)  / 'tensor: select(): index 5 out of range for tensor of size [3] at dimension 0
+tensor(t;7 8)  / 'tensor: index 8 is out of bounds for dimension 0 with size 3
+index(t;0;-1 0)  / 'index: index -1 is out of bounds for dimension 0 with size 3
+index(2 3#til 6;1;3 0)  / 'index: index 3 is out of bounds for dimension 1 with size 3
 tensor tensor(`zeros;2 3;`int)  / 0 0 0\n0 0 0
 tensor tensor(`ones;3)  / 1 1 1e
 size tensor(`empty;2 3)  / 2 3

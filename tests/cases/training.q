@@ -281,6 +281,9 @@ batchnorm q  / b| 0.3
 batchnorm(q;(enlist`c)!enlist .3)  / 'batchnorm: no batch normalization named `c
 batchnorm(q;(enlist`b)!enlist`a)  / 'batchnorm: momentum of `b is symbol scalar, expecting long/double
 batchnorm(q;1)  / 'batchnorm: expecting dictionary of names and momenta, given long scalar
+buffer(q;`b.running_mean;1 2 3e);r:model(addref q;loss`mse;opt(`sgd;q));train(r;4 3#1e;4 3#1e)  / 1
+batchnorm r  / 'batchnorm: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x3)
+tensor buffer(q;`b.running_mean)  / 1 2 3e
 
 / what gradients are clipped by
 x:tensor(3 4e;`grad);backward(x;3 4e)  /

@@ -71,3 +71,7 @@ box.late::notyet box.items  /
 notyet:{x+1};box.late  / 6 7
 box.total:0  /
 (box.total;`box.total in views`)  / 0\n0b
+vw:1  /
+vd::vw+1  /
+reval parse"delete vd from `."  / 'noupdate: `. `vd
+`vd in views`  / 1b

@@ -206,11 +206,14 @@ def sparse() -> None:
                 losses, gs = zip(*[linear(p, given["X"][r], given["Y"][r], d) for r in range(world)], strict=True)
                 mem = mem + cfg["lr"] * np.array(gs)
                 u = np.zeros(d)
+                picked: list[Any] = []
                 for r in range(world):
                     if cfg["random_sparse"]:
                         at = draws[r].choice(d, min(k, d), replace=False)
+                        picked.append(at)
                     else:
                         b = draws[r].randint(0, -(-d // min(k, d)))
+                        picked.append(b)
                         at = np.arange(b * min(k, d), min((b + 1) * min(k, d), d))
                     u[at] += mem[r, at]
                     mem[r, at] = 0
@@ -218,8 +221,8 @@ def sparse() -> None:
                 tau, s = d / k, t - 1
                 rho = (s + tau) ** 2 / sum((j + tau) ** 2 for j in range(s + 1))  # weights (t + tau)^2
                 est = (1 - rho) * est + rho * p
-                out.append({"t": t, "loss_before": losses, "params": [p] * world, "memory": mem.copy(),
-                            "estimated": [est] * world})
+                out.append({"t": t, "loss_before": losses, "picked": picked, "params": [p] * world,
+                            "memory": mem.copy(), "estimated": [est] * world})
             cases.append(case(name, given, out))
     write("mlbench_sparse", "CentralizedSparsifiedSGD on a (1,d) weight, float64. Tolerance 1e-6.", cases)
 
@@ -231,10 +234,12 @@ class Power:
         self.draws, self.rank, self.reuse, self.world = np.random.RandomState(1), rank, reuse, world
         self.e = [np.zeros((world, *s)) for s in shapes]
         self.q: list[Any] = [None] * len(shapes)
+        self.drawn: list[Array] = []  # in the last round
 
     def reduce(self, gs: list[Array]) -> list[Array]:
         """What each parameter's gradients (by process) become."""
         out = []
+        self.drawn = []
         for i, g in enumerate(gs):
             if g.ndim == 2:
                 out.append(g.mean(0))
@@ -244,6 +249,7 @@ class Power:
             if self.q[i] is None or not self.reuse:
                 made = torch.Generator().manual_seed(int(self.draws.randint(1_000_000_000)))
                 self.q[i] = torch.randn(m, min(n, m, self.rank), generator=made).double().numpy()
+                self.drawn.append(self.q[i])
             p, _ = np.linalg.qr((a @ self.q[i]).sum(0))
             self.q[i] = (a.transpose(0, 2, 1) @ p).mean(0)
             out.append(p @ self.q[i].T)
@@ -281,7 +287,7 @@ def power() -> None:
             update = made.reduce([np.stack(g) for g in zip(*gs, strict=True)])
             ps = [o.step(p, g) for o, p, g in zip(inner, ps, update, strict=True)]
             out.append({"t": t, "loss_before": losses, "params": np.concatenate([p.ravel() for p in ps]),
-                        "update_grad": np.concatenate([g.ravel() for g in update]), "memory": made.memory()})
+                        "update_grad": np.concatenate([g.ravel() for g in update]), "memory": made.memory(), "q": made.drawn})
         cases.append(case(name, given, out))
     write("mlbench_power", "PowerSGD on an MLP, float32 against float64. Tolerance 1e-4.", cases)
     cases = []
@@ -293,7 +299,8 @@ def power() -> None:
         out = []
         for t in range(1, 6):
             g, bias = made.reduce([given["M"], given["bias"]])
-            out.append({"t": t, "out": m.mean(0) if low else g, "out_bias": bias, "memory": made.e[0].copy()})
+            out.append({"t": t, "out": m.mean(0) if low else g, "out_bias": bias, "memory": made.e[0].copy(),
+                        "q": made.drawn})
         cases.append(case(name, given, out))
     write("mlbench_power_matrix", "PowerSGD's reduction of constant matrices; in exact-rank1 the matrices of two processes "
           "have rank 1 and the approximation 2, so it is the mean. Tolerance 1e-4.", cases)

@@ -136,8 +136,10 @@ def differences(want: Any, got: Any, rtol: float, atol: float, at: str = "") -> 
 SCRIPT = """\
 .golden.load:{{@[system;"l ",x;{{[f;e]-2 f,": ",e}}x]}}
 .golden.me:$[count r:getenv`RANK;r;enlist"0"]
+.golden.words:("nan";"inf";"-inf")!0n 0w -0w
+.golden.num:{{$[10h=type x;$[x in key .golden.words;.golden.words x;x];0h=type x;.z.s each x;99h=type x;(key x)!.z.s each value x;x]}}
 .golden.run:{{[n;f;x]
-  r:$[100h=type g:@[value;f;0];@[{{[g;x](`value;g .j.k x)}}g;x;{{(`error;x)}}];(`none;"no function of q")];
+  r:$[100h=type g:@[value;f;0];@[{{[g;x](`value;g .golden.num .j.k x)}}g;x;{{(`error;x)}}];(`none;"no function of q")];
   (hsym`$"{out}/",string[n],".",.golden.me)set r}}
 {loads}
 .golden.cases:"\\t"vs'read0`:{cases}
@@ -206,8 +208,12 @@ def judge(family: Family, case: Case, world: int, got: list[tuple[str, Any]]) ->
         return [f"process {r}: {what}" for r, (word, what) in enumerate(got) if word == "none"]
     if not family.keep(case):
         return []
+    try:
+        wants = family.expected(case, world)
+    except (AttributeError, LookupError, TypeError, ValueError) as exc:
+        return [f"not a case of {family.name}: {type(exc).__name__} {exc}"]
     wrong = []
-    for r, ((word, what), want) in enumerate(zip(got, family.expected(case, world), strict=True)):
+    for r, ((word, what), want) in enumerate(zip(got, wants, strict=True)):
         if isinstance(want, dict) and "raises" in want:
             what = {"raises": 1, "message": what} if word == "error" else {"raises": 0, "value": what}
         elif word == "error":

@@ -13,7 +13,7 @@ from kshell.lang.json_text import Writer
 from kshell.lang.json_text import read as read_json
 from kshell.lang.names.define import constant, name, verb
 from kshell.lang.names.q_ import NAME, data_of
-from kshell.lang.names.q_data import is_table, unkeyed
+from kshell.lang.tables import is_table, unkeyed
 from kshell.lang.verbs.text import string as to_string
 from kshell.values import types as T
 from kshell.values.build import collapse, enlist, string, sym_vec

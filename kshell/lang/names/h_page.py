@@ -11,9 +11,9 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.lang.names.define import constant, name, verb
 from kshell.lang.names.h_ import code_of, element, escape, lines_value, links, page, plain, xml
-from kshell.lang.names.q_ import whole
-from kshell.lang.names.q_data import is_table, unkeyed
 from kshell.lang.show import Layout
+from kshell.lang.tables import is_table, unkeyed
+from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.text import string as to_string
 from kshell.store import atomic
 from kshell.store import text as files
@@ -136,7 +136,7 @@ def jx(n: Value, x: Value) -> Value:
     t = running().names.get(x.s) if x.__class__ is Sym else x
     if not is_table(t):
         return lines_value(Layout(running().settings.P, *running().settings.C).lines(t))
-    start, rows, size = whole(n), 32, len(t)
+    start, rows, size = int_of(n), 32, len(t)
     places = {"home": 0, "up": max(start - rows, 0), "down": min(start + rows, max(size - 1, 0)),
               "end": max(size - rows, 0)}
     head = " ".join(element("a", k, f' href="?[{v}"') for k, v in places.items())
@@ -162,7 +162,7 @@ def ka(x: Value) -> Value:
     q).h.ka 0i
     "close"
     """
-    return string("keep-alive" if whole(x) else "close")
+    return string("keep-alive" if int_of(x) else "close")
 
 
 @name(".h.ht")

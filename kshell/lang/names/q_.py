@@ -15,13 +15,16 @@ from kshell.errors import QError
 from kshell.lang.format import raw_text
 from kshell.lang.names.define import constant, name
 from kshell.lang.names.z_ import RELEASE, VERSION, address_of
+from kshell.lang.verbs.arith import one_array
+from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.table import enum_char
 from kshell.lang.verbs.text import one_line, plain, string
 from kshell.values import types as T
 from kshell.values.build import string as q_string
 from kshell.values.build import sym_vec
+from kshell.values.cast import days_to_months, is_null, months_to_days
 from kshell.values.context import running
-from kshell.values.core import INF_J, NIL, Atom, List, Value, Vec, atom_t, is_atom, raw, seq_items, sym, text_of
+from kshell.values.core import INF_J, NIL, Atom, List, Value, Vec, atom_t, is_atom, long, raw, seq_items, sym, text_of
 
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = UPPER.lower()
@@ -102,13 +105,6 @@ def fixed(places: int, x: Value) -> str:
     return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
 
 
-def whole(x: Value) -> int:
-    """An integer atom as a Python int."""
-    if atom_t(x) not in (T.B, T.X, T.H, T.I, T.J):
-        raise QError("type")
-    return int(raw(x))
-
-
 @name(".Q.f", ".Q.f[places;x]")
 def f(places: Value, x: Value) -> Value:
     """A number as text with so many decimals.
@@ -116,7 +112,7 @@ def f(places: Value, x: Value) -> Value:
     q).Q.f[2;9.996]
     "10.00"
     """
-    return q_string(fixed(whole(places), x))
+    return q_string(fixed(int_of(places), x))
 
 
 @name(".Q.fmt", ".Q.fmt[width;places;x]")
@@ -126,8 +122,8 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
     q).Q.fmt[8;2;3.14159]
     "    3.14"
     """
-    n = whole(width)
-    s = fixed(whole(places), x)
+    n = int_of(width)
+    s = fixed(int_of(places), x)
     return q_string(s.rjust(n) if len(s) <= n else "*" * n)
 
 
@@ -139,7 +135,7 @@ def precise(x: Value) -> Value:
     "2.00"
     """
     places, y = seq_items(x)
-    n = whole(places)
+    n = int_of(places)
     if not is_atom(y):
         return List([precise(List([places, v])) for v in seq_items(y)])
     return q_string(f"{number(y):.{n}f}")
@@ -201,14 +197,15 @@ def addmonths(x: Value, y: Value) -> Value:
     q).Q.addmonths[2007.10.16;6 7]
     2008.04.16 2008.05.16
     """
-    if (x.t if x.__class__ is Vec else atom_t(x)) != T.D:
+    (t, days), (u, n) = one_array(x), one_array(y)
+    if t != T.D or u not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
-    days = (x.a if x.__class__ is Vec else np.int64(raw(x))) + np.datetime64("2000-01-01", "D")
-    months = days.astype("M8[M]")
-    n = y.a if y.__class__ is Vec else np.int64(whole(y))
-    out = (months + n.astype(np.int64)).astype("M8[D]") + (days - months.astype("M8[D]"))
-    out = (out - np.datetime64("2000-01-01", "D")).astype(np.int64)
-    return Vec(T.D, out.astype(np.int32)) if out.ndim else Atom(T.D, int(out))
+    null = is_null(days, t) | is_null(n, u)
+    day = np.where(null, 0, days.astype(np.int64))
+    month = days_to_months(day)
+    out = months_to_days(month + np.where(null, 0, n)) + day - months_to_days(month)
+    out = np.where(null, T.NULL[T.D], out).astype(np.int32)
+    return Vec(T.D, out) if Vec in (x.__class__, y.__class__) else Atom(T.D, int(out[0]))
 
 
 # ------------------------------------------------------------------ encodings
@@ -264,9 +261,12 @@ def gz(x: Value) -> Value:
     if x is NIL:
         return True
     if x.__class__ is List and len(x) == 2:
-        pack = zlib.compressobj(whole(x.items[0]), zlib.DEFLATED, 31)
-        done = pack.compress(data_of(x.items[1])) + pack.flush()
-        return Vec(x.items[1].t, np.frombuffer(done, np.uint8))
+        level, y = x.items
+        if y.__class__ is not Vec:
+            raise QError("type")
+        pack = zlib.compressobj(int_of(level), zlib.DEFLATED, 31)
+        done = pack.compress(data_of(y)) + pack.flush()
+        return Vec(y.t, np.frombuffer(done, np.uint8))
     problem = False
     done = b""
     try:
@@ -287,12 +287,12 @@ def encode(n: int, alphabet: str, width: int) -> str:
     return out
 
 
-def decode(text: str, alphabet: str) -> int:
-    """The number that a text of an alphabet stands for."""
+def decode(text: str, alphabet: str) -> Value:
+    """The long that a text of an alphabet stands for."""
     n = 0
     for c in text:
-        n = n * len(alphabet) + alphabet.index(c) if c in alphabet else n * len(alphabet)
-    return n
+        n = n * len(alphabet) + max(alphabet.find(c), 0)
+    return long(n)
 
 
 @name(".Q.x10")
@@ -302,7 +302,7 @@ def x10(x: Value) -> Value:
     q).Q.x10 12345
     "AAAAAAADA5"
     """
-    return q_string(encode(whole(x), B64, 10))
+    return q_string(encode(int_of(x), B64, 10))
 
 
 @name(".Q.j10")
@@ -322,7 +322,7 @@ def x12(x: Value) -> Value:
     q).Q.x12 12345
     "0000000009IX"
     """
-    return q_string(encode(whole(x), BASE36, 12))
+    return q_string(encode(int_of(x), BASE36, 12))
 
 
 @name(".Q.j12")
@@ -352,7 +352,7 @@ def host(x: Value) -> Value:
     q).Q.host .Q.addr`localhost
     `localhost
     """
-    data = (whole(x) & 0xFFFFFFFF).to_bytes(4, "big")
+    data = (int_of(x) & 0xFFFFFFFF).to_bytes(4, "big")
     try:
         return sym(socket.gethostbyaddr(socket.inet_ntoa(data))[0])
     except OSError:

@@ -11,26 +11,13 @@ from kshell.errors import QError
 from kshell.lang import threads
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import RESERVED, clean
+from kshell.lang.tables import is_table, unkeyed
 from kshell.registry import entries
 from kshell.values.apply import apply1
 from kshell.values.build import longs, sym_vec
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym
 from kshell.values.index import index1, take_at
-
-
-def is_table(x: Value) -> bool:
-    """Is x a table or a keyed table?"""
-    return x.__class__ is Table or (x.__class__ is Dict and x.keyed)
-
-
-def unkeyed(x: Value) -> Table:
-    """A table without its keys."""
-    if x.__class__ is Table:
-        return x  # type: ignore[no-any-return]
-    if not is_table(x):
-        raise QError("type")
-    return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
 
 
 @name(".Q.qt")

@@ -10,7 +10,8 @@ from kshell import registry
 from kshell.errors import Frame, QError, Source, as_qerror, first_line
 from kshell.lang import code, trace
 from kshell.lang.names.define import name, verb
-from kshell.lang.names.q_ import TYPES, whole
+from kshell.lang.names.q_ import TYPES
+from kshell.lang.verbs.lists import int_of
 from kshell.values import types as T
 from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, longs, string, sym_vec
@@ -233,7 +234,7 @@ def fsn(f: Value, file: Value, size: Value) -> Value:
     ,"b,2"
     8
     """
-    return stream(f, file, whole(size))
+    return stream(f, file, int_of(size))
 
 
 @name(".Q.fps", ".Q.fps[f;pipe]")
@@ -257,7 +258,7 @@ def fpn(f: Value, file: Value, size: Value) -> Value:
     ,,"a"
     2
     """
-    return stream(f, file, whole(size))
+    return stream(f, file, int_of(size))
 
 
 def stream(f: Value, file: Value, n: int) -> int:

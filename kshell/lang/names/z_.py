@@ -10,10 +10,10 @@ import time
 from kshell.lang.names.define import name
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, string
+from kshell.values.cast import DAY
 from kshell.values.context import blocked, running
 from kshell.values.core import NIL, Atom, Dict, List, Value, sym
 
-DAY = 86_400_000_000_000
 _EPOCH = 946_684_800 * 1_000_000_000  # 2000.01.01 in Unix time, nanoseconds
 VERSION, RELEASE = 4.1, 8843  # of kdb+ that the language follows, and its date (2024.03.18)
 

@@ -13,8 +13,8 @@ import numpy as np
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import NANOS, SPANS, array1, as_float, convert, has_null, number_nulls, to_float
-from kshell.values.core import Special, Value, Vec, long
-from kshell.values.dispatch import Array, Plan, dyad, monad, type_of
+from kshell.values.core import Special, Value, Vec, atom_t, long
+from kshell.values.dispatch import Array, Plan, dyad, monad
 from kshell.values.grow import lone_array
 
 NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
@@ -383,5 +383,5 @@ def one_array(x: Value) -> tuple[int, Array]:
     """Type and raw array of an atom or vector, for verbs that treat both alike; type 0 for anything else."""
     if x.__class__ is Vec:
         return x.t, x.a
-    t = type_of(x)
+    t = atom_t(x)
     return (t, array1(x, t)) if t else (0, np.empty(0))

@@ -100,10 +100,3 @@ def _on_table(a: str, t: Table) -> Table:
     first = t.cols[0]
     letter = "s" if len(t.cols) == 1 else "p"
     return Table(t.names, [set_attribute(letter, first) if first.__class__ is Vec else first, *t.cols[1:]])
-
-
-def sorted_vec(x: Vec) -> Vec:
-    """A vector that is known to be sorted, marked so."""
-    return Vec(x.t, x.a, "s", x.dom)
-
-

@@ -14,8 +14,7 @@ from kshell.values import types as T
 from kshell.values.build import collapse, empty, string
 from kshell.values.cast import array1, cast_value, domain, is_part, part_array, unenum
 from kshell.values.context import running
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, is_list, sym
-from kshell.values.dispatch import type_of
+from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, atom_t, is_list, sym
 from kshell.values.functions import Handle
 from kshell.values.index import find_at
 from kshell.values.rows import each_string, string_rows
@@ -135,7 +134,7 @@ def part(name: str, x: Value) -> Value:
         if y.__class__ is Vec or y.__class__ is Nd:
             t, a = part_array(y.a, y.t, name)
             return Vec(t, a) if y.__class__ is Vec else Nd(t, a)
-        ty = type_of(y)
+        ty = atom_t(y)
         t, a = part_array(array1(y, ty), ty, name) if ty in T.TEMPORAL else (0, np.empty(0))
         if not t:
             raise QError("type")
@@ -179,7 +178,7 @@ def enumerate_(name: str, y: Value) -> Value:
         if v.__class__ is Vec and v.t == T.ENUM and v.dom == name:
             return v
         v = unenum(v)
-        if isinstance(dom, Table) or not (v.__class__ is Vec or type_of(v)):
+        if isinstance(dom, Table) or not (v.__class__ is Vec or atom_t(v)):
             raise QError("type")
         at = find_at(dom, v)
         if isinstance(at, np.ndarray):

@@ -18,9 +18,9 @@ from kshell.values import types as T
 from kshell.values.cast import SPANS, convert, has_null, null_mask, to_float, widen
 from kshell.values.core import List, Value, Vec
 from kshell.values.dispatch import Array, Plan, dyad
+from kshell.values.match import TOLERANCE, close
 from kshell.values.order import symbol_ranks
 
-TOLERANCE = 2.0**-43
 _FEW = 32
 _BLOCK = 8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
 _RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}
@@ -51,18 +51,8 @@ def _meet(tx: int, ty: int) -> int:
 # ------------------------------------------------------------------ tolerance
 
 
-def near(x: float, y: float) -> bool:
-    """Are two floats equal within q's tolerance? Nulls are equal."""
-    if x == y:
-        return True
-    if x != x or y != y:
-        return x != x and y != y
-    d = abs(x - y)
-    return d <= TOLERANCE * max(abs(x), abs(y)) and d != T.INF
-
-
 def near_array(a: Array, b: Array) -> Array:
-    """The same for float64 arrays, which may broadcast."""
+    """`close`, item by item, for float64 arrays, which may broadcast."""
     n = max(a.size, b.size)
     if n <= _BLOCK or a.ndim > 1 or b.ndim > 1 or a.size != b.size:
         return _near_block(a, b, np.empty(0), np.empty(0))
@@ -91,9 +81,9 @@ def _near_range(c: float) -> tuple[float, float]:
     ends = []
     for away in (-math.inf, math.inf):
         x = c + math.copysign(TOLERANCE, away) * abs(c) if math.isfinite(c) else c
-        while not near(x, c):
+        while not close(x, c):
             x = math.nextafter(x, c)
-        while x != away and near(beyond := math.nextafter(x, away), c) and beyond != x:
+        while x != away and close(beyond := math.nextafter(x, away), c) and beyond != x:
             x = beyond
         ends.append(x)
     return ends[0], ends[1]

@@ -120,7 +120,7 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     x = args[0]
     if handle < 0:
         _put(found, lines(x))
-    elif not (_is_counted(x, found.path) and kdb.append(found.path, x)):
+    elif not (_is_counted(x, found.path) and kdb.append([(found.path, x)])):
         _put(found, data_of(x))
     return None
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang.tables import by_name
+from kshell.lang.tables import by_name, unkeyed
 from kshell.lang.verbs.lists import til
 from kshell.registry import verb
 from kshell.values import types as T
@@ -72,21 +72,12 @@ def enkey(n: int, y: Value) -> Value:
     """`n!y`: a table, keyed or not or by name, keyed on its first n columns."""
     if y.__class__ is Sym:
         return by_name(y, lambda t: enkey(n, t))
-    t = unkey(y)
+    t = unkeyed(y)
     if n == 0:
         return t
     if n >= len(t.names):
         raise QError("length")
     return Dict(Table(t.names[:n], t.cols[:n]), Table(t.names[n:], t.cols[n:]))
-
-
-def unkey(y: Value) -> Table:
-    """`0!y`: a keyed table as a plain one."""
-    if y.__class__ is Table:
-        return y  # type: ignore[no-any-return]
-    if y.__class__ is Dict and y.keyed:
-        return Table(y.k.names + y.v.names, y.k.cols + y.v.cols)
-    raise QError("type")
 
 
 def internal(n: int, y: Value) -> Value:

@@ -134,7 +134,7 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
         for name, item in zip(names, each, strict=True):
             _amend_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
         return
-    if appends and not folder and y.__class__ is Vec and y.t != T.S and os.path.exists(where) and kdb.append(where, y):
+    if appends and not folder and y.__class__ is Vec and os.path.exists(where) and kdb.append([(where, y)]):
         return
     old = read_path(x) if path or _needs_old(f, where) else List([])
     if path and not folder and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM))):

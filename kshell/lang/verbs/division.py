@@ -13,8 +13,8 @@ from kshell.lang.verbs.cast import deep
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import cast_value, convert, float_to_int, number_nulls, to_float
-from kshell.values.core import Nd, Value, Vec, long
-from kshell.values.dispatch import Array, Plan, dyad, type_of
+from kshell.values.core import Nd, Value, Vec, atom_t, long
+from kshell.values.dispatch import Array, Plan, dyad
 
 # ------------------------------------------------------------------ whole-number division
 
@@ -130,7 +130,7 @@ def xbar(x: Value, y: Value) -> Value:
 
 def _no_span(x: Value) -> Value:
     """A timespan as a long, so that bars of y keep the type of y."""
-    t = x.t if x.__class__ is Vec or x.__class__ is Nd else type_of(x)
+    t = x.t if x.__class__ is Vec or x.__class__ is Nd else atom_t(x)
     return cast_value(x, T.J) if t == T.N else x
 
 

@@ -16,8 +16,7 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import bools, collapse, string, sym_vec
 from kshell.values.cast import array1
-from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, flat_list, is_list, sym, text_of
-from kshell.values.dispatch import type_of
+from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, atom_t, flat_list, is_list, sym, text_of
 from kshell.values.rows import string_rows, strings_of
 
 _FEW = 16  # strings, of which fewer are made one by one
@@ -96,7 +95,7 @@ def _split_symbol(s: str) -> Value:
 
 def _width(y: Value) -> tuple[int, bytes]:
     """Type and big-endian bytes of an atom."""
-    t = type_of(y)
+    t = atom_t(y)
     if not t or t in (T.S, T.ENUM):
         raise QError("type")
     a = array1(y, t)
@@ -144,11 +143,11 @@ def _digits(x: Value, y: Value) -> Value:
     rows: list[Value] = []
     if bases is not None:
         for b in reversed(bases):
-            zero = not array1(b, type_of(b))[0]
+            zero = not array1(b, atom_t(b))[0]
             rows.append(y if zero else mod(y, b))
             y = y if zero else idiv(y, b)
         return collapse(rows[::-1])
-    if type_of(x) not in _INTS or array1(x, type_of(x))[0] < 2:
+    if atom_t(x) not in _INTS or array1(x, atom_t(x))[0] < 2:
         raise QError("type")
     while True:
         rows.append(mod(y, x))
@@ -177,7 +176,7 @@ def _greatest(y: Value) -> int:
             return 0
         y = max_(Vec(y.t, y.a.ravel())) if y.__class__ is Nd else \
             max(_greatest(i) for i in y.items) if y.__class__ is List else max_(y)
-    return int(array1(y, type_of(y))[0]) if type_of(y) in _INTS else 0
+    return int(array1(y, atom_t(y))[0]) if atom_t(y) in _INTS else 0
 
 
 # ------------------------------------------------------------------ sv
@@ -264,7 +263,7 @@ def _from_digits(x: Value, y: Value) -> Value:
         for b, d in zip(bases[1:], items[1:], strict=True):
             total = add(mul(total, b), d)
         return total
-    if not (type_of(x) in (*_INTS, T.E, T.F) or x.__class__ is Special):
+    if not (atom_t(x) in (*_INTS, T.E, T.F) or x.__class__ is Special):
         raise QError("type")
     start = mul(items[0], x) if len(items) > 1 else add(items[0], mul(0, x))
     if len(items) == 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, Source, os_text
+from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.parse.lex import scan
@@ -22,7 +23,7 @@ from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import collapse, string, sym_vec
 from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, text_of
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, seq_items, text_of
 
 _HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
@@ -38,13 +39,6 @@ def internal(number: int, form: str = "") -> Callable[[Callable[..., Value]], Ca
     return register
 
 
-def whole(x: Value) -> int:
-    """An integer atom as a Python int."""
-    if atom_t(x) not in (T.B, T.X, T.H, T.I, T.J):
-        raise QError("type")
-    return int(raw(x))
-
-
 # ------------------------------------------------------------------ bytes of values
 
 
@@ -58,23 +52,18 @@ def byte_vec(data: bytes) -> Vec:
     return Vec(T.X, np.frombuffer(data, np.uint8))
 
 
-def read_lambda(text: str, ctx: str) -> Value:
-    """The function of a definition that was read as data: the text must be that of one function, and nothing else."""
-    from kshell.lang.compile import compile_statement, is_infix
+def read_lambda(text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0) -> Value:
+    """The function of a definition that was read as data: the text must be that of one function, and nothing else.
+    What is known of where it was defined: the name it calls itself by, the one shown in reports, file and line."""
+    from kshell.lang.compile import compile_lambda, is_infix
 
     if text.startswith("k)"):
         raise QError("k) code is not supported")
-    source = Source(text, "", 0)
+    source = Source(text, file, line, shown)
     nodes = parse(text, is_infix, source)
     if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.Lambda):
         raise QError("corrupt")
-    names = running().names
-    before = names.current
-    names.current = ctx
-    try:
-        return compile_statement(nodes[0].expr, source, names)()
-    finally:
-        names.current = before
+    return compile_lambda(nodes[0].expr, source, running().names, ctx, own)
 
 
 codec.LAMBDA[0] = read_lambda
@@ -176,7 +165,7 @@ def type_free(x: Value) -> Value:
     q)-10!21h
     1b
     """
-    n = whole(x)
+    n = int_of(x)
     if not T.ENUM <= n < kdb.ANYMAP:
         raise QError("type")
     names = running().names
@@ -239,7 +228,7 @@ def replay(x: Value) -> Value:
     """
     n, file = -1, x
     if x.__class__ is List and len(x) == 2:
-        n, file = whole(x.items[0]), x.items[1]
+        n, file = int_of(x.items[0]), x.items[1]
     data = kdb.contents(path_of(file))
     if bytes(data[:4]) != kdb.GENERAL + b"\0\0":
         raise QError("type")
@@ -284,7 +273,7 @@ def compress_file(x: Value) -> Value:
 
 def packing(logical: Value, algorithm: Value, level: Value) -> kdb.Packing:
     """How to compress a file, of three numbers; 'domain for those that no file can have."""
-    found = kdb.Packing(whole(logical), whole(algorithm), whole(level))
+    found = kdb.Packing(int_of(logical), int_of(algorithm), int_of(level))
     if not 12 <= found.logical <= 20 or not 0 <= found.algorithm <= 5:
         raise QError("encryption is not supported" if 16 <= found.algorithm <= 21 else "domain")
     level_of = found.level if 1 <= found.level <= 9 else 6
@@ -344,7 +333,7 @@ def broadcast(x: Value) -> Value:
         raise QError("length")
     handles = items[0].items if items[0].__class__ is Vec else [items[0]]
     for h in handles:
-        raise QError(f"{whole(h)} is not an ipc handle")
+        raise QError(f"{int_of(h)} is not an ipc handle")
     return NIL
 
 
@@ -377,7 +366,7 @@ def respond(x: Value) -> Value:
     if x is NIL or (x.__class__ is List and len(x) == 0):
         return NIL
     items = seq_items(x)
-    raise QError(f"Handle {whole(items[0])} was not expecting a response msg")
+    raise QError(f"Handle {int_of(items[0])} was not expecting a response msg")
 
 
 @internal(-36)
@@ -402,7 +391,7 @@ def socket_table(x: Value) -> Value:
               ^
     """
     for h in x.items if x.__class__ is Vec else [x]:
-        raise QError(f"{whole(h)} is not an ipc handle")
+        raise QError(f"{int_of(h)} is not an ipc handle")
     return List([])
 
 

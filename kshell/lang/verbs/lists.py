@@ -148,7 +148,7 @@ def reverse(x: Value) -> Value:
     return x.monad("reverse") if isinstance(x, Handle) and x.folded else x
 
 
-@verb("rotate")
+@verb("rotate", handle=True)
 def rotate(x: Value, y: Value) -> Value:
     """List y shifted round by x items, to the left if x is positive.
 

@@ -13,12 +13,12 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, floats, longs
 from kshell.values.cast import array1, is_null, null_mask, to_float
-from kshell.values.core import List, Nd, Value, Vec
-from kshell.values.dispatch import Array, type_of
+from kshell.values.core import List, Nd, Value, Vec, atom_t
+from kshell.values.dispatch import Array
 
 
 def _window(x: Value) -> int:
-    t = type_of(x)
+    t = atom_t(x)
     if t not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
     return int(array1(x, t)[0])
@@ -43,7 +43,7 @@ def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[
             return Nd(r.t, r.a.reshape(nd.a.shape))
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
         return Nd(columns[0].t, np.stack([c.a for c in columns], axis=1).reshape(nd.a.shape))
-    t = type_of(y)
+    t = atom_t(y)
     if t:
         ordered_type(t)
         return fn(n, Vec(t, array1(y, t))).item(0)

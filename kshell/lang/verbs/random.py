@@ -12,8 +12,7 @@ from kshell.values import types as T
 from kshell.values.build import longs, sym_vec
 from kshell.values.cast import SPANS, array1
 from kshell.values.context import running
-from kshell.values.core import Dict, Special, Sym, Table, Value, Vec, is_list
-from kshell.values.dispatch import type_of
+from kshell.values.core import Dict, Special, Sym, Table, Value, Vec, atom_t, is_list
 from kshell.values.index import take_at
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
@@ -38,7 +37,7 @@ def roll(x: Value, y: Value) -> Value:
         if not len(source):
             raise QError("length")
         return take_at(source, running().rng.integers(0, len(source), n))
-    t = type_of(y)
+    t = atom_t(y)
     if not t:
         raise QError("type")
     if t == T.S:
@@ -48,7 +47,7 @@ def roll(x: Value, y: Value) -> Value:
 
 def _count(x: Value) -> int | None:
     """How many; None for null. 'type if x is no integer atom."""
-    t = type_of(x)
+    t = atom_t(x)
     if t not in _INTS:
         raise QError("type")
     n = int(array1(x, t)[0])
@@ -119,7 +118,7 @@ def deal(x: Value, y: Value) -> Value:
     if is_list(y) or y.__class__ in (Table, Dict):
         source = y.v if y.__class__ is Dict else y
         return take_at(source, _choose(len(source), -n))
-    t = type_of(y)
+    t = atom_t(y)
     if t == T.S:
         return _symbols(-n, y, distinct=True)
     if t == T.G:
@@ -145,7 +144,7 @@ def permute(y: Value) -> Value:
     """`0N?y`: the items of a list, or the integers below y, in random order."""
     if is_list(y) or y.__class__ is Table:
         return take_at(y, running().rng.permutation(len(y)))
-    t = type_of(y)
+    t = atom_t(y)
     if t not in _INTS or y.__class__ is Special or array1(y, t)[0] < 0:
         raise QError("type")
     return longs(running().rng.permutation(int(array1(y, t)[0])))

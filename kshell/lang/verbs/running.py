@@ -18,8 +18,8 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, bools, collapse, floats
 from kshell.values.cast import array1, convert, is_null, null_mask, null_raw, to_float, whole
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, is_list
-from kshell.values.dispatch import Array, type_of
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list
+from kshell.values.dispatch import Array
 from kshell.values.functions import Handle
 from kshell.values.index import null_of, take_at
 from kshell.values.join import join
@@ -60,7 +60,7 @@ def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Calla
         return x.monad(name)
     found = along(x, again)
     if found is None:
-        t = type_of(x)
+        t = atom_t(x)
         if not t:
             raise QError("type")
         on_vec(t, array1(x, t))
@@ -153,8 +153,8 @@ def avgs(x: Value) -> Value:
     """
     if x.__class__ is List or x.__class__ is Nd:
         return collapse([div_(s, n + 1) for n, s in enumerate(_scan(x, add).items)])
-    if type_of(x):
-        return _avgs_vec(type_of(x), array1(x, type_of(x))).item(0)
+    if atom_t(x):
+        return _avgs_vec(atom_t(x), array1(x, atom_t(x))).item(0)
     return _uniform(x, "avgs", _avgs_vec, add, avgs)
 
 
@@ -269,7 +269,7 @@ def prev(x: Value) -> Value:
     q)prev 2 3 5
     0N 2 3
     """
-    return x if type_of(x) else shift(x, 1)
+    return x if atom_t(x) else shift(x, 1)
 
 
 @verb("next")
@@ -279,7 +279,7 @@ def next_(x: Value) -> Value:
     q)next 2 3 5
     3 5 0N
     """
-    return x if type_of(x) else shift(x, -1)
+    return x if atom_t(x) else shift(x, -1)
 
 
 @verb("xprev")
@@ -289,7 +289,7 @@ def xprev(x: Value, y: Value) -> Value:
     q)2 xprev 2 7 5 3
     0N 0N 2 7
     """
-    t = type_of(x)
+    t = atom_t(x)
     if t not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
     return shift(y, int(array1(x, t)[0]))
@@ -322,7 +322,7 @@ def ema(x: Value, y: Value) -> Value:
     """
     if isinstance(y, List):
         nd = as_nd(y)
-        if nd is None or type_of(x) == 0:
+        if nd is None or atom_t(x) == 0:
             raise QError("type")
         return collapse(list(accumulate(nd.items, lambda a, b: add(mul(sub(1.0, x), a), mul(x, b)))))
     if y.__class__ is not Vec or y.t in TEXT:
@@ -338,7 +338,7 @@ def ema(x: Value, y: Value) -> Value:
             state = state * (1 - k) + k * v
             out.append(state)
         return floats(([rows[0], *out[1:]]) if rows else [])
-    t = type_of(x)
+    t = atom_t(x)
     if not t or t in TEXT:
         raise QError("type")
     k = float(convert(array1(x, t), t, T.F)[0])

@@ -136,7 +136,7 @@ def functional(*args: Value) -> Value:
 # ------------------------------------------------------------------ membership
 
 
-@verb("in")
+@verb("in", handle=True)
 def in_(x: Value, y: Value) -> Value:
     """Whether x, or each item of x, is an item of y.
 
@@ -210,7 +210,7 @@ def within(x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ binary search
 
 
-@verb("bin")
+@verb("bin", handle=True)
 def bin_(x: Value, y: Value) -> Value:
     """The index of the last item of sorted x that is not above y, or -1.
 
@@ -220,7 +220,7 @@ def bin_(x: Value, y: Value) -> Value:
     return _binary(x, y, True)
 
 
-@verb("binr")
+@verb("binr", handle=True)
 def binr(x: Value, y: Value) -> Value:
     """The index of the first item of sorted x that is not below y.
 

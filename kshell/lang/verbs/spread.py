@@ -16,8 +16,8 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, floats
 from kshell.values.cast import array1, null_mask, to_float
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec
-from kshell.values.dispatch import Array, type_of
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t
+from kshell.values.dispatch import Array
 from kshell.values.functions import Handle
 from kshell.values.index import take_at
 from kshell.values.order import grade
@@ -31,12 +31,12 @@ def _float_items(x: Value) -> Array | None:
         if x.t in TEXT:
             raise QError("type")
         return to_float(present(x.a, x.t), x.t)
-    t = type_of(x)
+    t = atom_t(x)
     if t:
         ordered_type(t)
         return to_float(present(array1(x, t), t), t)
-    if x.__class__ is List and all(type_of(i) for i in x.items):
-        typed = [(i, ordered_type(type_of(i))) for i in mixed(x).items]
+    if x.__class__ is List and all(atom_t(i) for i in x.items):
+        typed = [(i, ordered_type(atom_t(i))) for i in mixed(x).items]
         return np.concatenate([np.zeros(0), *[to_float(array1(i, t), t) for i, t in typed]])
     return None
 
@@ -181,11 +181,11 @@ def sdev(x: Value) -> Value:
 
 def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
     """Two vectors (an atom goes with every item) as floats, pairs with a null left out; None for nested lists."""
-    if not all(v.__class__ is Vec or type_of(v) for v in (x, y)):
+    if not all(v.__class__ is Vec or atom_t(v) for v in (x, y)):
         return None
     arrays = []
     for v in (x, y):
-        t = v.t if v.__class__ is Vec else type_of(v)
+        t = v.t if v.__class__ is Vec else atom_t(v)
         if t in TEXT:
             raise QError("type")
         arrays.append(to_float(v.a if v.__class__ is Vec else array1(v, t), t))
@@ -269,7 +269,7 @@ def scov(x: Value, y: Value) -> Value:
     return _two(x, y, lambda a, b: _cov(a, b) * len(a) / (len(a) - 1) if len(a) > 1 else T.NAN)
 
 
-@verb("cor")
+@verb("cor", handle=True)
 def cor(x: Value, y: Value) -> Value:
     """Correlation coefficient.
 

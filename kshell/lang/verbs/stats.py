@@ -19,8 +19,8 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, sym_vec
 from kshell.values.cast import array1, convert, null_mask, whole
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, long
-from kshell.values.dispatch import Array, type_of
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, atom_t, long
+from kshell.values.dispatch import Array
 
 SMALL = (T.B, T.X, T.H, T.I)
 _NO_SUM = (T.C, T.S, T.G, T.ENUM)
@@ -107,8 +107,8 @@ def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
 
 def mixed(x: Value) -> Value:
     """A general list of atoms only, with the nulls left out."""
-    if x.items and all(type_of(i) for i in x.items):
-        return List([i for i in x.items if null_mask(array1(i, type_of(i)), type_of(i)) is None])
+    if x.items and all(atom_t(i) for i in x.items):
+        return List([i for i in x.items if null_mask(array1(i, atom_t(i)), atom_t(i)) is None])
     return x
 
 
@@ -134,7 +134,7 @@ def sum_(x: Value) -> Value:
 
 def _whole(x: Value, rule: Callable[[int], int]) -> Value:
     """The aggregate of an atom, the atom itself; `rule` refuses the types that have none."""
-    t = type_of(x)
+    t = atom_t(x)
     if not t:
         raise QError("type")
     rule(t)
@@ -253,7 +253,7 @@ def _truth(x: Value) -> Value:
         return collapse([_truth(i) for i in x.items])
     if c is Vec or c is Nd:
         return c(T.B, convert(x.a, x.t, T.B))
-    t = type_of(x)
+    t = atom_t(x)
     if not t or t in TEXT:
         raise QError("type")
     return bool(convert(array1(x, t), t, T.B)[0])

@@ -205,19 +205,20 @@ def ssr(x: Value, y: Value, z: Value) -> Value:
     """
     if x.__class__ is Atom:
         raise QError("type")
-    return chars(replacer(x, y, z)(bytes_of(x)))
+    return chars(replacer(x, y, z)[0](bytes_of(x)))
 
 
-def replacer(x: Value, y: Value, z: Value) -> Callable[[bytes], bytes]:
-    """The function that replaces pattern y by z in a string like x."""
+def replacer(x: Value, y: Value, z: Value) -> tuple[Callable[[bytes], bytes], bytes]:
+    """The function that replaces pattern y by z in a string like x; and, if one text is to be replaced by another, the
+    characters of both."""
     found = _search_pattern(x, y)
     if is_function(z):
-        return lambda data: found.sub(lambda m: bytes_of(apply1(z, chars(m.group()))), data)
+        return lambda data: found.sub(lambda m: bytes_of(apply1(z, chars(m.group()))), data), b""
     by = bytes_of(z)
     text = bytes_of(y)
     if not _SPECIAL.search(text):
-        return lambda data: data.replace(text, by)
-    return lambda data: found.sub(lambda _: by, data)
+        return lambda data: data.replace(text, by), text + by
+    return lambda data: found.sub(lambda _: by, data), b""
 
 
 _SPECIAL = re.compile(rb"[?\[]")

@@ -12,13 +12,12 @@ from kshell.lang.verbs.cast import part as part  # what `x.year` asks for
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import EPOCH_DAYS, cast_value
-from kshell.values.core import Atom, Value, Vec
-from kshell.values.dispatch import type_of
+from kshell.values.core import Atom, Value, Vec, atom_t
 
 
 def _offset(x: Value, local: bool) -> Value:
     """The offset of local time from UTC at the times x, as timespans."""
-    t = x.t if x.__class__ is Vec else type_of(x)
+    t = x.t if x.__class__ is Vec else atom_t(x)
     if t not in (T.P, T.Z):
         raise QError("type")
     p = cast_value(x, T.P)

@@ -1,7 +1,5 @@
 / Scaling rules and the gradient noise scale through scale, backward, step and gns.
 \d .golden.adaptdl
-words:("nan";"inf";"-inf")!0n 0w -0w
-num:{$[10h=type x;words x;0h=type x;num each x;x]}
 / a group for each tensor
 optimizer:{[p;lr;mom]o:opt(`sgd;p 0;lr 0;mom); {[o;i;p;r]opt(o;i;p;r)}[o]'[1_til count p;1_p;1_lr]; o}
 extra:{[x]d:$[`accum_scale in key x;enlist[`accum]!enlist x`accum_scale;()!()];
@@ -17,11 +15,11 @@ one:{[x;p;o;s;t;g]c:$[`set_accum_scale_before_step in key x;x`set_accum_scale_be
   r:`t`scale`factor`sqr_avg`var_avg`gain`progress!t,(gns s)`scale`factor`sqr`var`gain`progress;
   r,`params`skipped!("f"${$[0h=type x;raze x;x]}each tensor each p;not made)}
 \d .
-adaptdl_runs:{[x]me:"J"$.golden.me; n:.golden.adaptdl.num;
+adaptdl_runs:{[x]me:"J"$.golden.me;
   p:{tensor("e"$x;`grad)}each x`init;
   o:.golden.adaptdl.optimizer[p;x`lr_by_group;x`momentum];
   s:scale(o;`$x`rule;.golden.adaptdl.extra x);
-  g:{[n;me;t]{[n;me;a]"e"$'n a me}[n;me]each t}[n;me]each x`grads;
+  g:{[me;t]{[me;a]"e"$'a me}[me]each t}[me]each x`grads;
   .golden.adaptdl.one[x;p;o;s]'[1+til count g;g]}
 adaptdl_rules:{[x]n:$[`var_avg in key x;count x`var_avg;1];
   o:.golden.adaptdl.optimizer[n#{tensor(1#0e;`grad)}each til n;n#.1;0f];

@@ -24,7 +24,7 @@ def _state(case: Case, world: int) -> list[Any]:
 
 def _overrides(case: Case, world: int) -> list[Any]:
     out = case["out"]
-    return [{"raises": 1} if out["raises"] else {"raises": 0, "value": {k: out[k] for k in ("value", "tuple")}}]
+    return [{"raises": 1} if out["raises"] else {"raises": 0, "value": {k: out.get(k) for k in ("value", "tuple")}}]
 
 
 def _binding(case: Case) -> bool:

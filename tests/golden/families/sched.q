@@ -4,10 +4,13 @@ styles:(`constant`linear`cosine,(`$"inverse-square-root"),`WSD)!`constant`linear
 names:`init_lr`max_lr`min_lr`lr_warmup_steps`lr_decay_steps`start_wd`end_wd`wd_incr_steps`wd_incr_style`wsd_decay_steps`lr_wsd_decay_style!
  `init`max`min`warmup`steps`startwd`endwd`wdsteps`wdstyle`wsdsteps`wsdstyle
 whole:`steps`wdsteps`wsdsteps
+/ what counts steps in a state, new and old; a warm-up may end between two
+counts:`num_steps`num_iters`lr_decay_steps`decay_steps`end_iter`wd_incr_steps`wsd_decay_steps
 / the option load from the two flags: which settings count; the two contradict each other
 mode:{[c]flag:{[c;k;d]$[k in key c;1f=c k;d]};
   (`strict`checkpoint;`override`both)[flag[c;`override_opt_param_scheduler;0b];flag[c;`use_checkpoint_opt_param_scheduler;1b]]}
-options:{[c]d:(key[c]inter key names)#c; d:(names key d)!value d;
+/ a setting that is null is not given
+options:{[c]d:(key[c]inter key names)#c; d:(where{$[10h=type x;1b;not null x]}each d)#d; d:(names key d)!value d;
   if[`wsdstyle in key d;d[`wsdstyle]:(d`wsdstyle)except"_"];
   d:{$[10h=type x;`$x;x]}each d;
   d:@[d;key[d]inter whole;"j"$];
@@ -31,8 +34,7 @@ sched_table:{[x]p:"j"$x`points; os:.golden.sched.make[x`cfg;x`groups]; t:lrs(os 
   if[not(exec wd from tab)~exec wd from walk;'"weight decays of lrs and step differ"];
   tab}
 sched_state:{[x]os:.golden.sched.make[x`cfg;x`groups]; o:os 0; s:os 1; {step(x;"j"$y)}[s]each(),x`pre;
-  d:x`state; d:{$[10h=type x;`$x;x]}each d; sched(s;@[d;key[d]where(key d)like"*_steps";"j"$],
-   {(key x)!"j"$value x}((key d)inter`num_steps`num_iters`end_iter`decay_steps)#d);
+  d:x`state; d:{$[10h=type x;`$x;x]}each d; sched(s;@[d;key[d]inter .golden.sched.counts;"j"$]);
   a:.golden.sched.now[o;s]; st:(state s)`state;
   p:{[o;s;n]step(s;n); .golden.sched.now[o;s]}[o;s]each"j"$x`post;
   `after_load`state`post!(a;st;p)}

@@ -116,7 +116,7 @@ def runs() -> list[dict[str, Any]]:
            run("momentum", 7, 1, [2] * 5, momentum=0.9), run("fraction", 8, 1, [2] * 4, accum_scale=1.5),
            run("calm", 9, 1, [2] * 4, noise=0.0), run("linear", 10, 1, [2] * 4, "linear"),
            run("sqrt", 11, 1, [1] * 4, "sqrt", accum_scale=4.0), run("legw", 12, 1, [2] * 8, "legw", legw=legw),
-           run("adam", 13, 1, [2] * 4, "adamscale")]
+           run("adam", 13, 1, [2] * 4, "adamscale"), run("holes-mixed", 14, 1, [3, 1, 2, 1, 2], holes=(2, 3))]
     for world in (2, 4):
         out += [run("ada", 20 + world, world, [1] * 5), run("micro", 30 + world, world, [2] * 4),
                 run("hole", 40 + world, world, [1] * 4, holes=(2,)),
@@ -135,6 +135,11 @@ def rules() -> list[dict[str, Any]]:
         out.append({"name": rule, "in": {"rule": rule, "var_avg": [2], "sqr_avg": [0.5], "scales": scales},
                     "out": {"factor": [factors(rule, s, [2], [0.5])[0] for s in scales],
                             "gain": [gain([2], [0.5], s) for s in scales]}})
+    # one group in a list, and one number for several groups
+    out.append({"name": "adascale", "in": {"rule": "adascale", "var_avg": [2], "sqr_avg": [0.5], "scales": [3]},
+                "out": {"factor": [factors("adascale", 3, [2], [0.5])], "gain": [gain([2], [0.5], 3)]}})
+    out.append({"name": "linear", "in": {"rule": "linear", "var_avg": var, "sqr_avg": sqr, "scales": [3, 8]},
+                "out": {"factor": [3, 8], "gain": [gain(var, sqr, s) for s in (3, 8)]}})
     for epochs in (0, 4):
         legw = {"base_warmup_epochs": epochs, "data_size": 640, "batch_size": 32}
         progress = [0, 7, 80, 81, 1000]

@@ -88,6 +88,7 @@ def states() -> list[dict[str, Any]]:
             ("old-names", {}, [2], OLD, {**linear, **taken}),
             ("old-names-2", {}, [], {"start_lr": 0.06, "min_lr": 0.002, "warmup_steps": 4, "decay_steps": 100,
                                      "decay_style": "linear", "num_steps": 30}, {**linear, **taken}),
+            ("fraction", {}, [1], SAVED | {"lr_warmup_steps": 12.5}, linear | SAVED | {"lr_warmup_steps": 12.5}),
             ("no-count", {}, [], {k: v for k, v in SAVED.items() if k != "num_steps"}, None)]
     out = []
     for name, flags, pre, state, result in rows:
@@ -115,7 +116,8 @@ def overrides() -> list[dict[str, Any]]:
 
 def constructors() -> list[dict[str, Any]]:
     wsd = {"lr_decay_style": "WSD", "wsd_decay_steps": 10, "lr_wsd_decay_style": "linear"}
-    rows = [("plain", {}, 0), ("wsd", wsd, 0), ("flat", {"max_lr": 0.004}, 0), ("min>max", {"min_lr": 0.09}, 1),
+    rows = [("plain", {}, 0), ("wsd", wsd, 0), ("null", {"wsd_decay_steps": None, "lr_wsd_decay_style": None}, 0),
+            ("flat", {"max_lr": 0.004}, 0), ("min>max", {"min_lr": 0.09}, 1),
             ("neg-min", {"min_lr": -0.1}, 1), ("init>max", {"init_lr": 0.1}, 1), ("no-decay", {"lr_decay_steps": 0}, 1),
             ("warm=decay", {"lr_warmup_steps": 64}, 1), ("falling-wd", {"start_wd": 0.06}, 1),
             ("neg-wd", {"start_wd": -0.01}, 1), ("no-wsd-steps", {k: wsd[k] for k in ("lr_decay_style",)}, 1),

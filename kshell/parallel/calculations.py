@@ -1,0 +1,153 @@
+"""How processes come together for the calculations of a module that they share, and for the gradients of these.
+
+torch's own engines (`around`) send without a word: a process that calculates something else, nothing, or fails half way
+leaves the others waiting. So all meet before anything of a forward calculation travels and once more before gradients
+come into the module; and a process whose calculation fails comes to the next meeting to say so.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kshell.parallel import meet
+
+_MADE = [0]  # modules that were shared
+_MARK = "kshell"  # in the metadata of the node whose output is that of a calculation
+_ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()  # that no backward has come through
+_THROUGH: list[list[Calculation]] = []  # what the backward that runs goes through, where that was looked for
+
+
+class Shared:
+    """A module that processes calculate with together. `text_of` makes the text of an error."""
+
+    def __init__(self, m: nn.Module, text_of: Callable[[BaseException], str] = str) -> None:
+        _MADE[0] += 1
+        self.name = f"{type(m).__name__.lower()} {_MADE[0]}"
+        self.text_of = text_of
+        self.count = 0  # calculations that could have gradients, since the last error
+        self.open = False  # did gradients come into the module, and backward not to its end?
+        self.refusals = meet.REFUSALS[0]
+
+    def told(self, part: str, inputs: Iterable[Any], training: bool, grad: bool = True) -> list[tuple[str, str]]:
+        """What of a calculation has to be the same everywhere. (Sizes need not be.)"""
+        kinds = [f"{str(t.dtype).removeprefix('torch.')} of {t.dim()} dimensions" for t in _tensors(inputs)]
+        mode = ("training" if training else "evaluation") + ("" if grad else " without gradients")
+        return [("modules", f"{self.name}{part}"), ("modes", mode), ("inputs", ", ".join(kinds) or "none")]
+
+    def met(self, told: list[tuple[str, str]], stale: bool) -> list[int]:
+        """All are at the beginning of a calculation: which have to begin anew. Those that had an error count from here
+        on."""
+        found = meet.meet("forward", meet.told(*told), int(stale))
+        if self.refusals != meet.REFUSALS[0]:
+            self.refusals, self.count = meet.REFUSALS[0], 0
+        return found
+
+    def failed(self, exc: Exception) -> Exception:
+        """The error to end with when a calculation fails: the others are told."""
+        return meet.tell("forward", exc, "" if in_backward() else self.text_of(exc))
+
+    def missing(self) -> str:
+        """What the backward that begins does not come to, but has to; empty if there is nothing."""
+        return ""
+
+    def begin(self, again: bool) -> None:
+        """Gradients are about to come into the module, `again` if a backward came through this calculation before."""
+        self.open = True
+
+
+class Calculation:
+    """One forward calculation of a shared module, as a hook of its outputs: before gradients come into the module, all
+    processes meet."""
+
+    __slots__ = ("__weakref__", "of", "task", "told")
+
+    def __init__(self, of: Shared, told: list[tuple[str, str]]) -> None:
+        of.count += 1
+        self.of = of
+        self.told = [("calculations", f"{of.count} of {of.name}"), *told[1:]]
+        self.task = -1  # the last backward that came here
+
+    def watch(self, out: Any) -> None:
+        """Meet when a backward comes to this output."""
+        for t in _tensors([out]):
+            if t.grad_fn is not None:
+                t.grad_fn.metadata[_MARK] = weakref.ref(self)  # type: ignore[index]
+                t.register_hook(self)
+        _ALIVE.add(self)
+
+    def __call__(self, grad: Tensor) -> None:
+        task = torch._C._current_graph_task_id()
+        if self.task == task:
+            return
+        known = _THROUGH[-1] if _THROUGH else []
+        found = known if self in known else [self]
+        again = [c.task >= 0 for c in found]
+        wrong = next((text for c in found if (text := c.of.missing())), "")
+        if wrong:
+            meet.refuse("backward", wrong)
+        meet.meet("backward", meet.told(*(part for c in found for part in c.told)))
+        shared = {id(c.of): c.of for c in found}
+        for c, was in zip(found, again, strict=True):
+            c.task = task
+            c.of.begin(was)
+            _ALIVE.discard(c)
+
+        def end() -> None:
+            for one in shared.values():
+                one.open = False
+
+        torch.autograd.Variable._execution_engine.queue_callback(end)
+
+
+def in_backward() -> bool:
+    """Is this inside of a backward? (There layers are calculated again that did not keep what they calculated.)"""
+    return torch._C._current_graph_task_id() >= 0
+
+
+def _tensors(x: Iterable[Any]) -> Iterator[Tensor]:
+    for v in x:
+        if isinstance(v, Tensor):
+            yield v
+        elif isinstance(v, tuple | list):
+            yield from _tensors(v)
+        elif isinstance(v, dict):
+            yield from _tensors(v.values())
+
+
+def _through(roots: Iterable[Tensor]) -> list[Calculation]:
+    """The calculations that a backward from tensors goes through, last one first."""
+    found: dict[int, Calculation] = {}
+    seen = set()
+    todo = [t.grad_fn for t in roots if t.grad_fn is not None]
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        mark = node.metadata.get(_MARK)  # type: ignore[attr-defined]
+        made = None if mark is None else mark()
+        if made is not None:
+            found[id(made)] = made
+        todo += [k for k, _ in node.next_functions if k is not None]
+    return sorted(found.values(), key=lambda c: c.told, reverse=True)
+
+
+def backward(roots: Sequence[Tensor], run: Callable[[], Any], text_of: Callable[[BaseException], str] = str) -> None:
+    """run(), a backward from these tensors. If it goes through what processes share and fails before they have met, the
+    others are told. With several calculations that no backward has come through, all meet for those of this one at
+    once: gradients travel when the last of them is there."""
+    before = meet.MEETINGS[0]
+    _THROUGH.append(_through(roots) if len(_ALIVE) > 1 else [])
+    try:
+        run()
+        return
+    except Exception as exc:
+        known = getattr(exc, "alike", False) or meet.MEETINGS[0] != before or not _through(roots)
+        raise (exc if known else meet.tell("backward", exc, text_of(exc))) from None
+    finally:
+        _THROUGH.pop()
