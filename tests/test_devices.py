@@ -262,20 +262,6 @@ def test_arrays_go_where_the_tensors_beside_them_are(session: Session, device: s
         assert session["r"].obj.device.type == device and session.run(f"(tensor r)~{result}"), text
 
 
-@everywhere
-def test_a_run_that_clips_gradients_waits_only_at_its_end(session: Session, device: str) -> None:
-    if device != "sim":
-        pytest.skip("what is read is counted by the simulated device alone")
-    from tests.second_device import reads
-
-    train(session, f"{NET}{DATA}o:opt(`sgd;q;.1);")
-    session.run("to(m;`sim);to(x;`sim);to(y;`sim);train(m;x;y);train(m;`clipnorm;1.)")
-    before = reads()
-    session.run("run m;")
-    assert reads() - before == 1
-    assert session.run("-9h=type clip m")
-
-
 # ------------------------------------------------------------------ everything there is, there and on the CPU
 
 

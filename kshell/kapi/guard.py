@@ -172,6 +172,13 @@ def span(t: Any) -> tuple[float, float]:
     return found[1], found[2]
 
 
+def copied(t: Any, there: Any) -> None:
+    """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
+    if t.is_cpu and t.numel() and not (t.is_floating_point() or t.is_complex()):
+        low, high = span(t)
+        _SPANS[0][there] = there._version, low, high
+
+
 def classes(x: Any, y: Any, ignore: int) -> None:
     """A check of targets that are numbers of classes. On the CPU torch makes it, with these words; a GPU's calculation
     ends with an error after which the process can use that GPU no more."""

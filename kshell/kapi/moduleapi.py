@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi import modules as _rows  # noqa: F401 (registers the module types)
 from kshell.kapi.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.call import api, torch
@@ -295,7 +296,10 @@ def brought(tensors: list[Any], m: Any) -> list[Any]:
     if device is None:
         return tensors
     wait = device.type == "cpu"  # what the CPU reads next has to be there
-    return [t.to(device, non_blocking=not wait) for t in tensors]
+    made = [t.to(device, non_blocking=not wait) for t in tensors]
+    for t, there in zip(tensors, made, strict=True):
+        guard.copied(t, there)
+    return made
 
 
 @behaviour("device", ModuleHandle, LossHandle)
