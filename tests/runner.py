@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import io
+import os
+import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +29,28 @@ class Case:
         return f"{self.file.name}:{self.line}"
 
 
+# Examples write to /tmp/kshell..: in tests to a folder of this process, whose name is as long so that lengths and
+# layouts stay.
+SHOWN = "/tmp/kshell"
+
+
+def _folder() -> str:
+    """A new folder of /tmp named with five characters, removed at the end of the process that made it."""
+    folder = Path("/tmp") / secrets.token_hex(3)[: len(SHOWN) - len("/tmp//")]
+    folder.mkdir(0o700)
+    here = os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == here else None)
+    return f"{folder}/"
+
+
+FOLDER = _folder()
+
+
+def private(text: str) -> str:
+    """A text with the folder of this process where it shows /tmp/kshell."""
+    return text.replace(SHOWN, FOLDER)
+
+
 def cases(path: Path) -> list[Case]:
     """The cases of a file: what stands after the last two blanks, slash and blank of a line is expected."""
     out = []
@@ -35,7 +61,7 @@ def cases(path: Path) -> list[Case]:
         if not found and line.endswith("  /"):
             text, expected = line[:-3], ""
         assert text, f"{path.name}:{n}: no expected output"
-        out.append(Case(path, n, text.rstrip(), expected.rstrip()))
+        out.append(Case(path, n, private(text.rstrip()), private(expected.rstrip())))
     return out
 
 
@@ -72,7 +98,7 @@ class Step:
 def transcript(text: str, prompt: str = "q)") -> list[Step]:
     """The steps of a session text: inputs after the prompt, the output under each."""
     steps: list[Step] = []
-    for n, line in enumerate(text.splitlines(), 1):
+    for n, line in enumerate(private(text).splitlines(), 1):
         if line.startswith(prompt):
             steps.append(Step(n, line[len(prompt):], []))
         elif steps and not (line.startswith("/ ") or line == "/"):

@@ -25,7 +25,8 @@ TOKENS = ["1", "-1", "0N", "0n", "0W", "2.5", "1 2 3", "`a", "`a`b", "\"abc\"", 
           "\x00", "\ufeff", "\u202e", "é", "🙂", "0:", "1e", "1h", "([]a:1 2)", "([a:1]b:2)", "value", "string",
           "\\ts", "/ c", "'`e", ":1"]  # fmt: skip
 # text that would leave the process, write files or wait
-UNSAFE = ("exit", "system", "\\", "hopen", "read", "set", "save", "hdel", "0:", "1:", "setenv", "load", "dsave")
+UNSAFE = ("exit", "system", "\\", "hopen", "read", "set", "save", "hdel", "0:", "1:", "setenv", "load", "dsave",
+          "/tmp")
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from kshell import registry
 from kshell.session import Session
-from tests.runner import console
+from tests.runner import console, private
 
 ROOT = Path(__file__).parent.parent
 PROBE = """
@@ -113,8 +113,8 @@ def test_examples_print_what_they_say(kind: str, tmp_path: Path, monkeypatch: py
         monkeypatch.chdir(tmp_path / str(i))
         session = Session()
         for inputs, output in e.examples:
-            got = [line for text in inputs for line in console(session, text).splitlines()]
-            if shown(e, got) != shown(e, output):
+            got = [line for text in inputs for line in console(session, private(text)).splitlines()]
+            if shown(e, got) != shown(e, [private(line) for line in output]):
                 wrong.append(f"{e.name}: {inputs}: {got} instead of {output}")
     assert not wrong, "\n".join(wrong)
 

@@ -206,10 +206,10 @@ def _path(x: Sym) -> str:
 def save(x: Value) -> Value:
     """Save a global under its own name: binary, or as text by the file's extension (csv, txt, xml, xls).
 
-    q)kshelldoc:1 2 3
-    q)save`:/tmp/kshelldoc
-    `:/tmp/kshelldoc
-    q)hdel`:/tmp/kshelldoc;
+    q)v:1 2 3
+    q)save`:/tmp/kshelldb/v
+    `:/tmp/kshelldb/v
+    q)hdel`:/tmp/kshelldb/v;
     """
     if x.__class__ is Vec and x.t == T.S:
         return collapse([save(s) for s in x.items])
@@ -233,11 +233,11 @@ def save(x: Value) -> Value:
 def load(x: Value) -> Value:
     """Load a file or folder saved before into the global of its name.
 
-    q)kshelldoc:1 2 3
-    q)save`:/tmp/kshelldoc;
-    q)load`:/tmp/kshelldoc
-    `kshelldoc
-    q)hdel`:/tmp/kshelldoc;
+    q)v:1 2 3
+    q)save`:/tmp/kshelldb/v;
+    q)load`:/tmp/kshelldb/v
+    `v
+    q)hdel`:/tmp/kshelldb/v;
     """
     if x.__class__ is Vec and x.t == T.S:
         return collapse([load(s) for s in x.items])
@@ -263,9 +263,9 @@ def load_any(path: str) -> Value:
 def rsave(x: Value) -> Value:
     """Save a table splayed, to a folder of its name.
 
-    q)kshelldocs:([]a:1 2)
-    q)rsave`:/tmp/kshelldocs
-    `:/tmp/kshelldocs/
+    q)t:([]a:1 2)
+    q)rsave`:/tmp/kshelldb/t
+    `:/tmp/kshelldb/t/
     """
     if x.__class__ is not Sym:
         raise QError("type")
@@ -278,10 +278,10 @@ def rsave(x: Value) -> Value:
 def rload(x: Value) -> Value:
     """Load the splayed table in a folder into the global of its name.
 
-    q)`:/tmp/kshelldocs/ set ([]a:1 2);
-    q)rload`:/tmp/kshelldocs
-    `kshelldocs
-    q)kshelldocs
+    q)`:/tmp/kshelldb/t/ set ([]a:1 2);
+    q)rload`:/tmp/kshelldb/t
+    `t
+    q)t
     a
     -
     1
@@ -299,10 +299,10 @@ def rload(x: Value) -> Value:
 def dsave(x: Value, y: Value) -> Value:
     """Save global tables splayed and enumerated in folder x, the first column of each parted.
 
-    q)kshelldocs:([]s:`a`b;v:1 2)
-    q)`:/tmp/kshelldb dsave`kshelldocs
-    `kshelldocs
-    q)get`:/tmp/kshelldb/kshelldocs/v
+    q)t:([]s:`a`b;v:1 2)
+    q)`:/tmp/kshelldb dsave`t
+    `t
+    q)get`:/tmp/kshelldb/t/v
     1 2
     """
     parts = tables.names_of(x)
