@@ -238,7 +238,8 @@ def test_safetensors_of_every_type_both_ways(session: Session) -> None:
 
     given = {d: torch.arange(6).reshape(2, 3).to(getattr(torch, d)) for d in (
         "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "uint16",
-        "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex64")}
+        "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+        "complex64")}
     given["none"], given["one"] = torch.zeros(0, 3), torch.tensor(5.0)
     save_file(given, "a.safetensors", {"by": "me"})
     session.run("d:ckpt`:a.safetensors;ckpt(`:b.safetensors;d)")

@@ -92,7 +92,10 @@ def test_operators_stay_there(session: Session, device: str) -> None:
     for text, result in (("t+1", "2 3#2e+til 6"), ("t*u", "(1 4 9e;4 10 18e)"), ("t+1 2 3e", "(2 4 6e;5 7 9e)"),
                          ("neg u", "-1 -2 -3e"), ("sum t", "5 7 9e"), ("t 0", "1 2 3e"), ("t[;1]", "2 5e"),
                          ("add(t;1e)", "2 3#2e+til 6"), ("mm(t;transpose t)", "(14 32e;32 77e)"), ("u>2", "001b"),
-                         ("max u", "3e"), ("cat(u;u)", "1 2 3 1 2 3e")):
+                         ("max u", "3e"), ("cat(u;u)", "1 2 3 1 2 3e"), ("2 mavg u", "1 1.5 2.5e"), ("prev u", "0n 1 2e"),
+                         ("1 2 3e ema u", "1 3 3e"), ("fills u", "1 2 3e"), ("2 mdev u", "0 .5 .5e"),
+                         ("2 3e bin u", "-1 0 1"), ("2 xbar u", "0 2 2e"), ("avgs u", "1 1.5 2e"), ("desc u", "3 2 1e"),
+                         ("distinct u", "1 2 3e"), ("where u>1", "1 2"), ("differ u", "111b")):
         session.run(f"r:{text}")
         assert session["r"].obj.device.type == device, text
         assert session.run(f"(tensor r)~{result}"), text
@@ -211,6 +214,61 @@ def test_targets_are_looked_at_once(session: Session, device: str) -> None:
     session.run("fill(y;9)")
     with pytest.raises(QError, match="loss: Target 9 is out of bounds"):
         session.run("k 0")
+    session.run(f"y:tensor(40#0 1 2 -100;`{device});k 0")  # so are those that are ignored
+    before = second_device.reads()
+    session.run("k each 10 20 30")
+    assert second_device.reads() == before
+    session.run("fill(narrow(y;0;20;1);9);k each 0 10 30")
+    with pytest.raises(QError, match="loss: Target 9 is out of bounds"):
+        session.run("k 20")
+    session.run("q:module enlist(`linear;3;3);m:model(q;l;opt(`sgd;q));train(m;40 3#1e;40#0 1 2 -100)")
+    session.run(f"train(m;`batchsize;10);to(m;`{device});run m")
+    before = second_device.reads()
+    session.run("run m")
+    assert second_device.reads() - before <= 1, "brought there batch by batch"
+
+
+@everywhere
+def test_indices_are_refused_before_a_device_is_asked(session: Session, device: str) -> None:
+    """As targets are, by layers wherever they stand in a module, and by functions."""
+    t = f"{{[v]tensor(v;`{device})}}"
+    session.run(f"t:{t};e:module enlist(`embed;5;3);b:module enlist(`embedbag;5;3);s:module enlist(`embedseq;5;3;9)")
+    session.run("q:module seq(`sequential;(`reshape;-1);(`embed;5;3);(`linear;3;1));i:module enlist(`indexselect;0;0 7)")
+    session.run(f"{{to(x;`{device})}}each(e;b;s;q;i);v:t 1 2 3")
+    session.run("w:t 5 3#1e;good:t 2 2#0 4;bad:t 2 2#0 9;low:t 2 2#0 -1;multi:loss`multilabel;one:loss`multimargin")
+    session.run("o:module enlist(`onehot;5)")
+    for text in ("forward(e;{})", "forward(b;{})", "forward(s;{})", "forward(q;{})", "forward(o;{})", "onehot({};5)",
+                 "embedding({};w)", "gather(w;0;{})", "take(narrow(w;1;0;1);{})"):
+        assert session.run("class " + text.format("good")).s == "tensor", text
+        bad = "low" if text.startswith("gather") else "bad"  # the sizes fit
+        with pytest.raises(QError, match="." if device == "cpu" else r"index -?\d is (out of bounds for|below 0)"):
+            session.run(text.format(bad))
+        assert session.run("class " + text.format("good")).s == "tensor", text
+    for text in ("forward(i;v)", "forward(b;v;t 0 9)", "forward(b;v;t 0 -9)", "scatter(v;0;t 0 9;t 7 8)",
+                 "scatter(v;0;t 0 -9;t 7 8;[])", "loss(one;t 2 3#1e;t 0 -1)", "loss(multi;t 2 3#1e;t 2 3#0 9 -1)",
+                 "maskedscatter(v;t 111b;t 1 2)"):
+        with pytest.raises(QError, match="." if device == "cpu" else "is out of bounds|is below 0|element.s. for 3 pl"):
+            session.run(text)
+    assert session.run("1 2 3~tensor v")
+    with pytest.raises(QError, match="forward: embed: index 9 is out of bounds for 5 rows"):
+        session.run("forward(q;bad)")
+
+
+@pytest.mark.parametrize("device", DEVICES[3:])
+def test_indices_are_looked_at_once(session: Session, device: str) -> None:
+    """By all the layers of a module, for as long as nobody writes them; and not again for what is brought there."""
+    from tests import second_device
+
+    session.run(f"q:module(`seqlist;seq(`sequential;(`embed;9;4)));to(q;`{device});x:tensor(40 2#til 9;`{device})")
+    session.run("k:{[x0]forward(q;narrow(x;0;x0;10))};k 0")
+    before = second_device.reads()
+    session.run("k each 10 20 30")
+    assert second_device.reads() == before
+    session.run("m:module seq(`sequential;(`embed;9;4);(`flatten;1);(`linear;8;3));y:40#0 1 2;x:40 2#til 9")
+    session.run(f"m:model(m;loss`ce;opt(`sgd;m));train(m;x;y);train(m;`batchsize;10);to(m;`{device});run m")
+    before = second_device.reads()
+    session.run("run m")
+    assert second_device.reads() - before <= 1, "the losses, at the end"
 
 
 AROUND = {

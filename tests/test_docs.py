@@ -127,7 +127,8 @@ def _differences(session: Session, block: Block, path: Path) -> list[str]:
 @pytest.mark.parametrize("path", LINKED, ids=ids)
 def test_links(path: Path) -> None:
     """Links within the project lead to files that are there, and to headings that are there."""
-    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if "://" in target:
             continue
         name, _, heading = target.partition("#")

@@ -75,6 +75,8 @@ exec name from state m|["", "a", "b", "c", "d"]
 (info t)`size`stride|[list(T.shape), list(T.stride())]
 detail[t][`storage;`size`itemsize`data]|[6, 8, T.flatten().tolist()]
 gain`leakyrelu|nn.init.calculate_gain("leaky_relu", .01)
+[seed 9;randlike 3#0f]|(torch.manual_seed(9), torch.rand_like(torch.zeros(3).double()))[1]
+[seed 9;randnlike 2 3#0e]|(torch.manual_seed(9), torch.randn_like(torch.zeros(2, 3)))[1]
 bernoulli 1 0 1f|torch.tensor([1., 0, 1]).double()
 asc multinomial(tensor 0 .5 0 .5;2)|torch.tensor([1, 3])
 names m|[k for k, _ in M.named_modules() if k]

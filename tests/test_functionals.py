@@ -51,6 +51,16 @@ CASES: list[tuple[str, list[tuple[int, ...]], Callable[..., Any]]] = [
      functional.scaled_dot_product_attention),
     ("scaleddotproductattention(a;b;c;`causal`scale!(1b;.7))", [(2, 3, 4), (2, 3, 4), (2, 3, 4)],
      lambda a, b, c: functional.scaled_dot_product_attention(a, b, c, is_causal=True, scale=.7)),
+    ("gridsample(a;b)", [(2, 3, 4, 5), (2, 3, 2, 2)], lambda a, b: functional.grid_sample(a, b, align_corners=False)),
+    ("gridsample(a;b;`bicubic;`border;1b)", [(2, 3, 4, 5), (2, 3, 2, 2)],
+     lambda a, b: functional.grid_sample(a, b, "bicubic", "border", True)),
+    ("gridsample(a;b;`pad,`reflection)", [(1, 2, 3, 4, 5), (1, 2, 3, 2, 3)],
+     lambda a, b: functional.grid_sample(a, b, padding_mode="reflection", align_corners=False)),
+    ("affinegrid(a;2 1 3 4)", [(2, 2, 3)], lambda a: functional.affine_grid(a, [2, 1, 3, 4], False)),
+    ("affinegrid(a;2 1 3 4;1b)", [(2, 2, 3)], lambda a: functional.affine_grid(a, [2, 1, 3, 4], True)),
+    ("gaussiannll(a;b;c*c)", [(3, 4)] * 3, lambda a, b, c: functional.gaussian_nll_loss(a, b, c * c)),
+    ("gaussiannll(a;b;c*c;1b;.1;`none)", [(3, 4), (3, 4), (3, 1)],
+     lambda a, b, c: functional.gaussian_nll_loss(a, b, c * c, True, .1, "none")),
 ]
 
 
@@ -97,6 +107,22 @@ def test_embedding_and_dropout() -> None:
     assert s.run("1=count distinct raze over(dropout2d(1 1 3 3#1f))[0;0]") is True
 
 
+def test_samples_of_classes() -> None:
+    """The same noise as torch's, gradients through the sample."""
+    s, x = session(), torch.randn(4, 3, dtype=torch.float64)
+    for text, options in (("gumbelsoftmax a", {}), ("gumbelsoftmax(a;.5;1b;0)", {"tau": .5, "hard": True, "dim": 0})):
+        mine, its = x.clone().requires_grad_(), x.clone().requires_grad_()
+        s["a"] = TensorHandle(mine)
+        torch.manual_seed(5)
+        want = functional.gumbel_softmax(its, **options)
+        torch.manual_seed(5)
+        got = s.run(text).obj
+        assert got.equal(want)
+        for t in (got, want):
+            (t * x).sum().backward()
+        assert mine.grad.equal(its.grad)
+
+
 def test_batch_statistics_move() -> None:
     s = session()
     s.run("m:tensor 0 0e;v:tensor 1 1e;r:Batchnorm(2 2#1 2 3 6e;m;v;1b;.5)")
@@ -115,6 +141,10 @@ def test_batch_statistics_move() -> None:
     ("groupnorm(1 4#1f;3)", "groupnorm: "), ("dropout(1 2f;1.5)", "dropout: "), ("dropout`a", "dropout: "),
     ("embedding(5;2 2#1f)", "embedding: "), ("embedding(7 8;2 2#1f)", "embedding: "),
     ("Batchnorm(2 2#1f;1 2 3f;1 2f)", "Batchnorm: "),
+    ("gumbelsoftmax(1 2f;`a)", "gumbelsoftmax: unexpected symbol scalar"),
+    ("gridsample(1 1 2 2#1f;1 1 1 2#0f;`foo)", "gridsample: "), ("gridsample(2 2#1f;1 1 1 2#0f)", "gridsample: "),
+    ("affinegrid(1 2 3#1f;1 1)", "affinegrid: "), ("affinegrid 1 2 3#1f", "affinegrid: size not given"),
+    ("gaussiannll(1 2f;1 2f;-1 1f)", "gaussiannll: "), ("gaussiannll(1 2f;1 2f)", "gaussiannll: "),
     ("scaleddotproductattention(1 2#1e;1 3#1e;1 2#1e)", "scaleddotproductattention: ")])
 def test_errors_name_the_call(text: str, message: str) -> None:
     with pytest.raises(QError) as e:
@@ -124,5 +154,5 @@ def test_errors_name_the_call(text: str, message: str) -> None:
 
 def test_every_function_is_tested() -> None:
     """A row that is added needs a case."""
-    texts = " ".join(c[0] for c in CASES) + " embedding(dropout2d( dropout3d( alphadropout("
+    texts = " ".join(c[0] for c in CASES) + " embedding(dropout2d( dropout3d( alphadropout( gumbelsoftmax("
     assert not [r.name for r in ROWS if r.name + "(" not in texts and r.name + " " not in texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from typing import Any
 
 import pytest
@@ -66,3 +67,28 @@ def test_nothing_is_left(s: Session) -> None:
         s.run(f"{text};")
     assert s.run("count obj[]") == before
     assert s["x"].obj.grad is None and not s["x"].obj.requires_grad
+
+
+def test_own_gradient(s: Session) -> None:
+    """A calculation with its own backward calculation, which here is the right one, has torch's derivatives."""
+    own = "{customgrad({x*sin x};{[d;x]d*sin[x]+x*cos x};x)}"
+    x, rows = s["x"].obj, s["X"].obj
+
+    def f(x: Any) -> Any:
+        return x * x.sin()
+
+    assert close(s.run(f"{own}[x]").obj, f(x))
+    assert close(s.run(f"jacobian({own};x)").obj, torch.func.jacrev(f)(x))
+    assert close(s.run(f"hessian({{Sum {own}[x]}};x)").obj, torch.func.hessian(lambda x: f(x).sum())(x))
+    assert close(s.run(f"vmap({{autograd({{Sum {own}[x]}};x)}};X)").obj,
+                 torch.stack([torch.func.grad(lambda x: f(x).sum())(r) for r in rows]))
+
+
+def test_own_gradient_in_another_thread(s: Session) -> None:
+    """torch calculates the gradients of a device in a thread of its own, which knows of no session."""
+    s.run("k:3;t:tensor(1 2e;`grad);y:customgrad({x*x};{[d;x]k*d*x};t)")
+    y = s["y"].obj
+    work = threading.Thread(target=lambda: y.sum().backward())
+    work.start()
+    work.join()
+    assert s["t"].obj.grad.tolist() == [3, 6]

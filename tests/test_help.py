@@ -99,6 +99,9 @@ def test_search(session: Session) -> None:
     assert first.split(None, 2) == ["batchsize", "option", "Rows of data in a batch; 0 is all of them."]
     assert console(session, "\\?xbar").startswith("xbar ")
     assert "adamw" in console(session, "\\?Weight Decay")
+    for text, name in (("cross_entropy", "ce"), ("nn.CrossEntropyLoss", "ce"), ("zero_grad", "zerograd"),
+                       ("F.log_softmax", "logsoftmax"), ("randn_like", "randnlike"), ("torch.where", "Where")):
+        assert name in [line.split()[0] for line in console(session, f"\\?{text}").splitlines()], text
     assert console(session, "\\?no such text at all") == "nothing in the help has: no such text at all\n"
     assert console(session, "\\?").startswith("'")
 

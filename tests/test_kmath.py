@@ -29,7 +29,7 @@ def lines(text: str) -> list[tuple[str, ...]]:
 CASES = [(topic, *case) for topic, text in TABLES.items() for case in lines(text)]
 MORE = lines(OTHERS)
 # drawn, not computed: tested by their distribution in test_sampling
-DRAWN = {"bernoulli", "multinomial"}
+DRAWN = {"bernoulli", "multinomial", "randlike", "randnlike"}
 
 
 @pytest.fixture(scope="module")
@@ -166,20 +166,20 @@ def check_arrays(session: Session, name: str, tensors: list[torch.Tensor], text:
 
 
 def check_output(session: Session, row: Any, tensors: list[torch.Tensor], text: str, want: Any) -> None:
-    """Into an output that is empty, and into one that has the result's size."""
+    """Into an output that is empty, and into one that has the result's size; a vector gets new tensors."""
     several = isinstance(want, tuple)
     for shape in ((0,), None):
         out: VectorHandle | TensorHandle
         if several:
             out = vector_handle([torch.empty(shape or w.shape, dtype=w.dtype) for w in want])
-            kept = list(out.get())
+            kept = []
         else:
             out = tensor_handle(torch.empty(shape or want.shape, dtype=want.dtype))
             kept = [out.get()]
         session["out"] = out
         assert run(session, row.name, tensors, False, text, "out") is NIL
         same(out, want)
-        assert all(a is b for a, b in zip(kept, out.get() if several else [out.get()], strict=True))
+        assert all(a is b for a, b in zip(kept, [] if several else [out.get()], strict=True))
 
 
 def check_inplace(session: Session, row: Any, tensors: list[torch.Tensor], text: str, want: Any) -> None:
@@ -299,12 +299,14 @@ def test_gradients_of_other_forms(session: Session, name: str, kinds: str, text:
 
 
 def test_sampling(session: Session) -> None:
-    """bernoulli and multinomial draw as torch does after the same seed."""
+    """They draw as torch does after the same seed."""
     for name, text, call in [
         ("bernoulli", "bernoulli x", lambda t: torch.bernoulli(t)),
         ("multinomial", "multinomial(x;2)", lambda t: torch.multinomial(t, 2)),
         ("multinomial", "multinomial(x;9;1b)", lambda t: torch.multinomial(t, 9, True)),
         ("multinomial", "multinomial x", lambda t: torch.multinomial(t, 1).squeeze(-1)),
+        ("randlike", "randlike x", torch.rand_like), ("randnlike", "randnlike(x;`double)",
+                                                      lambda t: torch.randn_like(t, dtype=torch.float64)),
     ]:
         (t,) = inputs("u")
         session["x"] = tensor_handle(t)
@@ -319,12 +321,12 @@ def test_sampling(session: Session) -> None:
 INITS = [
     ("zeros", "", lambda t: t.zero_()), ("ones", "", lambda t: t.fill_(1)), ("fill", ";2.5", lambda t: t.fill_(2.5)),
     ("filldiagonal", ";7;1b", lambda t: t.fill_diagonal_(7, True)), ("eye", "", torch.nn.init.eye_),
-    ("dirac", "", torch.nn.init.dirac_), ("orthogonal", ";2", lambda t: torch.nn.init.orthogonal_(t, 2.)),
+    ("dirac", "", torch.nn.init.dirac_), ("orthogonal", ";2f", lambda t: torch.nn.init.orthogonal_(t, 2.)),
     ("knormal", "", lambda t: torch.nn.init.kaiming_normal_(t)),
     ("knormal", ";`tanh;`fanout", lambda t: torch.nn.init.kaiming_normal_(t, 0, "fan_out", "tanh")),
     ("kuniform", ";`leakyrelu;.3", lambda t: torch.nn.init.kaiming_uniform_(t, .3)),
     ("snormal", ";.5;2", lambda t: torch.nn.init.sparse_(t, .5, 2.)),
-    ("xnormal", ";3", lambda t: torch.nn.init.xavier_normal_(t, 3.)),
+    ("xnormal", ";3f", lambda t: torch.nn.init.xavier_normal_(t, 3.)),
     ("xuniform", "", lambda t: torch.nn.init.xavier_uniform_(t)), ("normal", "", lambda t: t.normal_()),
     ("normal", ";3;2", lambda t: t.normal_(3, 2)), ("uniform", ";-1;1", lambda t: t.uniform_(-1, 1)),
     ("random", ";9", lambda t: t.random_(9)), ("random", ";3;9", lambda t: t.random_(3, 9)),
@@ -408,7 +410,7 @@ def test_a_failed_call_leaves_its_output(session: Session, name: str, args: str)
                 assert torch.equal(out, before) and out.stride() == stride
                 assert other.data_ptr() == out.data_ptr()  # tensors of the same memory are so still
                 continue
-            assert out.dtype is not torch.int64 or name in ("take", "gather") or out.numel()
+            assert two or out.dtype is not torch.int64 or name in ("take", "gather") or out.numel()
     if name not in ("frac", "mean", "kron", "sort", "matmul"):
         with pytest.raises(QError):
             session.run(f"{name}({args};tensor(`empty;0;`double))")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -262,3 +264,22 @@ def test_handles_of_optimizers(s: Session) -> None:
     with pytest.raises(QError, match="stale pointer"):
         s.run("step o")
     assert table() is not None
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "adamw", "adagrad"])
+def test_steps_and_restores_without_the_compiler(name: str) -> None:
+    """torch's compiler, whose import takes most of a second, is not brought by the usual optimizers."""
+    line = f"m:module enlist(`linear;2;1);o:opt(`{name};m);backward Sum forward(m;1 2#1e);step o;step opt(state o;m)"
+    code = ("import sys;from kshell.session import Session;s=Session();"
+            f"s.run({line!r});sys.exit('torch._dynamo' in sys.modules)")
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+def test_failed_layers_change_nothing_between_tensors(s: Session) -> None:
+    """Tensors of several calls are in one dictionary, which an error sets back."""
+    s.run("f:tensor(1 2e;`grad);g:tensor(3 4e;`grad);p:tensor(5e;`grad);o:opt(`streamer;enlist(f;p));b:state o")
+    s.run("n:parmnames o")
+    with pytest.raises(QError, match="already in group"):
+        s.run("addlayer(o;(g;f))")
+    assert s.run("b~state o") is True
+    assert s.run("n~parmnames o") is True

@@ -21,7 +21,7 @@ ROWS = [row for family in (compare, extra, linalg, othermath, pointwise, random,
         for row in rows if isinstance(row, math.Row) and row.inputs]
 WRITING = [row for row in ROWS if (row.out and row.outputs and row.inputs > 0) or row.inplace]
 # a value for each kind of option that must be given
-GIVEN = {"long*": "1", "dim*": "0", "dims*": "0", "number*": "1.", "flag*": "1b", "scalar*": "1"}
+GIVEN = {"long*": "1", "dim*": "0", "dims*": "0", "axes*": "0", "number*": "1.", "flag*": "1b", "scalar*": "1"}
 
 
 def inputs() -> dict[str, torch.Tensor]:

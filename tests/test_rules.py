@@ -381,7 +381,7 @@ def test_options_of_batches() -> None:
 
 
 @pytest.mark.parametrize("text,error", [
-    ("scale(o;`foo)", "unrecognized rule: foo"), ("scale(o;`linear;`foo,1)", "unrecognized rule setting: foo"),
+    ("scale(o;`foo)", "scale: unrecognized rule: foo"), ("scale(o;`linear;`foo,1)", "scale: unrecognized rule setting: foo"),
     ("scale(o;`linear;`epochs,1)", "linear option: epochs not recognized"),
     ("scale(o;`legw)", "legw: epochs not defined"), ("scale(o;`legw;1;10)", "legw: batch not defined"),
     ("scale(o;`linear;-1.)", "linear: accum is -1.0, expecting a positive number"),

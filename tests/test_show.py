@@ -151,3 +151,9 @@ def test_error_report() -> None:
     assert error_text(e) == ["'type", "  [1]  /f.q:4:   `a+y}", "                   ^", "  [0]  g 1", "       ^"]
     e.frames = [Frame(Source("{x+`a}", "/f.q", 3, "f"), 2)]
     assert error_text(e) == ["'type", "  [0]  /f.q:3: f:{x+`a}", "                   ^"]
+
+
+def test_error_of_several_lines() -> None:
+    assert error_text(QError("one\ntwo\x1b[2J")) == ["'one", "two\ufffd[2J"]
+    assert len(error_text(QError("\n".join("abc")))) == 3
+    assert len(error_text(QError("line\n" * 1000))) == 24

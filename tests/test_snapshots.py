@@ -125,6 +125,17 @@ def test_handles_come_back(tmp_path: Path) -> None:
     assert again == rest
 
 
+def test_between_two_batches(tmp_path: Path) -> None:
+    """The hidden state that the next batch begins with comes back."""
+    made = ("q:module enlist(`gru;3;2)\nm:model(q;loss`mse;opt(`sgd;q;.5))\ntrain(m;`batchsize`hidden;(2;1b))\n"
+            "train(m;8 4 3#.01e*til 96;8 4 2#.01e*til 64);\nbatch m;backstep m;\n")
+    rest = "do[3;batch m;show backstep m]\nbatch m\n"
+    first = shell(made + "snapshot`:a.ks;\n" + rest, tmp_path)
+    assert first.count("\n") == 4 and "[0]" not in first, first
+    assert shell("resume`:a.ks;\n" + rest, tmp_path) == first
+    assert shell("resume`:a.ks;\ntrain(m;`hidden;0b)\n" + rest, tmp_path) != first
+
+
 TRAINING = {
     "sgd": "o:opt(`sgd;q;.05;.9)", "adam": "o:opt(`adam;q;.05)", "adamw": "o:opt(`adamw;q;.05)",
     "lamb": "o:opt(`lamb;q;.05)", "rmsprop": "o:opt(`rmsprop;q;.01)", "lbfgs": "o:opt(`lbfgs;q;.1;`iter,3)",

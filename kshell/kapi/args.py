@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.convert import is_array, kname
 from kshell.kapi.handles import GONE, STALE, KHandle
-from kshell.registry import REQUIRED, Option
+from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
 
@@ -112,6 +113,24 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
     return found
 
 
+def unknown(what: str, name: str, among: Iterable[str], after: str = "") -> QError:
+    """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
+    it, then those of the names there are that look like it."""
+    from difflib import get_close_matches  # 4 ms, which only an error needs
+
+    names = {n.lower(): n for n in among}
+    near = get_close_matches(name.lower(), names, 4, 0.7) if name else []
+    return QError(what + name + after + (f" (near {''.join('`' + names[n] for n in near)})" if near else ""))
+
+
+def entry_named(kind: str, what: str, name: str) -> Entry:
+    """The registered entry of a kind and name; if there is none, the error that begins with `what`."""
+    found = registry.find(kind, name)
+    if found is None:
+        raise unknown(what, name, (e.name for e in registry.entries(kind)))
+    return found
+
+
 # ------------------------------------------------------------------ name-value pairs
 
 
@@ -170,7 +189,9 @@ def pairs(x: Value) -> list[tuple[str, Value]]:
 
 
 def _keys_text(k: Value) -> str:
-    return " ".join(str(raw(i)) if is_atom(i) and i.__class__ is not Sym else repr(i) for i in seq_items(k))
+    if k.__class__ is not Vec and k.__class__ is not List:
+        return kname(k)
+    return " ".join(repr(i) if i.__class__ is Sym else str(raw(i)) if is_atom(i) else kname(i) for i in k.items)
 
 
 def _by_two(found: Sequence[Value]) -> list[tuple[str, Value]]:
@@ -218,7 +239,6 @@ def split(given: Sequence[Value], start: int = 0) -> tuple[list[Value], list[tup
 
 
 # ------------------------------------------------------------------ options
-
 
 
 def _long(x: Value, named: bool) -> Any:
@@ -311,7 +331,7 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
     `name` is the type (`linear`, `adamw`); `positional` and `named` come from `split`. `before` counts the arguments
     before the options, for the message on too many; `more` are options that can only be given by name. A name of no
     option is `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and lacks it,
-    else `{name} option: foo not recognized`.
+    else `{name} option: foo not recognized`; the names of options that look like it follow.
     """
     if len(positional) > len(options):
         raise QError(f"{name}: expecting up to {before + len(options)} positional args, "
@@ -323,7 +343,7 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
         option = by_name.get(key)
         if option is None:
             if family is not None and key not in family:
-                raise QError(f"unrecognized {kind} setting: {key}")
+                raise unknown(f"unrecognized {kind} setting: ", key, by_name)
             raise QError(f"{name} option: {key} not recognized")
         out[key] = read_option(name, option, x, True)
     return out
@@ -345,5 +365,3 @@ def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) ->
 def size_text(n: Sequence[int]) -> str:
     """A shape as torch writes it in messages: [2, 3]."""
     return "[" + ", ".join(map(str, n)) + "]"
-
-

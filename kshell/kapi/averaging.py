@@ -24,7 +24,7 @@ from kshell.kapi.handles import (
     handle,
 )
 from kshell.kapi.moduleapi import module_behind
-from kshell.kapi.runs import batches_of
+from kshell.kapi.runs import batches_of, carried
 from kshell.kapi.training import begin
 from kshell.values.build import symdict
 from kshell.values.core import NIL, Dict, Sym, Value, seq_items
@@ -204,8 +204,9 @@ def batchnorm(x: Value) -> Value:
 
 def _pass(h: ModelHandle) -> None:
     begin(h.obj, False)
+    out: Any = None
     for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
-        calculate(h.obj.module, inputs)
+        out = calculate(h.obj.module, carried(inputs, out, h.obj.train))
 
 
 def _set_momenta(norms: dict[str, Any], x: Value) -> None:

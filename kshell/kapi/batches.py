@@ -60,8 +60,9 @@ def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
     whole = t.detach() if found is None else found.whole
     if found is not None and found.dim != dim:
         t.data = whole
+    part = whole.narrow(dim, start, n)
     _parts()[t] = _Part(whole, dim, start)
-    t.data = whole.narrow(dim, start, n)
+    t.data = part
 
 
 def show_whole(t: Any) -> None:
@@ -120,8 +121,8 @@ def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
         return False
     if not 0 < w < n:
         raise QError(f"batch: size {w} not in the range 1-{n - 1} (tensor size is {n} for dimension {dim})")
-    part = part_of(found[0][1])
-    start = 0 if part is None or part.dim != dim else part.start // w * w + w
+    part, shown = part_of(found[0][1]), found[0][1].size(dim)
+    start = 0 if part is None or part.dim != dim or shown == n else part.start // w * w + w
     for _, t in found:
         if start < n:
             show_part(t, start, min(w, n - start), dim)
@@ -249,9 +250,10 @@ def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
 
 
 def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
-    """Tensors with their places along a dimension in another order, without a graph of gradients."""
+    """Tensors with their places along a dimension in another order, without a graph of gradients; their flags stay."""
     with torch.no_grad():
-        return [t.index_select(dim, order if order.device == t.device else order.to(t.device)) for t in tensors]
+        return [t.index_select(dim, order if order.device == t.device else order.to(t.device))
+                .requires_grad_(t.requires_grad) for t in tensors]
 
 
 def _of_model(name: str, h: ModelHandle) -> Value:

@@ -91,6 +91,8 @@ _ADVICE = re.compile(r"(?:\. This is typically |  \(Could this error |, but ther
 _PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: )")
 # what torch says before the message of a check of its own that failed
 _INTERNAL = re.compile(r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*')
+# what torch says where it has no way with sparse tensors
+_SPARSE = re.compile(r"^(?:Could not run '[\w:.]+' with arguments from the 'Sparse|Cannot access storage of Sparse)")
 # what the call's own name adds nothing to
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
@@ -118,6 +120,8 @@ def mapped(name: str, exc: BaseException) -> QError:
         return QError(f"{name}: {ERRORS['type'][0]}")
     if _INTERNAL.match(message):
         message = _INTERNAL.sub("", message) or "a check inside of torch failed"
+    if _SPARSE.match(message):
+        message = "not implemented for sparse tensors"
     if ".numpy() is not supported for tensor subclasses" in message:
         message = VALUELESS
     message = _ADVICE.sub("", _PLACE.sub("", message)) or type(exc).__name__
@@ -127,7 +131,26 @@ def mapped(name: str, exc: BaseException) -> QError:
         from kshell.parallel.meet import awaited
 
         message = awaited(message) or message
-    return QError(first_line(message if message.startswith(name + ":") else f"{name}: {message}"))
+    layer = exc.__dict__.get("layer")
+    message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
+    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc))
+
+
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def _frames(exc: BaseException) -> str:
+    """With `stackframe set, the other lines of a message, and the calls outside kshell through which it came, the last
+    first; else nothing."""
+    from kshell.kapi.handles import table
+
+    if not table().state.get("stackframe"):
+        return ""
+    import traceback  # only an error needs it
+
+    places = [f for f in traceback.extract_tb(exc.__traceback__) if not f.filename.startswith(_OWN)]
+    return "".join("\n" + line for line in [*str(exc).strip().split("\n")[1:], *(
+        f"frame #{i}: {f.name} ({f.filename}:{f.lineno})" for i, f in enumerate(reversed(places)))])
 
 
 def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
@@ -156,11 +179,25 @@ def told_by(call: str) -> Callable[[BaseException], str]:
 def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) -> Exception:
     """The error to end with when a calculation with a module fails, with gradients or without. Where processes do that
     together (ddp, fsdp) and only this one knows of it, the others are told: it is theirs at the next meeting."""
-    if m is None or not group.joined():
+    if m is None:
+        return exc
+    if not isinstance(exc, QError):
+        exc.__dict__["layer"] = _layer(exc, m)
+    if not group.joined():
         return exc
     from kshell.parallel import around, meet
 
     return meet.tell(call, exc, _to_tell(call, exc, args)) if around.together(m, grad) else exc
+
+
+def _layer(exc: Exception, m: Any) -> str:
+    """The dotted name of the module inside m in whose calculation an exception was raised; empty for m itself."""
+    found, tb = None, exc.__traceback__
+    while tb is not None:
+        own = tb.tb_frame.f_locals.get("self")
+        found = own if isinstance(own, torch.nn.Module) else found
+        tb = tb.tb_next
+    return next((name for name, k in m.named_modules() if k is found), "")
 
 
 def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:

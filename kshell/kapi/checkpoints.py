@@ -19,7 +19,10 @@ from kshell.kapi import pthfiles
 from kshell.kapi.args import items, long_of
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import put
-from kshell.kapi.handles import ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.moduletree import is_state, state_dict
+from kshell.kapi.optim import Opt
+from kshell.kapi.optstate import is_opt_state, restore
 from kshell.kapi.pthvalues import from_q, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
@@ -29,7 +32,7 @@ from kshell.values.build import longs, sym_vec, table
 from kshell.values.core import NIL, Dict, List, Value
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
-           "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz",
+           "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
            "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
            "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64"}
 _META = "__metadata__"
@@ -297,31 +300,61 @@ def ckpttable(x: Value) -> Value:
         List([longs(list(t.shape)) for _, t in rows]), longs([t.numel() * t.element_size() for _, t in rows])])
 
 
-@api("putstate", "putstate(module;d)", "putstate(optimizer;d)", held=True, since="kshell")
+@api("putstate", "putstate(module;d)", "putstate(module;state)", "putstate(module;module)", "putstate(optimizer;d)",
+     "putstate(optimizer;state)", held=True, since="kshell")
 def putstate(x: Value) -> Value:
     """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
-    reads them. Names, sizes and counts are checked before anything changes.
+    reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the
+    objects that they are. Names, sizes and counts are checked before anything changes.
 
     q)m:module enlist(`linear;2;1)
     q)putstate(m;`weight`bias!(tensor enlist 1 2e;tensor enlist 3e))
     q)evaluate(m;enlist 1 1e)
     6
+
+    q)s:state m
+    q)parm(m;`bias;0)
+    q)putstate(m;s)
+    q)tensor parm(m;`bias)
+    ,3e
     """
     given = items(x)
     h = handle(given[0]) if len(given) == 2 else None
-    if not isinstance(h, ModuleHandle | OptimizerHandle):
+    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle):
         raise QError("putstate: expecting a module or an optimizer, and a dictionary")
-    value = from_q(given[1])
+    if isinstance(h, OptimizerHandle) and is_opt_state(given[1]):
+        _put_state_of(h.obj, given[1])
+        return NIL
+    of_module = not isinstance(h, OptimizerHandle)
+    value = state_dict(given[1]) if of_module and is_state(given[1]) else from_q(given[1])
     if not isinstance(value, dict):
         raise QError("putstate: expecting a module or an optimizer, and a dictionary")
-    if isinstance(h, OptimizerHandle):
+    if not of_module:
         _put_optimizer(h.obj, value)
         return NIL
-    own = h.obj.state_dict(keep_vars=True)
+    m = h.obj.module if isinstance(h, ModelHandle) else h.obj
+    own = m.state_dict(keep_vars=True)
+    value = {k: torch.as_tensor(v) if isinstance(v, bool | int | float) else v for k, v in value.items()}
     _fits(own, value)
     for k, t in own.items():
         put(t, value[k])
     return NIL
+
+
+def _put_state_of(o: Opt, state: Value) -> None:
+    """Give an optimizer what its state, taken before, held."""
+    if o.container is None or o.own:
+        raise QError("putstate: expecting an optimizer of the parameters of one module")
+    whole = ModuleHandle(o.container)
+    try:
+        made = restore(state, whole)
+    finally:
+        whole.free()
+    if made.entry is not o.entry:
+        raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {made.entry.name}")
+    if [[*map(id, g["params"])] for g in made.groups] != [[*map(id, g["params"])] for g in o.groups]:
+        raise QError("putstate: the groups of the state have other parameters")
+    o.torch.load_state_dict(made.torch.state_dict())
 
 
 def _fits(own: dict[str, Any], given: dict[str, Any]) -> None:
@@ -355,4 +388,3 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
         if before is not None:  # what is beside the state of parameters is checked after that was set
             o.torch.load_state_dict(before)
         raise
-

@@ -18,7 +18,8 @@ def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
         h = need_handle(x, name)
         if h.__class__ is not TensorHandle:
             raise QError(f"{name}: not implemented for {h.plural}")
-        t = fn(as_tensor(h))
+        t = as_tensor(h)
+        t = fn(t.to_dense() if t.layout is not torch.strided else t)
         return tensor_handle(t) if x.__class__ is List else to_q(t)
 
     run.__doc__ = f"{doc}\n\nOf an enlisted tensor as a tensor.\n\n{example}\n"

@@ -17,6 +17,7 @@ from kshell.kapi.handles import KHandle, TensorHandle, table
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, regular
 from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
+from kshell.values.functions import Derived
 
 # torch's names of the data types: the symbol, torch's attribute, the q type that shows it
 _DTYPES = (
@@ -97,8 +98,7 @@ def default_dtype() -> Any:
 # ------------------------------------------------------------------ words for messages
 
 _COMPOUND = {"Table": "table", "Dict": "kdictionary", "_Nil": "null/unary primitive", "Lambda": "lambda",
-             "Proj": "projection", "ListProj": "projection", "Comp": "composition", "Iter": "adverb",
-             "Derived": "adverb"}
+             "Proj": "projection", "ListProj": "projection", "Comp": "composition", "Iter": "adverb"}
 # type names of messages; the others are q's own
 _WORD = {T.F: "double", T.ENUM: "enumeration"}
 
@@ -107,11 +107,18 @@ def _word(t: int) -> str:
     return _WORD.get(t) or T.TYPE[t].name
 
 
+def _numbered(x: Value) -> str:
+    """Says that a number is that of a live object: `first h` and `h,h` give numbers, where a handle was meant."""
+    ref = table().live.get(x) if x.__class__ is int else None
+    h = None if ref is None else ref()
+    return "" if h is None else f" (the {h.kind}'s number, not its handle)"
+
+
 def kname(x: Value) -> str:
     """What x is, in words of the messages: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
     t = atom_t(x)
     if t:
-        return f"{_word(t)} scalar"
+        return f"{_word(t)} scalar" + (_numbered(x) if t == T.J else "")
     if x.__class__ is Vec:
         return f"{_word(x.t)} list"
     if isinstance(x, List):
@@ -120,6 +127,8 @@ def kname(x: Value) -> str:
         return x.kind
     if x.__class__.__name__.startswith("Lambda"):
         return "lambda"
+    if isinstance(x, Derived):
+        return "f" + x.glyph
     if x.__class__.__name__ == "Prim":
         return "operator" if getattr(x.entry, "infix", False) else "null/unary primitive"
     return _COMPOUND.get(x.__class__.__name__, "value")
@@ -143,20 +152,6 @@ def is_array(x: Value) -> bool:
     return atom_t(x) in _FROM_Q
 
 
-def _mismatch(x: Value, depth: int, like: Value) -> None:
-    """Raise the error that says why two parts of a nested list do not fit together."""
-    if x.__class__ is Vec and like.__class__ is Vec and x.t != like.t:
-        raise QError(f"type mismatch at depth {depth}, {kname(like)} vs {kname(x)}")
-    if is_atom(x) != is_atom(like) or isinstance(x, List) != isinstance(like, List):
-        raise QError(f"type mismatch at depth {depth}, {kname(like)} vs {kname(x)}")
-    if len(x) != len(like):
-        raise QError(f"dimension mismatch at depth {depth}, {len(like)} vs {len(x)}")
-    if isinstance(x, List) and len(like):
-        first = like.items[0]
-        for item in x.items:
-            _mismatch(item, depth + 1, first)
-
-
 def _hollow(x: Value) -> tuple[int, ...] | None:
     """The shape of an array without elements, whose lists end in `()`; None for others."""
     if x.__class__ is not List:
@@ -167,20 +162,36 @@ def _hollow(x: Value) -> tuple[int, ...] | None:
     return (len(x.items), *inner) if inner is not None and all(_hollow(i) == inner for i in x.items[1:]) else None
 
 
-def _refuse(x: Value, depth: int = 0) -> QError:
-    """The error for a value that is no array."""
-    if isinstance(x, KHandle):
-        return QError(f"unable to map mixed array to tensor: {x.kind} encountered at depth {depth}")
-    if not isinstance(x, List):
+def _refuse(x: Value) -> QError:
+    """The error for a value that is no array: what is wrong at the first place where something is."""
+    return _wrong(x, 0, [], []) or QError(f"no torch type found for k: {kname(x)}")
+
+
+def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> QError | None:
+    """What is wrong with x, at a depth of a nested list: its length or type differs from those of the parts before it,
+    whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
+    if not isinstance(x, Vec | List):
+        if depth and (is_atom(x) or isinstance(x, KHandle) or x is NIL):
+            return QError(f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}")
         return QError(f"no torch type found for k: {kname(x)}")
-    for item in x.items:
-        if is_atom(item) or isinstance(item, KHandle) or item is NIL:
-            return QError(f"unable to map mixed array to tensor: {kname(item)} encountered at depth {depth + 1}")
-        if not isinstance(item, Vec | List):
-            return _refuse(item, depth + 1)
-    for item in x.items:
-        _mismatch(item, depth + 1, x.items[0])
-    return _refuse(x.items[0], depth + 1) if x.items else QError("no torch type found for k: general list")
+    inner = x.__class__ is Vec or not len(x)
+    if not base:
+        shape.append(len(x))
+        if inner:
+            base.append(x)
+            if x.__class__ is Vec and x.t not in _FROM_Q:
+                return QError(f"no torch type found for k: {kname(x)}")
+    elif len(x) != shape[depth]:
+        return QError(f"dimension mismatch at depth {depth}, {shape[depth]} vs {len(x)}")
+    else:
+        want = kname(base[0]) if depth == len(shape) - 1 else "general list"
+        if kname(x) != want:
+            return QError(f"type mismatch at depth {depth}, {want} vs {kname(x)}")
+    for item in () if inner else x.items:
+        found = _wrong(item, depth + 1, shape, base)
+        if found is not None:
+            return found
+    return None
 
 
 def array_of(x: Value) -> tuple[int, np.ndarray]:
@@ -237,6 +248,11 @@ def as_tensor(x: Value, like: Any = None) -> Any:
         return t
     t = to_tensor(x, own=False)
     return t if like is None or t is None or like.device.type == "cpu" else t.to(like.device)
+
+
+def own_tensor(x: Value) -> Any:
+    """The tensor of a handle, the very one; of a q value a new one. None of an undefined tensor or `::`."""
+    return x.get() if x.__class__ is TensorHandle else to_tensor(x)
 
 
 def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
@@ -340,5 +356,3 @@ def dict_q(tensors: dict[str, Any]) -> Dict:
 def result(t: Any, wrap: bool) -> Value:
     """A call's result, a tensor that nobody else can see: a handle if any argument was one (`wrap`), else a q value."""
     return TensorHandle(t) if wrap else to_q(t, copy=False)
-
-

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import is_empty, items, long_of, name_of, names_of
+from kshell.kapi.args import is_empty, items, long_of, name_of, names_of, unknown
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
@@ -87,7 +87,7 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
         elif name in _MEMORY:
             out.memory = name
         elif name:
-            raise QError(f"unrecognized tensor option: `{name}")
+            raise unknown("unrecognized tensor option: `", name, (n for words in SYMBOLS.values() for n in words))
     return out
 
 
@@ -145,12 +145,13 @@ def _with_grad(t: Any, flag: bool, leaf: bool) -> Any:
 
 
 def like_options(t: Any) -> TensorOptions:
-    """The options of an example tensor that `to` copies: device, type, layout."""
-    return TensorOptions(device=t.device, dtype=t.dtype, layout=layout_name(t))
+    """The options of an example tensor that `to` copies: device and type."""
+    return TensorOptions(device=t.device, dtype=t.dtype)
 
 
 def _default_device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    names = device_names()
+    return names[1] if len(names) > 1 else "cpu"
 
 
 def device_of(t: Any) -> str:
@@ -160,9 +161,9 @@ def device_of(t: Any) -> str:
 
 @api("device", "device()", "device ptr")
 def device(x: Value) -> Value:
-    """The device of a tensor, vector, dictionary, module or model.
+    """The device of a tensor, vector, dictionary, module or model; of an optimizer that of its parameters.
 
-    With no argument, the default device: cuda if there is one, else cpu.
+    With no argument, the default device: an accelerator if there is one, as cuda or mps, else cpu.
 
     q)device tensor 1 2 3
     `cpu
@@ -206,6 +207,9 @@ def cudadevices(x: Value) -> Value:
     q)cudadevices[]=count 1_cudadevices()
     1b
     """
+    if not is_empty(x):
+        raise QError("cudadevices: unexpected arg(s), cudadevices[] counts the devices, cudadevices() names them, "
+                     f"given {kname(x)}")
     names = [d for d in device_names() if d.startswith("cuda")]
     return max(len(names) - 1, 0) if x is NIL else sym_vec(names)
 
@@ -297,8 +301,10 @@ def seed(x: Value) -> Value:
 def _seed_all(x: Value, n: int) -> None:
     if x is NULL_J:
         torch.seed()
-    else:
+    elif accelerators():
         torch.manual_seed(n)
+    else:  # torch's own function takes a millisecond to note where it was called, for devices that come later
+        torch.default_generator.manual_seed(n)
 
 
 def options_dict(t: Any) -> Dict:

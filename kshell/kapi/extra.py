@@ -1,4 +1,5 @@
-"""Functions of torch that ktorch has no name for: choosing and putting elements, splitting and joining, search, bits.
+"""Functions of torch that ktorch has no name for: choosing and putting elements, splitting and joining, search, bits,
+tensors of the size and type of others.
 
 A name that q has already begins with a capital: Where, Diff, Cov.
 """
@@ -117,6 +118,11 @@ def vander(x: Any, n: int | None = None, increasing: bool = False) -> Any:
 def countnonzero(x: Any, **options: Any) -> Any:
     """torch.count_nonzero."""
     return torch.count_nonzero(x, **options)
+
+
+def full_like(x: Any, value: Any, **options: Any) -> Any:
+    """torch.full_like."""
+    return torch.full_like(x, value, **options)
 
 
 def meshgrid(*tensors: Any) -> Any:
@@ -275,7 +281,25 @@ _POINTWISE = (
          "nantonum(0n 1 0w;0;9)|0 1 9f", options="nan:number posinf:number neginf:number", inplace="nan_to_num_"),
 )
 
-ROWS = (*_CHOOSING, *_PARTS, *_SEARCH, *_POINTWISE)
+
+def _like(name: str, target: str | Callable[..., Any], doc: str, example: str, options: str = "") -> Row:
+    return _row(name, target, doc, example, options=f"{options} dtype:dtype", out=False)
+
+
+_LIKE = (
+    _like("zeroslike", "zeros_like", "Zeros of the size, type and device of x, or of a data type.",
+          "zeroslike 2 2#1 2 3 4e|0 0\\n0 0"),
+    _like("oneslike", "ones_like", "Ones of the size, type and device of x, or of a data type.",
+          "oneslike 5 6 7|1 1 1"),
+    _like("fulllike", full_like, "A value in all elements of the size, type and device of x, or of a data type.",
+          "fulllike(1 2e;.5)|0.5 0.5e", "value:scalar*"),
+    _like("randlike", "rand_like", "Numbers from 0 to below 1 drawn at random, of the size, type and device of x.",
+          "randlike[2 3#0e]within 0 1e|111b\\n111b"),
+    _like("randnlike", "randn_like", "Numbers of the standard normal distribution, of the size, type and device of x.",
+          "count randnlike 1 2 3e|3"),
+)
+
+ROWS = (*_CHOOSING, *_PARTS, *_SEARCH, *_POINTWISE, *_LIKE)
 register(ROWS, "extra")
 
 

@@ -28,17 +28,20 @@ from kshell.kapi.handles import (
 from kshell.kapi.moduleapi import device_of_module
 from kshell.kapi.moduledef import type_of
 from kshell.kapi.moduleparts import child_of
-from kshell.values.core import List, Sym, Value
+from kshell.values.core import NIL, List, Sym, Value
 
 # ------------------------------------------------------------------ inputs
 
 
-def inputs_of(x: Value, m: Any, call: str) -> list[Any]:
+def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
     """The tensors of one argument: a tensor or array, a vector of tensors, (vector;indices), (dictionary;keys), or a
-    list of these. Arrays become tensors on the module's device and keep their type."""
+    list of these. Arrays become tensors on the module's device and keep their type. With `gaps` an undefined tensor
+    or `::` keeps its place, as None."""
     if x.__class__ is TensorHandle:
         t = x.get()
-        return [] if t is None else [t]
+        return [t] if t is not None or gaps else []
+    if gaps and x is NIL:
+        return [None]
     if x.__class__ is VectorHandle:
         return list(x.get())
     if x.__class__ is DictHandle:
@@ -49,7 +52,7 @@ def inputs_of(x: Value, m: Any, call: str) -> list[Any]:
     if x.__class__ is not List:
         raise QError(f"{call}: unrecognized arg, {kname(x)}")
     chosen = chosen_of(x.items, call)
-    return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call)]
+    return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
 
 
 def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
@@ -118,8 +121,8 @@ def _check_count(m: Any, n: int) -> None:
         raise QError(f"{entry.name}: {n} tensor(s) supplied, but at least {least} required")
     if n > most:
         raise QError(f"{entry.name}: {n} tensors supplied, but only {most} expected")
-    if entry.name == "lstm" and n == 2:
-        raise QError(f"lstm: expects 3 tensors for (tensor,tuple) input but {n} given")
+    if entry.name in ("lstm", "lstmcell") and n == 2:
+        raise QError(f"{entry.name}: expects 3 tensors for (tensor,tuple) input but {n} given")
 
 
 def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
@@ -144,26 +147,26 @@ def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
         return run()
 
 
-def flat(out: Any) -> list[Any]:
-    """The tensors of an output, nested tuples made flat."""
+def flat(out: Any, gaps: bool = False) -> list[Any]:
+    """The tensors of an output, nested tuples made flat; with `gaps` also None for each that it lacks."""
     if isinstance(out, torch.Tensor):
         return [out]
-    if isinstance(out, dict):
-        return [t for v in out.values() for t in flat(v)]
-    return [] if out is None else [t for v in out for t in flat(v)]
+    if out is None:
+        return [None] if gaps else []
+    return [t for v in (out.values() if isinstance(out, dict) else out) for t in flat(v, gaps)]
 
 
 def wrapped(out: Any) -> Value:
     """The handle of an output: a tensor, or a vector or dictionary of tensors."""
-    if isinstance(out, torch.Tensor):
+    if out is None or isinstance(out, torch.Tensor):
         return TensorHandle(out)
     if isinstance(out, dict):
         return dict_handle(out)
-    return vector_handle(flat(out))
+    return vector_handle(flat(out, True))
 
 
 def _values(out: Any) -> Value:
-    return to_q(out) if isinstance(out, torch.Tensor) else list_q(flat(out))
+    return to_q(out) if out is None or isinstance(out, torch.Tensor) else list_q(flat(out, True))
 
 
 def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
@@ -181,11 +184,14 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
         m, rest = child_of(m, rest[0], call), rest[1:]
     if not rest:
         raise QError(f"{call}: requires a module or model and at least one input")
-    if len(rest) == 2:
-        chosen = chosen_of(rest, call)
-        if chosen is not None:
-            return m, chosen
-    return m, [t for a in rest for t in inputs_of(a, device, call)]
+    if len(rest) == 2 and rest[0].__class__ is DictHandle and names_of(rest[1]) is not None:
+        return m, chosen_of(rest, call) or []
+    tensors = [t for a in rest for t in inputs_of(a, device, call, True)]
+    while tensors and tensors[-1] is None:
+        tensors.pop()
+    if tensors and tensors[0] is None:
+        raise QError(f"{call}: the first input is undefined")
+    return m, tensors
 
 
 def output(x: Value, call: str, train: bool, grad: bool) -> Any:
@@ -215,6 +221,9 @@ def _module_of(x: Value) -> Any:
 @api("forward", "forward(m;x;..)", "forward(m;child;x;..)", "forward model")
 def forward(x: Value) -> Value:
     """The output of a module or model in training mode, with gradients.
+
+    An input is a tensor, an array, a vector, (vector;indices) or (dictionary;keys); `[]` and an undefined tensor keep
+    the place of one that is left out.
 
     q)m:module enlist(`linear;2;1)
     q)size forward(m;3 2#1e)

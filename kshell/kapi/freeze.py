@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import items, names_of, size_text
+from kshell.kapi.args import items, names_of, size_text, unknown
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, kname
 from kshell.kapi.gradients import set_flags
@@ -17,7 +17,8 @@ from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
 
 @api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True)
 def freeze(x: Value) -> Value:
-    """Turn off gradients of parameters: all, the named ones, or the named ones with values to set.
+    """Turn off gradients of parameters: all, the named ones or those of named children, or the named ones with values
+    to set.
 
     q)m:module enlist(`linear;2;1)
     q)freeze(m;`bias;3.0)
@@ -32,7 +33,8 @@ def freeze(x: Value) -> Value:
 
 @api("unfreeze", "unfreeze ptr", "unfreeze(m;names)", "unfreeze(m;names;values)", "unfreeze(m;dictionary)", held=True)
 def unfreeze(x: Value) -> Value:
-    """Turn on gradients of parameters: all, the named ones, or the named ones with values to set.
+    """Turn on gradients of parameters: all, the named ones or those of named children, or the named ones with values
+    to set.
 
     q)m:module enlist(`linear;2;1)
     q)freeze m
@@ -58,6 +60,8 @@ def _freeze(x: Value, flag: bool, call: str) -> Value:
     wanted = names_of(given[1])
     if wanted is not None:
         values = _new_values(given, wanted, call)
+        if not values:
+            wanted = [n for name in wanted for n in _inside(named, name)]
     elif len(given) == 3:
         raise QError(f"{call}: expecting 2nd arg of dictionary, but given {len(given)} args")
     else:
@@ -88,6 +92,12 @@ def _named(x: Value, call: str) -> dict[str, Any]:
     raise QError(f"{call}: expecting 1st arg of module,model or parameter dictionary, given {kname(x)}")
 
 
+def _inside(named: dict[str, Any], name: str) -> list[str]:
+    """The names of the parameters of a child module; of a parameter its own."""
+    found = [] if name in named else [n for n in named if n.startswith(f"{name}.")]
+    return found or [name]
+
+
 def _new_values(given: Sequence[Value], wanted: list[str], call: str) -> list[Any]:
     if len(given) == 2:
         return []
@@ -112,7 +122,7 @@ def _check_names(named: dict[str, Any], wanted: list[str], values: list[Any], ca
     for k, name in enumerate(wanted):
         t = named.get(name)
         if t is None:
-            raise QError(f"{call}: unable to find parameter `{name}")
+            raise unknown(f"{call}: unable to find parameter `", name, named)
         if values and not _fits(values[k].shape, t.shape):
             raise QError(f"{call}: size mismatch for parameter `{name}, size is {size_text(t.shape)} vs new size of "
                          f"{size_text(values[k].shape)}")

@@ -3,9 +3,11 @@ module type of the same name; and functions of torch.nn.functional that are no m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import kshell.kapi.ownmodules  # noqa: F401  (some of its types are functions here)
+import kshell.kapi.ownmodules
+import kshell.kapi.torchtypes  # noqa: F401  (some of the types of both are functions here)
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import data_items, items
@@ -14,11 +16,12 @@ from kshell.kapi.convert import as_tensor, as_tensors, is_array, kname, result
 from kshell.kapi.handles import TensorHandle
 from kshell.kapi.math import Row, register
 from kshell.kapi.moduleargs import parse
-from kshell.kapi.modulemake import build, entry_of, split_args
+from kshell.kapi.modulemake import build, entry_of, size_or_scale, split_args
 from kshell.kapi.modules import B, D, L
 from kshell.kapi.optionwords import worded
 from kshell.registry import REQUIRED, Entry
-from kshell.values.core import NIL, Value
+from kshell.values.core import NIL, Sym, Value, Vec
+from kshell.values.types import NUMERIC
 
 # name of the module type: an example of the function, `expression|result`
 _EXAMPLES = {
@@ -49,11 +52,41 @@ _EXAMPLES = {
     "unfold": "unfold(1 2 2#1f;2)|1\n1\n1\n1", "onehot": "onehot(2 0;3)|0 0 1\n1 0 0",
     "pad": "pad(1 2;1 1)|0 1 2 0", "pairwise": "pairwise(1 2#0f;1 2#3 4f)|,4.999999",
     "similar": "similar(1 2#1 0f;1 2#1 0f)|,1f", "zscore": "zscore(1 2 3f;2f;1f)|-1 0 1f",
+    "channelshuffle": "raze over channelshuffle(1 4 1#til 4;2)|0 2 1 3",
+    "hardsigmoid": "hardsigmoid(-3 0 3f)|0 0.5 1", "hardswish": "hardswish(-3 0 3f)|-0 0 3f",
+    "pixelshuffle": "pixelshuffle(4 1 1#til 4;2)|0 1 2 3",
+    "pixelunshuffle": "raze over pixelunshuffle(1 2 2#til 4;2)|0 1 2 3",
     "randomcrop": "randomcrop(2 2#1;2)|1 1\n1 1", "randomflip": "randomflip(1 2#1 2;0f)|1 2",
 }
 
 
-def _call(entry: Entry, x: Value) -> Value:
+_ATOMS = frozenset((int, float, bool, Sym))
+_KEPT_MOST = 64  # modules a function keeps
+
+
+def _key(a: Value) -> Any:
+    """What tells an option from others: of an atom or a few numbers; of anything else None."""
+    if a.__class__ in _ATOMS:
+        return a.__class__, a
+    return (a.t, a.a.tobytes()) if a.__class__ is Vec and a.t in NUMERIC and len(a) <= 8 else None
+
+
+def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -> Any:
+    """The module of options, in evaluation mode: kept, if it is made of such ones and has no tensors of its own."""
+    key = tuple([_key(a) for a in args])
+    if None in key:
+        return build(entry, args, n).eval()
+    m = kept.get(key)
+    if m is None:
+        m = build(entry, args, n).eval()
+        if not getattr(m, "inplace", False) and not m.state_dict():
+            if len(kept) >= _KEPT_MOST:
+                kept.clear()
+            kept[key] = m
+    return m
+
+
+def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     """The module of the options that follow the inputs, applied to them."""
     n = entry.extra.get("n", (1, 1))[0]
     # where more than one argument must be there, a regular list is the arguments, not one array
@@ -65,15 +98,16 @@ def _call(entry: Entry, x: Value) -> Value:
         if a.__class__ is not TensorHandle and not is_array(a):
             raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
     tensors, handles = as_tensors(given[:n])
-    m = build(entry, given[n:], n).to(tensors[0].device)
+    m = _module(entry, given[n:], n, kept)
+    if not tensors[0].is_cpu:
+        m.to(tensors[0].device)
     if getattr(m, "inplace", False):
         if not handles:
             m.inplace = False  # a q array is never written
         else:
-            with torch.no_grad():
-                m.eval()(*tensors)
+            m(*tensors)  # gradients go through it, as through other calls in place
             return NIL
-    return result(m.eval()(*tensors), handles)
+    return result(m(*tensors), handles)
 
 
 def _register(name: str) -> None:
@@ -81,13 +115,15 @@ def _register(name: str) -> None:
     inputs = "xy"[:entry.extra.get("n", (1, 1))[0]]
     call, _, out = _EXAMPLES[name].partition("|")
 
+    kept: dict[Any, Any] = {}
+
     def run(x: Value) -> Value:
-        return _call(entry, x)
+        return _call(entry, x, kept)
 
     run.__doc__ = (f"{entry.summary}\n\nThe module type `{name}` as a function: its options follow the input.\n\n"
                    f"q){call}\n{out}\n")
     form = f"{name}({';'.join(inputs)}[;options..])"
-    api(name, form, since="kshell" if name in ("gelu", "mish", "silu") else "ktorch")(run)
+    api(name, form, since="kshell" if name in ("gelu", "mish", "silu") else entry.since)(run)
 
 
 for _name in _EXAMPLES:
@@ -140,7 +176,8 @@ register(ROWS, "functions of modules")
 _UPSAMPLE = registry.find("module", "upsample")
 assert _UPSAMPLE is not None
 _INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
-    *_UPSAMPLE.options, B("rescale", "", None))))
+    *(o._replace(choices=(*o.choices, "area")) if o.name == "mode" else o for o in _UPSAMPLE.options),
+    B("rescale", "", None))), extra={"example": {"size": 4}})
 # what help lists beside the module types: functions with options of the same kind
 FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
     "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12)))))
@@ -159,6 +196,7 @@ def interpolate(x: Value) -> Value:
         raise QError(f"interpolate: expected tensor or array, given {kname(given[0] if given else x)}")
     positional, named = split_args(_INTERPOLATE, given[1:])
     o = parse(_INTERPOLATE, positional, named)
+    size_or_scale(_INTERPOLATE, o)
     t = as_tensor(given[0])
     spatial = max(t.dim() - 2, 1)
     size, scale, mode = (o.get(k) for k in ("size", "scale", "mode"))
@@ -170,4 +208,4 @@ def interpolate(x: Value) -> Value:
 
 def _spread(v: Any, n: int) -> Any:
     """A size or scale for each spatial dimension; one stands for all."""
-    return None if v is None else v * n if len(v) == 1 else v
+    return v * n if v and len(v) == 1 else v or None

@@ -1,4 +1,5 @@
-"""Layers as functions of their weights, under torch's names: convolution, normalization, dropout, embedding, attention.
+"""Layers as functions of their weights, under torch's names: convolution, normalization, dropout, embedding, attention,
+sampling.
 
 What follows the input are weights, then options; weights that are left out are not there. The function of batch
 normalization begins with a capital, since `batchnorm` is ktorch's function on modules.
@@ -105,8 +106,14 @@ def _attention(query: Any, key: Any, value: Any, mask: Any = None, **options: An
     return torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, **options)
 
 
+def _embedding(x: Any, w: Any, **options: Any) -> Any:
+    if not x.is_cpu:
+        guard.within("embedding", x, w.shape[0] if w.dim() else 0, "rows")
+    return torch.nn.functional.embedding(x, w, **options)
+
+
 _LOOKING = (
-    Row("embedding", _functional("embedding"), "The rows of weights y at indices x.",
+    Row("embedding", _embedding, "The rows of weights y at indices x.",
         "embedding(1 0;2 2#1 2 3 4f)|3 4\\n1 2", inputs=2, out=False, since="torch",
         options="padindex/padding_idx:long"),
     Row("scaleddotproductattention", _attention, "Attention: the values z weighted by the softmax of the products of "
@@ -116,5 +123,31 @@ _LOOKING = (
         forms=("scaleddotproductattention(x;y;z[;mask];dropout;causal;scale)",)),
 )
 
-ROWS = (*_convolutions(), *_NORMS, *_DROPS, *_LOOKING)
+
+def _grid_sample(x: Any, grid: Any, align_corners: bool = False, **options: Any) -> Any:
+    return torch.nn.functional.grid_sample(x, grid, align_corners=align_corners, **options)
+
+
+def _affine_grid(theta: Any, size: list[int], align_corners: bool = False) -> Any:
+    return torch.nn.functional.affine_grid(theta, size, align_corners)
+
+
+_SAMPLING = (
+    Row("gumbelsoftmax", _functional("gumbel_softmax"), "Softmax of x plus noise, a sample of classes that gradients "
+        "go through; tau: its temperature (1); hard: one class as 1, the others 0.",
+        "1e-6>abs 1-sum gumbelsoftmax 1 2 3f|1b", out=False, since="torch", options="tau:float hard:flag dim:long"),
+    Row("gridsample", _grid_sample, "Pictures x at the places of grid y, from -1 to 1; mode: `bilinear, `nearest or "
+        "`bicubic; pad: `zeros, `border or `reflection; align: are -1 and 1 the middles of the outermost elements?",
+        "raze over gridsample(1 1 2 2#1 2 3 4f;1 1 1 2#0f)|,2.5", inputs=2, out=False, since="torch",
+        options="mode:symbol pad/padding_mode:symbol align/align_corners:flag"),
+    Row("affinegrid", _affine_grid, "The grid that gridsample takes of affine maps x, for pictures of a size.",
+        "raze over affinegrid(1 2 3#1 0 0 0 1 0f;1 1 1 2)|-0.5 0 0.5 0", lead="size:dims*", out=False, since="torch",
+        options="align/align_corners:flag", forms=("affinegrid(x;size;align)",)),
+    Row("gaussiannll", _functional("gaussian_nll_loss"), "Negative log likelihood of targets y, normal with means x, "
+        "variances z; full: with the constant; reduce: `mean, `sum or `none.",
+        "gaussiannll(1 2f;1 4f;1 2f)|0.6732868", inputs=3, out=False, since="torch",
+        options="full:flag eps:number reduce/reduction:symbol"),
+)
+
+ROWS = (*_convolutions(), *_NORMS, *_DROPS, *_LOOKING, *_SAMPLING)
 register(ROWS, "functions of layers")

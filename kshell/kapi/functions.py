@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import Any
 
 from kshell.errors import QError, as_qerror
@@ -20,7 +21,7 @@ from kshell.kapi.handles import GONE, ModuleHandle, TensorHandle, VectorHandle, 
 from kshell.values import types as T
 from kshell.values.apply import apply
 from kshell.values.build import collapse
-from kshell.values.context import running
+from kshell.values.context import perhaps, running
 from kshell.values.core import List, Sym, Value, Vec, text_of
 from kshell.values.functions import Function
 
@@ -40,7 +41,7 @@ def applied(f: Value, args: Sequence[Value]) -> Value:
     except QError:
         raise
     except Exception as exc:
-        error = as_qerror(exc)
+        error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
     raise error
 
 
@@ -71,6 +72,8 @@ class QFunction:
             return tuple(found.obj)
         if is_array(found):
             return to_tensor(found)
+        if found.__class__ is List and any(i.__class__ is TensorHandle for i in found.items):
+            return tuple(as_tensor(i) for i in found.items)
         raise QError(f"{self.call}: the function must return a tensor, given {kname(found)}")
 
 
@@ -269,3 +272,39 @@ def vjp(x: Value) -> Value:
     c = Call(x, "vjp", 2)
     out, found = c.gradients(c.inputs[:-1], c.inputs[-1])
     return wrapped((out if c.graph else out.detach(), *found), c.wrap)
+
+
+@api("customgrad", "customgrad(f;b;x;..)", since="kshell")
+def customgrad(x: Value) -> Value:
+    """A function's result, with a backward calculation of one's own: b is given the gradient of the result and then the
+    inputs, and gives the gradient of the input; of several inputs, a list of gradients.
+
+    q)t:tensor(-2 .5 3e;`grad)
+    q)y:customgrad(signum;{[d;x]d*1>=abs x};t)
+    q)backward Sum y*1 2 3e
+    q)(tensor y;grad t)
+    -1 1 1
+    0  2 0
+
+    q)autograd({Sum customgrad({x*y};{[d;x;y](d*y;2*d*x)};x;y)};1 2e;3 4e)
+    3 4
+    2 4
+    """
+    given = items(x)
+    if x.__class__ is not List or len(given) < 3:
+        raise QError(f"customgrad: expecting (function;function of gradient and inputs;input;..), given {len(given)} "
+                     f"arg{'s' * (len(given) != 1)}")
+    c = Call(List([given[0], *given[2:]]), "customgrad")
+    back, context = QFunction(given[1], "customgrad"), copy_context()
+
+    def gradients(*tensors: Any) -> Any:
+        # the gradients of a device are calculated in a thread that knows of no session
+        found = back(*tensors) if perhaps() is not None else context.copy().run(back, *tensors)
+        n = len(found) if isinstance(found, tuple) else 1
+        if n != len(c.inputs):
+            raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {n}")
+        return found
+
+    from kshell.nn.custom import Custom
+
+    return wrapped(Custom.apply(c.f, gradients, *c.inputs), c.wrap)  # type: ignore[no-untyped-call]

@@ -20,11 +20,12 @@ from kshell.kapi.handles import (
     VectorHandle,
     ask,
     behaviour,
+    handle,
     tensor_handle,
 )
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
-from kshell.values.build import collapse, sym_vec
+from kshell.values.build import bools, collapse, sym_vec
 from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items
 
 
@@ -36,16 +37,26 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
     return need_handle(found[0], call), found[1:]
 
 
-@api("grad", "grad t", "grad enlist t")
+@api("grad", "grad t", "grad enlist t", "grad vector", "grad dict")
 def grad(x: Value) -> Value:
-    """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle.
+    """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle. Those of a
+    vector's tensors as a list, of a dictionary's by name.
 
     q)x:tensor(1 2 3e;`grad)
     q)backward Sum mul(x;x)
     q)grad x
     2 4 6e
+    q)m:module enlist(`linear;2;1)
+    q)backward Sum forward(m;1 2#3e)
+    q)grad parms m
+    weight| 3 3
+    bias  | 1
     """
     h, rest = _head(x, "grad")
+    if isinstance(h, VectorHandle | DictHandle) and h is x:
+        tensors = tensors_in(h, None, "grad") or []
+        values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
+        return Dict(sym_vec([str(key) for key, _ in tensors]), values) if isinstance(h, DictHandle) else values
     if h.__class__ is not TensorHandle or rest:
         raise QError(f"grad: expecting a tensor, given {kname(x)}")
     t = h.get()
@@ -69,16 +80,19 @@ def gradflag(x: Value) -> Value:
     h, rest = _head(x, "gradflag")
     select = rest[0] if rest and is_selector(rest[0]) else None
     rest = rest[1:] if select is not None else rest
+    if select is not None and isinstance(h, TensorHandle):
+        raise QError("gradflag: expected boolean scalar, indices or names not valid with a tensor, given "
+                     f"{kname(select)}")
     found = tensors_in(h, select, "gradflag")
     if found is None:
         return ask("gradflag", h, select, *rest)
     if not rest:
         flags = [t is not None and t.requires_grad for _, t in found]
         if isinstance(h, DictHandle) and (select is None or select.__class__ is not Sym):
-            return Dict(sym_vec([str(key) for key, _ in found]), collapse(flags))
+            return Dict(sym_vec([str(key) for key, _ in found]), bools(flags))
         single = isinstance(h, TensorHandle) or (select is not None and not isinstance(select, List)
                                                  and not hasattr(select, "a"))
-        return flags[0] if single else collapse(flags)
+        return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
         raise QError(f"gradflag: expected boolean scalar, given {kname(rest[0])}")
@@ -109,8 +123,8 @@ def detach(x: Value) -> Value:
     """
     h, rest = _head(x, "detach")
     if h.__class__ is TensorHandle:
-        if rest and flag_of(rest[0]) is None:
-            raise QError(f"detach: expected boolean scalar, given {kname(rest[0])}")
+        if rest and (len(rest) > 1 or flag_of(rest[0]) is None):
+            raise QError(f"detach: expecting tensor or (tensor;inplace flag), given {kname(x)}")
         t = as_tensor(h)
         if not rest or not rest[0]:
             return tensor_handle(t.detach())
@@ -119,6 +133,8 @@ def detach(x: Value) -> Value:
     found = tensors_in(h, rest[0] if rest else None, "detach")
     if found is None:
         raise QError(f"detach: not implemented for {h.plural}")
+    if len(rest) > 1:
+        raise QError(f"detach: expecting up to 2 args, given {len(rest) + 1}")
     for place, t in found:
         put_in(h, place, _detached(t))
     return NIL
@@ -221,16 +237,27 @@ def zerograd(x: Value) -> Value:
     return NIL
 
 
-@api("nograd", "nograd ptr", held=True)
+@api("nograd", "nograd ptr", "nograd(f;x;..)", held=True)
 def nograd(x: Value) -> Value:
     """Drop the gradients of a tensor, vector, dictionary, module, optimizer or model.
+
+    With a function of q and its arguments: its result, calculated without a graph of gradients.
 
     q)x:tensor(1 2e;`grad)
     q)backward Sum x
     q)nograd x
     q)(::)~grad x
     1b
+
+    q)gradflag nograd({x*x};x)
+    0b
     """
+    from kshell.kapi.functions import applied, is_function
+
+    given = items(x)
+    if len(given) > 1 and is_function(given[0]) and handle(given[0]) is None:
+        with torch.no_grad():
+            return applied(given[0], given[1:])
     ask("nograd", need_handle(x, "nograd"))
     return NIL
 
@@ -262,5 +289,3 @@ def _zero(h: KHandle) -> None:
 def _drop(h: KHandle) -> None:
     for t in tensors_of(h):
         drop_gradient(t)
-
-

@@ -133,12 +133,32 @@ class kept:
                     t.copy_(values)
 
 
+def before_a_device(check: Callable[..., None]) -> Callable[..., None]:
+    """A check of what a GPU does not survive: made whenever a call's inputs are on a device."""
+    check.device = True  # type: ignore[attr-defined]
+    return check
+
+
+def guarded(name: str, fn: Callable[..., Any], check: Callable[..., None] | None) -> Callable[..., Any]:
+    """fn, on a device after its check if that is one for devices."""
+    if not getattr(check, "device", False):
+        return fn
+
+    def run(x: Any, *more: Any, **options: Any) -> Any:
+        if not x.is_cpu and check is not None:
+            check(name, x, *more, **options)
+        return fn(x, *more, **options)
+
+    return run
+
+
 def indices(low: int = 0) -> Callable[..., None]:
     """A check of the second input of a call, indices of a dimension of the first, of all its elements without one: not
     below `low` times its size. What torch refuses before it begins is left to it."""
 
+    @before_a_device
     def check(name: str, x: Any, at: Any, *_: Any, dim: int | None = None, **more: Any) -> None:
-        if at.dtype not in (torch.int64, torch.int32) or not at.numel() or at.device.type == "meta":
+        if at.dtype not in (torch.int64, torch.int32) or not at.numel() or not readable(at):
             return
         if dim is None:
             n, where = x.numel(), ""
@@ -146,7 +166,9 @@ def indices(low: int = 0) -> Callable[..., None]:
             n, where = x.shape[dim], f"dimension {dim} with "
         else:
             return
-        least, most = (int(i) for i in torch.aminmax(at))
+        least, most = (int(i) for i in (torch.aminmax(at) if at.is_cpu else span(at)))
+        if (least < low * n or most >= n) and at._base is not None:  # of the tensor that it is a part of
+            least, most = (int(i) for i in torch.aminmax(at))
         if least < low * n or most >= n:
             raise QError(f"{name}: index {most if most >= n else least} is out of bounds for {where}size {n}")
 
@@ -155,41 +177,54 @@ def indices(low: int = 0) -> Callable[..., None]:
 
 # ------------------------------------------------------------------ what a GPU does not refuse
 
-_SPANS: list[Any] = []  # by tensor: its version, its least and its greatest element
-
 
 def span(t: Any) -> tuple[float, float]:
     """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
     long as nothing writes there."""
-    from torch.utils.weak import WeakTensorKeyDictionary
+    from kshell.nn import bounds
 
-    if not _SPANS:
-        _SPANS.append(WeakTensorKeyDictionary())
-    whole = t if t._base is None else t._base
-    found = _SPANS[0].get(whole)
-    if found is None or found[0] != whole._version:
-        found = _SPANS[0][whole] = (whole._version, *torch.stack(torch.aminmax(whole.detach())).tolist())
-    return found[1], found[2]
+    return bounds.span(t)
 
 
 def copied(t: Any, there: Any) -> None:
     """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
-    if t.is_cpu and t.numel() and not (t.is_floating_point() or t.is_complex()):
-        low, high = span(t)
-        _SPANS[0][there] = there._version, low, high
+    from kshell.nn import bounds
+
+    bounds.copied(t, there)
 
 
-def classes(x: Any, y: Any, ignore: int) -> None:
+def readable(t: Any) -> bool:
+    """Has a tensor values, and may they be read now?"""
+    from kshell.nn import bounds
+
+    return bounds.readable(t)
+
+
+def within(name: str, t: Any, n: int, what: str) -> None:
+    """A check of indices, of n things."""
+    from kshell.nn import bounds
+
+    bounds.within(name, t, n, what)
+
+
+def classes(x: Any, y: Any, ignore: int | None) -> None:
     """A check of targets that are numbers of classes. On the CPU torch makes it, with these words; a GPU's calculation
     ends with an error after which the process can use that GPU no more."""
     n = x.shape[1 if x.dim() > 1 else 0] if x.dim() else 0
     if y.is_floating_point() or not y.numel():
         return
     low, high = span(y)
-    if low < 0 or high >= n:
-        wrong = y[(y != ignore) & ((y < 0) | (y >= n))]
-        if wrong.numel():
-            raise IndexError(f"Target {int(wrong[0])} is out of bounds.")
+    if low >= 0 and high < n:
+        return
+    from kshell.nn import bounds
+
+    def wrong(t: Any) -> Any:
+        outside = (t < 0) | (t >= n)
+        return t[outside if ignore is None else outside & (t != ignore)]
+
+    y = bounds.original(y)
+    if not bounds.passes(y, ("classes", n, ignore), lambda t: not wrong(t).numel()):
+        raise IndexError(f"Target {int(wrong(y)[0])} is out of bounds.")
 
 
 def probabilities(x: Any) -> None:
@@ -208,9 +243,10 @@ def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
     raise QError(f"{name}: division by zero")
 
 
+@before_a_device
 def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
     """A check that there are as many elements as places for them."""
-    if mask.dtype is torch.bool and mask.device.type != "meta":
+    if mask.dtype is torch.bool and readable(mask):
         n = int(mask.expand_as(x).sum()) if mask.dim() <= x.dim() else int(mask.sum())
         if n > y.numel():
             raise QError(f"{name}: {y.numel()} element(s) for {n} places")

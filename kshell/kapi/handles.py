@@ -83,6 +83,10 @@ class KHandle(Handle):
     def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
         return ask("amend", self, args, f, y)
 
+    def same(self, other: Value) -> bool:
+        return self is other or (other.__class__ is self.__class__ and bool(behaves("same", self))
+                                 and ask("same", self, other))
+
     def rows(self) -> list[Value]:
         return ask("rows", self) if self.folded else [self]
 

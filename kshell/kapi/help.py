@@ -14,10 +14,10 @@ from textwrap import wrap
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import tensorinfo
-from kshell.kapi.args import is_empty
-from kshell.kapi.call import api
+from kshell.kapi.args import is_empty, unknown
+from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, dtype_named, dtype_of_q, kname, ktype_of
-from kshell.kapi.device import SYMBOLS, device_names, seeds
+from kshell.kapi.device import SYMBOLS, device_names, options_dict, seeds
 from kshell.kapi.functional import FUNCTIONS
 from kshell.kapi.gradients import MODES
 from kshell.kapi.handles import (
@@ -32,6 +32,7 @@ from kshell.kapi.handles import (
     handle,
 )
 from kshell.kapi.losses import type_of as loss_type
+from kshell.kapi.moduleapi import every_option
 from kshell.kapi.moduleargs import options_dict as module_options
 from kshell.kapi.moduledef import options_of as options_of_module
 from kshell.kapi.moduledef import pytorch_name, type_of
@@ -55,15 +56,17 @@ def is_forward(entry: Entry) -> bool:
 def described(entry: Entry, options: Value = None) -> Dict:
     """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
     least, most = entry.extra.get("n", (1, 1)) if is_forward(entry) else (0, 0)
+    count = max(least, min(most, 9))
     return symdict(
         ["module", "pytorch", "forward", "result", "n", "args", "options"],
         [sym(entry.name), string(pytorch_name(entry)), is_forward(entry), sym(entry.extra.get("result", "tensor")),
-         least, sym_vec(["tensor"] * max(least, min(most, 9))), module_options(entry) if options is None else options])
+         least, sym("tensor") if count == 1 else sym_vec(["tensor"] * count),
+         module_options(entry) if options is None else options])
 
 
-def _many(kind: str) -> Table:
-    """The table of all modules or losses, by name."""
-    found = [*registry.entries(kind), *(FUNCTIONS if kind == "module" else ())]
+def _many(kind: str, every: bool = False) -> Table:
+    """The table of modules or losses by name: ktorch's and those of the user's own files; with `every` all."""
+    found = [*(e for e in registry.entries(kind) if every or _listed(e)), *(FUNCTIONS if kind == "module" else ())]
     rows = [described(e).v.items for e in sorted(found, key=lambda e: e.name)]
     name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
     return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
@@ -77,10 +80,13 @@ def _syms(found: Iterable[Sym]) -> Vec:
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep  # what is registered from here is no user's
 
 
+def _listed(e: Entry) -> bool:
+    return e.since == "ktorch" or not e.file.startswith(_OWN)
+
+
 def _optimizers(every: bool = False) -> Table:
     """ktorch's optimizers and those of the user's own files; with `every` all."""
-    found = sorted((e for e in registry.entries("optimizer")
-                    if every or e.since == "ktorch" or not e.file.startswith(_OWN)), key=lambda e: e.name)
+    found = sorted((e for e in registry.entries("optimizer") if every or _listed(e)), key=lambda e: e.name)
     return Table(["optimizer", "pytorch", "options"],
                  [sym_vec([e.name for e in found]), List([string(pytorch(e)) for e in found]),
                   List([optimizer_options(e) for e in found])])
@@ -134,6 +140,7 @@ TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
     "tensor": ("options of a tensor and the symbols that set them", _tensor),
     "vector": ("", _tensor),
     "dictionary": ("", _tensor),
+    "modules": ("", lambda: _many("module", True)),
     "optimizers": ("", lambda: _optimizers(True)),
 }
 
@@ -157,7 +164,7 @@ def help_(x: Value) -> Value:
     q)key help()
     `backward`device`dtype`ktype`loss`module`optimizer`tensor
     """
-    if is_empty(x):
+    if is_empty(x) or (x.__class__ is Sym and not x.s):
         listed = {k: text for k, (text, _) in TOPICS.items() if text}
         return Dict(sym_vec(listed), List([string(t) for t in listed.values()]))
     h = handle(x)
@@ -176,7 +183,7 @@ def of_name(name: str, text: bool = False) -> Value:
     if name in TOPICS and not (text and found):
         return TOPICS[name][1]()
     if not found:
-        raise QError(f"help: unrecognized help topic, `{name}")
+        raise unknown("help: unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())])
     if not text:
         entry = _with_options(name)
         if entry is not None and entry.kind == "loss":
@@ -219,7 +226,7 @@ def of_object(h: KHandle) -> Value:
     if isinstance(h, TensorHandle | VectorHandle | DictHandle):
         return tensorinfo.options(h)
     if isinstance(h, OptimizerHandle):
-        return options_table(h.obj)
+        return options_table(h.obj, every_option())
     own = behaves("help", h)
     if own is not None:
         return own(h)  # type: ignore[no-any-return]
@@ -227,7 +234,8 @@ def of_object(h: KHandle) -> Value:
         loss_type(h.obj) if isinstance(h, LossHandle) else None
     if entry is None:
         raise QError(f"help: not implemented for {h.plural}")
-    return described(entry, options_of_module(h.obj, True, False) if isinstance(h, ModuleHandle) else None)
+    return described(entry, options_of_module(h.obj, every_option(), False) if isinstance(h, ModuleHandle) else
+                     tensorinfo.options(h))
 
 
 def show_entries(found: list[Entry]) -> Value:
@@ -350,5 +358,11 @@ def _named_options(name: str) -> Value | None:
     return None if entry is None else module_options(entry)
 
 
-tensorinfo.NAMED_OPTIONS.append(_named_options)
+def _topic_options(name: str) -> Value | None:
+    """What `options` gives for a topic: that of help, for a class of tensors the default options."""
+    if name in ("tensor", "vector", "dictionary"):
+        return options_dict(torch.empty(0))
+    return TOPICS[name][1]() if name in TOPICS else None
 
+
+tensorinfo.NAMED_OPTIONS += (_named_options, _topic_options)

@@ -30,13 +30,15 @@ from kshell.values.core import NIL, Sym, Value, Vec
 
 class Init(NamedTuple):
     """One function that fills a tensor in place, with options as those of a math function's row; symbols and numbers
-    among them may come in any order."""
+    among them may come in any order. With `indexed` a long right behind a tensor or vector is an index, never an
+    option."""
 
     name: str
     fill: Callable[..., Any]
     doc: str
     example: str
     options: str = ""
+    indexed: bool = False
 
 
 # the names of nonlinearities and fan modes, where torch's are others
@@ -76,6 +78,8 @@ def _method(name: str) -> Callable[..., Any]:
 
 def random(t: Any, low: Any = None, high: Any = None) -> None:
     """Whole numbers below a bound, between two, or all that the type has."""
+    if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
+        raise QError("random: requires integers for low & high limits")
     t.random_(*(int(n) for n in (low, high) if n is not None))
 
 
@@ -98,18 +102,18 @@ ROWS = (
     Init("dirac", _init("dirac_"), "Set the weights of a convolution so that it keeps its input.",
              "dirac 1 1 3#0f|0 1 0"),
     Init("orthogonal", _init("orthogonal_"), "Set to an orthogonal matrix, times a gain (1).",
-         "{all 1e-6>abs raze tril(mmt(x;x);-1)}orthogonal 3 3#0f|1b", "gain:number"),
+         "{all 1e-6>abs raze tril(mmt(x;x);-1)}orthogonal 3 3#0f|1b", "gain:number", True),
     Init("knormal", _init("kaiming_normal_"), "Kaiming's initialization with a normal distribution.",
-         "count knormal(3 4#0f;`relu;`fanout)|3", _FAN),
+         "count knormal(3 4#0f;`relu;`fanout)|3", _FAN, True),
     Init("kuniform", _init("kaiming_uniform_"), "Kaiming's initialization with a uniform distribution.",
-         "count kuniform(3 4#0f;`relu;`fanin)|3", _FAN),
+         "count kuniform(3 4#0f;`relu;`fanin)|3", _FAN, True),
     Init("snormal", snormal, "A fraction of each column 0, the others of a normal distribution with a deviation "
              "(0.01).",
-         "sum 0=snormal(4 2#1f;.5)|2 2i", "fraction:number* std:number"),
+         "sum 0=snormal(4 2#1f;.5)|2 2i", "fraction:number* std:number", True),
     Init("xnormal", _init("xavier_normal_"), "Xavier's initialization with a normal distribution, times a gain (1).",
-         "count xnormal 3 4#0f|3", "gain:number"),
+         "count xnormal 3 4#0f|3", "gain:number", True),
     Init("xuniform", _init("xavier_uniform_"), "Xavier's initialization with a uniform distribution, times a gain (1).",
-         "all 1>=abs raze xuniform 3 3#0f|1b", "gain:number"),
+         "all 1>=abs raze xuniform 3 3#0f|1b", "gain:number", True),
     Init("normal", _method("normal_"), "Draw from a normal distribution with a mean (0) and a deviation (1).",
          "count normal(5#0f;10;.5)|5", "mean:number std:number"),
     Init("uniform", _method("uniform_"), "Draw from a uniform distribution between two bounds (0 and 1).",
@@ -137,9 +141,9 @@ def _given(name: str, x: Value) -> list[Value]:
     return list(given)
 
 
-def _selected(options: Sequence[MathOption], named: bool, rest: list[Value]) -> Value:
+def _selected(options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool) -> Value:
     """Take from the arguments the one that says which parts: a list of indices, or names; a single number or symbol
-    only if it cannot be an option."""
+    only if it cannot be an option, or is a long and `indexed`."""
     x = rest[0] if rest else NIL
     if x.__class__ is Vec:
         found = bool(names_of(x)) if named else bool(longs_of(x))
@@ -147,7 +151,7 @@ def _selected(options: Sequence[MathOption], named: bool, rest: list[Value]) -> 
         found = name_of(x) is not None and not any(o.read(x) is not None for o in options)
     else:
         numbers = [o for o in options if o.read(0) is not None]
-        found = long_of(x) is not None and sum(number_of(a) is not None for a in rest) > len(numbers)
+        found = long_of(x) is not None and (indexed or sum(number_of(a) is not None for a in rest) > len(numbers))
     return rest.pop(0) if found else None
 
 
@@ -202,7 +206,8 @@ def _register(row: Init) -> None:
         h = handle(data)
         select = None
         if h is not None or row.name == "fill":
-            select = _selected(options, h is not None and h.__class__ not in (TensorHandle, VectorHandle), rest)
+            named = h is not None and h.__class__ not in (TensorHandle, VectorHandle)
+            select = _selected(options, named, rest, row.indexed)
         rest.sort(key=lambda a: next((i for i, o in enumerate(options) if o.read(a) is not None), len(options)))
         found = match(row.name, options, rest)
         if h is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.args import flag_of, is_empty, items, split
+from kshell.kapi.args import entry_named, flag_of, is_empty, items, split
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.forward import chosen_of
@@ -27,11 +27,14 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.moduleargs import as_dict, class_of, live_values, parse, torch_args
+from kshell.kapi.moduledef import type_of as type_of_module
 from kshell.kapi.modules import B, D, L, S, T
+from kshell.kapi.modulestr import cpp_text, number
 from kshell.kapi.moduletree import is_state
 from kshell.kapi.optionwords import worded
+from kshell.kapi.tensorstr import tensor_text
 from kshell.registry import Entry, Option
-from kshell.values.build import symdict
+from kshell.values.build import string, symdict
 from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym
 
 _REDUCE = S("reduce", "reduction", "mean", choices=("none", "mean", "sum"))
@@ -45,7 +48,8 @@ _HERE = __file__
 def row(name: str, target: str, summary: str, *options: Option, least: int = 2, most: int = 2, eg: str = "",
         out: str = "", functions: Sequence[str] = (), **extra: Any) -> Entry:
     """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
-    with the same name and `out` is its result. `functions` name other functions than that one."""
+    with the same name and `out` is its result. `functions` name other functions than that one. `shown` are the
+    attributes that libtorch writes in the loss's text; None: not even brackets."""
     return registry.add(Entry(
         name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=worded(name, options), topic="losses",
         since="ktorch",
@@ -60,14 +64,14 @@ row("ce", "CrossEntropyLoss", "Cross entropy of logits and class numbers or prob
     _WEIGHT, L("ignore", "ignore_index", -100), D("smoothing", "label_smoothing", 0.0), _REDUCE,
     eg="((1 2 3f;3 2 1f);2 0)", out="0.407606")
 row("cosineloss", "CosineEmbeddingLoss", "Cosine distance of pairs, near (1) or apart (-1).",
-    D("margin", "", 0.0), _REDUCE, least=3, most=3, eg="((1 0f;0 1f);(1 0f;0 1f);1 -1)", out="0.5")
+    D("margin", "", 0.0), _REDUCE, least=3, most=3, eg="((1 0f;0 1f);(1 0f;0 1f);1 -1)", out="0.5", shown=("margin",))
 row("ctc", "CTCLoss", "Connectionist temporal classification.",
     L("blank", "", 0), B("zeroinf", "zero_infinity", False), _REDUCE, least=4, most=4,
     eg="(log 3 1 2#.5;1 1#1;enlist 3;enlist 1)", out="0.2876821")
 row("hinge", "HingeEmbeddingLoss", "Hinge loss of distances, near (1) or apart (-1).", _MARGIN, _REDUCE,
-    eg="(.5 .5;1 -1)", out="0.5")
+    eg="(.5 .5;1 -1)", out="0.5", shown=("margin",))
 row("huber", "HuberLoss", "Squared error when small, absolute when large.", D("delta", "", 1.0), _REDUCE,
-    eg="(1 2f;1 5f)", out="1.25")
+    eg="(1 2f;1 5f)", out="1.25", shown=None)
 row("kl", "KLDivLoss", "Kullback-Leibler divergence of log probabilities and probabilities.", _REDUCE_KL,
     eg="(log .5 .5;.5 .5;`sum)", out="0f")
 row("l1", "L1Loss", "Mean absolute error.", _REDUCE, eg="(1 2f;1 4f)", out="1f")
@@ -77,7 +81,7 @@ row("mse", "MSELoss", "Mean squared error.", _REDUCE, eg="(1 3 6 9.0;1 2 4 8.0)"
 row("multilabel", "MultiLabelMarginLoss", "Margin loss of several classes an item.", _REDUCE,
     eg="(1 2 4f;2 -1 0)", out="0f")
 row("multimargin", "MultiMarginLoss", "Margin loss of one class an item.",
-    L("p", "", 1), _MARGIN, _WEIGHT, _REDUCE, eg="(1 2 4f;2)", out="0f")
+    L("p", "", 1), _MARGIN, _WEIGHT, _REDUCE, eg="(1 2 4f;2)", out="0f", shown=("p", "margin", "weight", "reduction"))
 row("multisoft", "MultiLabelSoftMarginLoss", "Cross entropy of several classes an item.", _WEIGHT, _REDUCE,
     eg="(enlist 0 0f;enlist 1 0f)", out="0.6931472")
 row("nll", "NLLLoss", "Negative log likelihood of log probabilities and class numbers.",
@@ -89,20 +93,17 @@ row("poissonloss", "PoissonNLLLoss", "Negative log likelihood of Poisson counts.
 row("similar", "CosineSimilarity", "Cosine similarity of two inputs.", L("dim", "", 1), D("eps", "", 1e-8),
     functions=("",))
 row("smoothl1", "SmoothL1Loss", "Squared error when small, absolute when large, over beta.", D("beta", "", 1.0),
-    _REDUCE, eg="(1 2f;1 5f)", out="1.25")
+    _REDUCE, eg="(1 2f;1 5f)", out="1.25", shown=None)
 row("softmargin", "SoftMarginLoss", "Logistic loss of two classes, 1 and -1.", _REDUCE, eg="(0 0f;1 -1)",
     out="0.6931472")
 row("triplet", "TripletMarginLoss", "Anchor near positive and far from negative.",
     _MARGIN, D("p", "", 2.0), D("eps", "", 1e-6), B("swap", "", False), _REDUCE, least=3, most=3,
-    eg="((1 0f;0 1f);(1 0f;0 1f);(0 1f;1 0f))", out="0f")
+    eg="((1 0f;0 1f);(1 0f;0 1f);(0 1f;1 0f))", out="0f", shown=("margin", "p", "eps", "swap"))
 
 
 def entry_of(name: str) -> Entry:
     """The loss of a name."""
-    found = registry.find("loss", name)
-    if found is None:
-        raise QError(f"unrecognized loss function: {name}")
-    return found
+    return entry_named("loss", "unrecognized loss function: ", name)
 
 
 # ------------------------------------------------------------------ making one
@@ -116,8 +117,10 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
     if given and given[-1].__class__ is Sym and names[-1] == "reduce":
         reduce = parse(entry, (), [("reduce", given.pop())])
     if names == ["reduce"]:
-        if given:
+        if len(given) + len(reduce) > 1:
             raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(given) + len(reduce)} given")
+        if given:
+            raise QError(f"{entry.name} reduce: expected symbol, given {kname(given[0])}")
         for key, _ in named:
             if key != "reduce":
                 raise QError(f"unrecognized option: {key}, {entry.name} loss expects single option: reduce")
@@ -129,9 +132,9 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
 
 
 def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, Value]]]:
-    """Positional arguments and pairs; `()` in the last place is an option left out."""
-    if args and args[-1].__class__ is List and not args[-1].items:
-        return list(args), ()
+    """Positional arguments and pairs; `()` or `::` in the last place is no pairs, or an option left out."""
+    if args and is_empty(args[-1]):
+        return list(args[:-1]), ()
     if len(args) > 1 and len(args) % 2 == 0 and all(a.__class__ is Sym for a in args):
         return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
     return split(args)
@@ -203,13 +206,14 @@ def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
 def _on_device(m: Any, x: Any, y: Any) -> None:
     """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
     name = type_of(m).name
-    if name in _CLASSES and not x.is_meta and not y.is_meta:
-        guard.classes(x, y, getattr(m, "ignore_index", -1))
-    elif name == "bce" and not x.is_meta:
+    if name in _CLASSES and guard.readable(x) and guard.readable(y):
+        guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
+    elif name == "bce" and guard.readable(x):
         guard.probabilities(x)
 
 
-_CLASSES = ("ce", "nll", "multimargin")  # losses whose targets may be numbers of classes
+# losses whose targets may be numbers of classes, and a number besides that is none
+_CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
 
 
 def _one_device(tensors: Sequence[Any]) -> list[Any]:
@@ -221,7 +225,9 @@ def _one_device(tensors: Sequence[Any]) -> list[Any]:
 def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
     w = None if w is None else w.to(x.dtype)
-    low, high = (0, 1) if x.is_cpu or x.is_meta or not y.numel() else guard.span(y)  # see guard.classes
+    known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
+    low, high = (0, 1) if known else guard.span(y)  # see guard.classes
+    y = _flags(x, y)
     try:
         if low >= 0 and high <= 1:
             return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
@@ -233,10 +239,15 @@ def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
 
 
+def _flags(x: Any, y: Any) -> Any:
+    """Targets that are no fractions, as numbers of the input's type."""
+    return y if y.is_floating_point() else y.to(x.dtype)
+
+
 def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
     class_weight = m.pos_weight
     return torch.nn.functional.binary_cross_entropy_with_logits(
-        x, y, None if w is None else w.to(x.dtype), reduction=m.reduction,
+        x, _flags(x, y), None if w is None else w.to(x.dtype), reduction=m.reduction,
         pos_weight=None if class_weight is None else class_weight.to(x))
 
 
@@ -329,6 +340,7 @@ def _from_dict(d: Dict) -> Value:
 
 def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Value], Value]:
     """The function of a loss: n tensors (one more, batch weights, if `weighted` and it is no option), then options."""
+    plain: dict[int, Any] = {}  # the loss without options
 
     def run(x: Value) -> Value:
         given = items(x)
@@ -337,7 +349,10 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
         count = n
         if weighted and len(given) > n and not _is_option(given[n]):
             count += 1
-        m = class_of(entry)(**torch_args(entry, parse_options(entry, given[count:], count)))
+        if len(given) > count:
+            m = class_of(entry)(**torch_args(entry, parse_options(entry, given[count:], count)))
+        else:
+            m = plain[0] if plain else plain.setdefault(0, make(entry, ()))
         tensors = [as_tensor(a) for a in given[:count]]
         found = calculate(m, tensors)
         if any(isinstance(a, KHandle) for a in given[:count]):
@@ -381,6 +396,26 @@ _register_all()
 @behaviour("objtype", LossHandle)
 def _objtype(h: LossHandle) -> Value:
     return sym(type_of(h.obj).name)
+
+
+@behaviour("str", LossHandle)
+def _str(h: LossHandle) -> Value:
+    m = h.obj
+    entry = type_of(m)
+    if type_of_module(m) is not None or not entry.target.startswith("torch.nn."):
+        return string(cpp_text(m))
+    shown = entry.extra.get("shown", ())
+    inner = "" if shown is None else f"({', '.join(f'{n}={_cpp(getattr(m, n))}' for n in shown)})"
+    return string("torch::nn::" + entry.target.removeprefix("torch.nn.") + inner)
+
+
+def _cpp(x: Any) -> str:
+    """An attribute of a loss in libtorch's form."""
+    if isinstance(x, bool):
+        return str(x).lower()
+    if isinstance(x, str):
+        return "k" + x.capitalize()
+    return tensor_text(x) if x is None or isinstance(x, torch.Tensor) else number(x)
 
 
 @behaviour("options", LossHandle)

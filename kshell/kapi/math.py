@@ -34,7 +34,7 @@ from kshell.kapi.convert import as_tensor, dtype_named, is_array, kname, list_q,
 from kshell.kapi.device import tensor_options
 from kshell.kapi.handles import TensorHandle, VectorHandle, vector_handle
 from kshell.values import types as T
-from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom
+from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
 
 ANY = -1  # as many inputs as are given
 
@@ -51,7 +51,8 @@ class Row(NamedTuple):
     inputs. `lead` are options that stand behind the first input. `spread` is the place where a vector or list of two
     may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" where torch's function has no
     output argument. With `last` an output without `dim` takes what is along the last dimension. `writes` are the places
-    of inputs that the function may change: tensors are changed, of arrays copies.
+    of inputs that the function may change: tensors are changed, of arrays copies. `numbers` are the places where a
+    plain number is one to torch, so that 2.5 makes whole numbers the default type and not doubles.
 
     `half` is given where the call may fail with its output half written: a check that refuses such inputs before,
     called as half(name, *inputs, outs=.., **options), or APART if only the calculation tells. All others fail before
@@ -76,6 +77,7 @@ class Row(NamedTuple):
     since: str = "ktorch"
     half: Callable[..., None] | None = None
     writes: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 def APART(name: str, *inputs: Any, **options: Any) -> None:
@@ -97,8 +99,13 @@ class MathOption(NamedTuple):
 
 
 def _dims(x: Value) -> Any:
-    n = longs_of(x)
-    return n or None
+    """Dimensions or sizes; `()`, none of them, leaves them out."""
+    return longs_of(x)
+
+
+def _axes(x: Value) -> Any:
+    """Dimensions of which there may be none."""
+    return longs_of(x)
 
 
 def _float(x: Value) -> float | None:
@@ -131,6 +138,7 @@ def _tensor_options(x: Value) -> Any:
 # the types of options: how each is read (None if x is not one) and what messages call it
 TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (_dims, "long scalar or list"),
+    "axes": (_axes, "long scalar or list"),
     "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
     "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
     "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
@@ -149,7 +157,9 @@ def option_words(text: str) -> tuple[MathOption, ...]:
 
 
 def _left_out(x: Value, option: MathOption) -> bool:
-    """A null is an option left out, except where it is a number to calculate with."""
+    """A null is an option left out, except where it is a number to calculate with; so is `()` for dimensions."""
+    if option.read in (_dims, _pad) and longs_of(x) == []:
+        return True
     return option.read not in (_number, _scalar) and (null_bound(x) or name_of(x) == "")
 
 
@@ -171,6 +181,8 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
             if option.required:
                 raise QError(f"{name} {option.name}: expected {option.words}, given {kname(x)}")
         else:
+            if name_of(x) and any(o.read is _dtype for o in options[start:]):
+                raise QError(f"{name}: unrecognized data type: {name_of(x)}")
             rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
             raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
     if paired:
@@ -196,11 +208,11 @@ def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, An
             out[option.argument] = found
 
 
-def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
+def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[Any], bool]:
     """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?
 
-    A plain number beside an array or tensor does not change its type more than torch's own numbers do: 2.5 makes
-    longs floating, but single precision stays single.
+    A plain number beside an array or tensor is a tensor without dimensions to torch: 2.5 makes whole numbers doubles,
+    but single precision stays single. At the places `numbers` it is a number: 2.5 makes whole numbers the default type.
     """
     like = None
     for x in given:
@@ -214,7 +226,10 @@ def inputs(given: Sequence[Value]) -> tuple[list[Any], bool]:
     base = _base([t for t in tensors if t.__class__ not in _PLAIN])
     for i, t in enumerate(tensors):
         if t.__class__ in _PLAIN:
-            kind = _OWN[t.__class__]() if base is None else torch.result_type(base, t)
+            own = _OWN[t.__class__]()
+            kind = own if base is None else torch.result_type(base, t)
+            if base is not None and i not in numbers and kind.is_floating_point and not base.dtype.is_floating_point:
+                kind = own
             tensors[i] = torch.scalar_tensor(t, dtype=kind, device=None if like is None else like.device)
     return tensors, like is not None
 
@@ -234,7 +249,9 @@ _PLAIN = frozenset(_OWN)
 
 
 def arguments(name: str, n: int, x: Value) -> list[Value]:
-    """The arguments of a function of n inputs; one input may be a whole array."""
+    """The arguments of a function of n inputs; one input may be a whole array, also `()`."""
+    if n == 1 and x.__class__ is List and not x.items:
+        return [x]
     given = data_items(x) if n == 1 else items(x)
     if len(given) < n:
         raise QError(f"{name}: expecting {n} input(s), given {len(given)}")
@@ -273,41 +290,29 @@ def wrapped(r: Any, wrap: bool) -> Value:
 
 def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any,
           row: Row | None = None) -> None:
-    """Run fn, of a row unless it cannot fail half way, with its result going into a tensor or vector handle. Empty or
-    undefined ones simply take the result. A call that fails leaves them as they were."""
-    several = out.__class__ is VectorHandle
+    """Run fn, of a row unless it cannot fail half way, with its result going into a tensor handle, or several becoming
+    the first tensors of a vector. An undefined one simply takes the result. A call that fails leaves all as it was."""
     into = out.get()
-    if several and not into:
-        into.extend(fn(*tensors, **options))
+    if out.__class__ is VectorHandle:
+        made = list(fn(*tensors, **options))
+        into[:len(made)] = made
         return
     if into is None:
         out.obj = fn(*tensors, **options)
         return
-    outs = tuple(into) if several else (into,)
     half, copy, apart = (row.half, row.out == "copy", False) if row is not None else (None, False, False)
-    if row is not None and half is not None and not copy and guard.large(outs):
-        half(row.name, *tensors, **options, outs=outs)
+    if row is not None and half is not None and not copy and guard.large((into,)):
+        half(row.name, *tensors, **options, outs=(into,))
         half, apart = None, half is APART
     if copy or apart:
-        made = fn(*tensors, **options)
-        made = tuple(made) if several else (made,)
+        result = fn(*tensors, **options)
         if apart and row is not None:
-            guard.fits(row.name, [t.dtype for t in made], outs)
-        with guard.kept(outs, sizes=True):
-            _copy(made, outs)
+            guard.fits(row.name, [result.dtype], (into,))
+        with guard.kept((into,), sizes=True), torch.no_grad():
+            into.resize_(result.shape).copy_(result)
     else:
-        with guard.kept(outs, sizes=half is None):
-            fn(*tensors, **options, out=outs if several else into)
-
-
-def _copy(made: Sequence[Any], into: Sequence[Any]) -> None:
-    if len(made) != len(into):
-        raise QError(f"output vector has {len(into)} tensor(s), but {len(made)} result(s)")
-    with torch.no_grad():
-        for a, b in zip(made, into, strict=True):
-            b.resize_(a.shape)
-        for a, b in zip(made, into, strict=True):
-            b.copy_(a)
+        with guard.kept((into,), sizes=half is None):
+            fn(*tensors, **options, out=into)
 
 
 def _output(row: Row, rest: list[Value]) -> Any:
@@ -322,6 +327,8 @@ def _output(row: Row, rest: list[Value]) -> Any:
         return rest.pop()
     if is_empty(last):
         if not row.inplace:
+            if last is not NIL and any(o.read in (_dims, _axes) for o in option_words(row.options)):
+                return None
             raise QError(f"{row.name}: not available in place")
         rest.pop()
         return NIL
@@ -395,10 +402,14 @@ def function(row: Row) -> Callable[[Value], Value]:
             a, b = x.items
             if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
                 return wrapped(fn(as_tensor(a), as_tensor(b)), True)
+            if a.__class__ is TensorHandle and b.__class__ in _PLAIN and 1 in row.numbers and row.half is None:
+                return TensorHandle(fn(as_tensor(a), b))
         if n == ANY:
             tensors, wrap = _all_inputs(name, x)
             return wrapped(fn(*tensors), wrap)
         given = list(_given(row, x, required))
+        if n == 1 and len(given) > 1 and not (options or lead) and all(is_list(g) and len(g) for g in given):
+            to_tensor(x)  # lists that are no array: it says why
         before: dict[str, Any] = {}
         if lead:
             before = match(name, lead, given[1:1 + len(lead)])
@@ -407,7 +418,10 @@ def function(row: Row) -> Callable[[Value], Value]:
         k = n
         while k < min(n + row.more, len(given)) and _is_data(given[k]):
             k += 1
-        tensors, wrap = inputs(given[:k])
+        for _ in range(n + row.more - k):
+            if k < len(given) and is_empty(given[k]) and not (row.inplace or row.out):
+                del given[k]  # what may follow the inputs is left out
+        tensors, wrap = inputs(given[:k], row.numbers)
         wrap = wrap or row.wrap
         for i in row.writes:
             tensors[i] = tensors[i] if given[i].__class__ is TensorHandle else tensors[i].clone()
@@ -431,14 +445,15 @@ def function(row: Row) -> Callable[[Value], Value]:
 
 
 def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
-    cache.append(resolved(row.target))
+    cache.append(guard.guarded(row.name, resolved(row.target), row.half))
     return cache[0]
 
 
 def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
     """The result written into the first input: a tensor is changed, of an array a changed copy is given."""
     own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
-    change = getattr(own, row.inplace) if isinstance(row.inplace, str) else functools.partial(row.inplace, own)
+    method = getattr(torch.Tensor, row.inplace) if isinstance(row.inplace, str) else row.inplace
+    change = functools.partial(guard.guarded(row.name, method, row.half), own)
     if row.half is None or x.__class__ is not TensorHandle:
         change(*tensors[1:], **options)
     elif guard.large((own,)):
@@ -483,5 +498,3 @@ def register(rows: Sequence[Row], topic: str) -> None:
 def null_bound(x: Value) -> bool:
     """Is x a null number: no bound?"""
     return x is NULL_J or (isinstance(x, float) and x != x) or (getattr(x, "v", 0.0) != getattr(x, "v", 0.0))
-
-

@@ -21,7 +21,9 @@ from kshell.kapi.handles import (
     vector_handle,
 )
 from kshell.kapi.operators import DYADS, MONADS, amend, index, operand, pair
+from kshell.kapi.vectors import put_named
 from kshell.values.apply import apply
+from kshell.values.build import sym_vec
 from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items
 from kshell.values.functions import Prim
 
@@ -29,7 +31,7 @@ from kshell.values.functions import Prim
 _ATOMIC = ("neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "floor", "ceiling",
            "signum", "reciprocal", "not", "null")
 # the operators and verbs of two arguments that do not
-_WHOLE = ("mmu", "lsq", "cov", "#", "_")
+_WHOLE = ("mmu", "lsq", "cov", "scov", "cor", "in", "bin", "binr", "deltas", "ratios", "#", "_")
 
 
 def _tensors_of(h: KHandle) -> dict[Any, Any]:
@@ -50,7 +52,10 @@ def _defined(name: str, t: Any) -> Any:
 
 @behaviour("monad", VectorHandle, DictHandle)
 def each_monad(h: KHandle, name: str) -> Value:
-    """The pointwise q verb `name` of each tensor: a new vector or dictionary."""
+    """The pointwise q verb `name` of each tensor: a new vector or dictionary. Of a dictionary `key` gives the names,
+    `value` a list of the tensors."""
+    if h.__class__ is DictHandle and name in ("key", "value"):
+        return sym_vec(list(h.get())) if name == "key" else at_place(h, (NIL,))
     if name not in _ATOMIC:
         raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
     fn = MONADS[name]
@@ -117,7 +122,8 @@ def at_place(h: KHandle, args: Sequence[Value]) -> Value:
 
 @behaviour("amend", VectorHandle, DictHandle)
 def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
-    """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary; further indices amend the tensors."""
+    """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary, where the module's parameters and
+    tensors that need a gradient take the values; further indices amend the tensors."""
     held = h.get()
     many = not args or args[0] is NIL or args[0] is HOLE or is_list(args[0])
     new = h.__class__ is DictHandle and len(args) == 1 and (f is None or f is NIL)
@@ -136,6 +142,9 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
                 amend(tensor_handle(t), args[1:], f, v)
         return h
     made = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
+    if isinstance(h, DictHandle):
+        put_named(h, dict(zip(places, made, strict=True)), "amend")
+        return h
     for n, t in zip(places, made, strict=True):
         held[n] = t
     return h

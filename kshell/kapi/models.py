@@ -27,11 +27,13 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.moduleapi import brought, device_of_module, every_option, tensors_of_module
 from kshell.kapi.moduledef import definition
+from kshell.kapi.modulestr import cpp_text
+from kshell.kapi.optstate import counts
 from kshell.kapi.optstate import definition as optimizer_definition
-from kshell.kapi.pointers import bytes_of, elements_of
+from kshell.kapi.pointers import bytes_of, counted, elements_of
 from kshell.kapi.precision import casting
 from kshell.kapi.trainoptions import OPTIONS
-from kshell.values.build import sym_vec, symdict
+from kshell.values.build import string, sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Value, sym
 from kshell.values.match import match
 
@@ -45,7 +47,7 @@ MORE: Settings = {o.name: o.train for o in OPTIONS if o.more}
 class Data:
     """Inputs and targets (each None, a tensor, a list or a dictionary of them), shared with the user's handles."""
 
-    __slots__ = ("batch", "generator", "n", "order", "x", "y")
+    __slots__ = ("batch", "generator", "hidden", "n", "order", "x", "y")
 
     def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
         self.x, self.y = x, y
@@ -53,6 +55,7 @@ class Data:
         self.batch = -1  # the batch that the tensors show
         self.order: Any = None  # the order that shuffling has brought, by index in the order given
         self.generator: Any = None  # of orders, where several tasks share the data
+        self.hidden: Any = None  # the hidden state after the batch that the tensors show, where the next one gets it
 
     def tensors(self) -> list[Any]:
         """All tensors of both sides."""
@@ -169,8 +172,8 @@ def describe(m: Model, every: bool, state: bool) -> Dict:
     """The definition or, with `state`, the state of a model: that of each part, and its options."""
     names = ["module", "loss", "optimizer", "train", "test"]
     return Dict(sym_vec(names), List([definition(m.module, every, state), losses.definition(m.loss, every),
-                                      optimizer_definition(m.optimizer, every, state), shown(m.train, every, False),
-                                      shown(m.test, every, True)]))
+                                      optimizer_definition(m.optimizer, every, state), shown(m.train, every),
+                                      shown(m.test, every)]))
 
 
 def _view(cls: type[KHandle], obj: Any) -> Any:
@@ -180,11 +183,10 @@ def _view(cls: type[KHandle], obj: Any) -> Any:
     return h
 
 
-def shown(values: Settings, every: bool, test: bool) -> Dict:
-    """Options as a q dictionary; unless `every`, only those that are not as they are by default. (Those that ktorch
-    does not have are always left out as long as they are.)"""
-    defaults = TEST if test else TRAIN
-    names = [k for k, v in values.items() if (every and k not in MORE) or not match(v, defaults[k])]
+def shown(values: Settings, every: bool) -> Dict:
+    """Options as a q dictionary; unless `every`, without those that are unset. (Those that ktorch does not have are
+    always left out as long as they are as they are by default.)"""
+    names = [k for k, v in values.items() if (not match(v, MORE[k]) if k in MORE else every or v is not NIL)]
     return symdict(names, [values[k] for k in names])
 
 
@@ -218,19 +220,24 @@ def _parameters(h: ModelHandle) -> list[tuple[str, Any]]:
 
 
 @behaviour("size", ModelHandle)
-@behaviour("tensorcount", ModelHandle)
 def _size(h: ModelHandle) -> Value:
-    return sum(1 for _ in tensors_of_module(h.obj.module))
+    """How many parameters the module has."""
+    return sum(1 for _ in h.obj.module.parameters())
 
 
-@behaviour("elements", ModelHandle)
-def _elements(h: ModelHandle) -> Value:
-    return sum(elements_of(t) for t in tensors_of_module(h.obj.module))
+def _counts(m: Model) -> tuple[int, int, int]:
+    """Tensors, elements and bytes of a model: those of module and loss, and of the optimizer's state."""
+    tensors = [*tensors_of_module(m.module), *tensors_of_module(m.loss)]
+    state = counts(m.optimizer)
+    return len(tensors) + state[0], sum(map(elements_of, tensors)) + state[1], sum(map(bytes_of, tensors)) + state[2]
 
 
-@behaviour("bytes", ModelHandle)
-def _bytes(h: ModelHandle) -> Value:
-    return sum(bytes_of(t) for t in tensors_of_module(h.obj.module))
+counted(ModelHandle, _counts)
+
+
+@behaviour("str", ModelHandle)
+def _str(h: ModelHandle) -> Value:
+    return string(cpp_text(h.obj.module))
 
 
 @behaviour("device", ModelHandle)

@@ -131,12 +131,16 @@ def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
 
 @api("seq", "seq(layer;layer;..)")
 def seq(x: Value) -> Value:
-    """The items of a list, all but the first enlisted: a container and its layers as a tree.
+    """The items of a list, all but the first enlisted: a container and its layers as a tree. Among the layers a
+    container with layers of its own stays as it is.
 
     q)seq`a`b`c
     `a
     ,`b
     ,`c
+    q)m:module seq(`sequential; (`linear;2;2); seq(`residual; seq(`sequential;(`linear;2;2);`relu)); `tanh)
+    q)childnames m
+    `0`1`2
     """
     return seq_of(x)
 
@@ -257,8 +261,13 @@ def _parameters(h: ModuleHandle) -> list[tuple[str, Any]]:
 
 
 @behaviour("size", ModuleHandle, LossHandle)
-@behaviour("tensorcount", ModuleHandle, LossHandle)
 def _size(h: KHandle) -> Value:
+    """How many parameters there are."""
+    return sum(1 for _ in h.obj.parameters())
+
+
+@behaviour("tensorcount", ModuleHandle, LossHandle)
+def _tensorcount(h: KHandle) -> Value:
     """How many parameters and buffers there are."""
     return sum(1 for _ in tensors_of_module(h.obj))
 
@@ -405,7 +414,7 @@ def _options(h: ModuleHandle) -> Value:
     return options_of(h.obj, every_option(), False)
 
 
-@behaviour("str", ModuleHandle, LossHandle)
+@behaviour("str", ModuleHandle)
 def _str(h: KHandle) -> Value:
     return string(cpp_text(h.obj))
 

@@ -40,7 +40,9 @@ def _longs(x: Value) -> Any:
     n = long_of(x)
     if n is not None:
         return (n,)
-    return tuple(x.a.tolist()) if x.__class__ is Vec and x.t in (T.H, T.I, T.J) and len(x) else None
+    if x.__class__ is Vec and x.t in (T.H, T.I, T.J):
+        return tuple(x.a.tolist())
+    return () if x.__class__ is List and not x.items else None
 
 
 def _doubles(x: Value) -> Any:
@@ -81,7 +83,7 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
         return value if dims > 1 else value[0]
     if len(value) == 1:
         return value * dims
-    raise QError(f"{name} {option.name}: expected {dims} element(s), given {len(value)}")
+    raise QError(f"{name} {option.name}: expected scalar or {dims}-element input, given {len(value)}-element list")
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1) -> Any:
@@ -100,7 +102,10 @@ def read(name: str, option: Option, x: Value, dims: int = 1) -> Any:
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
         if option.choices == ("null",):  # a null keeps the input's size
-            value = tuple(None if v == NULL_J.v else v for v in value)
+            value = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
+            if all(v is None for v in value):
+                raise QError(f"{name}: no output size given")
+            value = value if dims > 1 else value[0]
     elif option.type == "double":
         value = float(value)
     if option.choices and option.choices != ("null",) and value.__class__ is str and value not in option.choices:
@@ -192,7 +197,9 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
     need = entry.extra.get("need", {})
     for o in entry.options:
         value = given.get(o.name)
-        if o.default is REQUIRED and value is None:
+        if value is None and o.default is REQUIRED and "empty" in entry.extra:
+            value = given[o.name] = ()
+        if o.default is REQUIRED and (value is None or (value == () and "empty" not in entry.extra)):
             raise QError(f"{entry.name}: {need.get(o.name) or 'no ' + o.name + ' given'}")
         if (o.low is None and o.high is None) or value is None:
             continue
@@ -227,7 +234,7 @@ _ABSENT: dict[str, Callable[[], Value]] = {
 
 
 def option_q(option: Option, value: Any, dims: int = 1) -> Value:
-    """The q value of an option: equal sizes as one long, an absent long or double as its null."""
+    """The q value of an option: equal sizes, of all dimensions, as one number; an absent long or double as its null."""
     if value is None:
         return _ABSENT[option.type]()
     c = value.__class__
@@ -240,19 +247,21 @@ def option_q(option: Option, value: Any, dims: int = 1) -> Value:
     if option.type == "double":
         return float(value)
     if option.type == "tensor":
-        return floats(value) if value.__class__ is tuple else to_q(value)
+        return to_q(value) if value.__class__ is not tuple else floats(value) if isinstance(value[0], float) \
+            else longs(value)
     if option.type in ("size", "pad", "longs", "doubles"):
-        return _size_q(option.type, value, dims)
+        return _size_q(option, value, dims)
     return value
 
 
-def _size_q(kind: str, value: Any, dims: int) -> Value:
+def _size_q(option: Option, value: Any, dims: int) -> Value:
+    kind = option.type
     many = tuple(value) if isinstance(value, tuple | list | np.ndarray) else (value,) * dims
     if any(v is None for v in many):
         many = tuple(NULL_J.v if v is None else v for v in many)
-    if kind in ("size", "pad") and len(set(many)) == 1:
-        return float(many[0]) if isinstance(many[0], float) else long(int(many[0]))
-    return floats(many) if kind == "doubles" or isinstance(many[0], float) else longs(many)
+    if len(set(many)) == 1 and (kind in ("size", "pad") or (option.default is None and len(many) == dims)):
+        return float(many[0]) if kind == "doubles" or isinstance(many[0], float) else long(int(many[0]))
+    return floats(many) if kind == "doubles" or (many and isinstance(many[0], float)) else longs(many)
 
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
@@ -273,14 +282,17 @@ def _differs(a: Any, b: Any) -> bool:
 
 
 def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
-    """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults."""
+    """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults. A value
+    of type any may be a function of `every`."""
     names, out = [], []
-    dims, widths = entry.extra.get("dims", 1), entry.extra.get("widths", {})
+    dims, widths, always = entry.extra.get("dims", 1), entry.extra.get("widths", {}), entry.extra.get("always", ())
     for o in entry.options:
         if o.name not in values:
             continue
         value = values[o.name]
-        if every or o.default is REQUIRED or _differs(value, default_of(entry, o, values)):
+        if o.type == "any" and callable(value):
+            value = value(every)
+        if every or o.default is REQUIRED or o.name in always or _differs(value, default_of(entry, o, values)):
             names.append(o.name)
             out.append(option_q(o, value, widths.get(o.name, dims)))
     return symdict(names, out) if names else symdict([], [])

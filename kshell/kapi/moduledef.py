@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell import registry
-from kshell.kapi.convert import dict_q
+from kshell.kapi.convert import dict_q, to_q
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
 from kshell.registry import Entry
 from kshell.values.build import collapse, longs, sym_vec, symdict, table
@@ -81,7 +81,7 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
         return symdict([], [])
     live = entry.extra.get("live")
     if live is not None:
-        return live(m, state)  # type: ignore[no-any-return]
+        return live(m, every, state)  # type: ignore[no-any-return]
     return as_dict(entry, live_values(entry, m), every)
 
 
@@ -90,23 +90,35 @@ def definition(m: Any, every: bool = True, state: bool = False) -> Value:
     single module, a table with a row a module for a container."""
     names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
     if not is_container(m) and next(m.children(), None) is None:
-        return symdict(names, _row(m, 0, name_of_module(m), every, state))
+        return symdict(names, _row(m, 0, name_of_module(m), every, _Shared() if state else None, ""))
     rows: list[list[Value]] = []
-    _walk(m, 0, name_of_module(m), every, state, rows)
+    _walk(m, 0, name_of_module(m), every, _Shared() if state else None, "", rows)
     cols = list(zip(*rows, strict=True))
     return table(names, [longs(cols[0]), sym_vec([s.s for s in cols[1]]), sym_vec([s.s for s in cols[2]]),
                          *(collapse(list(c)) for c in cols[3:])])
 
 
-def _row(m: Any, depth: int, name: str, every: bool, state: bool) -> list[Value]:
-    out = [depth, sym(type_name(m)), sym(name), options_of(m, every, state)]
-    if state:
+class _Shared(dict[int, str]):
+    """The parameters of a state by id, with the names under which they came first."""
+
+    def value(self, t: Any, name: str) -> Value:
+        """A parameter's values; of one that came before its name there."""
+        first = self.setdefault(id(t), name)
+        return to_q(t) if first == name else sym(first)
+
+
+def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
+    out = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
+    if state is not None:
+        parms = {k: state.value(t, f"{path}{k}") for k, t in m._parameters.items() if t is not None}
         buffers = {k: t for k, t in m._buffers.items() if t is not None}
-        out += [dict_q(dict(m.named_parameters(recurse=False))), dict_q(buffers)]
+        out += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
     return out
 
 
-def _walk(m: Any, depth: int, name: str, every: bool, state: bool, rows: list[list[Value]]) -> None:
-    rows.append(_row(m, depth, name, every, state))
-    for key, child in m.named_children():
-        _walk(child, depth + 1, key, every, state, rows)
+def _walk(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str,
+          rows: list[list[Value]]) -> None:
+    rows.append(_row(m, depth, name, every, state, path))
+    for key, child in m._modules.items():  # named_children would leave out a child that comes twice
+        if child is not None:
+            _walk(child, depth + 1, key, every, state, f"{path}{key}.", rows)

@@ -10,17 +10,16 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.args import is_empty, split
-from kshell.kapi.call import torch
-from kshell.kapi.convert import dict_q, kname, to_tensor
-from kshell.kapi.handles import DictHandle, ModuleHandle
-from kshell.kapi.moduleargs import Pairs, check, class_of, live_values, parse, torch_args
+from kshell.kapi.args import entry_named, is_empty, split
+from kshell.kapi.call import mapped, torch
+from kshell.kapi.convert import dict_q, kname, own_tensor
+from kshell.kapi.handles import DictHandle, KHandle, ModuleHandle
+from kshell.kapi.moduleargs import Pairs, as_dict, check, class_of, live_values, parse, torch_args
 from kshell.registry import Entry
-from kshell.values.build import symdict
-from kshell.values.core import Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
+from kshell.values.build import longs, symdict
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
 
 Given = dict[str, Any]
 
@@ -35,7 +34,13 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
         given = parse(entry, positional, named, before)
         check(entry, given)
     guard.windows(entry.name, given)
-    return entry.extra.get("make", _plain)(entry, given)
+    try:
+        return entry.extra.get("make", _plain)(entry, given)
+    except QError:
+        raise
+    except Exception as exc:
+        error = mapped(entry.name, exc)
+    raise error
 
 
 def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]:
@@ -44,8 +49,8 @@ def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]
         at = len(args) - 1
         if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(args[-1]):
             return list(args), []
-        if args[-1].__class__ is List and not args[-1].items:  # `()`: an option left out, not an empty list of pairs
-            return list(args), []
+        if args[-1].__class__ is List and not args[-1].items:  # `()`: no pairs, or an option that is left out
+            return list(args[:-1]), []
     if len(args) > 1 and all(a.__class__ is Sym for a in args) and len(args) % 2 == 0 and not (
             entry.options and entry.options[0].type == "symbol"):
         return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
@@ -58,10 +63,7 @@ def _plain(entry: Entry, given: Given) -> Any:
 
 def entry_of(name: str) -> Entry:
     """The module type of a name; `unrecognized module type: `name` if there is none."""
-    found = registry.find("module", name)
-    if found is None:
-        raise QError(f"unrecognized module type: `{name}")
-    return found
+    return entry_named("module", "unrecognized module type: `", name)
 
 
 # ------------------------------------------------------------------ parameter dictionaries
@@ -77,7 +79,7 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
     if x.__class__ is not Dict:
         raise QError("module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
                      f"given {kname(x)}")
-    return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    return {k.s: own_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
 
 
 def parmdict(entry: Entry, given: Given) -> Any:
@@ -87,7 +89,7 @@ def parmdict(entry: Entry, given: Given) -> Any:
                              nn.Parameter(t, requires_grad=t.is_floating_point()) for k, t in given.items()})
 
 
-def parmdict_live(m: Any, state: bool) -> Dict:
+def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
     """Its options are its parameters, unless they are shown as its state."""
     return symdict([], []) if state else dict_q(dict(m.named_parameters(recurse=False)))
 
@@ -103,6 +105,11 @@ def embed_place(positional: Sequence[Value]) -> list[str]:
     """Either rows and columns, or weights and a flag to freeze them, then the others."""
     head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
     return [*head, "padindex", "maxnorm", "p", "scale", "sparse"]
+
+
+def prelu_place(positional: Sequence[Value]) -> list[str]:
+    """A number of slopes and the first slope, which is no whole number and may be alone."""
+    return ["init"] if len(positional) == 1 and positional[0].__class__ is float else ["in", "init"]
 
 
 def pad_place(positional: Sequence[Value]) -> list[str]:
@@ -122,32 +129,75 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
 
 
 def embed(entry: Entry, given: Given) -> Any:
-    """An embedding from rows and columns, or from given weights."""
+    """An embedding from rows and columns, or from given weights, which may be frozen."""
+    from kshell.nn import tables
+
+    cls = getattr(tables, class_of(entry).__name__)
     kw = torch_args(entry, {k: v for k, v in given.items() if k not in ("rows", "cols", "weight", "freeze")})
     weight = given.get("weight")
+    sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
     if weight is None:
         for key, word in (("rows", "rows"), ("cols", "columns")):
-            if given.get(key) is None or given[key] <= 0:
+            if sizes[key] is None or sizes[key] <= 0:
                 raise QError(f"{entry.name}: positive number of {word} required")
-        m = class_of(entry)(given["rows"], given["cols"], **kw)
+        m = cls(sizes["rows"], sizes["cols"], **kw)
     else:
         if weight.ndim != 2:
             raise QError(f"{entry.name}: weight matrix expected, given {weight.ndim} dimension(s)")
-        m = class_of(entry)(*weight.shape, _weight=weight.detach(), **kw)
+        if not weight.is_floating_point():
+            raise QError(f"{entry.name}: weight matrix is not floating point")
+        for key, n in zip(sizes, weight.shape, strict=True):
+            if sizes[key] not in (None, n):
+                raise QError(f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}")
+        m = cls(*weight.shape, _weight=weight.detach(), **kw)
+    if weight is not None or "freeze" in given:
+        m.from_weights = True
     if given.get("freeze"):
         m.weight.requires_grad_(False)
     return m
 
 
+def embed_live(m: Any, every: bool, state: bool) -> Dict:
+    """The options of a live embedding. If it was made of weights, they stand for its size; a state has them once."""
+    entry = entry_of("embedbag" if isinstance(m, torch.nn.EmbeddingBag) else "embed")
+    values = live_values(entry, m)
+    if getattr(m, "from_weights", False):
+        values["freeze"] = not m.weight.requires_grad
+        if not state:
+            values["weight"] = m.weight
+            del values["rows"], values["cols"]
+    return as_dict(entry, values, every)
+
+
 def embed_hide(values: Given) -> Given:
-    """The options that are shown: the weights are state."""
+    """The options without those of weights."""
     return {k: v for k, v in values.items() if k not in ("weight", "freeze")}
 
 
 EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze": lambda m: False}
 
 
-# ------------------------------------------------------------------ pools and resizing
+# ------------------------------------------------------------------ pools, padding and resizing
+
+
+def avgpool1d(entry: Entry, given: Given) -> Any:
+    """Average pooling of one dimension, which torch's module has no divisor for."""
+    from kshell.nn.shape import AvgPool1d
+
+    divisor = given.get("divisor")
+    m = _plain(entry, {k: v for k, v in given.items() if k != "divisor"})
+    return m if divisor is None else AvgPool1d(m, divisor)
+
+
+AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {"divisor": lambda m: getattr(m, "divisor_override", None)}
+
+
+def pad(entry: Entry, given: Given) -> Any:
+    """Padding by pairs of sizes."""
+    n = len(given["pad"])
+    if not n or n % 2:
+        raise QError(f"{entry.name}: {n} pad size(s) given, expecting pairs for left,right or left,right,top,bottom..")
+    return _plain(entry, given)
 
 
 def fractional(entry: Entry, given: Given) -> Any:
@@ -164,14 +214,21 @@ def fractional(entry: Entry, given: Given) -> Any:
 
 def upsample(entry: Entry, given: Given) -> Any:
     """Resizing: to a size or by a scale."""
-    if given.get("size") is None and given.get("scale") is None:
-        raise QError(f"{entry.name}: no output size or scale given")
-    if given.get("size") is not None and given.get("scale") is not None:
-        raise QError(f"{entry.name}: cannot specify both output size & scale")
+    size_or_scale(entry, given)
+    given = {k: v for k, v in given.items() if v != ()}
     one = {k: v[0] if isinstance(v, tuple) and len(v) == 1 else v for k, v in given.items()}
     if one.get("mode") == "nearestexact":
         one["mode"] = "nearest-exact"
     return _plain(entry, one)
+
+
+def size_or_scale(entry: Entry, given: Given) -> None:
+    """Check that one of both is given."""
+    size, scale = given.get("size") or None, given.get("scale") or None
+    if size is None and scale is None:
+        raise QError(f"{entry.name}: no output size or scale factor given")
+    if size is not None and scale is not None:
+        raise QError(f"{entry.name}: both output size and scale factor given")
 
 
 def upsample_mode(m: Any) -> str:
@@ -191,26 +248,40 @@ def _activation(m: Any) -> str:
 
 LAYER_READ: dict[str, Callable[[Any], Any]] = {
     "in": lambda m: m.self_attn.embed_dim, "heads": lambda m: m.self_attn.num_heads,
-    "dim": lambda m: m.linear1.out_features, "dropout": lambda m: m.dropout.p, "fn": _activation}
+    "dim": lambda m: m.linear1.out_features, "dropout": lambda m: m.dropout.p, "fn": _activation,
+    "batchfirst": lambda m: m.self_attn.batch_first}
 
 EXAMPLE_LAYER = symdict(["in", "heads", "dim", "dropout", "fn"], [512, 8, 2048, .1, sym("relu")])
 
 
-def _options(kind: str, m: Any) -> Dict:
-    from kshell.kapi.moduleargs import as_dict
+EXAMPLE_NORM = symdict(["shape", "eps", "affine"], [longs([512]), 1e-5, True])
 
+
+def _options(kind: str, m: Any) -> Callable[[bool], Dict]:
+    """The options of a part of a module, all or only those that are no defaults."""
     entry = entry_of(kind)
-    return as_dict(entry, live_values(entry, m))
+    return lambda every: as_dict(entry, live_values(entry, m), every)
 
 
-def _norm(m: Any) -> Dict:
+def _norm(m: Any) -> Any:
     return symdict([], []) if m.norm is None else _options("layernorm", m.norm)
 
 
+def _first(kind: str, m: Any) -> Any:
+    """The options of the layers of an encoder or decoder, if it has any."""
+    return _options(kind, m.layers[0]) if len(m.layers) else symdict([], [])
+
+
 CODER_READ: dict[str, dict[str, Callable[[Any], Any]]] = {
-    kind: {f"{kind}layer": lambda m, kind=kind: _options(f"{kind}layer", m.layers[0]),  # type: ignore[misc]
+    kind: {f"{kind}layer": lambda m, kind=kind: _first(f"{kind}layer", m),  # type: ignore[misc]
            "layers": lambda m: m.num_layers, "layernorm": _norm}
     for kind in ("encoder", "decoder")}
+
+
+def attention(entry: Entry, given: Given) -> Any:
+    """Attention; sizes of keys and values that are not positive are that of the input."""
+    return _plain(entry, {k: None if k in ("kdim", "vdim") and v is not None and v <= 0 else v
+                          for k, v in given.items()})
 
 
 def _part(kind: str, x: Value) -> Any:
@@ -221,6 +292,8 @@ def _part(kind: str, x: Value) -> Any:
         return x.take()
     if x.__class__ is Dict:
         return build(entry, [x], 0)
+    if x is NIL or isinstance(x, KHandle):
+        raise QError(f"{kind}: expecting module, type and arguments, or options, given {kname(x)}")
     args = [x] if is_atom(x) else list(seq_items(x))
     if args and args[0].__class__ is Sym:
         if args[0].s != kind:
@@ -241,21 +314,37 @@ def coder(entry: Entry, given: Given) -> Any:
     return class_of(entry)(layer, given["layers"], norm=end, **kw)
 
 
-def _coder_options(m: Any) -> Dict:
-    """The custom encoder or decoder of a transformer, if it has one."""
-    if m.__class__ in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder):
+def _layer_of(coder: Any) -> Given | None:
+    """The options of the layers of an encoder or decoder as torch makes it in a transformer; None of any other."""
+    kind = {torch.nn.TransformerEncoder: "encoderlayer", torch.nn.TransformerDecoder: "decoderlayer"}.get(type(coder))
+    if kind is None or coder.norm is None or not len(coder.layers):
+        return None
+    return live_values(entry_of(kind), coder.layers[0])
+
+
+def _layer(m: Any) -> Given:
+    """The options of the layers of a transformer that are not custom ones."""
+    found = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
+    found.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
+    return found[0] if found else {"dim": 2048, "dropout": .1, "fn": "relu", "normfirst": False}
+
+
+def _coder_options(m: Any, coder: Any) -> Any:
+    """The options of the encoder or decoder of a transformer, if it is a custom one."""
+    own = type(coder) in (torch.nn.TransformerEncoder, torch.nn.TransformerDecoder) and coder.norm is not None
+    if own and (not len(coder.layers) or _layer_of(coder) == _layer(m)):
         return symdict([], [])
     from kshell.kapi.moduledef import options_of, type_name
 
-    return symdict(["module", "options"], [sym(type_name(m)), options_of(m, True, False)])
+    return lambda every: symdict(["module", "options"], [sym(type_name(coder)), options_of(coder, every, False)])
 
 
 TRANSFORMER_READ: dict[str, Callable[[Any], Any]] = {
     "in": lambda m: m.d_model, "heads": lambda m: m.nhead,
     "elayers": lambda m: getattr(m.encoder, "num_layers", 6), "dlayers": lambda m: getattr(m.decoder, "num_layers", 6),
-    "dim": lambda m: m.encoder.layers[0].linear1.out_features, "dropout": lambda m: m.encoder.layers[0].dropout.p,
-    "fn": lambda m: _activation(m.encoder.layers[0]), "encoder": lambda m: _coder_options(m.encoder),
-    "decoder": lambda m: _coder_options(m.decoder)}
+    "dim": lambda m: _layer(m)["dim"], "dropout": lambda m: _layer(m)["dropout"], "fn": lambda m: _layer(m)["fn"],
+    "normfirst": lambda m: _layer(m).get("normfirst", False),
+    "encoder": lambda m: _coder_options(m, m.encoder), "decoder": lambda m: _coder_options(m, m.decoder)}
 
 
 def transformer(entry: Entry, given: Given) -> Any:

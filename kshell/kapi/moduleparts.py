@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import items, name_of
+from kshell.kapi.args import items, name_of, number_word, unknown
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import as_tensor, kname, put, to_tensor
 from kshell.kapi.handles import (
@@ -39,15 +39,24 @@ class Buffers(dict[str, Any]):
 def child_of(m: Any, x: Value, call: str) -> Any:
     """A submodule by dotted name, or by index among all submodules, depth first."""
     if x.__class__ is Sym:
-        found = dict(m.named_modules(remove_duplicate=False)).get(x.s)
+        found = _inside(m, x.s)
         if found is None:
-            raise QError(f"{call}: no child module named `{x.s}")
+            raise unknown(f"{call}: no child module named `", x.s, (n for n, _ in m.named_modules()))
         return found
     n = x if x.__class__ is int else x.v
     every = list(m.modules())[1:]
     if not 0 <= n < len(every):
-        raise QError(f"{call}: invalid index[{n}] for {len(every)} child module{'s' * (len(every) != 1)}")
+        raise QError(f"{call}: invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}")
     return every[n]
+
+
+def _inside(m: Any, path: str) -> Any:
+    """The submodule of a dotted name, of the empty one the module itself; None if there is none."""
+    for key in path.split(".") if path else ():
+        m = m._modules.get(key)
+        if m is None:
+            return None
+    return m
 
 
 def _module_and_child(x: Value, call: str) -> Any:
@@ -136,19 +145,41 @@ def children(x: Value) -> Value:
     return _handles(_module_and_child(x, "children").named_children())
 
 
-@api("child", "child(m;name)", "child(m;index)")
+@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True)
 def child(x: Value) -> Value:
-    """One child module, by dotted name or by index.
+    """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
+
+    A replaced child keeps its place and name. Optimizers that have its parameters get the new ones, by their names in
+    the groups of the old ones; what they keep for the old ones goes.
 
     q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
     `linear
+
+    q)m:module seq(`sequential;(`linear;`body;2;4);`relu;(`linear;`head;4;1))
+    q)o:opt(`adamw;m;.1)
+    q)child(m;`head;(`linear;4;3))
+    q)select parmgroup,name,size from parmtable o
+    parmgroup name        size
+    --------------------------
+    0         body.weight 4 2
+    0         body.bias   ,4
+    0         head.weight 3 4
+    0         head.bias   ,3
     """
     given = items(x)
-    if len(given) != 2:
+    if not 2 <= len(given) <= 3:
         raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
     if given[1].__class__ not in (int, Special, Sym):
         raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
-    return module_handle(child_of(module_behind(given[0], "child"), given[1], "child"))
+    m = module_behind(given[0], "child")
+    if len(given) == 2:
+        return module_handle(child_of(m, given[1], "child"))
+    if given[1].__class__ is not Sym:
+        raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
+    from kshell.kapi.replacing import replace_child  # which knows of optimizers
+
+    replace_child(m, given[1].s, given[2])
+    return NIL
 
 
 @api("parms", "parms m", "parms(m;name)", "parms(m;index)")
@@ -194,7 +225,7 @@ def parmtypes(x: Value) -> Value:
 
 @api("inputmodule", "inputmodule m")
 def inputmodule(x: Value) -> Value:
-    """The type of the module that takes the input of a network.
+    """The type of the module that takes the input of a network; the null symbol of an empty container.
 
     q)inputmodule module seq(`sequential;(`linear;2;1);`relu)
     `linear
@@ -204,7 +235,7 @@ def inputmodule(x: Value) -> Value:
 
 @api("outputmodule", "outputmodule m")
 def outputmodule(x: Value) -> Value:
-    """The type of the module that gives the output of a network.
+    """The type of the module that gives the output of a network; the null symbol of an empty container.
 
     q)outputmodule module seq(`sequential;(`linear;2;1);`relu)
     `relu
@@ -217,13 +248,21 @@ def _end_type(x: Value, call: str, at: int) -> Value:
     h = handle(x)
     if isinstance(h, LossHandle):
         return ask("objtype", h)
-    return sym(type_name(end_of(module_behind(x, call), at)))
+    found = end_of(module_behind(x, call), at)
+    return sym("" if found is None else type_name(found))
+
+
+# the containers that only hold modules, or hand their input on from one to the next; others calculate themselves
+_HOLDERS = ("sequential", "moduledict", "modulelist", "parmdict")
 
 
 def end_of(m: Any, at: int) -> Any:
-    """The first (0) or last (-1) module of a network, down through its containers."""
-    found = list(m.children())
-    return end_of(found[at], at) if found else m
+    """The first (0) or last (-1) module of a network that calculates, down through its containers; None if they are
+    empty."""
+    while m is not None and type_name(m) in _HOLDERS:
+        found = list(m.children())
+        m = found[at] if found else None
+    return m
 
 
 # ------------------------------------------------------------------ single parameters and buffers
@@ -241,27 +280,37 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     name = name_of(given[1])
     if name is None:
         raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(given[1])}")
-    found = dict(m.named_parameters() if kind == "parameter" else m.named_buffers()).get(name)
+    path, _, last = name.rpartition(".")
+    owner = _inside(m, path)
+    found = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
     if len(given) == 2:
         if found is None:
-            raise QError(f"{call}: {kind} `{name} not found")
+            own = m.named_parameters() if kind == "parameter" else m.named_buffers()
+            raise unknown(f"{call}: {kind} `", name, (n for n, _ in own), " not found")
         return tensor_handle(found)
     if found is not None:
         put(found, as_tensor(given[2]))
         return NIL
-    _register(m, name, kind, given[2])
+    if owner is None:
+        raise QError(f"{call}: no child module named `{path}")
+    new = given[2]
+    t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(m))
+    if kind == "parameter":
+        owner.register_parameter(last, _as_parameter(t))
+    else:
+        owner.register_buffer(last, t)
     return NIL
 
 
-def _register(m: Any, name: str, kind: str, x: Value) -> None:
-    path, _, last = name.rpartition(".")
-    owner = m.get_submodule(path) if path else m
-    t = as_tensor(x) if x.__class__ is TensorHandle else to_tensor(x).to(device_of_module(m))
-    if kind == "parameter":
-        owner.register_parameter(last, t if isinstance(t, torch.nn.Parameter) else
-                                 torch.nn.Parameter(t, requires_grad=t.is_floating_point()))
-    else:
-        owner.register_buffer(last, t)
+def _as_parameter(t: Any) -> Any:
+    """A tensor as a parameter. A leaf becomes one itself, so that its handle shows the parameter's gradients."""
+    gradients = t.is_floating_point() or t.is_complex()
+    if isinstance(t, torch.nn.Parameter):
+        return t
+    if t.__class__ is not torch.Tensor or not t.is_leaf:
+        return torch.nn.Parameter(t, requires_grad=gradients)
+    t._is_param = True  # how torch knows a parameter of another class
+    return t.requires_grad_(gradients)
 
 
 @api("parm", "parm(m;name)", "parm(m;name;value)", held=True)

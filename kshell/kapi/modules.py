@@ -53,19 +53,22 @@ def row(name: str, target: str, summary: str, *options: Option, kind: str = "mod
     """Register a module type. `eg` are example values for the required options, in order; further fields:
 
     dims (of sizes), need ({option: message if it is missing}), like ({option: option whose value is its default}),
-    read ({option: function of the live module}), own (fixed torch arguments), make (builder instead of the class),
-    container, n (least and most inputs of forward), whole (a container with a calculation of its own), result (`tensor`
-    or, of several, `tuple`, `nested`, `vector`), shortflag, pytorch (name in help), label (name in `str`), suffix (of
-    that name), open (what `str` writes before the bracket of the children), text (options in `str`: function of the
-    live module), alone (message of a definition with a name and no options).
+    read ({option: function of the live module}), own (fixed torch arguments), always (options that are shown where
+    they have their defaults, too), empty (a list that is left out is empty), made (a class of ours that
+    modules of the type have instead of torch's), make (builder instead of the class), container, numbered (its
+    children have numbers for names), replaces (a child takes the place of one of its name), n (least and most
+    inputs of forward), whole (a container with a calculation of its own), result (`tensor` or, of several, `tuple`,
+    `nested`, `vector`), shortflag, pytorch (name in help), label (name in `str`), suffix (of that name), open (what
+    `str` writes before the bracket of the children), text (options in `str`: function of the live module), alone
+    (message of a definition with a name and no options), since (whose name it is: ktorch's).
     """
     example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
     example |= extra.pop("also", {})
     lines = sys._getframe(1)
     return registry.add(Entry(
         name, kind, doc=_doc(name, summary, options, example, args), options=worded(name, options), topic=kind + "s",
-        target=target if "." in target else f"torch.nn.{target}", since="ktorch", file=lines.f_code.co_filename,
-        line=lines.f_lineno,
+        target=target if "." in target else f"torch.nn.{target}", since=extra.pop("since", "ktorch"),
+        file=lines.f_code.co_filename, line=lines.f_lineno,
         extra={"example": example, **extra}))
 
 
@@ -93,9 +96,9 @@ row("sequential", "Sequential", "Container: each child's output is the input of 
 row("seqnest", "kshell.nn.seq.SeqNest", "Sequential that may be a child of another container.", container=True,
     pytorch="knn.SeqNest", n=(1, 3))
 row("moduledict", "ModuleDict", "Container of named modules, without a forward calculation.", container=True,
-    result="", children="any")
+    result="", children="any", replaces=True)
 row("modulelist", "ModuleList", "Container of modules in order, without a forward calculation.", container=True,
-    result="", children="any")
+    result="", children="any", numbered=True)
 row("parmdict", "ParameterDict", "Container of named parameters.",
     container=True, result="", parse=make.parmdict_parse, make=make.parmdict, live=make.parmdict_live,
     args="module enlist(`parmdict;`a`b!(1 2e;3e))", text=lambda m: _parameters(m))
@@ -166,17 +169,17 @@ row("crossmap2d", "CrossMapLRN2d", "Local response normalization across maps.",
 
 _EMBED = (L("rows", "num_embeddings", None), L("cols", "embedding_dim", None), T("weight", "-", None),
           B("freeze", "-", False))
+_TABLE: dict[str, Any] = {"make": make.embed, "read": make.EMBED_READ, "live": make.embed_live, "hide": make.embed_hide,
+                          "always": ("freeze",), "also": {"rows": 1000, "cols": 64}, "text": lambda m: _table(m)}
 row("embed", "Embedding", "Look-up table of vectors by index.",
     *_EMBED, L("padindex", "padding_idx", None), D("maxnorm", "max_norm", None), D("p", "norm_type", 2.0),
-    B("scale", "scale_grad_by_freq", False), B("sparse", "", False),
-    make=make.embed, place=make.embed_place, read=make.EMBED_READ, hide=make.embed_hide,
-    also={"rows": 1000, "cols": 64}, args="module enlist(`embed;1000;64)", text=lambda m: _table(m))
+    B("scale", "scale_grad_by_freq", False), B("sparse", "", False), **_TABLE,
+    place=make.embed_place, args="module enlist(`embed;1000;64)", made="kshell.nn.tables.Embedding")
 row("embedbag", "EmbeddingBag", "Sums or means of bags of embeddings.",
     *_EMBED, D("maxnorm", "max_norm", None), D("p", "norm_type", 2.0), B("scale", "scale_grad_by_freq", False),
     S("mode", "", "mean", choices=("sum", "mean", "max")), B("sparse", "", False),
-    B("lastoffset", "include_last_offset", False), L("padindex", "padding_idx", None),
-    make=make.embed, place=make.embedbag_place, read=make.EMBED_READ, hide=make.embed_hide, n=(1, 3),
-    also={"rows": 1000, "cols": 64}, args="module enlist(`embedbag;1000;64)", text=lambda m: _table(m))
+    B("lastoffset", "include_last_offset", False), L("padindex", "padding_idx", None), **_TABLE,
+    place=make.embedbag_place, args="module enlist(`embedbag;1000;64)", made="kshell.nn.tables.EmbeddingBag", n=(1, 3))
 
 # ------------------------------------------------------------------ dropout
 
@@ -195,15 +198,17 @@ for _d in (1, 2, 3):
         Z("size", "kernel_size"), Z("stride", "", None), Z("pad", "padding", 0), Z("dilate", "dilation", 1),
         B("ceiling", "ceil_mode", False), dims=_d, eg=(3 if _d == 1 else (3, 2, 2)[:_d],), need=_KERNEL,
         like={"stride": "size"})
+_WITH_DIVISOR: dict[int, Any] = {1: {"make": make.avgpool1d, "read": make.AVGPOOL1D_READ,
+                                          "made": "kshell.nn.shape.AvgPool1d"}, 2: {}, 3: {}}
 for _d in (1, 2, 3):
     row(f"avgpool{_d}d", f"AvgPool{_d}d", f"Average pooling, {_d}-d.",
         Z("size", "kernel_size"), Z("stride", "", None), Z("pad", "padding", 0), B("ceiling", "ceil_mode", False),
-        B("countpad", "count_include_pad", True), *([L("divisor", "divisor_override", None)] if _d > 1 else []),
-        dims=_d, eg=(3 if _d == 1 else (3, 2, 2)[:_d],), need=_KERNEL, like={"stride": "size"})
+        B("countpad", "count_include_pad", True), L("divisor", "divisor_override" if _d > 1 else "-", None),
+        dims=_d, eg=(3 if _d == 1 else (3, 2, 2)[:_d],), need=_KERNEL, like={"stride": "size"}, **_WITH_DIVISOR[_d])
 for _k, _w in (("avg", "average"), ("max", "max")):
     for _d in (1, 2, 3):
         row(f"adapt{_k}{_d}d", f"Adaptive{_k.title()}Pool{_d}d", f"Adaptive {_w} pooling to a given size, {_d}-d.",
-            Z("size", "output_size", choices=("null",) if _d > 1 else ()), dims=_d,
+            Z("size", "output_size", choices=("null",)), dims=_d,
             eg=(3 if _d == 1 else (3, 2, 4)[:_d],),
             need={"size": "no output size given"})
 for _d in (2, 3):
@@ -226,8 +231,8 @@ def _lppool(dims: int) -> Callable[[Any], str]:
 for _d in (1, 2):
     row(f"lppool{_d}d", f"LPPool{_d}d", f"Power-average pooling, {_d}-d.",
         D("p", "norm_type"), Z("size", "kernel_size"), Z("stride", "", None), B("ceiling", "ceil_mode", False),
-        dims=_d, eg=(2.0, 3 if _d == 1 else (2, 3)), need={"p": "no power given", **_KERNEL}, like={"stride": "size"},
-        text=_lppool(_d))
+        dims=_d, eg=(2.0, 3) if _d == 1 else (1.2, (2, 3)), need={"p": "no power given", **_KERNEL},
+        like={"stride": "size"}, text=_lppool(_d))
 
 # ------------------------------------------------------------------ padding, folding, resizing
 
@@ -241,16 +246,17 @@ def _padding(m: Any) -> str:
 row("pad", "kshell.nn.shape.Pad", "Padding by sizes from the last dimension on.",
     LS("pad"), S("mode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
     D("value", "", 0.0), eg=((1, 2, 2, 1, 1, 2),), need=_PADS, pytorch="torch.nn.functional.pad",
-    place=make.pad_place)
+    place=make.pad_place, make=make.pad, empty=True)
 for _d in (1, 2, 3):
     row(f"pad{_d}d", f"ConstantPad{_d}d", f"Padding with a constant, {_d}-d.",
-        Z("pad", "padding"), D("value", "", 0.0), widths={"pad": 2 * _d}, own={"value": 0.0},
-        eg=((1, 2, 2, 1, 1, 2)[:2 * _d],), need=_PADS)
+        Z("pad", "padding"), D("value", "", 0.0), widths={"pad": 2 * _d}, own={"value": 0.0}, always=("value",),
+        eg=((1, 2) if _d == 1 else (1, 1, 2, 2) if _d == 2 else (3, 3, 6, 6, 0, 1),), need=_PADS,
+        also={"value": 3.5} if _d == 3 else {})
 for _n, _c, _last in (("reflect", "Reflection", 2), ("replicate", "Replication", 3)):
     for _d in range(1, _last + 1):
         row(f"{_n}{_d}d", f"{_c}Pad{_d}d", f"Padding by {_c.lower()} of the edge, {_d}-d.",
-            Z("pad", "padding"), widths={"pad": 2 * _d}, eg=((1, 1, 2, 0, 1, 1)[:2 * _d] if _d > 1 else (1, 2),),
-            need=_PADS, text=_padding)
+            Z("pad", "padding"), widths={"pad": 2 * _d}, need=_PADS, text=_padding,
+            eg=((1, 2) if _d == 1 else (1, 1, 2, 0) if _d == 2 else (3, 3, 6, 6, 1, 1),))
 row("zeropad2d", "ZeroPad2d", "Padding with zeros, 2-d.",
     Z("pad", "padding"), widths={"pad": 4}, eg=((1, 1, 2, 0),), need=_PADS, text=_padding)
 row("fold", "Fold", "Combines sliding blocks into images.",
@@ -269,6 +275,7 @@ row("upsample", "Upsample", "Resizes to a size or by a scale.",
 
 MOST = 10_000  # layers: each is made by itself, and more are a mistake that would fill the memory
 _RECUR = (L("in", "input_size", low=1), L("hidden", "hidden_size", low=1), L("layers", "num_layers", 1, 1, high=MOST))
+_RECUR_NEED = {"in": "positive input size required", "hidden": "positive hidden size required"}
 _RTAIL = (B("bias", "", True), B("batchfirst", "batch_first", False), D("dropout", "", 0.0),
           B("bi", "bidirectional", False))
 _TEXT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
@@ -303,32 +310,45 @@ def _resize(m: Any) -> str:
 
 row("rnn", "RNN", "Elman recurrent layers.",
     *_RECUR, S("fn", "nonlinearity", "tanh", choices=("tanh", "relu")), *_RTAIL, eg=(10, 20), n=(1, 2),
-    result="tuple", text=_recurrent)
-row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="tuple", text=_recurrent)
+    result="tuple", need=_RECUR_NEED, text=_recurrent)
+row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="tuple", need=_RECUR_NEED,
+    text=_recurrent)
 row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="nested",
-    text=_recurrent, nested=True)
+    need=_RECUR_NEED, text=_recurrent, nested=True)
+# options of torch that ktorch's types lack: shown where they are set
+_BATCHFIRST, _NORMFIRST = B("batchfirst", "batch_first", False), B("normfirst", "norm_first", False)
+
+
+def _hidden(o: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in o.items() if v or k not in ("batchfirst", "normfirst")}
+
+
 row("attention", "MultiheadAttention", "Multi-head attention.",
     L("dim", "embed_dim", low=1), L("heads", "num_heads", low=1), D("dropout", "", 0.0), B("bias", "", True),
     B("addbias", "add_bias_kv", False), B("addzero", "add_zero_attn", False), L("kdim", "", None), L("vdim", "", None),
-    eg=(2048, 8), n=(3, 6), result="tuple", like={"kdim": "dim", "vdim": "dim"}, read=make.ATTENTION_READ)
+    _BATCHFIRST, eg=(2048, 8), n=(3, 6), result="tuple", like={"kdim": "dim", "vdim": "dim"}, read=make.ATTENTION_READ,
+    make=make.attention, need={"dim": "positive embedding dimension required",
+                               "heads": "positive number of heads required"}, hide=_hidden)
+_LAYER_NEED = {"in": "positive number of input features required", "heads": "positive number of heads required"}
 _LAYER = (L("in", "d_model", low=1), L("heads", "nhead", low=1), L("dim", "dim_feedforward", 2048, 1),
-          D("dropout", "", .1), S("fn", "activation", "relu", choices=("relu", "gelu")))
+          D("dropout", "", .1), S("fn", "activation", "relu", choices=("relu", "gelu")), _BATCHFIRST, _NORMFIRST)
 row("encoderlayer", "TransformerEncoderLayer", "One transformer encoder layer.", *_LAYER, eg=(512, 8), n=(1, 3),
-    read=make.LAYER_READ, suffix="Impl")
+    read=make.LAYER_READ, need=_LAYER_NEED, suffix="Impl", hide=_hidden)
 row("decoderlayer", "TransformerDecoderLayer", "One transformer decoder layer.", *_LAYER, eg=(512, 8), n=(2, 6),
-    read=make.LAYER_READ, suffix="Impl")
+    read=make.LAYER_READ, need=_LAYER_NEED, suffix="Impl", hide=_hidden)
 for _n, _w in (("encoder", "Encoder"), ("decoder", "Decoder")):
     row(_n, f"Transformer{_w}", f"A stack of transformer {_n} layers.",
         X(f"{_n}layer", "-"), L("layers", "-", low=1, high=MOST), X("layernorm", "-", None), make=make.coder,
-        read=make.CODER_READ[_n], n=(1, 3) if _n == "encoder" else (2, 6),
+        read=make.CODER_READ[_n], n=(1, 3) if _n == "encoder" else (2, 6), always=("layernorm",),
+        also={"layernorm": make.EXAMPLE_NORM}, need={"layers": "number of layers must be defined"},
         args=f"module enlist(`{_n};(`{_n}layer;16;2;32);2)",
         eg=(make.EXAMPLE_LAYER, 6), suffix="Impl")
 row("transformer", "Transformer", "Encoder and decoder stacks.",
     L("in", "d_model", 512, 1), L("heads", "nhead", 8, 1), L("elayers", "num_encoder_layers", 6, 0, high=MOST),
     L("dlayers", "num_decoder_layers", 6, 0, high=MOST), L("dim", "dim_feedforward", 2048, 1), D("dropout", "", .1),
     S("fn", "activation", "relu", choices=("relu", "gelu")), X("encoder", "-", None), X("decoder", "-", None),
-    make=make.transformer, read=make.TRANSFORMER_READ, n=(2, 8),
-    args="module enlist(`transformer;16;2;1;1;32)", suffix="Impl")
+    _BATCHFIRST, _NORMFIRST, hide=_hidden, make=make.transformer, read=make.TRANSFORMER_READ, need=_LAYER_NEED,
+    n=(2, 8), args="module enlist(`transformer;16;2;1;1;32)", suffix="Impl")
 
 # ------------------------------------------------------------------ activations
 
@@ -357,7 +377,7 @@ row("hardtanh", "Hardtanh", "Values limited to a range.",
 row("rrelu", "RReLU", "Rectified linear unit with a random negative slope.",
     D("lower", "", .125), D("upper", "", 1 / 3), _INPLACE, shortflag=True)
 row("prelu", "PReLU", "Rectified linear unit with a learnt negative slope.",
-    L("in", "num_parameters", 1, 1), D("init", "", .25))
+    L("in", "num_parameters", 1, 1), D("init", "", .25), place=make.prelu_place)
 row("gelu", "GELU", "Gaussian error linear unit; its approximation by tanh, if told, is what GPT-2 has.",
     S("approximate", "", "none", choices=("none", "tanh")),
     hide=lambda o: {k: v for k, v in o.items() if v != "none"},  # ktorch's type has no options
@@ -375,14 +395,15 @@ row("flatten", "Flatten", "Dimensions start to end made one.", L("start", "start
 for _n, _c, _s, _eg in (("reshape", "Reshape", "The input in another shape.", (-1, 1, 28, 28)),
                         ("expand", "Expand", "The input broadcast to a size.", (-1, -1, 28, 28)),
                         ("permute", "Permute", "The input with dimensions reordered.", (0, 2, 3, 1))):
-    row(_n, f"kshell.nn.shape.{_c}", _s, LS("size"), eg=(_eg,), need={"size": "no size given"},
+    row(_n, f"kshell.nn.shape.{_c}", _s, LS("size"), eg=(_eg,), need={"size": "no size given"}, empty=True,
         pytorch=f"torch.{_n}" if _n != "expand" else "torch.Tensor.expand")
 row("squeeze", "kshell.nn.shape.Squeeze", "The input without dimensions of size 1.",
-    L("dim", "", None), _INPLACE, also={"dim": 1}, shortflag=True, pytorch="torch.squeeze")
+    L("dim", "", None), _INPLACE, also={"dim": 1}, shortflag=True, pytorch="torch.squeeze",
+    hide=lambda o: {k: v for k, v in o.items() if v is not None})
 row("unsqueeze", "kshell.nn.shape.Unsqueeze", "The input with a new dimension of size 1.",
     L("dim"), _INPLACE, eg=(0,), need={"dim": "no dimension given"}, pytorch="torch.unsqueeze")
 row("transpose", "kshell.nn.shape.Transpose", "The input with two dimensions swapped.",
-    L("dim0", "", -2), L("dim1", "", -1), pytorch="knn.Transpose")
+    L("dim0", "", -2), L("dim1", "", -1), always=("dim0", "dim1"), pytorch="knn.Transpose")
 row("pairwise", "PairwiseDistance", "p-norm distance of two inputs.",
     D("p", "", 2.0), D("eps", "", 1e-6), B("keepdim", "", False), n=(2, 2), read={"p": lambda m: float(m.norm)},
     text=lambda m: f"p={m.norm:g}, eps={m.eps:g}, keepdim={m.keepdim}")

@@ -6,7 +6,7 @@ definition with its depth; a table has a row a module. All three become pushes o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kshell import registry
@@ -19,7 +19,7 @@ from kshell.kapi.modulemake import build, entry_of
 from kshell.registry import Entry
 from kshell.values import types as T
 from kshell.values.build import enlist, sym_vec
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, seq_items
+from kshell.values.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym
 
 # ------------------------------------------------------------------ one definition
 
@@ -65,6 +65,8 @@ def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
     if spec.name and not spec.args and "alone" in entry.extra:
         raise QError(f"{entry.name}: {entry.extra['alone'].format(spec.name)}")
+    if spec.name and not spec.args and spec.before == 2 and entry.options and spec.name in entry.options[0].choices:
+        spec = spec._replace(name="", args=(sym(spec.name),), before=1)  # (`gelu;`tanh): the option, not a name
     m = build(entry, spec.args, spec.before)
     set_name(m, spec.name)
     if spec.parms is not None or spec.buffers is not None:
@@ -81,21 +83,23 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
         for k, t in _tensors(spec.parms).items():
             m[k] = torch.nn.Parameter(t, requires_grad=t.is_floating_point())
         return
-    if spec.kind == "callback":  # what its state has is what it gets
-        for k, t in _tensors(spec.parms).items():
-            m.register_parameter(k, torch.nn.Parameter(t, requires_grad=t.is_floating_point()))
-        for k, t in _tensors(spec.buffers).items():
-            m.register_buffer(k, t)
-        return
     name = where or spec.kind
-    values = [t for x in (spec.parms, spec.buffers) if x is not None for t in _tensors(x).values()]
-    if any(map(_is_float, values)) and all(t.dtype == torch.float64 for t in values if _is_float(t)):
+    parms, buffers = _tensors(spec.parms), _tensors(spec.buffers)
+    floats = [t for t in (*parms.values(), *buffers.values()) if _is_float(t)]
+    if floats and all(t.dtype == torch.float64 for t in floats):
         m.double()  # the state of a double module, not of a float one with doubles in it
     with torch.no_grad():
         for kind, given, own in (("parameter", spec.parms, m.named_parameters(recurse=False)),
                                  ("buffer", spec.buffers, m.named_buffers(recurse=False))):
             if given is not None:
-                _copy_in(spec.kind, name, kind, _tensors(given), dict(own))
+                own = {k: t for k, t in own if k not in _shared(given)}
+                _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
+    for k, t in parms.items():  # what a callback has, or `parm` and `buffer` put into a module
+        if k not in m._parameters:
+            m.register_parameter(k, torch.nn.Parameter(t, requires_grad=_is_float(t)))
+    for k, t in buffers.items():
+        if k not in m._buffers:
+            m.register_buffer(k, t)
 
 
 def _is_float(t: Any) -> bool:
@@ -105,7 +109,46 @@ def _is_float(t: Any) -> bool:
 def _tensors(x: Value) -> dict[str, Any]:
     if x is None or not len(x):
         return {}
-    return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is not Sym}
+
+
+def _shared(x: Value) -> dict[str, str]:
+    """The parameters of a state that are parameters of other modules too, and the names under which those came."""
+    if x is None or not len(x):
+        return {}
+    return {k.s: v.s for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is Sym}
+
+
+def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
+    """The definitions of a state with their dotted names in the first of them."""
+    first = rows[0][0] if rows else 0
+    path: list[str] = []
+    for depth, spec in rows:
+        path[max(depth - first - 1, 0):] = [spec.name] if depth > first else []
+        yield ".".join(path), spec
+
+
+def share(base: Any, rows: Sequence[tuple[int, Spec]]) -> None:
+    """Let the modules of a state share the parameters that they shared."""
+    for path, spec in _paths(rows):
+        for key, name in _shared(spec.parms).items():
+            owner, _, last = name.rpartition(".")
+            modules = dict(base.named_modules())
+            found = modules[owner]._parameters.get(last) if owner in modules else None
+            if found is None:
+                raise QError(f"{spec.kind}: no parameter `{name} to share as {key}")
+            modules[path].register_parameter(key, found)
+
+
+def state_dict(x: Value) -> dict[str, Any]:
+    """The parameters and buffers of a state by dotted name."""
+    out: dict[str, Any] = {}
+    for path, spec in _paths(_rows(x, 0)):
+        for k, t in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
+            out[f"{path}.{k}" if path else k] = t
+        for k, name in _shared(spec.parms).items():
+            out[f"{path}.{k}" if path else k] = out.get(name)
+    return out
 
 
 def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[str, Any]) -> None:
@@ -126,12 +169,13 @@ def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[s
 class Stack:
     """Builds a network by pushes: each definition at its depth goes into the container that is open there.
 
-    `root` extends a module in place; what was added to it is taken out again if a later push fails.
+    `root` extends a module in place; it is as it was if a later push fails.
     """
 
     def __init__(self, root: Any = None) -> None:
         self.open: list[Any] = []
-        self.added: list[tuple[Any, str]] = []
+        self.before: dict[int, tuple[Any, dict[str, Any]]] = {}  # the children that containers of the root had
+        self.extends = root is not None
         self.implicit = 0  # how many rows named children that a module made itself
         if root is not None:
             self._enter(root, 0)
@@ -167,13 +211,16 @@ class Stack:
         if "container" in entry.extra and spec.kind != "callback" and spec.buffers is not None and len(spec.buffers):
             raise QError(f"{spec.kind}: no buffers expected")
         m = _create(spec)
-        self.put(m, entry)
+        self.put(m, entry, True)
         return m
 
-    def put(self, m: Any, entry: Entry | None) -> None:
-        """Add a module to the innermost open container; a container is open from then on."""
+    def put(self, m: Any, entry: Entry | None, new: bool) -> None:
+        """Add a module, made just now or not, to the innermost open container; a container is open from then on."""
         if self.open:
-            self.added.append((self.open[-1], add_child(self.open[-1], m)))
+            parent = self.open[-1]
+            if self.extends and id(parent) not in self.before:
+                self.before[id(parent)] = parent, dict(parent._modules)
+            add_child(parent, m, new)
         if not self.open or (entry is not None and "container" in entry.extra):
             self.open.append(m)
 
@@ -197,9 +244,10 @@ class Stack:
         return last
 
     def undo(self) -> None:
-        """Take out what was added."""
-        for parent, name in reversed(self.added):
-            parent._modules.pop(name, None)
+        """Take out what was added, put back what was replaced."""
+        for parent, children in self.before.values():
+            parent._modules.clear()
+            parent._modules.update(children)
 
 
 def find_implicit(parent: Any, at: int, spec: Spec) -> None:
@@ -230,6 +278,7 @@ def same_options(a: Any, b: Any) -> bool:
 
 
 def _plain(v: Any) -> Any:
+    v = v(True) if callable(v) else v
     return tuple(v) if isinstance(v, list | tuple) else str(v) if isinstance(v, Dict) else v
 
 
@@ -244,10 +293,11 @@ def _grown(adder: Any, child: Any) -> str:
     raise error
 
 
-def add_child(parent: Any, child: Any) -> str:
-    """Put a module into a container under its own name or the next number; gives the name."""
+def add_child(parent: Any, child: Any, new: bool) -> str:
+    """Put a module, made just now or not, into a container under its own name or the next number; gives the name."""
     adder = getattr(parent, "kshell_add", None)  # classes of kshell.nn with rules of their own
     if adder is not None:
+        _check_apart(parent, child, new)
         return _grown(adder, child)
     mine, entry = type_of(child), type_of(parent)
     if entry is None or "container" not in entry.extra or entry.name == "parmdict":
@@ -257,15 +307,21 @@ def add_child(parent: Any, child: Any) -> str:
             raise QError("sequential: unable to create type-erased module, forward method uses template")
         if mine.extra.get("result", "tensor") == "":
             raise QError(f"{mine.name}: unable to create type-erased module, no forward method defined")
-    name = name_of_module(child) or str(len(parent._modules))
+    name = "" if "numbered" in entry.extra else name_of_module(child)
+    name = name or str(len(parent._modules))
     if "." in name:
         raise QError(f"{entry.name}: child name `{name} must not contain a dot")
-    if name in parent._modules:
+    if name in parent._modules and "replaces" not in entry.extra:
         raise QError(f"{entry.name}: a module named `{name} is already defined")
-    if any(child is m for m in parent.modules()) or any(parent is m for m in child.modules()):
-        raise QError(f"{entry.name}: the module is part of it already")
+    _check_apart(parent, child, new)
     parent._modules[name] = child
     return name
+
+
+def _check_apart(parent: Any, child: Any, new: bool) -> None:
+    """Is a module neither inside the other already?"""
+    if not new and (any(m is child for m in parent.modules()) or any(m is parent for m in child.modules())):
+        raise QError(f"{type_name(parent)}: the module is part of it already")
 
 
 # ------------------------------------------------------------------ specifications
@@ -308,10 +364,12 @@ def spec_row(d: Dict, at: int) -> Spec:
                 row.get("parms"), row.get("buffers"))
 
 
-def _rows(x: Value) -> list[tuple[int, Spec]]:
+def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
+    """The definitions of a state with their depths; where none are given, that of the first, and 1."""
     out = []
     for k, d in enumerate([x] if x.__class__ is Dict else x.items):
-        depth = next((v for n, v in zip(seq_items(d.k), seq_items(d.v), strict=True) if n.s == "depth"), min(k, 1))
+        depth = next((v for n, v in zip(seq_items(d.k), seq_items(d.v), strict=True) if n.s == "depth"),
+                     1 if k else first)
         if depth.__class__ is not int:
             raise QError(f"module: expected long depth, given {kname(depth)}")
         out.append((depth, spec_row(d, k)))
@@ -342,15 +400,24 @@ def _push_tree(x: Value, depth: int, q: Stack) -> None:
 
 
 def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
-    """The module of a specification; with `root` that module extended in place, at a depth if one is given."""
+    """The module of a specification; with `root` that module extended in place, by a definition or a tree at a depth
+    if one is given."""
     q = Stack(root)
     at = depth or len(q.open)
     try:
         if depth is not None:
-            q.push(at, spec_of(x))
+            if x.__class__ is List and x.items and x.items[0].__class__ is not Sym:
+                _push_tree(x, at, q)
+            else:
+                q.push(at, spec_of(x))
         elif is_state(x):
-            for d, spec in _rows(x):
+            base = None
+            rows = _rows(x, at)
+            for d, spec in rows:
                 q.push_row(d, spec)
+                base = q.open[-1] if base is None else base
+            if any(_shared(spec.parms) for _, spec in rows):
+                share(base, rows)
         else:
             found = pairs_of(x)
             if found is None:
@@ -370,14 +437,14 @@ def extend(root: Any, m: Any, depth: int | None = None) -> None:
     q = Stack(root)
     if depth:
         q.to_depth(type_name(m), depth)
-    q.put(m, type_of(m))
+    q.put(m, type_of(m), False)
 
 
 # ------------------------------------------------------------------ trees and pairs as q values
 
 
 def seq_of(x: Value) -> Value:
-    """All items but the first enlisted: `(`a;`b)` to `(`a;,`b)`."""
+    """All items but the first enlisted: `(`a;`b)` to `(`a;,`b)`. A container with its layers stays as it is."""
     if x.__class__ is Sym:
         return x
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
@@ -394,18 +461,36 @@ def _enlist(x: Value) -> Value:
         return sym_vec([x.s])
     if x.__class__ is not Vec and not isinstance(x, List):
         raise QError(f"seq: scalar expected to be a symbol, given a {kname(x)}")
-    return List([x])
+    return x if _is_tree(x) else List([x])
+
+
+def _is_tree(x: Value) -> bool:
+    """Is x a container with its layers, as seq makes one, and not a type with its options?"""
+    if x.__class__ is not List or len(x.items) < 2:
+        return False
+    head = x.items[0]
+    names = seq_items(head) if is_list(head) else [head]
+    entry = registry.find("module", names[0].s) if names and names[0].__class__ is Sym else None
+    return entry is not None and "container" in entry.extra and all(_is_tree(i) or _is_layer(i) for i in x.items[1:])
+
+
+def _is_layer(x: Value) -> bool:
+    """Is x a symbol or a list, enlisted?"""
+    if not is_list(x) or len(x) != 1:
+        return False
+    return is_list(x.items[0]) if x.__class__ is List else x.__class__ is Vec and x.t == T.S
 
 
 def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
     """The (depth;value) pairs of a tree, depth first."""
-    if x.__class__ is List and x.items:
-        out = [List([depth, x.items[0]])]
-        for child in x.items[1:]:
-            out += pairs_from_tree(child, depth + 1)
-        return out
-    value = x.items[0] if x.__class__ is Vec and x.t == T.S and len(x) == 1 else x
-    return [List([depth, value])]
+    tree = x.__class__ is List and len(x.items) > 0
+    head = x.items[0] if tree else x
+    if head.__class__ is Vec and head.t == T.S and len(head) == 1:
+        head = head.items[0]
+    out: list[Value] = [List([depth, head])]
+    for child in x.items[1:] if tree else ():
+        out += pairs_from_tree(child, depth + 1)
+    return out
 
 
 def tree_from_pairs(x: Value) -> Value:

@@ -10,23 +10,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
+from kshell.kapi import order, series
 from kshell.kapi.args import long_of, longs_of, name_of
 from kshell.kapi.call import VALUELESS, invoke, reserve, torch
 from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, kname
 from kshell.kapi.handles import GONE, STALE, KHandle, TensorHandle, behaviour, tensor_handle
+from kshell.kapi.series import floating
 from kshell.values import types as T
 from kshell.values.apply import apply
-from kshell.values.core import HOLE, NIL, Atom, Sym, Value, is_list
+from kshell.values.core import HOLE, NIL, Atom, List, Sym, Value, is_list
 from kshell.values.functions import Prim
 
 Fn = Callable[..., Any]
 
 # ------------------------------------------------------------------ one operand
-
-
-def _floating(t: Any) -> Any:
-    """A tensor to take means of: whole numbers become floating."""
-    return t if t.is_floating_point() or t.is_complex() else t.to(torch.get_default_dtype())
 
 
 def _first(name: str, **options: Any) -> Fn:
@@ -40,33 +37,33 @@ def _first(name: str, **options: Any) -> Fn:
 
 def _first_floating(name: str, **options: Any) -> Fn:
     reduce = _first(name, **options)
-    return lambda t: reduce(_floating(t))
-
-
-def _scan(name: str) -> Fn:
-    def run(t: Any) -> Any:
-        r = getattr(torch, name)(t, 0)
-        return r if isinstance(r, torch.Tensor) else r[0]
-
-    return run
-
-
-def _averages(t: Any) -> Any:
-    """Running means along the first dimension; a scalar is its own."""
-    t = _floating(t)
-    if not t.dim():
-        return t
-    counts = torch.arange(1, len(t) + 1, device=t.device, dtype=t.dtype)
-    return torch.cumsum(t, 0) / counts.reshape(-1, *[1] * (t.dim() - 1))
-
-
-def _deltas(t: Any) -> Any:
-    return torch.cat((t[:1], t[1:] - t[:-1]))
+    return lambda t: reduce(floating(t))
 
 
 def _median(t: Any) -> Any:
     """q's median: the mean of the two middle values if there is an even number."""
-    return torch.quantile(_floating(t), 0.5, dim=0 if t.dim() else None)
+    return torch.quantile(floating(t), 0.5, dim=0 if t.dim() else None)
+
+
+def _where(t: Any) -> Any:
+    """The indexes of what is true, of whole numbers each as often as it says."""
+    if t.is_floating_point() or t.is_complex():
+        raise QError("where: expected booleans or whole numbers")
+    if t.dtype == torch.bool:
+        return torch.nonzero(t).squeeze(-1)
+    if t.numel() and int(t.min()) < 0:
+        raise QError("domain")
+    if t.dim() != 1:
+        raise QError("where: expected a list")
+    total = int(t.sum())
+    reserve((total,), 8)
+    return torch.repeat_interleave(torch.arange(len(t), device=t.device), t.to(torch.int64), output_size=total)
+
+
+def _lsq(a: Any, b: Any) -> Any:
+    if a.dim() < 2 or b.dim() < 2:
+        raise QError("lsq: expected two matrices")
+    return torch.linalg.lstsq(b.mT, a.mT).solution.mT
 
 
 def _flip(t: Any) -> Any:
@@ -90,22 +87,22 @@ def _named(name: str) -> Fn:
     return lambda t: getattr(torch, name)(t)
 
 
+def _counted(name: str) -> Fn:
+    """A function of numbers, of bits as numbers too."""
+    return lambda t: getattr(torch, name)(_number(t))
+
+
 MONADS: dict[str, Fn] = {
-    "neg": _named("neg"), "abs": _named("abs"), "sqrt": _named("sqrt"), "exp": _named("exp"), "log": _named("log"),
+    "neg": _counted("neg"), "abs": _counted("abs"), "sqrt": _named("sqrt"), "exp": _named("exp"), "log": _named("log"),
     "sin": _named("sin"), "cos": _named("cos"), "tan": _named("tan"), "asin": _named("asin"), "acos": _named("acos"),
-    "atan": _named("atan"), "floor": _named("floor"), "ceiling": _named("ceil"), "signum": _named("sign"),
+    "atan": _named("atan"), "floor": _named("floor"), "ceiling": _counted("ceil"), "signum": _counted("sign"),
     "reciprocal": _named("reciprocal"), "not": _named("logical_not"), "null": _named("isnan"),
     "inv": lambda t: torch.linalg.inv(t), "flip": _flip, "last": _ends(-1), "reverse": lambda t: t.flip(0),
     "sum": _first("sum"), "prd": _first("prod"), "max": _first("amax"), "min": _first("amin"), "all": _first("all"),
     "any": _first("any"), "avg": _first_floating("mean"), "var": _first_floating("var", correction=0),
     "dev": _first_floating("std", correction=0), "svar": _first_floating("var", correction=1),
-    "sdev": _first_floating("std", correction=1), "med": _median, "sums": _scan("cumsum"), "prds": _scan("cumprod"),
-    "maxs": _scan("cummax"), "mins": _scan("cummin"), "avgs": _averages, "deltas": _deltas,
-    "raze": lambda t: t.flatten(0, 1), "iasc": lambda t: torch.argsort(t, dim=0, stable=True),
-    "asc": lambda t: torch.sort(t, dim=0).values,
-    "idesc": lambda t: torch.argsort(t, dim=0, descending=True, stable=True),
-    "desc": lambda t: torch.sort(t, dim=0, descending=True).values, "distinct": lambda t: torch.unique(t, dim=0),
-    "where": lambda t: torch.nonzero(t).squeeze(-1),
+    "sdev": _first_floating("std", correction=1), "med": _median, **series.MONADS,
+    "raze": lambda t: t.flatten(0, 1) if t.dim() > 1 else t, "where": _where, **order.MONADS,
 }
 
 
@@ -145,27 +142,52 @@ def _logical(fn: str, bits: str) -> Fn:
 
 def _fill(a: Any, b: Any) -> Any:
     """x^y: y with its nulls replaced by x."""
-    return torch.where(torch.isnan(b), a.to(b.dtype), b) if b.is_floating_point() else b
+    if b.is_floating_point():
+        return torch.where(torch.isnan(b), a.to(b.dtype), b)
+    return b.expand(torch.broadcast_shapes(a.shape, b.shape))
+
+
+def _number(t: Any) -> Any:
+    """Bits as numbers."""
+    return int(t) if isinstance(t, bool) else t.to(torch.int32) if getattr(t, "dtype", None) is torch.bool else t
+
+
+def _plus(a: Any, b: Any) -> Any:
+    """The sum; of bits their number, where torch has a bit."""
+    r = a + b
+    return r if r.dtype is not torch.bool else _number(a) + _number(b)
+
+
+def _minus(a: Any, b: Any) -> Any:
+    """The difference, also of bits, which torch refuses."""
+    if getattr(a, "dtype", None) is torch.bool or getattr(b, "dtype", None) is torch.bool:
+        return _number(a) - _number(b)
+    return a - b
 
 
 _LEAST, _MOST = _logical("minimum", "logical_and"), _logical("maximum", "logical_or")
 DYADS: dict[str, Fn] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "%": lambda a, b: a / b,
+    "+": _plus, "-": _minus, "*": lambda a, b: a * b, "%": lambda a, b: a / b,
     "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
     "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "&": _LEAST, "|": _MOST, "and": _LEAST, "or": _MOST,
     "mmu": lambda a, b: torch.matmul(*_one_type(a, b)), "$": lambda a, b: torch.matmul(*_one_type(a, b)),
-    "div": _floor_div, "mod": _mod, "xexp": lambda a, b: torch.pow(_floating(a), b), "^": _fill,
-    "xlog": lambda a, b: torch.log(_floating(b)) / torch.log(_floating(a)),
-    "lsq": lambda a, b: torch.linalg.lstsq(b.T, a.T).solution.T,
-    "cov": lambda a, b: _covariance(_floating(a), _floating(b)),
-    "cor": lambda a, b: _correlation(_floating(a), _floating(b)), "in": lambda a, b: torch.isin(*_one_type(a, b)),
-    "bin": lambda a, b: torch.searchsorted(*_one_type(a, b), right=True) - 1,
-    "binr": lambda a, b: torch.searchsorted(*_one_type(a, b)),
+    "div": _floor_div, "mod": _mod, "xexp": lambda a, b: torch.pow(floating(a), b), "^": _fill,
+    "xlog": lambda a, b: torch.log(floating(b)) / torch.log(floating(a)),
+    "lsq": _lsq,
+    "cov": lambda a, b: _covariance(floating(a), floating(b)), "scov": lambda a, b: _sample(floating(a), floating(b)),
+    "cor": lambda a, b: _correlation(floating(a), floating(b)), "in": lambda a, b: torch.isin(*_one_type(a, b)),
+    "bin": lambda a, b: order.place(*_one_type(a, b), right=True) - 1,
+    "binr": lambda a, b: order.place(*_one_type(a, b), right=False), **series.DYADS,
 }
 
 
 def _covariance(a: Any, b: Any) -> Any:
     return ((a - a.mean()) * (b - b.mean())).mean()
+
+
+def _sample(a: Any, b: Any) -> Any:
+    n = torch.broadcast_shapes(a.shape, b.shape).numel()
+    return _covariance(a, b) * n / (n - 1) if n > 1 else _covariance(a, b) * torch.nan
 
 
 def _correlation(a: Any, b: Any) -> Any:
@@ -191,7 +213,18 @@ def _cast(x: Value, t: Any) -> Any:
         return None
     if found is None:
         raise QError(f"$: expected a data type, given `{name}")
-    return t.to(found)
+    return t.to(found) if found.is_floating_point or not t.is_floating_point() else _rounded(t, found)
+
+
+def _rounded(t: Any, kind: Any) -> Any:
+    """Floats as whole numbers: the nearest, halves up; nulls and infinities as q's."""
+    if kind.is_complex or kind == torch.bool:
+        return t.to(kind)
+    most = torch.iinfo(kind).max
+    low = torch.floor(t)
+    r = (low + (t - low >= 0.5)).to(kind)
+    r = torch.where(torch.isnan(t), torch.iinfo(kind).min, r)
+    return torch.where(torch.isinf(t), torch.where(t > 0, most, -most), r).to(kind)
 
 
 def operand(name: str, x: Any, like: Any = None) -> Any:
@@ -208,6 +241,8 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
             raise
         error = exc.text
     if error is not None:
+        if c is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
+            error = f"expected a tensor or numbers, given {kname(x)}; the result of a call is f[(a;b)], not f(a;b)"
         raise QError(f"{name}: {error}")
     return t
 
@@ -221,11 +256,13 @@ def dyad(h: TensorHandle, name: str, x: Value, y: Value) -> Value:
         if a is None or b is None or a is GONE or b is GONE:
             a, b = operand(name, x), operand(name, y)  # the error that says which
         return TensorHandle(invoke(name, fn, a, b))
-    if y.__class__ in _NUMBERS and name in _PLAIN and h.obj is not None and h.obj is not GONE:
+    if y.__class__ in _NUMBERS and name in _BEFORE and h.obj is not None and h.obj is not GONE:
         return TensorHandle(invoke(name, DYADS[name], h.obj, y))
     other = y if x is h else x
     if isinstance(other, KHandle) and other.__class__ is not TensorHandle:
         return other.dyad(name, x, y)
+    if y is h and (name == "cut" or (name == "_" and is_list(x))):
+        return List([tensor_handle(t) for t in invoke(name, series.parts, name, x, operand(name, h))])
     return TensorHandle(pair(name, x, y, operand(name, h)))
 
 
@@ -239,17 +276,22 @@ def pair(name: str, x: Any, y: Any, like: Any) -> Any:
         cast = invoke("$", _cast, x, like)
         if cast is not None:
             return cast
+    if name == "ema":
+        return invoke(name, series.ema, operand(name, x, like), _tensors(operand(name, y, like), like))
     if name in _COUNTED and right and x.__class__ is not TensorHandle:
         return invoke(name, _COUNTED[name], x, like)
+    if name == "_" and not right:
+        return invoke(name, series.without, like, y)
     if fn is None:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
-    a, b = _tensors(operand(name, x, like), like), _tensors(operand(name, y, like), like)
-    return invoke(name, fn, a, b)
+    a, b = _tensors(operand(name, x, like), like), operand(name, y, like)
+    return invoke(name, fn, a, b if name in _BEFORE else _tensors(b, like))
 
 
 _NUMBERS = (int, float)
 # the operators that torch gives for a tensor and a plain number
 _PLAIN = frozenset(["+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">="])
+_BEFORE = _PLAIN | {"xexp"}  # and of a tensor before one: its square is t*t, which a power of two tensors need not be
 
 
 def _tensors(a: Any, like: Any) -> Any:
@@ -267,6 +309,7 @@ def _take(x: Value, t: Any) -> Any:
         if not sizes:
             raise QError(f"#: expected long(s), given {kname(x)}")
         return t.reshape([-1 if s == -(1 << 63) else s for s in sizes])
+    t = t if t.dim() else t.reshape(1)
     if abs(n) > len(t):
         if not len(t):
             raise QError("length")
@@ -279,6 +322,8 @@ def _drop(x: Value, t: Any) -> Any:
     n = long_of(x)
     if n is None:
         raise QError(f"_: expected a long, given {kname(x)}")
+    if not t.dim():
+        raise QError("_: expected a list")
     return t[min(n, len(t)):] if n >= 0 else t[:max(len(t) + n, 0)]
 
 
@@ -289,8 +334,8 @@ def _rotate(x: Value, t: Any) -> Any:
     return t.roll(-(n % len(t)), 0) if t.dim() and len(t) else t
 
 
-# the verbs whose left argument is a number of rows
-_COUNTED: dict[str, Fn] = {"#": _take, "_": _drop, "rotate": _rotate}
+# the verbs whose left argument is a number of rows, or other q values
+_COUNTED: dict[str, Fn] = {"#": _take, "_": _drop, "rotate": _rotate, **series.COUNTED, **order.COUNTED}
 
 # ------------------------------------------------------------------ indexing
 
@@ -372,6 +417,17 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
+@behaviour("same", TensorHandle)
+def same(h: TensorHandle, other: TensorHandle) -> bool:
+    """Have two tensors the same type, size and elements? Doubles may differ a little, as in q's comparisons."""
+    a, b = as_tensor(h), as_tensor(other)
+    if a.dtype != b.dtype or a.shape != b.shape or a.device != b.device:
+        return False
+    if not (a.is_floating_point() or a.is_complex()):
+        return invoke("converge", torch.equal, a, b)
+    return invoke("converge", torch.allclose, a, b, rtol=2.0**-43, atol=0, equal_nan=True)
+
+
 @behaviour("rows", TensorHandle)
 def rows(h: TensorHandle) -> list[Value]:
     """The items along the first dimension; a tensor without dimensions is its own."""
@@ -387,7 +443,8 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     def run() -> None:
         at = _places(t, _indices(args, t))
         name = f.name if f.__class__ is Prim else ""
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not (t.is_leaf and t.requires_grad)):
+        whole = t if t.is_leaf or t._base is None else t._base  # a parameter is set, not differentiated
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad)):
             if f is None or f is NIL or name == ":":
                 t[at] = _value(y, t)
             elif name in ("+", "-") and y is not NIL and y is not HOLE and any(isinstance(i, torch.Tensor) for i in at):
@@ -424,4 +481,4 @@ def _value(y: Value, t: Any) -> Any:
 
 def operators() -> tuple[list[str], list[str]]:
     """The q verbs of one and of two arguments that tensors know (for the reference)."""
-    return sorted(MONADS), sorted(DYADS)
+    return sorted(MONADS), sorted({*DYADS, *_COUNTED, "cut", "ema"})

@@ -11,6 +11,7 @@ from kshell.kapi import autosave
 from kshell.kapi.args import flag_of, items, number_of, split
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q
+from kshell.kapi.device import device_of
 from kshell.kapi.gradients import drop_gradient, zero_gradient
 from kshell.kapi.handles import (
     KHandle,
@@ -38,13 +39,14 @@ from kshell.kapi.optim import (
 )
 from kshell.kapi.optparms import check_new, group_number, plan, select
 from kshell.kapi.optstate import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
+from kshell.kapi.pointers import counted
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
 from kshell.parallel.group import joined
 from kshell.registry import Entry, find
 from kshell.values import types as T
 from kshell.values.apply import apply1, is_function
 from kshell.values.build import floats
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, long, seq_items, sym
 from kshell.values.progress import line
 
 # ------------------------------------------------------------------ opt
@@ -111,7 +113,7 @@ def _offset(found: Sequence[Value], numbered: bool) -> int:
     """Where the options start; a group number must be followed by something."""
     at = 2 + numbered
     if numbered and at > len(found):
-        raise QError(f"invalid offset: {at}, for general list of length {len(found)}")
+        raise QError(f"opt: only group {_number(found)} given, expecting parameters or () after it")
     return at
 
 
@@ -131,7 +133,7 @@ def _define(found: Sequence[Value]) -> Value:
 def _made(entry: Entry, found: Sequence[Value]) -> Value:
     n = _number(found)
     if n:
-        raise QError(f"opt: cannot define group {n} until optimizer is created with initial parameter group")
+        raise QError(f"opt: cannot define group {long(n)} until optimizer is created with initial parameter group")
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
@@ -149,9 +151,9 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
     at, count = _offset(found, n is not None), len(o.groups)
     n = n or 0
     if n < 0:
-        raise QError(f"opt: group {n} invalid, cannot be negative")
+        raise QError(f"opt: group {long(n)} invalid, cannot be negative")
     if n > count:
-        raise QError(f"opt: group {n} invalid, cannot be greater than number of groups({count})")
+        raise QError(f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})")
     given = parse(o.entry, *split(found, at), before=at)
     if n == count:
         if count >= o.entry.extra.get("groups", count + 1):
@@ -212,13 +214,15 @@ def lr(x: Value) -> Value:
 
 
 def _rates(x: Value, n: int) -> list[float]:
-    """Learning rates for n groups: an atom is for all of them."""
+    """Learning rates for n groups: a single one is for all of them."""
     if x.__class__ is float:
-        rates = [x] * n
+        rates = [x]
     elif x.__class__ is Vec and x.t == T.F:
         rates = x.a.tolist()
     else:
         raise QError("lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
+    if len(rates) == 1:
+        rates *= n
     if len(rates) != n:
         raise QError(f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
                      f"{n} parameter group{'s' * (n != 1)}")
@@ -341,7 +345,7 @@ def _state(h: OptimizerHandle, every: bool = True) -> Value:
 
 @behaviour("options", OptimizerHandle)
 def _options(h: OptimizerHandle) -> Value:
-    return options_table(h.obj)
+    return options_table(h.obj, every_option())
 
 
 @behaviour("objtype", OptimizerHandle)
@@ -354,19 +358,13 @@ def _size(h: OptimizerHandle) -> Value:
     return sum(len(g["params"]) for g in h.obj.groups)
 
 
-@behaviour("tensorcount", OptimizerHandle)
-def _tensorcount(h: OptimizerHandle) -> Value:
-    return counts(h.obj)[0]
+counted(OptimizerHandle, counts)
 
 
-@behaviour("elements", OptimizerHandle)
-def _elements(h: OptimizerHandle) -> Value:
-    return counts(h.obj)[1]
-
-
-@behaviour("bytes", OptimizerHandle)
-def _bytes(h: OptimizerHandle) -> Value:
-    return counts(h.obj)[2]
+@behaviour("device", OptimizerHandle)
+def _device(h: OptimizerHandle) -> Value:
+    """The device of the first parameter; the CPU's if there is none."""
+    return sym(device_of(next(iter(h.obj.parameters()), None)) or "cpu")
 
 
 @behaviour("tensors", OptimizerHandle)

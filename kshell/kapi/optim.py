@@ -16,7 +16,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.args import parse_options
+from kshell.kapi.args import entry_named, parse_options
 from kshell.kapi.call import torch, with_all
 from kshell.kapi.optionwords import worded
 from kshell.parallel.group import joined
@@ -277,10 +277,7 @@ q)first exec buffers[;`step]from state[o]`parms
 
 def entry_of(name: str) -> Entry:
     """The optimizer of a name; `unrecognized optimizer: name` if there is none."""
-    found = registry.find("optimizer", name)
-    if found is None:
-        raise QError(f"unrecognized optimizer: {name}")
-    return found
+    return entry_named("optimizer", "unrecognized optimizer: ", name)
 
 
 def class_of(entry: Entry) -> Any:
@@ -398,7 +395,7 @@ def group_values(entry: Entry, group: dict[str, Any]) -> Values:
 
 class Opt:
     """What an optimizer handle owns: the registered entry, the torch optimizer, and the module that holds the
-    parameters it was given (`own`: a ModuleDict made here, because they came from several objects)."""
+    parameters it was given (`own`: made here, because they are tensors, or came from several objects)."""
 
     __slots__ = ("container", "entry", "own", "timings", "torch", "waiting", "wraps")
 
@@ -475,6 +472,14 @@ def _refused(exc: ValueError) -> QError:
     return QError(text)
 
 
+def _without_compiler() -> None:
+    """Let torch make optimizers without its compiler, whose import takes most of a second and 80 MB: it is imported to
+    be told that it shall leave this method alone. Nothing here compiles what makes optimizers."""
+    made = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
+    if made is not None and not hasattr(made, "__dynamo_disable"):
+        made.__dynamo_disable = made
+
+
 def build(entry: Entry, values: Values) -> Any:
     """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)
 
@@ -483,6 +488,7 @@ def build(entry: Entry, values: Values) -> Any:
     from kshell.optim.comm import alone
 
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
+    _without_compiler()
     try:
         with alone():
             o = cls([dummy], **torch_args(entry, values))

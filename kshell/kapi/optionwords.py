@@ -104,6 +104,7 @@ most: largest step
 neighbors: processes to average with
 nesterov: Nesterov's momentum
 norm: normalizes the input first
+normfirst: each part normalizes its input, not its result
 ns1: first coefficient of the iteration
 ns2: second coefficient of the iteration
 ns3: third coefficient of the iteration
@@ -157,7 +158,7 @@ asgd.alpha: power of the learning rate's decay
 attention.dim selfattention.dim: size of the input
 batchnorm1d.momentum batchnorm2d.momentum batchnorm3d.momentum: part of a new statistic; null: plain averages
 bcelogits.weight: weight of positive examples of each class
-callback.fn: function of the module and its inputs, a name or text
+callback.fn: function of the module and its inputs, a name, text or lambda
 callback.in: types of the inputs
 callback.out: type of the result
 conv1d.in conv2d.in conv3d.in convtranspose1d.in convtranspose2d.in convtranspose3d.in: channels of the input
@@ -183,6 +184,10 @@ multimargin.p: exponent, 1 or 2
 pad.mode: constant, reflect, replicate or circular
 pad.pad pad1d.pad pad2d.pad pad3d.pad reflect1d.pad reflect2d.pad: widths in pairs, from the last dimension on
 randomcrop.pad replicate1d.pad replicate2d.pad replicate3d.pad zeropad2d.pad: widths in pairs
+circular1d.pad circular2d.pad circular3d.pad reflect3d.pad zeropad1d.pad zeropad3d.pad: widths in pairs
+channelshuffle.groups: number of groups
+pixelshuffle.factor pixelunshuffle.factor: how many times as high and wide the larger image is
+unflatten.size: sizes that take its place
 prelu.in: number of slopes, 1 or one a channel
 prelu.init: first slope
 randomcrop.size: height and width

@@ -6,11 +6,11 @@ Selecting and planning change nothing; only `Plan.commit` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.kapi.args import is_empty, longs_of, names_of
+from kshell.kapi.args import is_empty, longs_of, names_of, unknown
 from kshell.kapi.call import torch
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import (
@@ -28,10 +28,13 @@ from kshell.values.core import NULL_J, List, Special, Value
 
 
 class Selection(NamedTuple):
-    """Chosen parameters, and what holds them: a module, or a ParameterDict made for tensors."""
+    """Chosen parameters, and what holds them: a module, or a ParameterDict made for tensors, under their keys or, where
+    they have none, under numbers."""
 
     params: list[Any]
     holder: Any
+    made: bool = False
+    keyed: bool = False
 
 
 # ------------------------------------------------------------------ choosing
@@ -63,23 +66,25 @@ def _unrecognized(what: str, selector: Value) -> QError:
 
 def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
     """Tensors by index or key; they are named by their place."""
-    if isinstance(h, VectorHandle):
-        at = range(len(h.obj)) if selector is None else _indices(h.obj, selector)
-        named = [(str(i), h.obj[i]) for i in at]
-    elif isinstance(h, DictHandle):
+    if isinstance(h, DictHandle):
         named = list(h.obj.items()) if selector is None else [(k, h.obj[k]) for k in _keys(h.obj, selector)]
     else:
-        if selector is not None:
-            raise _unrecognized("tensor", selector)
-        named = [("0", h.obj)]
+        tensors = h.obj if isinstance(h, VectorHandle) else [h.obj]
+        at = range(len(tensors)) if selector is None else _indices(tensors, selector)
+        named = [(str(i), tensors[i]) for i in at]
     for i, (_, t) in enumerate(named):
         if t is None:
             raise QError(f"opt: parameter[{i}] is undefined")
     holder = torch.nn.ParameterDict()
-    for key, t in named:  # the tensors themselves: ParameterDict would make parameters of them
-        holder._keys[key] = None
-        holder._parameters[key] = t
-    return Selection([t for _, t in named], holder)
+    for key, t in named:
+        _put_tensor(holder, key, t)
+    return Selection([t for _, t in named], holder, True, isinstance(h, DictHandle))
+
+
+def _put_tensor(holder: Any, key: str, t: Any) -> None:
+    """Put the very tensor into a ParameterDict, which would make a parameter of it."""
+    holder._keys[key] = None
+    holder._parameters[key] = t
 
 
 def _indices(v: Sequence[Any], selector: Value) -> list[int]:
@@ -113,37 +118,42 @@ def _from_module(m: Any, selector: Value | None) -> Selection:
         return Selection(list(m.parameters()), m)
     at = longs_of(selector)
     if at is not None:
-        parts = [(str(i), _submodule(m, i)) for i in at]
+        parts = _submodules(m, at)
     else:
         names = names_of(selector)
         if names is None:
             raise _unrecognized(f"{type_name(m)} module", selector)
-        parts = [(f"`{n}", _named(m, n)) for n in names]
-    params: list[Any] = []
+        parts = _named(m, names)
+    params: dict[int, Any] = {}
     for place, found in parts:
-        if any(p is q for p in found for q in params):
+        if any(id(p) in params for p in found):
             raise QError(f"opt: duplicate parameter(s) with module[{place}]")
-        params += found
-    return Selection(params, m)
+        params |= {id(p): p for p in found}
+    return Selection(list(params.values()), m)
 
 
-def _submodule(m: Any, i: int) -> list[Any]:
+def _submodules(m: Any, at: Sequence[int]) -> Iterator[tuple[str, list[Any]]]:
+    """Place and parameters of the submodules with these numbers."""
     found = list(m.modules())[1:]
-    if i < 0:
-        raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
-    if i >= len(found):
-        raise QError(f"opt: module[{i}] out of bounds, {len(found)} submodule(s)")
-    return list(found[i].parameters())
+    for i in at:
+        if i < 0:
+            raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
+        if i >= len(found):
+            raise QError(f"opt: module[{i}] out of bounds, {len(found)} submodule(s)")
+        yield str(i), list(found[i].parameters())
 
 
-def _named(m: Any, name: str) -> list[Any]:
-    found = dict(m.named_modules(remove_duplicate=False)).get(name) if name else None
-    if found is not None:
-        return list(found.parameters())
-    p = dict(m.named_parameters(remove_duplicate=False)).get(name)
-    if p is None:
-        raise QError(f"opt: no module or parameter named `{name}")
-    return [p]
+def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
+    """Place and parameters of the submodules and parameters with these names."""
+    modules = dict(m.named_modules(remove_duplicate=False))
+    params = dict(m.named_parameters(remove_duplicate=False))
+    for name in names:
+        if name and name in modules:
+            yield f"`{name}", list(modules[name].parameters())
+        elif name in params:
+            yield f"`{name}", [params[name]]
+        else:
+            raise unknown("opt: no module or parameter named `", name, [*modules, *params])
 
 
 def check_new(o: Opt, params: Sequence[Any]) -> None:
@@ -190,33 +200,72 @@ def owners(container: Any) -> dict[int, tuple[str, str]]:
 
 
 class Plan(NamedTuple):
-    """A container as it will be: `add` are the children to put into it under their keys."""
+    """A container as it will be: `add` are the children to put into it under their keys, `tensors` those to put into
+    the ParameterDict `among`."""
 
     container: Any
     own: bool
-    add: list[tuple[str, Any]]
+    add: Sequence[tuple[str, Any]] = ()
+    among: Any = None
+    tensors: Sequence[tuple[str, Any]] = ()
 
     def commit(self, o: Opt) -> None:
         """Make it the optimizer's container."""
         for key, m in self.add:
             self.container._modules[key] = m
+        for key, t in self.tensors:
+            _put_tensor(self.among, key, t)
         o.container, o.own = self.container, self.own
 
 
 def plan(o: Opt, chosen: Selection) -> Plan:
-    """How an optimizer's container changes when it gets the chosen parameters: one object is its own container, of
-    several a ModuleDict is made, with their names or numbers as keys."""
+    """How an optimizer's container changes when it gets the chosen parameters: one module is its own container, tensors
+    are together in a ParameterDict, of several of these a ModuleDict is made, with names or numbers as keys."""
     now, new = o.container, chosen.holder
     if now is None:
-        return Plan(new, False, [])
+        return Plan(new, chosen.made)
     if any(m is new for m in now.modules()) or _held(now, chosen):
-        return Plan(now, o.own, [])
+        return Plan(now, o.own)
+    among = _made_dict(o) if chosen.made else None
+    if among is not None:
+        keys = list(new._parameters)
+        if not chosen.keyed:
+            keys = [str(len(among._parameters) + i) for i in range(len(keys))]
+        if not any(k in among._parameters for k in keys):
+            return Plan(now, True, (), among, list(zip(keys, chosen.params, strict=True)))
     if not o.own and any(m is now for m in new.modules()):
-        return Plan(new, False, [])
-    if o.own:
-        return Plan(now, True, [(_key(new, list(now._modules)), new)])
-    first = _key(now, [])
-    return Plan(torch.nn.ModuleDict(), True, [(first, now), (_key(new, [first]), new)])
+        return Plan(new, False)
+    if o.own and isinstance(now, torch.nn.ModuleDict):
+        return Plan(now, True, [(_key(new, list(now._modules), chosen.made), new)])
+    first = _key(now, [], o.own)
+    return Plan(torch.nn.ModuleDict(), True, [(first, now), (_key(new, [first], chosen.made), new)])
+
+
+def kept(o: Opt) -> Callable[[], None]:
+    """What sets an optimizer's container back to what it is now."""
+    container, own = o.container, o.own
+    parts = [] if container is None else [container] if _made_dict(o) is None else [container, _made_dict(o)]
+    held = [(m, dict(m._modules), dict(m._parameters)) for m in parts]
+
+    def back() -> None:
+        o.container, o.own = container, own
+        for m, modules, tensors in held:
+            m._modules.clear()
+            m._modules.update(modules)
+            m._parameters.clear()
+            m._parameters.update(tensors)
+            if isinstance(m, torch.nn.ParameterDict):
+                m._keys = dict.fromkeys(tensors)
+
+    return back
+
+
+def _made_dict(o: Opt) -> Any:
+    """The last ParameterDict that was made for tensors of an optimizer; None without one."""
+    parts = {_TENSORS: o.container}.items() if not isinstance(o.container, torch.nn.ModuleDict) \
+        else reversed(o.container._modules.items())
+    return next((m for key, m in parts if o.own and isinstance(m, torch.nn.ParameterDict)
+                 and key.startswith(_TENSORS) and not name_of_module(m)), None)
 
 
 def _held(now: Any, chosen: Selection) -> bool:
@@ -227,16 +276,20 @@ def _held(now: Any, chosen: Selection) -> bool:
     return all(id(p) in held for p in chosen.params)
 
 
-def _key(m: Any, used: Sequence[str]) -> str:
-    """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for tensors."""
+_TENSORS = "parms"
+
+
+def _key(m: Any, used: Sequence[str], made: bool) -> str:
+    """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for one made for
+    tensors."""
     name = name_of_module(m).replace(".", "_")
     if name:
         if name in used:
             raise QError(f"opt: a {type_name(m)} module named `{name} already registered with the optimizer")
         return name
-    if isinstance(m, torch.nn.ParameterDict):
+    if made:
         n = 0
-        while (key := f"parms{n or ''}") in used:
+        while (key := f"{_TENSORS}{n or ''}") in used:
             n += 1
         return key
     n = len(used)
@@ -250,5 +303,3 @@ def group_number(x: Value) -> int | None:
     if x.__class__ is int:
         return x  # type: ignore[no-any-return]
     return x.v if x.__class__ is Special else None
-
-

@@ -84,10 +84,16 @@ def options_table(o: Opt, every: bool = True) -> Table:
     """A row a group; without `every` only the columns in which some group differs from the default, and lr. An option
     of how to compute is always a column only where some group sets it."""
     groups = [group_values(o.entry, g) for g in o.groups]
+    shown = shown_options(o, every)
+    return Table([p.name for p in shown], [collapse([option_q(p, v[p.name]) for v in groups]) for p in shown])
+
+
+def shown_options(o: Opt, every: bool = True) -> list[Option]:
+    """The options that are columns of `options_table`."""
+    groups = [group_values(o.entry, g) for g in o.groups]
     shown = [p for p in options_of(o.entry)
              if every or p.name == "lr" or any(_differs(o.entry, p, v) for v in groups)]
-    shown += [p for p in how_of(o.entry) if any(v[p.name] != p.default for v in groups)]
-    return Table([p.name for p in shown], [collapse([option_q(p, v[p.name]) for v in groups]) for p in shown])
+    return shown + [p for p in how_of(o.entry) if any(v[p.name] != p.default for v in groups)]
 
 
 def _differs(entry: Entry, option: Option, values: Values) -> bool:
@@ -206,6 +212,12 @@ def counts(o: Opt) -> tuple[int, int, int]:
 # ------------------------------------------------------------------ restoring
 
 
+def is_opt_state(x: Value) -> bool:
+    """Is x the state of an optimizer as `state` gives it?"""
+    return x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and \
+        {"optimizer", "options", "parms"} <= {k.s for k in x.k.items}
+
+
 def restore(state: Dict, h: KHandle) -> Opt:
     """The optimizer of a state, over the parameters of a module (or of tensors) found by their names."""
     fields = _fields(state)
@@ -215,7 +227,8 @@ def restore(state: Dict, h: KHandle) -> Opt:
     entry = entry_of(name.s)
     o = _with_groups(entry, _rows(settings, entry))
     chosen = select(h)
-    o.container = None if chosen is None else chosen.holder
+    if chosen is not None:
+        o.container, o.own = chosen.holder, chosen.made
     groups: list[list[Any]] = [[] for _ in o.groups]
     held: list[tuple[Any, Value]] = []
     known = {n: p for p, _, n in named_parameters(o.container)}
@@ -346,6 +359,7 @@ def put_buffers(o: Opt, p: Any, found: Value) -> None:
 def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
     """What the optimizer keeps for a parameter of this kind, seen by stepping one of a single element: so a buffer gets
     back the very type that torch gave it (a count in a float tensor or an int, say). Empty if that cannot be seen."""
+    from kshell.optim import fused
     from kshell.optim.comm import alone
 
     try:
@@ -355,8 +369,10 @@ def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
             like.grad = torch.ones_like(like)
             if hasattr(o, "gather"):  # gradients of several steps: a step may not use them yet
                 o.update()
-            else:
-                o.step(lambda: torch.ones((), device=p.device)) if entry.extra.get("closure") else o.step()
+            elif entry.extra.get("closure"):
+                o.step(lambda: torch.ones((), device=p.device))
+            elif not fused.step(o):
+                o.step()
             return dict(o.state.get(like, {}))
     except Exception:
         return {}

@@ -18,10 +18,11 @@ def _cumulative_(name: str) -> Callable[..., Any]:
     return run
 
 
-def tensordot(x: Any, y: Any, dims: Any = (2,), other: Any = None) -> Any:
-    """torch.tensordot over a number of dimensions (2), or over given ones of x and y."""
+def tensordot(x: Any, y: Any, dims: Any = None, other: Any = None) -> Any:
+    """torch.tensordot over a number of dimensions (2, of two numbers 0), or over given ones of x and y."""
+    dims = dims if dims is not None else [2] if x.dim() or y.dim() else [0]
     if other is None:
-        return torch.tensordot(x, y, dims if len(dims) > 1 else dims[0])
+        return torch.tensordot(x, y, dims if len(dims) != 1 else dims[0])
     return torch.tensordot(x, y, (dims, other))
 
 
@@ -58,7 +59,7 @@ ROWS = (
     Row("flatten", "torch.flatten", "Dimensions from start (0) to end (-1) made one.", "flatten 2 3#til 6|0 1 2 3 4 5",
         options="start/start_dim:dim end/end_dim:dim", out=False),
     Row("Flip", flip, "The elements in reverse order along dimensions.",
-        "Flip(2 2#1 2 3 4;0 1)|4 3\\n2 1", options="dims:dims*", out=False),
+        "Flip(2 2#1 2 3 4;0 1)|4 3\\n2 1", options="dims:axes*", out=False),
     Row("histc", "torch.histc", "The counts of values in bins (100) of one width from low to high, the smallest and "
         "largest value if both are 0.", "histc(1 2 1 4f;4)|2 1 0 1f",
         options="bins:long low/min:number high/max:number", half=APART),
@@ -69,7 +70,7 @@ ROWS = (
         "at the other.",
         "roll(1 2 3 4;1)|4 1 2 3", options="shifts:dims* dims:dims", out=False),
     Row("tensordot", tensordot, "The sum of products over dimensions: a number of them, or those of x and those of y.",
-        "tensordot(2 2#1 2 3 4;2 2#0 1 1 0;2)|5", inputs=2, options="dim/dims:dims dim2/other:dims", out=False),
+        "tensordot(2 2#1 2 3 4;2 2#0 1 1 0;2)|5", inputs=2, options="dim/dims:axes dim2/other:axes", out=False),
     Row("trace", "torch.trace", "The sum of the diagonal.", "trace 3 3#til 9|12", out=False),
     _triangle("tril", "The lower triangle, zeros above it.", "tril 3 3#1|1 0 0\\n1 1 0\\n1 1 1"),
     _triangle("triu", "The upper triangle, zeros below it.", "triu 3 3#1|1 1 1\\n0 1 1\\n0 0 1"),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from kshell.errors import QError, as_qerror
-from kshell.kapi.args import is_pairs, names_of, pairs
-from kshell.kapi.call import api
-from kshell.kapi.convert import dict_q, dtype_name, dtype_named, kname, to_tensor
+from kshell.kapi.args import is_empty, is_pairs, names_of, pairs
+from kshell.kapi.call import api, torch
+from kshell.kapi.convert import dict_q, dtype_name, dtype_named, kname, own_tensor
 from kshell.kapi.handles import GONE, STALE, DictHandle, ModuleHandle, TensorHandle
-from kshell.kapi.modules import LS, B, D, L, S, T, X, Z, row
+from kshell.kapi.modules import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.apply import apply
 from kshell.values.build import collapse, string, sym_vec, symdict, table
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym, text_of
+from kshell.values.functions import Lambda
 from kshell.values.types import C as CHAR
 
 # ------------------------------------------------------------------ containers
@@ -54,29 +56,46 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
         raise QError(f"{entry.name}: unrecognized data type `{name}")
     from kshell.nn.ops import OneHot
 
+    if given.get("classes", -1) < -1:
+        raise QError(f"{entry.name}: number of classes must be nonnegative or set to -1 to derive from input")
     return OneHot(given.get("classes", -1), found)
 
 
 row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
-    also={"classes": 10}, make=_dtype, hide=lambda o: {k: v for k, v in o.items() if k != "dtype" or v},
+    also={"classes": 10}, always=("classes",), make=_dtype,
+    hide=lambda o: {k: v for k, v in o.items() if k != "dtype" or v},
     read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
     pytorch="torch.nn.functional.one_hot")
-_DIM = {"dim": "no dimension given"}
+_DIM = {"dim": "no dimension defined"}
 row("select", _OPS + "Select", "The slice at one index of a dimension.", L("dim"), L("ind"), eg=(1, -1),
-    need={**_DIM, "ind": "no index given"}, pytorch="torch.Tensor.select")
-row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), LS("ind"),
-    eg=(1, (0, 1, 2)), need={**_DIM, "ind": "no indices given"}, pytorch="torch.index_select",
-    read={"ind": lambda m: tuple(m.ind.tolist()) if m.ind.dim() else (m.ind.item(),)})
+    need={**_DIM, "ind": "no index defined"}, pytorch="torch.Tensor.select")
+
+
+def _indices(entry: Entry, given: dict[str, Any]) -> Any:
+    ind = given["ind"]
+    if ind.dtype != torch.int64:
+        raise QError(f"{entry.name} ind: long(s) expected, given {dtype_name(ind.dtype)}(s)")
+    if ind.dim() > 1:
+        raise QError(f"{entry.name}: expecting scalar index or 1-dim list, given {ind.dim()}-d tensor")
+    from kshell.nn.ops import IndexSelect
+
+    return IndexSelect(given["dim"], ind)
+
+
+row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), T("ind"),
+    eg=(1, (0, 1, 2)), need={**_DIM, "ind": "no index defined"}, pytorch="torch.index_select", make=_indices,
+    read={"ind": lambda m: m.ind})
 row("droppath", _OPS + "DropPath", "Stochastic depth: whole samples become zero in training.", D("p", "", 0.0),
-    pytorch="knn.DropPath")
+    always=("p",), also={"p": .1}, pytorch="knn.DropPath")
 
 # ------------------------------------------------------------------ embeddings, attention
 
-_ROWS = {"rows": "no number of rows given", "cols": "no number of columns given"}
+_ROWS = {"rows": "positive number of rows required", "cols": "positive number of columns required"}
 row("embedpos", _OPS + "EmbedPosition", "A learnt vector for each place of a sequence.", L("rows", low=1),
-    L("cols", low=1), eg=(8, 12), need=_ROWS, pytorch="knn.EmbedPosition")
+    L("cols", low=1), eg=(120, 512), need=_ROWS, pytorch="knn.EmbedPosition")
 row("embedseq", _OPS + "EmbedSequence", "The sum of token embedding and learnt vectors of places.", L("rows", low=1),
-    L("cols", low=1), L("length", low=1), eg=(10, 12, 8), need={**_ROWS, "length": "no maximum length given"},
+    L("cols", low=1), L("length", low=1), eg=(5000, 512, 120), args="module enlist(`embedseq;10;12;8)",
+    need={**_ROWS, "length": "positive sequence length required"},
     pytorch="knn.EmbedSequence")
 row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence to itself.", L("dim", low=1),
     L("heads", low=1), D("dropout", "", 0.0), B("norm", "", False), eg=(512, 8), n=(1, 3),
@@ -86,11 +105,26 @@ row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence
 
 # ------------------------------------------------------------------ images
 
+def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
+    """Means and deviations that are whole numbers are taken as doubles."""
+    from kshell.nn.ops import Zscore
+
+    for key, word in (("mean", "mean(s)"), ("std", "stddev(s)")):
+        t = given[key]
+        if not t.numel():
+            raise QError(f"{entry.name}: no {word} defined")
+        if t.dtype == torch.int64:
+            given = {**given, key: t.double()}
+        elif not t.is_floating_point():
+            raise QError(f"{entry.name} {key}: double(s) expected, given {dtype_name(t.dtype)}(s)")
+    return Zscore(given["mean"], given["std"], given.get("inplace", False))
+
+
 row("zscore", _OPS + "Zscore", "(x - mean) / std, by channel if several are given.", T("mean"),
-    T("std"), B("inplace", "", False), eg=((.51, .49, .47), (.25, .25, .21)), label="Zscore",
+    T("std"), B("inplace", "", False), eg=((.51, .49, .47), (.25, .25, .21)), label="Zscore", make=_zscore,
     need={"mean": "no mean(s) defined", "std": "no stddev(s) defined"}, args="module enlist(`zscore;.5;.25)",
     read={"mean": lambda m: m.mean, "std": lambda m: m.stddev}, pytorch="torchvision.transforms")
-row("randomcrop", _OPS + "RandomCrop", "Images padded, then cut to a size at random places.", Z("size"),
+row("randomcrop", _OPS + "RandomCrop", "Images padded, then cut to a size at random places.", Z("size", low=1),
     Z("pad", "", 0), S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
     D("value", "", 0.0), eg=(32,), also={"pad": 4, "padmode": "reflect"}, dims=2, widths={"pad": 4},
     args="module enlist(`randomcrop;32)", need={"size": "positive cropping height & width not given"},
@@ -121,6 +155,10 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     fn = given.get("fn")
     if fn is None:
         raise QError("callback: no k function defined")
+    if isinstance(fn, Lambda) and not fn.ctx.strip("."):  # its text is all of it; one of a namespace has names there
+        if 1 < fn.rank <= 4:
+            given.setdefault("in", _inputs(fn.rank - 1))
+        fn = string(fn.text)
     if not (fn.__class__ is Sym and fn.s) and not (fn.__class__ is Vec and fn.t == CHAR and len(fn)):
         raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
     words = names_of(given.get("in", sym("tensor")))
@@ -134,7 +172,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
 
 
 def _named(word: str, x: Value) -> dict[str, Any]:
-    """Tensors by name: of a dictionary, of a dictionary of tensors, or of (names;values)."""
+    """Tensors by name: of a dictionary of values or tensors, of a handle of one, or of (names;values)."""
     if x is None:
         return {}
     if x.__class__ is DictHandle:
@@ -149,7 +187,8 @@ def _named(word: str, x: Value) -> dict[str, Any]:
         raise QError(f"callback {word}: expecting k dictionary or (syms;vals), given {kname(x)}")
     if len(keys) != len(values):
         raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
-    return {k: t for k, v in zip(keys, values, strict=True) if (t := to_tensor(v)) is not None}
+    tensors = map(own_tensor, values)
+    return {k: t for k, t in zip(keys, tensors, strict=True) if t is not None}
 
 
 class _QFunction:
@@ -158,10 +197,25 @@ class _QFunction:
     def __init__(self, source: Value) -> None:
         self.source = source
         self.text = source.s if source.__class__ is Sym else text_of(source)
+        self.made: tuple[weakref.ref[Any], Value] | None = None  # the session that evaluated the text, and the lambda
+
+    def __deepcopy__(self, memo: Any) -> _QFunction:
+        return self  # a copy of the module has the same function
+
+    def _function(self) -> Value:
+        """The function: of a name what it is now, of a text its value, which a lambda keeps."""
+        session = running()
+        if self.source.__class__ is Sym:
+            return session.names.get(self.text)
+        if self.made is None or self.made[0]() is not session:
+            fn = session.evaluate(self.text)
+            if not isinstance(fn, Lambda):
+                return fn
+            self.made = weakref.ref(session), fn
+        return self.made[1]
 
     def __call__(self, m: Any, *inputs: Any) -> Any:
-        session = running()
-        fn = session.names.get(self.text) if self.source.__class__ is Sym else session.evaluate(self.text)
+        fn = self._function()
         own = [ModuleHandle(m), *map(TensorHandle, inputs)]
         try:
             found = apply(fn, own)
@@ -173,7 +227,7 @@ class _QFunction:
         except QError:
             raise
         except Exception as exc:
-            error = as_qerror(exc)
+            error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
         finally:
             for h in own:
                 h.free()
@@ -186,12 +240,17 @@ def _callback(entry: Entry, given: dict[str, Any]) -> Any:
     return Callback(_QFunction(given["fn"]), given["in"], given["parms"], given["buffers"])
 
 
-def _callback_live(m: Any, state: bool) -> Dict:
+def _callback_live(m: Any, every: bool, state: bool) -> Dict:
     """The options of a live callback; parameters and buffers are in its state."""
-    out = {"fn": m.fn.source, "in": _inputs(m.inputs), "out": sym("tensor")}
-    if not state:
-        out["parms"] = dict_q(dict(m.named_parameters(recurse=False)))
-        out["buffers"] = dict_q(dict(m.named_buffers(recurse=False)))
+    out = {"fn": m.fn.source}
+    if every or m.inputs != 1:
+        out["in"] = _inputs(m.inputs)
+    if every:
+        out["out"] = sym("tensor")
+    for key, own in (("parms", m.named_parameters), ("buffers", m.named_buffers)):
+        named = {} if state else dict(own(recurse=False))
+        if named or (every and not state):
+            out[key] = dict_q(named)
     return symdict(list(out), list(out.values()))
 
 
@@ -203,8 +262,16 @@ def _inputs(n: int) -> Value:
     return sym("tensor") if n == 1 else sym_vec(["tensor"] * n)
 
 
-row("callback", "kshell.nn.callback.Callback", "A forward calculation in q: a function of the module and its inputs.",
-    X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3),
+_CALLBACK = """A forward calculation in q: a function of the module and its inputs.
+
+The function, a name, a text or a lambda, calls the module's children by kforward and has its tensors from parm and
+buffer: kforward(m;`child;x), parm(m;`w). It gives a tensor.
+
+q)m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2 3e)
+q)evaluate(m;4 5e)
+8 15e"""
+row("callback", "kshell.nn.callback.Callback", _CALLBACK,
+    X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3), also={"in": "tensor", "out": "tensor"},
     parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any",
     alone="no k function defined, 2nd symbol, `{}, defines callback module name",
     pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
@@ -217,6 +284,8 @@ def callbacks(x: Value) -> Value:
     q)exec out from callbacks[]
     `tensor`tensor`tensor
     """
+    if not is_empty(x):
+        raise QError(f"callbacks: empty arg expected, given {kname(x)}")
     return table(["fn", "in", "out"], [List([string(s) for s in _SIGNATURES]),
                                        collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
                                        sym_vec(["tensor"] * len(_SIGNATURES))])

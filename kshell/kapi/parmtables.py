@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.kapi.args import items
+from kshell.kapi.args import flag_of, items, names_of, unknown
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, kname
 from kshell.kapi.device import device_of
 from kshell.kapi.handles import KHandle, ModelHandle, ModuleHandle, OptimizerHandle, handle
-from kshell.kapi.numbers import NAMES, columns, measured
+from kshell.kapi.numbers import NAMES, columns, norms
 from kshell.kapi.optapi import live_optimizers, optimizer_of
 from kshell.kapi.optim import Opt, Values, build, edit_group, group_values, how_of, options_of, parse
 from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan
+from kshell.kapi.optstate import option_q, shown_options
+from kshell.registry import Option, entries
 from kshell.values import types as T
-from kshell.values.build import bools, floats, longs, sym_vec, table
+from kshell.values.build import bools, collapse, floats, longs, sym_vec, table
 from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items
 
 
@@ -62,15 +65,33 @@ def _optimizers(h: KHandle, rows: Sequence[Row]) -> list[Opt]:
     return list(found.values())
 
 
-def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, float]]:
-    """By parameter (its id): the number of its group, and the group's rate."""
-    out: dict[int, tuple[int, float]] = {}
+def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
+    """By parameter (its id): the number of its group, and the group's options."""
+    out: dict[int, tuple[int, Values]] = {}
     for o in optimizers:
         for i, g in enumerate(o.groups):
-            rate = float(g.get("lr", float("nan")))
+            values = group_values(o.entry, g)
             for p in g["params"]:
-                out.setdefault(id(p), (i, rate))
+                out.setdefault(id(p), (i, values))
     return out
+
+
+def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
+    """The options that are to be columns: the named ones, or with 1b all that `opt` shows; None if x asks for none.
+    Without an optimizer there may be any optimizer's, which are null then."""
+    flag, names = flag_of(x), names_of(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else None
+    if flag is None and names is None:
+        return None
+    if names is None:
+        found = [p for o in optimizers for p in shown_options(o) if flag]
+        return list({p.name: p for p in found if p.name not in _SHOWN}.values())
+    held = [o.entry for o in optimizers] or entries("optimizer")
+    known = {p.name: p for e in reversed(list(held)) for p in (*how_of(e), *options_of(e))}
+    for name in names:
+        if name not in known and name not in _SHOWN:
+            of = f" of {', '.join(dict.fromkeys(o.entry.name for o in optimizers))}" if optimizers else ""
+            raise unknown(f"parmtable: no option{of} named `", name, known)
+    return [known[n] for n in dict.fromkeys(names) if n not in _SHOWN]
 
 
 def _about(tensors: Sequence[Any]) -> list[Value]:
@@ -83,13 +104,15 @@ _ABOUT = ("size", "elements", "dtype", "device")
 _SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "grad")
 
 
-@api("parmtable", "parmtable m", "parmtable(m;table)", held=True, since="kshell")
+@api("parmtable", "parmtable m", "parmtable(m;options)", "parmtable(m;flag)", "parmtable(m;table)", held=True,
+     since="kshell")
 def parmtable(x: Value) -> Value:
     """A table of the parameters of a module, model or optimizer: a row each, for queries. With a table, edit them.
 
     Beside name, type of the module, size, type and device: gradflag, the group and the rate in its optimizer, the norm
     of the gradient (grad), and of the values norm, mean, standard deviation, least and greatest (lo, hi), and how many
-    are not finite (bad).
+    are not finite (bad). Names of options of the optimizer (momentum, decay) add columns with those of the parameter's
+    group, 1b adds all.
 
     Edits: of the table given, gradflag, parmgroup and the columns with names of options of the optimizer (lr, decay)
     are set for the parameters in the column name; what else parmtable shows is not looked at, and a null option leaves
@@ -114,20 +137,30 @@ def parmtable(x: Value) -> Value:
     0         b.weight 0.1
     1         a.bias   0.01
     1         b.bias   0.01
+    q)select distinct lr,decay,beta1 from parmtable(o;`decay`beta1)
+    lr   decay beta1
+    ----------------
+    0.1  0.01  0.9
+    0.01 0     0.9
     """
     h, rest = _object(x, "parmtable")
     if len(rest) > 1:
         raise QError(f"parmtable: expecting 1-2 args, given {len(rest) + 1}")
     rows = _rows(h)
-    if rest:
-        _edit(h, rows, _table(rest[0]))
+    optimizers = _optimizers(h, rows)
+    options = _asked(rest[0], optimizers) if rest else []
+    if options is None:
+        _edit(h, rows, optimizers, _table(rest[0]))
         return NIL
-    tensors, places = [r.p for r in rows], _places(_optimizers(h, rows))
-    at = [places.get(id(p), (NULL_J.v, float("nan"))) for p in tensors]
-    gradients = measured([p.grad for p in tensors])
-    return table(_SHOWN, [sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(tensors),
-                          bools([p.requires_grad for p in tensors]), longs([g for g, _ in at]),
-                          floats([r for _, r in at]), *columns(tensors), floats(gradients[:, 0].copy())])
+    tensors, places = [r.p for r in rows], _places(optimizers)
+    at = [places.get(id(p), (NULL_J.v, {})) for p in tensors]
+    before = _SHOWN.index("lr") + 1
+    return table((*_SHOWN[:before], *(p.name for p in options), *_SHOWN[before:]), [
+        sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(tensors),
+        bools([p.requires_grad for p in tensors]), longs([g for g, _ in at]),
+        floats([float(values.get("lr", math.nan)) for _, values in at]),
+        *(collapse([option_q(p, values.get(p.name)) for _, values in at]) for p in options),
+        *columns(tensors), floats(norms([p.grad for p in tensors]))])
 
 
 @api("gradtable", "gradtable m", since="kshell")
@@ -217,7 +250,8 @@ def _table(x: Value) -> dict[str, Value]:
     """The columns of a table, keyed or not."""
     parts = [x.k, x.v] if x.__class__ is Dict and x.keyed else [x]
     if any(t.__class__ is not Table for t in parts):
-        raise QError(f"parmtable: expecting a table, given {'dictionary' if x.__class__ is Dict else kname(x)}")
+        raise QError("parmtable: expecting a table, names of options or a flag, given "
+                     + ("dictionary" if x.__class__ is Dict else kname(x)))
     return {n: c for t in parts for n, c in zip(t.names, t.cols, strict=True)}
 
 
@@ -251,17 +285,16 @@ def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
     return flags
 
 
-class _Group(NamedTuple):
+class Group(NamedTuple):
     """A group as it is to be: its options, and its parameters."""
 
     values: Values
     params: list[Any]
 
 
-def _edit(h: KHandle, rows: Sequence[Row], given: dict[str, Value]) -> None:
+def _edit(h: KHandle, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]) -> None:
     chosen = _chosen(rows, given.get("name"))
     flags = _flags(chosen, given.get("gradflag"))
-    optimizers = _optimizers(h, rows)
     if len(optimizers) > 1:
         raise QError(f"parmtable: the parameters are in {len(optimizers)} optimizers, edit them through one of these")
     o = optimizers[0] if optimizers else None
@@ -270,7 +303,7 @@ def _edit(h: KHandle, rows: Sequence[Row], given: dict[str, Value]) -> None:
         if name not in _SHOWN and name not in settable:
             raise QError(f"parmtable: column {name} is none of parmtable"
                          + (" and there is no optimizer" if o is None else f" and no option of {o.entry.name}"))
-    groups: list[_Group] = []
+    groups: list[Group] = []
     if o is None:
         _check_without(given)
     elif "parmgroup" in given or any(n in given for n in settable):
@@ -279,7 +312,7 @@ def _edit(h: KHandle, rows: Sequence[Row], given: dict[str, Value]) -> None:
         added = [p for g in groups for p in g.params if id(p) not in before]
         check_new(o, added)
         container = plan(o, Selection(added, _module(h))) if added else None
-        _commit(o, groups, added)
+        commit(o, groups, added)
         if container is not None:
             container.commit(o)
     for r, flag in zip(chosen, flags, strict=True):
@@ -297,7 +330,7 @@ def _is_null(v: Value) -> bool:
     return v is NULL_J or v is NIL or (v.__class__ is float and v != v) or (v.__class__ is Sym and not v.s)
 
 
-def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]) -> list[_Group]:
+def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]) -> list[Group]:
     """The groups of an optimizer as an edit makes them; every set of options is one that torch takes."""
     n = len(o.groups)
     bases = [group_values(o.entry, g) for g in o.groups] + [group_values(o.entry, o.torch.defaults)]
@@ -329,22 +362,22 @@ def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Se
     return _split(o, bases, members)
 
 
-def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]) -> list[_Group]:
+def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]) -> list[Group]:
     """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
     none has them, those that come first; the others follow after all."""
     n = len(bases) - 1
-    kept: list[_Group] = []
-    more: list[_Group] = []
+    kept: list[Group] = []
+    more: list[Group] = []
     for i, base in enumerate(bases):
-        kinds: list[_Group] = []
+        kinds: list[Group] = []
         for p, values in members[i]:
             kind = next((g for g in kinds if g.values == values), None)
             if kind is None:
-                kinds.append(kind := _Group(values, []))
+                kinds.append(kind := Group(values, []))
             kind.params.append(p)
         if len(kinds) > 1 and "parts" in o.entry.extra:
             raise QError(f"parmtable: parameters in a group of {o.entry.name} have the same options")
-        first = next((g for g in kinds if g.values == base), kinds[0] if kinds else _Group(base, []))
+        first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
         if i < n:
             kept.append(first)
         elif kinds:
@@ -366,7 +399,7 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
     return kept + more
 
 
-def _commit(o: Opt, groups: Sequence[_Group], added: Sequence[Any]) -> None:
+def commit(o: Opt, groups: Sequence[Group], added: Sequence[Any]) -> None:
     """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
     stay = {id(p) for g in groups for p in g.params}
     for p in o.parameters():
@@ -375,7 +408,7 @@ def _commit(o: Opt, groups: Sequence[_Group], added: Sequence[Any]) -> None:
     n = len(o.groups)
     moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
     for g, new in zip(o.groups, groups[:n], strict=True):
-        g["params"] = list(new.params)
+        g["params"][:] = new.params  # the list stays: lbfgs has it too
     for i, new in enumerate(groups):
         edit_group(o, i, new.values, new.params if i >= n else [])
     if moved and "added" in o.entry.extra:

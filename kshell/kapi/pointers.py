@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.errors import QError
@@ -16,10 +16,12 @@ from kshell.kapi.handles import (
     KHandle,
     ModelHandle,
     ModuleHandle,
+    OptimizerHandle,
     TensorHandle,
     VectorHandle,
     ask,
     behaves,
+    behaviour,
     handle,
     table,
 )
@@ -103,7 +105,7 @@ def value_of(h: KHandle) -> Value:
         return list_q(h.get())
     if h.__class__ is DictHandle:
         return dict_q(h.get())
-    raise QError(f"return: not implemented for {h.plural}")
+    raise QError(f"return: expecting tensor, vector or dictionary, given {h.kind}")
 
 
 @api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True)
@@ -125,6 +127,8 @@ def use(x: Value, y: Value) -> Value:
         if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
             h.obj = [other.take()]
             return NIL
+        if not isinstance(other, TensorHandle | VectorHandle | DictHandle):
+            raise QError(f"use: unable to re-assign {h.kind} to given {other.kind}")
         if other.__class__ is not h.__class__:
             raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
         h.obj = other.take()
@@ -132,9 +136,7 @@ def use(x: Value, y: Value) -> Value:
         h.obj = to_tensor(y)
     elif isinstance(h, VectorHandle):
         h.obj = owned(seq_items(y) if is_list(y) else [y], "use")
-    elif y.__class__ is Dict:
-        h.obj = dict(zip([k.s for k in seq_items(y.k)], owned(seq_items(y.v), "use"), strict=True))
-    elif is_list(y):
+    elif y.__class__ is Dict or y is NIL or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle))):
         from kshell.kapi.vectors import dict_  # names and values, as `dict` takes them
 
         h.obj = dict_(y).take()
@@ -180,6 +182,8 @@ def obj(x: Value) -> Value:
     ---------------------
     tensor 3        24
     """
+    if not is_empty(x):
+        raise QError(f"obj: empty arg expected, given {kname(x)}")
     rows = [(h, *_row(h)) for h in table()]
     cols = list(zip(*rows, strict=True)) if rows else [()] * 7
     return make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
@@ -200,8 +204,21 @@ def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
         elements, size_bytes = sum(map(elements_of, tensors)), sum(map(bytes_of, tensors))
     else:
         size, elements, size_bytes = (_total(n, h) for n in ("size", "elements", "bytes"))
-    found = next((t for t in tensors if t is not None and t.device.type != "cpu"), None)
-    return h.kind, device_of(found) if found is not None else "cpu", "", size, elements, size_bytes
+    return h.kind, first_device(h), "", size, elements, size_bytes
+
+
+def first_device(h: KHandle) -> str:
+    """The device of the first tensor of a vector, dictionary, module, loss or model, of an optimizer's first parameter;
+    empty without any."""
+    own = behaves("parameters", h) if h.__class__ is OptimizerHandle else None
+    found = (t for _, t in own(h)) if own is not None else tensors_of(h)
+    return device_of(next(iter(found), None))
+
+
+def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -> None:
+    """Let objects of a class tell how many tensors, elements and bytes they have by one function of them."""
+    for i, name in enumerate(("tensorcount", "elements", "bytes")):
+        behaviour(name, cls)(lambda h, i=i: counts(h.obj)[i])
 
 
 def _total(name: str, h: KHandle) -> Any:
@@ -237,11 +254,11 @@ def bytes_of(t: Any) -> int:
 
 
 def elements_of(t: Any) -> int:
-    """The number of elements of a tensor's storage."""
+    """The number of elements of a tensor's storage, of a sparse one of its values."""
     if t is None:
         return 0
     if t.layout is not torch.strided:
-        return elements_of(t._indices()) + elements_of(t._values())
+        return elements_of(t._values())
     return t.untyped_storage().nbytes() // t.element_size()  # type: ignore[no-any-return]
 
 

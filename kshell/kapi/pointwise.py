@@ -60,13 +60,13 @@ ROWS = (
     _unary("tanh", "tanh", "Hyperbolic tangent.", "tanh 0 1f|0 0.7615942"),
     _unary("trunc", "trunc", "The whole part.", "trunc 1.5 -1.5|1 -1f"),
     _binary("atan2", "atan2", "The angle of the points (y;x).", "atan2(0 1f;1 1f)|0 0.7853982"),
-    _binary("Div", "div", "x divided by y.", "Div(1 4 9f;1 2 3f)|1 2 3f"),
-    _binary("fmod", "fmod", "Remainder with the sign of x.", "fmod(-7 7;3)|-1 1", half=guard.divisor),
+    _binary("Div", "div", "x divided by y.", "Div(1 4 9f;1 2 3f)|1 2 3f", numbers=(1,)),
+    _binary("fmod", "fmod", "Remainder with the sign of x.", "fmod(-7 7;3)|-1 1", half=guard.divisor, numbers=(1,)),
     _binary("fpow", "float_power", "x to the power y, in double precision.", "fpow(1 2 3;2.5)|1 5.656854 15.58846"),
-    _binary("mul", "mul", "x times y.", "mul(1 4 9;1 2 3)|1 8 27"),
-    _binary("pow", "pow", "x to the power y.", "pow(1 2 3;2)|1 4 9"),
+    _binary("mul", "mul", "x times y.", "mul(1 4 9;1 2 3)|1 8 27", numbers=(1,)),
+    _binary("pow", "pow", "x to the power y.", "pow(1 2 3;2)|1 4 9", numbers=(0, 1)),
     _binary("remainder", "remainder", "Remainder with the sign of y.", "remainder(-7 7;3)|2 1",
-            half=guard.divisor),
+            half=guard.divisor, numbers=(1,)),
     _binary("xor", "logical_xor", "Logical exclusive or.", "xor(0011b;0101b)|0110b"),
     _binary("add", "add", "x plus a multiple (1) of y.", "add(1 2 3;4 5 6;100)|401 502 603", "alpha:number"),
     Row("addcdiv", "torch.addcdiv", "x plus a multiple (1) of y divided by z.", "addcdiv(1 2f;9 16f;3 4f)|4 6f",
@@ -125,8 +125,9 @@ def clamp(x: Value) -> Value:
             bounds.append(more[0].to(tensors[0].device))
             if b.__class__ is not TensorHandle and atom_t(b):
                 raise QError(f"clamp: expected number for {word}, given {kname(b)}")
-    if bounds == [None, None]:
-        bounds = [None, float("inf")]
+    if bounds == [None, None]:  # which torch refuses
+        kind = tensors[0].dtype
+        bounds = [None, float("inf") if kind.is_floating_point else torch.iinfo(kind).max]
     if any(isinstance(b, torch.Tensor) for b in bounds):
         bounds = [torch.as_tensor(b, device=tensors[0].device) if isinstance(b, int | float) else b for b in bounds]
     return _finish(torch.clamp, "clamp_", given, [*tensors, *bounds], out, wrap)

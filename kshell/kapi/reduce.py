@@ -31,6 +31,18 @@ def _over(name: str) -> Callable[..., Any]:
     return run
 
 
+def _truth(name: str) -> Callable[..., Any]:
+    """torch.all or torch.any: overall, or over dimensions; over the last if only keepdim is given."""
+    over = _over(name)
+
+    def run(x: Any, **options: Any) -> Any:
+        if "keepdim" in options:
+            options.setdefault("dim", -1)
+        return over(x, **options)
+
+    return run
+
+
 def _along(name: str) -> Callable[..., Any]:
     """A torch reduction that works along one dimension, the last if only keepdim or an output is given."""
 
@@ -52,6 +64,9 @@ def prod(x: Any, **options: Any) -> Any:
     fn = torch.prod
     out = options.pop("out", None)
     if "dim" in options:
+        if len(options["dim"]) > 1:
+            raise QError(f"prod: product can only be calculated along a single dimension, given {len(options['dim'])}")
+        options["dim"] = options["dim"][0]
         return fn(x, **options, **({} if out is None else {"out": out}))
     keep = options.pop("keepdim", False)
     r = fn(x, **options)
@@ -118,9 +133,9 @@ _SPREAD = "dim:dims unbiased:flag keepdim:flag"
 _M = "2 2#1 2 3 4e"
 
 ROWS = (
-    Row("All", _over("all"), "Are all elements true, overall or along a dimension?", "All(2 2#1101b;0)|01b",
+    Row("All", _truth("all"), "Are all elements true, overall or along a dimension?", "All(2 2#1101b;0)|01b",
         options=_DIMS),
-    Row("Any", _over("any"), "Is any element true, overall or along a dimension?", "Any 010b|1b", options=_DIMS),
+    Row("Any", _truth("any"), "Is any element true, overall or along a dimension?", "Any 010b|1b", options=_DIMS),
     Row("amax", _over("amax"), "The maximum, overall or over dimensions.", "amax(2 3#til 6;1)|2 5", options=_DIMS),
     Row("amin", _over("amin"), "The minimum, overall or over dimensions.", "amin(2 3#til 6;1)|0 3", options=_DIMS),
     Row("aminmax", aminmax, "The minimum and the maximum.", "aminmax 3 1 2|1 3", options=_DIM, outputs=2, last=True),
@@ -150,7 +165,7 @@ ROWS = (
         out=False),
     Row("meanvar", _with_mean("var_mean"), "Mean and variance.", "meanvar 1 2 3f|2 1f", options=_SPREAD, out=False),
     Row("prod", prod, "The product, overall or along a dimension.", "prod 1 2 3 4|24",
-        options="dim:dim keepdim:flag dtype:dtype"),
+        options=_TYPED),
     Row("Sum", _over("sum"), "The sum, overall or over dimensions; in a data type if one is given.",
         "Sum(2 3#til 6;1)|3 12", options=_TYPED),
     Row("nansum", _over("nansum"), "The sum of the values that are not null.", "nansum 1 2 0n|3f", options=_TYPED),

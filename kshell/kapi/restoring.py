@@ -391,4 +391,6 @@ class Loader:
         d = Data(self.python(rec["x"]), self.python(rec["y"]), int(rec["n"]))
         d.batch, d.order = int(rec["batch"]), self.tensor(rec["order"])
         d.generator = None if rec["generator"] is None else self.get("generator", rec["generator"])
+        if "hidden" in rec:  # files of before have none
+            d.hidden = self.python(rec["hidden"])
         return d

@@ -17,7 +17,7 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import wraps
-from kshell.kapi.args import items, looks_paired, pairs, parse_options, split
+from kshell.kapi.args import entry_named, items, looks_paired, pairs, parse_options, split
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q, to_tensor
 from kshell.kapi.gradients import MODES, zero_gradient
@@ -282,10 +282,7 @@ def _load(w: RuleWrap, s: dict[str, Value]) -> None:
 
 def entry_of(name: str) -> Entry:
     """The rule of a name; `unrecognized rule: name` if there is none."""
-    found = registry.find("rule", name)
-    if found is None:
-        raise QError(f"unrecognized rule: {name}")
-    return found
+    return entry_named("rule", "unrecognized rule: ", name)
 
 
 # ------------------------------------------------------------------ scale and gns

@@ -44,6 +44,11 @@ def hidden_of(out: Any, metric: str) -> Any:
 _LOGGED = ("batchloss", "loss", "accuracy", "matches")
 
 
+def _joined(kept: Sequence[Any]) -> Any:
+    """What batches have given, as one tensor."""
+    return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
+
+
 class _Record:
     """What is kept of each batch for the metrics; nothing is read from the device before `result`."""
 
@@ -116,12 +121,12 @@ class _Record:
         if not kept:
             return None
         if name == "loss":
-            return torch.stack(kept).sum().double() / len(kept)
+            return _joined(kept).sum().double() / len(kept)
         if name in ("accuracy", "matches"):
             good = torch.stack(kept).sum()
             return 100 * good.double() / self.seen if name == "accuracy" else \
                 torch.stack((good, torch.tensor(self.seen, device=good.device)))
-        return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
+        return _joined(kept)
 
     def result(self, s: Settings) -> Value:
         """The metrics: one by itself, several as a list, or a dictionary; q values, or tensors if so set."""
@@ -140,6 +145,8 @@ class _Record:
 def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[list[Any], list[Any]]]:
     """The inputs and targets of each batch of this task, as views; where a module has moved away from its data, what
     is copied to its device, a batch at a time."""
+    if data.n < 1:  # nothing to run on: metrics without values
+        return
     w = min(s["batchsize"], data.n)
     xs, ys = parts_of(data.x), parts_of(data.y)
     n = count(data.n, w, s["droplast"])
@@ -195,7 +202,7 @@ def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
     return run
 
 
-def _carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
+def carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
     """The inputs with the hidden state of the batch before, without its graph."""
     return inputs if out is None or not s["hidden"] else [inputs[0], *(t.detach() for t in flat(out)[1:])]
 
@@ -235,7 +242,7 @@ class _Trainer:
             p.grad = None
         made = []
         for inputs, targets in batches:
-            given = _carried(inputs, out, self.s)
+            given = carried(inputs, out, self.s)
             if self.cast is None:
                 out, found = self._calculate(given, targets)
             else:
@@ -324,7 +331,7 @@ def _test(model: Model) -> Value:
         work = _task("testrun", model.testdata, s)
         for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s, model.module)):
             with cast():
-                out = forward(model.module, _carried(inputs, out, s))
+                out = forward(model.module, carried(inputs, out, s))
                 found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
             record.add(out, targets, found)
             if clock() >= work.line.due:
@@ -389,11 +396,14 @@ def backstep(x: Value) -> Value:
     try:
         inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
         targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
-        trainer = _Trainer(model, "backstep")
+        trainer, data = _Trainer(model, "backstep"), model.data
+        before = data.hidden if len(given) == 1 else None
         try:
-            made = with_gradients(True, lambda: trainer.update([(inputs, targets)]))
+            made = with_gradients(True, lambda: trainer.update([(inputs, targets)], before))
         finally:
             trainer.end()
+        if len(given) == 1 and model.train["hidden"] and data.batch >= 0:
+            data.hidden = [t.detach() for t in flat(made[0][0])]
     except Exception as exc:
         raise known_to_all("backstep", exc, model.module, True, x) from None
     loss = made[0][1]

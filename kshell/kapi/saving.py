@@ -103,7 +103,7 @@ class Saver:
         if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_quantized or t.is_meta:
             raise QError(f"a tensor of class {type(t).__name__} cannot be saved")
         rec: Record = {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "device": str(t.device)}
-        if type(t) is torch.nn.Parameter:
+        if isinstance(t, torch.nn.Parameter):
             rec["parameter"] = True
         if t.grad_fn is not None:
             self.notes.append("the graph of a tensor that was calculated from others")
@@ -233,7 +233,8 @@ class Saver:
     def _data(self, d: Any) -> Record:
         return {"x": self.python(d.x), "y": self.python(d.y), "n": d.n, "batch": d.batch,
                 "order": self.tensor(d.order),
-                "generator": None if d.generator is None else self.ref("generator", d.generator)}
+                "generator": None if d.generator is None else self.ref("generator", d.generator),
+                "hidden": self.python(d.hidden)}
 
 
 def _makeable(m: Any) -> bool:
@@ -242,4 +243,5 @@ def _makeable(m: Any) -> bool:
 
     entry = type_of(m)
     cls = type(m).__mro__[2] if recomputes(m) else type(m)
-    return entry is not None and class_of(entry) is cls
+    return entry is not None and (class_of(entry) is cls
+                                  or entry.extra.get("made") == f"{cls.__module__}.{cls.__qualname__}")

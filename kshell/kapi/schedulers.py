@@ -15,7 +15,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.args import parse_options
+from kshell.kapi.args import entry_named, parse_options
 from kshell.kapi.convert import kname
 from kshell.kapi.help import OPTIONS_OF
 from kshell.kapi.optim import class_of
@@ -302,10 +302,7 @@ def _kind(text: str) -> tuple[str, tuple[str, ...]]:
 
 def entry_of(name: str) -> Entry:
     """The scheduler of a name; `unrecognized scheduler: name` if there is none."""
-    found = registry.find("scheduler", name)
-    if found is None:
-        raise QError(f"unrecognized scheduler: {name}")
-    return found
+    return entry_named("scheduler", "unrecognized scheduler: ", name)
 
 
 def known_options() -> frozenset[str]:

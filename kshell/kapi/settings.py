@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of
+from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, unknown
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import table
@@ -88,7 +88,9 @@ SETTINGS: dict[str, Setting] = {
                              "Deterministic algorithms only: 0 off, 1 warn, 2 error.", "0"),
     "cudnndeterministic": Setting(lambda: bool(torch.backends.cudnn.deterministic), _assign("cudnn.deterministic"),
                                   "boolean", "Deterministic algorithms in cuDNN.", "0b"),
-    "stackframe": Setting(*_kept("stackframe", False), "boolean", "Errors show torch's stack frames.", "0b"),
+    "stackframe": Setting(*_kept("stackframe", False), "boolean",
+                          "Errors show all of torch's message, and the calls in Python's files that it came through.",
+                          "0b"),
     "alloptions": Setting(*_kept("alloptions", True), "boolean",
                           "Definitions show all options, not only those that differ from the defaults.", "1b"),
     "complexfirst": Setting(*_kept("complexfirst", True), "boolean",
@@ -132,7 +134,7 @@ def setting(x: Value) -> Value:
         raise QError(f"setting: unrecognized arg(s), expecting symbol or (symbol;value), given {kname(x)}")
     found = SETTINGS.get(name)
     if found is None:
-        raise QError(f"unrecognized configuration setting: {name}")
+        raise unknown("unrecognized configuration setting: ", name, SETTINGS)
     if len(given) == 1:
         return found.get()
     _put(name, found, given[1])
@@ -167,6 +169,9 @@ def config(x: Value) -> Value:
     q)first config()
     "PyTorch built with:"
     """
+    if not is_empty(x):
+        raise QError("config: expects empty argument, config[] prints to stderr, config() returns strings, given "
+                     f"{kname(x)}")
     if x is NIL:
         running().warn("\n".join(_lines()) + "\n")
         return NIL
@@ -180,6 +185,9 @@ def version(x: Value) -> Value:
     q)2<version[]
     1b
     """
+    if not is_empty(x):
+        raise QError("version: unexpected arg(s), use version() for string, version[] for number, given "
+                     f"{kname(x)}")
     text = torch.__version__.split("+")[0]
     if x is not NIL:
         return string(text)

@@ -10,10 +10,10 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of
+from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of, size_text
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import as_tensor, as_tensors, kname, result, to_q
-from kshell.kapi.handles import KHandle, TensorHandle, VectorHandle, vector_handle
+from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
 
@@ -43,15 +43,20 @@ def _long(x: Value, call: str, word: str) -> int:
     return n
 
 
-def _inplace(rest: list[Value], wrap: bool, call: str) -> bool:
-    """Take a trailing flag from the arguments: change the tensor itself?"""
+def _dims(x: Value, call: str) -> list[int]:
+    n = longs_of(x)
+    if n is None:
+        raise QError(f"{call}: expected long(s) for dimensions, given {kname(x)}")
+    return n
+
+
+def _inplace(rest: list[Value], wrap: bool) -> bool:
+    """Take a trailing flag from the arguments: change the tensor itself? (Of an array there is always a result.)"""
     flag = flag_of(rest[-1]) if rest else None
     if flag is None:
         return False
     rest.pop()
-    if flag and not wrap:
-        raise QError(f"{call}: only a tensor can be changed in place")
-    return flag
+    return flag and wrap
 
 
 def _sized(name: str, method: str, doc: str, example: str) -> None:
@@ -73,7 +78,7 @@ _sized("expand", "expand", "Dimensions of size 1 repeated to a larger size, with
 
 @api("resize", "resize(tensor;size)", "resize(array;size)", held=True)
 def resize(x: Value) -> Value:
-    """Change the size of a tensor in place; more elements than before are not initialized.
+    """Change the size of a tensor in place; elements that its storage did not have are 0.
 
     q)t:tensor 2 3#til 6
     q)resize(t;2 2)
@@ -83,27 +88,42 @@ def resize(x: Value) -> Value:
     """
     t, wrap, rest = _first(x, "resize", 2, 2)
     n = _size(rest[0], "resize")
-    if n.count(-1) == 1:
-        known = 1
-        for k in n:
-            known *= k if k != -1 else 1
-        n = [k if k != -1 else (t.numel() // known if known else 0) for k in n]
+    if any(k < 0 for k in n):
+        n = _inferred(n, t.numel())
     reserve(n, t.element_size())
     if wrap:
         with torch.no_grad(), guard.kept((t,), sizes=True):
+            before = t.untyped_storage().nbytes() // t.element_size()
             t.resize_(n)
+            more = t.untyped_storage().nbytes() // t.element_size() - before
+            if more > 0:
+                t.new_empty(0).set_(t.untyped_storage(), before, (more,), (1,)).zero_()
         return NIL
-    fresh = torch.zeros(n, dtype=t.dtype)  # a q value has no uninitialized part
+    fresh = torch.zeros(n, dtype=t.dtype)
     count = min(t.numel(), fresh.numel())
     fresh.view(-1)[:count] = t.reshape(-1)[:count]
     return to_q(fresh, copy=False)
+
+
+def _inferred(size: Sequence[int], count: int) -> list[int]:
+    """A size for a number of elements, with what is left over for the one dimension that is -1."""
+    known = 1
+    for k in size:
+        known *= k if k != -1 else 1
+    if size.count(-1) > 1:
+        raise QError("resize: only one dimension can be inferred")
+    if min(size) < -1:
+        raise QError(f"resize: invalid shape dimension {min(size)}")
+    if not known or count % known:
+        raise QError(f"resize: shape {size_text(size)} is invalid for input of size {count}")
+    return [k if k != -1 else count // known for k in size]
 
 
 @api("transpose", "transpose x", "transpose(x;dim1;dim2)", "transpose(t;[dim1;dim2;]inplace)")
 def transpose(x: Value) -> Value:
     """Two dimensions swapped, those of a matrix if none are given; with 1b at the end the tensor itself.
 
-    An atom or a simple list stays as it is.
+    What has no two dimensions stays as it is.
 
     q)transpose 2 3#til 6
     0 3
@@ -113,13 +133,12 @@ def transpose(x: Value) -> Value:
     if x.__class__ is Vec or (is_atom(x) and not isinstance(x, KHandle)):
         return x
     t, wrap, rest = _first(x, "transpose", 1, 4)
-    inplace = _inplace(rest, wrap, "transpose")
+    inplace = _inplace(rest, wrap)
     if len(rest) not in (0, 2):
         raise QError("transpose: expecting both dimensions or none")
-    if not rest and t.dim() != 2:
+    if not rest and t.dim() > 2:
         raise QError(f"transpose: expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
-    dims = [_long(d, "transpose", "dim") for d in rest] or [0, 1]
-    return _apply(t, "transpose", dims, inplace, wrap)
+    return _apply(t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap)
 
 
 def _apply(t: Any, method: str, args: Sequence[Any], inplace: bool, wrap: bool) -> Value:
@@ -139,19 +158,25 @@ def permute(x: Value) -> Value:
     2 5
     """
     t, wrap, rest = _first(x, "permute", 2, 2)
-    return result(t.permute(_size(rest[0], "permute")), wrap)
+    dims = _dims(rest[0], "permute")
+    if len(dims) != t.dim():
+        raise QError(f"permute: expecting an order of {t.dim()} dimension(s), given {len(dims)}")
+    return result(t.permute(dims), wrap)
 
 
-@api("squeeze", "squeeze x", "squeeze(x;dim)", "squeeze(x;[dim;]inplace)")
+@api("squeeze", "squeeze x", "squeeze(x;dims)", "squeeze(x;[dims;]inplace)")
 def squeeze(x: Value) -> Value:
-    """Without the dimensions of size 1, or without a given one.
+    """Without the dimensions of size 1, or without those given; 0N is all of them.
 
     q)squeeze 1 3#til 3
     0 1 2
     """
     t, wrap, rest = _first(x, "squeeze", 1, 3)
-    inplace = _inplace(rest, wrap, "squeeze")
-    return _apply(t, "squeeze", [_long(d, "squeeze", "dim") for d in rest], inplace, wrap)
+    inplace = _inplace(rest, wrap)
+    if len(rest) > 1:
+        raise QError(f"squeeze: expecting dimensions and a flag, given {len(rest) + 1} args")
+    dims = [] if not rest or rest[0] is NULL_J else _dims(rest[0], "squeeze")
+    return _apply(t, "squeeze", [tuple(dims)] if rest and not is_atom(rest[0]) else dims, inplace, wrap)
 
 
 @api("unsqueeze", "unsqueeze(x;dim[;inplace])")
@@ -162,15 +187,16 @@ def unsqueeze(x: Value) -> Value:
     0 1 2
     """
     t, wrap, rest = _first(x, "unsqueeze", 2, 3)
-    inplace = _inplace(rest, wrap, "unsqueeze")
-    if len(rest) != 1:
+    inplace = _inplace(rest, wrap)
+    if len(rest) != 1 or rest[0] is NULL_J:
         raise QError("unsqueeze: expecting a dimension")
     return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
 
 
 @api("narrow", "narrow(x;dim;offset;size)")
 def narrow(x: Value) -> Value:
-    """A part of one dimension: `size` items from `offset` on; a view if x is a tensor, a vector of views if a vector.
+    """A part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or
+    dictionary.
 
     q)narrow(til 10;0;3;4)
     3 4 5 6
@@ -181,6 +207,8 @@ def narrow(x: Value) -> Value:
     dim, start, size = (_long(a, "narrow", w) for a, w in zip(given[1:], ("dim", "offset", "size"), strict=True))
     if given[0].__class__ is VectorHandle:
         return vector_handle([t.narrow(dim, start, size) for t in given[0].get()])
+    if given[0].__class__ is DictHandle:
+        return dict_handle({n: t.narrow(dim, start, size) for n, t in given[0].get().items()})
     return result(as_tensor(given[0]).narrow(dim, start, size), given[0].__class__ is TensorHandle)
 
 
@@ -197,8 +225,7 @@ def index(x: Value) -> Value:
     i = long_of(rest[1])
     if i is not None:
         return result(t.select(dim, i), wrap)
-    wrap = wrap or rest[1].__class__ is TensorHandle
-    at = as_tensor(rest[1], like=t)
+    at = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
     guard.indices()("index", t, at, dim=dim)  # asked before torch is: a GPU could not go on
     return result(t.index_select(dim, at), wrap)
 
@@ -265,7 +292,7 @@ def amend(x: Value) -> Value:
     q)tensor t
     4 5 6
     """
-    from kshell.kapi.vectors import tensors_in
+    from kshell.kapi.vectors import fits, tensors_in
 
     given = list(items(x))
     n = 2 if given and given[0].__class__ is TensorHandle else 3
@@ -278,8 +305,7 @@ def amend(x: Value) -> Value:
         raise QError(f"amend: {len(found)} place(s) and {len(values)} value(s)")
     pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(found, values, strict=True)]
     for t, source in pairs:  # all fit before anything is written
-        if source.dim() > t.dim() or any(n not in (1, k) for n, k in zip(source.shape[::-1], t.shape[::-1],
-                                                                         strict=False)):
+        if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
     with torch.no_grad():
         for t, source in pairs:

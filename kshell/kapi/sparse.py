@@ -40,7 +40,10 @@ def sparse(x: Value) -> Value:
     """
     t, _wrap, second = _input(x, "sparse")
     if second.__class__ is TensorHandle:
-        return tensor_handle(t.sparse_mask(as_tensor(second).coalesce()))
+        mask = as_tensor(second)
+        if mask.layout is torch.strided:
+            raise QError("sparse: 2nd arg is not a sparse tensor, unable to use its indices")
+        return tensor_handle(t.sparse_mask(mask.coalesce()))
     made = t.to_sparse(_dims(second, t, "sparse")) if t.layout is torch.strided else t
     return tensor_handle(made)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, long_of, number_of
@@ -12,7 +11,7 @@ from kshell.kapi.convert import as_tensor, kname
 from kshell.kapi.handles import KHandle, OptimizerHandle, TensorHandle, behaviour, handle
 from kshell.kapi.optapi import put_parameters
 from kshell.kapi.optim import Opt, Values, row
-from kshell.kapi.optparms import check_new, select
+from kshell.kapi.optparms import check_new, kept, select
 from kshell.registry import Option
 from kshell.values.build import floats, longs
 from kshell.values.core import NIL, List, Value
@@ -157,19 +156,15 @@ def addlayer(x: Value) -> Value:
 
 def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
     """Parameters into groups from `at` on; on an error all is as it was."""
-    own = None if o.container is None else dict(o.container._modules)
-    held: Any = o.container, o.own, [(g, list(g["params"])) for g in o.groups]
+    back, held = kept(o), [(g, list(g["params"])) for g in o.groups]
     first = min(at, len(o.groups))
     try:
         for i, part in enumerate([NIL] * (at - first) + list(parts), first):
             put_parameters(o, i, {}, part)
     except BaseException:
-        o.container, o.own, groups_ = held
-        del o.groups[len(groups_):]
-        for group, params in groups_:
+        back()
+        del o.groups[len(held):]
+        for group, params in held:
             group["params"][:] = params
-        if own is not None:
-            o.container._modules.clear()
-            o.container._modules.update(own)
         o.torch.attached()
         raise

@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import size_text
-from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.call import api, known_to_all, reserve, torch
 from kshell.kapi.convert import default_dtype
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
 from kshell.kapi.moduleapi import device_of_module, of_module
@@ -38,7 +38,10 @@ def summary(x: Value) -> Value:
     1     b    linear     5 2  10       0         40
     """
     m, given = of_module(x, "summary")
-    sizes = _sizes(m, [t for a in given for t in _inputs(m, a)]) if given else {}
+    try:
+        sizes = _sizes(m, [t for a in given for t in _inputs(m, a)]) if given else {}
+    except Exception as exc:
+        raise known_to_all("summary", exc, m, False, x) from None
     names, parts = zip(*m.named_modules(), strict=True)
     owned = [{id(p): p for p, _, _ in named_parameters(part)}.values() for part in parts]
     return table(["depth", "name", "module", "size", "elements", "trainable", "bytes"], [
@@ -75,4 +78,7 @@ def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
     finally:
         for hook in hooks:
             hook.remove()
+    for part in reversed(list(m.modules())):  # a sequence of several inputs is run by its children alone
+        if isinstance(part, torch.nn.Sequential) and id(part) not in out and len(part) and id(part[-1]) in out:
+            out[id(part)] = out[id(part[-1])]
     return out

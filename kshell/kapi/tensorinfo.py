@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.kapi.args import is_empty, items, name_of
+from kshell.kapi.args import is_empty, items, name_of, need, unknown
 from kshell.kapi.call import api, torch
-from kshell.kapi.convert import dtype_name, dtype_named, kname, ktype_of, to_q
+from kshell.kapi.convert import dtype_name, dtype_named, ktype_of, to_q
 from kshell.kapi.device import SYMBOLS, is_pinned, layout_name, memory_format, memory_name, options_dict
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
 from kshell.kapi.pointers import bytes_of, elements_of, need_handle, tensors_of
 from kshell.kapi.references import address, references, storage_ptr, storage_references
+from kshell.registry import entries
 from kshell.values import types as T
-from kshell.values.build import collapse, longs, sym_vec, symdict
-from kshell.values.core import NIL, Dict, List, Value, char, long, sym
+from kshell.values.build import collapse, empty, longs, sym_vec, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym
 
 
 class Attribute(NamedTuple):
@@ -25,7 +26,6 @@ class Attribute(NamedTuple):
     undefined: Value
     doc: str
     example: str
-
 
 
 def _strided(t: Any) -> bool:
@@ -44,7 +44,7 @@ def _memory(t: Any) -> Value:
 ATTRIBUTES: dict[str, Attribute] = {
     "size": Attribute(lambda t: longs(list(t.shape)), longs([]), "The size of each dimension.",
                       "q)size tensor 2 3#til 6\n2 3"),
-    "stride": Attribute(lambda t: longs(list(t.stride()) if _strided(t) else []), longs([]),
+    "stride": Attribute(lambda t: longs(list(t.stride())) if _strided(t) else List([]), List([]),
                         "How many elements apart neighbours are in each dimension.",
                         "q)stride transpose tensor 3 4#5\n1 4"),
     "dim": Attribute(lambda t: t.dim(), 0, "The number of dimensions.", "q)dim tensor 2 3#til 6\n2"),
@@ -52,15 +52,17 @@ ATTRIBUTES: dict[str, Attribute] = {
                           "The number of dense dimensions.", "q)densedim tensor 2 3#til 6\n2"),
     "sparsedim": Attribute(lambda t: t.sparse_dim() if not _strided(t) else 0, 0,
                            "The number of sparse dimensions.", "q)sparsedim tensor(0 3 0;`sparse)\n1"),
-    "nnz": Attribute(lambda t: t._nnz() if not _strided(t) else t.numel(), 0,
-                     "The number of values that a sparse tensor holds.", "q)nnz tensor(0 3 0;`sparse)\n1"),
-    "numel": Attribute(lambda t: t.numel(), 0, "The number of elements.", "q)numel tensor 2 3#til 6\n6"),
+    "nnz": Attribute(lambda t: t._nnz() if not _strided(t) else int(t.count_nonzero()), 0,
+                     "The number of values that a sparse tensor holds; of a dense one, of those that are not 0.",
+                     "q)nnz tensor(0 3 0;`sparse)\n1"),
+    "numel": Attribute(lambda t: t.numel() if _strided(t) else t._values().numel(), 0,
+                       "The number of elements, of a sparse tensor of its values.", "q)numel tensor 2 3#til 6\n6"),
     "itemsize": Attribute(lambda t: t.element_size(), 0, "The bytes of one element.", "q)itemsize tensor 1 2e\n4"),
     "elements": Attribute(lambda t: elements_of(t), 0, "The number of elements of the storage.",
                           "q)elements narrow(tensor til 10;0;5;5)\n10"),
     "bytes": Attribute(lambda t: bytes_of(t), 0, "The bytes of the storage.", "q)bytes tensor 1 2 3\n24"),
-    "offset": Attribute(lambda t: t.storage_offset() if _strided(t) else 0, 0,
-                        "Where in its storage a tensor starts, in elements.",
+    "offset": Attribute(lambda t: t.storage_offset() if _strided(t) else NULL_J, 0,
+                        "Where in its storage a tensor starts, in elements; null of a sparse one.",
                         "q)offset narrow(tensor til 10;0;5;5)\n5"),
     "gradfn": Attribute(_gradfn, sym(""), "The backward function that made a tensor.",
                         "q)gradfn mul(x;x:tensor(1 2e;`grad))\n`MulBackward0"),
@@ -71,9 +73,9 @@ ATTRIBUTES: dict[str, Attribute] = {
     "memory": Attribute(_memory, sym(""), "The memory format.", "q)memory tensor 1 2\n`contiguous"),
     "defined": Attribute(lambda t: True, False, "Has a tensor a type and a device?", "q)defined each(tensor 1;tensor[])"
                          "\n10b"),
-    "coalesced": Attribute(lambda t: _strided(t) or t.is_coalesced(), False,
+    "coalesced": Attribute(lambda t: _strided(t) or t.is_coalesced(), True,
                            "Has a sparse tensor no index twice?", "q)coalesced tensor 1 2\n1b"),
-    "leaf": Attribute(lambda t: t.is_leaf, False, "Is a tensor a leaf of the graph of gradients?",
+    "leaf": Attribute(lambda t: t.is_leaf, True, "Is a tensor a leaf of the graph of gradients?",
                       "q)leaf mul(x;x:tensor(1 2e;`grad))\n0b"),
     "pinned": Attribute(is_pinned, False, "Is the memory page-locked?", "q)pinned tensor 1 2\n0b"),
     "sparseflag": Attribute(lambda t: not _strided(t), False, "Is a tensor sparse?",
@@ -91,10 +93,18 @@ def attribute(name: str, row: Attribute, x: Value) -> Value:
         t = x.get()
         return row.undefined if t is None else row.fn(t)
     if x.__class__ is VectorHandle:
-        return collapse([row.undefined if t is None else row.fn(t) for t in x.obj])
+        return _column(row, x.obj)
     if x.__class__ is DictHandle:
-        return Dict(sym_vec(x.obj), collapse([row.undefined if t is None else row.fn(t) for t in x.obj.values()]))
+        return Dict(sym_vec(x.obj), _column(row, x.obj.values()))
     return ask(name, x)
+
+
+def _column(row: Attribute, tensors: Collection[Any]) -> Value:
+    """An attribute of several tensors; without any, an empty list of its type."""
+    t = atom_t(row.undefined)
+    if not tensors and t:
+        return empty(t)
+    return collapse([row.undefined if t is None else row.fn(t) for t in tensors])
 
 
 def _register(name: str, row: Attribute) -> None:
@@ -134,10 +144,10 @@ def contiguous(x: Value) -> Value:
         raise QError("contiguous: need allocated torch object, e.g. tensor, module, given null/unary primitive")
     name = "contiguous"
     if len(found) == 2:
-        name = name_of(found[1]) or ""
+        name = need(name_of(found[1]), "contiguous", "symbol for memory format", found[1])
         if name not in SYMBOLS["memory"]:
-            raise QError(f"contiguous: unrecognized memory format, given {kname(found[1])}")
-    form = memory_format(name)
+            raise unknown("contiguous: unrecognized memory format: ", name, SYMBOLS["memory"])
+    form = memory_format("contiguous" if name == "preserve" else name)
     row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")
     return attribute("contiguous", row, found[0])
 
@@ -185,30 +195,31 @@ def options(x: Value) -> Value:
     pin     | unpinned
     memory  | contiguous
     """
-    if is_empty(x):
-        return options_dict(torch.empty(0))
     name = name_of(x)
+    if is_empty(x) or name == "":
+        return options_dict(torch.empty(0))
     if name is not None:
         for fn in NAMED_OPTIONS:
             found = fn(name)
             if found is not None:
                 return found
-        raise QError(f"options: unrecognized name `{name}")
+        raise unknown("options: unrecognized name `", name, (
+            e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)))
     h = need_handle(x, "options")
     if h.__class__ is TensorHandle:
         return options_dict(h.obj)
     if h.__class__ is VectorHandle:
-        return collapse([options_dict(t) for t in h.obj])
+        return _options_table(h.obj)
     if h.__class__ is DictHandle:
-        rows = collapse([options_dict(t) for t in h.obj.values()])
-        return _keyed(list(h.obj), rows)
+        return Dict(sym_vec(h.obj), _options_table(h.obj.values()))
     return ask("options", h)
 
 
-def _keyed(names: list[str], rows: Value) -> Value:
-    from kshell.values.core import Table
-
-    return Dict(Table([""], [sym_vec(names)]), rows)
+def _options_table(tensors: Iterable[Any]) -> Table:
+    """The options of some tensors, a row for each."""
+    rows = [[s.s for s in options_dict(t).v.items] for t in tensors]
+    names = [s.s for s in options_dict(None).k.items]
+    return Table(names, [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names])
 
 
 _INFO = ("leaf", "gradfn", "dim", "sparsedim", "size", "stride", "numel", "itemsize")
@@ -239,8 +250,8 @@ def _storage(t: Any) -> Value:
     s = t.untyped_storage()
     data = torch.empty(0, dtype=t.dtype, device=t.device).set_(s)
     return symdict(["size", "itemsize", "ref", "ptr", "data"],
-                   [s.nbytes() // t.element_size(), t.element_size(), storage_references(t), long(storage_ptr(t)),
-                    to_q(data)])
+                   [s.nbytes() // t.element_size(), t.element_size(), storage_references(t),
+                    long(storage_ptr(t)), to_q(data)])
 
 
 def _detail(t: Any) -> Value:
@@ -267,8 +278,8 @@ def detail(x: Value) -> Value:
     q)detail[tensor 2 3#til 6][`storage]`data
     0 1 2 3 4 5
     """
-    return _describe("detail", x, lambda t: _keyed(["indices", "values"], collapse([_detail(t._indices()),
-                     _detail(t._values())])) if t is not None and not _strided(t) else _detail(t))
+    return _describe("detail", x, lambda t: Dict(sym_vec(["indices", "values"]), collapse([
+        _detail(t._indices()), _detail(t._values())])) if t is not None and not _strided(t) else _detail(t))
 
 
 def _describe(name: str, x: Value, fn: Callable[[Any], Value]) -> Value:
@@ -280,5 +291,3 @@ def _describe(name: str, x: Value, fn: Callable[[Any], Value]) -> Value:
     if h.__class__ is DictHandle:
         return Dict(sym_vec(h.obj), List([fn(t) for t in h.obj.values()]))
     return ask(name, h)
-
-

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.args import flag_of, is_empty, items, long_of, longs_of, name_of, names_of, number_of, size_text
+from kshell.kapi.args import (
+    flag_of,
+    is_empty,
+    items,
+    long_of,
+    longs_of,
+    name_of,
+    names_of,
+    number_of,
+    size_text,
+    unknown,
+)
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import as_tensor, as_tensors, default_dtype, kname, to_q, to_tensor
+from kshell.kapi.convert import as_tensor, as_tensors, default_dtype, dtype_name, kname, to_q, to_tensor
 from kshell.kapi.device import TensorOptions, convert_to, memory_format, tensor_options
 from kshell.kapi.handles import (
     DictHandle,
@@ -20,7 +32,7 @@ from kshell.kapi.handles import (
     tensor_handle,
 )
 from kshell.values.build import collapse, symdict
-from kshell.values.core import NIL, List, Sym, Value, Vec
+from kshell.values.core import NIL, List, Sym, Value, Vec, seq_items
 
 
 @api("tensor", "tensor(value[;options])", "tensor(value;output)", "tensor(mode;..[;options])", "tensor ptr",
@@ -48,6 +60,9 @@ def tensor(x: Value) -> Value:
     if isinstance(x, KHandle):
         return _shared(x, [])
     if is_empty(x) or c is not List:
+        words = names_of(x) if c is not List else None
+        if words and words[0] in MODES:  # a mode that lacks its arguments
+            return _create(words[0], seq_items(x)[1:] if c is Vec else [])
         return tensor_handle(to_tensor(x))
     found = items(x)
     first = found[0]
@@ -62,16 +77,14 @@ def tensor(x: Value) -> Value:
             _assign(found[1], to_tensor(first, own=False))
             return NIL
         if names_of(found[1]):
-            t = to_tensor(first)
-            if t is None:
-                raise QError("tensor: no options for an undefined tensor")
-            return tensor_handle(_finish(t, tensor_options(found[1], "tensor")))
+            t, o = to_tensor(first), tensor_options(found[1], "tensor")
+            return tensor_handle(None if t is None else _finish(t, o))
     return tensor_handle(to_tensor(x))
 
 
 def _finish(t: Any, o: TensorOptions) -> Any:
-    """A fresh tensor with options."""
-    if o.grad is None:
+    """A fresh tensor with options; without a gradient, unless it is asked for or a part of it has one."""
+    if o.grad is None and not t.requires_grad:
         o.grad = False
     return convert_to(t, o)
 
@@ -100,6 +113,8 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
     flag = None
     if rest and rest[0].__class__ is bool:
         flag, rest = flag_of(rest[0]), rest[1:]
+        if t is not None and not t.is_complex():
+            raise QError("tensor: the flag is only for complex tensors")
     if not rest:
         return to_q(t, complexfirst=flag)
     if len(rest) > 2:
@@ -120,6 +135,8 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
 
 def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
     """New handles of the tensors of a vector or dictionary, all of them or those of some indices or keys."""
+    if len(rest) > 1:
+        raise QError(f"tensor: expecting up to 2 args for {h.kind}, given {len(rest) + 1}")
     if h.__class__ is VectorHandle:
         tensors = h.get()
         if not rest:
@@ -186,10 +203,8 @@ class _Call:
     def device(self) -> Any:
         return self.options.device or (self.example.device if self.example is not None else torch.device("cpu"))
 
-    def size(self, x: Value = None) -> list[int]:
-        """The size: the example's, else read from x."""
-        if self.example is not None and x is None:
-            return list(self.example.shape)
+    def size(self, x: Value) -> list[int]:
+        """The size that x gives."""
         n = longs_of(x) if x is not None else None
         if n is None:
             raise QError(f"tensor: {self.mode} expects a size, given {kname(x) if x is not None else 'none'}")
@@ -221,24 +236,34 @@ class _Call:
     def keywords(self, default: Any = None) -> dict[str, Any]:
         return {"dtype": self.dtype(default), "device": self.device()}
 
+    def like(self, *args: Any, default: Any = None) -> Any:
+        """A tensor of the mode like the example, also in its order in memory and layout."""
+        reserve(self.example.shape, 8)
+        return getattr(torch, self.mode + "_like")(self.example, *args, **self.keywords(default))
+
 
 def _sized(c: _Call) -> Any:
     """zeros, ones, empty, rand, randn."""
     c.only(0 if c.example is not None else 1)
-    n = c.size() if c.example is not None else c.size(c.args[0] if c.args else None)
-    whole = c.mode in ("rand", "randn") and c.example is not None and not c.example.is_floating_point()
-    return getattr(torch, c.mode)(n, **c.keywords(default_dtype() if whole and not c.example.is_complex() else None))
+    drawn = c.mode in ("rand", "randn")
+    asked = c.options.dtype
+    if drawn and asked is not None and not (asked.is_floating_point or asked.is_complex):
+        raise QError(f"tensor: {c.mode} not implemented for {dtype_name(asked)} tensors")
+    if c.example is None:
+        return getattr(torch, c.mode)(c.size(c.args[0] if c.args else None), **c.keywords())
+    whole = not (c.example.is_floating_point() or c.example.is_complex())
+    return c.like(default=default_dtype() if drawn and whole else None)
 
 
 def _full(c: _Call) -> Any:
     """full: the data type is that of the fill value, if no option gives one."""
     at = 0 if c.example is not None else 1
     c.only(at + 1)
-    n = c.size() if at == 0 else c.size(c.args[0] if c.args else None)
+    n = c.size(c.args[0] if c.args else None) if at else []
     fill = to_tensor(c.args[at]) if len(c.args) > at else None
     if fill is None or fill.dim():
         raise QError("tensor: full expects a scalar fill value")
-    return torch.full(n, fill.item(), **c.keywords(fill.dtype))
+    return torch.full(n, fill.item(), **c.keywords(fill.dtype)) if at else c.like(fill.item(), default=fill.dtype)
 
 
 def _randint(c: _Call) -> Any:
@@ -248,9 +273,9 @@ def _randint(c: _Call) -> Any:
     if k < 1:
         raise QError("tensor: randint expects high and size, or low, high and size")
     low, high = (0, c.long(0, "high")) if k == 1 else (c.long(0, "low"), c.long(1, "high"))
-    n = c.size() if c.example is not None else c.size(c.args[k])
-    default = torch.int64 if c.example is None else None
-    return torch.randint(low, high, n, **c.keywords(default))
+    if c.example is not None:
+        return c.like(low, high)
+    return torch.randint(low, high, c.size(c.args[k]), **c.keywords(torch.int64))
 
 
 def _randperm(c: _Call) -> Any:
@@ -307,18 +332,22 @@ def _complex(c: _Call) -> Any:
     if not c.args:
         raise QError("tensor: complex expects real and imaginary parts")
     flag = c.args[1] if len(c.args) == 2 and c.args[1].__class__ is bool else None
-    first, *rest = map(_floating, as_tensors(c.args if flag is None else c.args[:1])[0])
+    parts = as_tensors(c.args if flag is None else c.args[:1])[0]
+    kind = _part_type(c.options.dtype, parts)
+    first, *rest = (p.to(kind) for p in parts)
     if rest:
-        other = rest[0]
-        kind = torch.promote_types(first.dtype, other.dtype)
-        t = torch.complex(*(p.contiguous() for p in torch.broadcast_tensors(first.to(kind), other.to(kind))))
-    else:
-        t = _complex_of(first, bool(table().state.get("complexfirst", True)) if flag is None else flag)
-    return t.to(c.options.dtype) if c.options.dtype is not None else t
+        return torch.complex(*(p.contiguous() for p in torch.broadcast_tensors(first, rest[0])))
+    return _complex_of(first, bool(table().state.get("complexfirst", True)) if flag is None else flag)
 
 
-def _floating(t: Any) -> Any:
-    return t if t.dtype in (torch.float32, torch.float64) else t.to(default_dtype())
+def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
+    """The data type of the parts of a complex tensor: that of the type asked for, else the parts' own floating one."""
+    if asked is not None:
+        if not asked.is_complex:
+            raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
+        return asked.to_real()
+    own = [p.dtype for p in parts if p.dtype in (torch.float16, torch.float32, torch.float64)]
+    return functools.reduce(torch.promote_types, own) if own else default_dtype()
 
 
 def _complex_of(t: Any, front: bool) -> Any:
@@ -358,7 +387,7 @@ def _create(mode: str, given: Sequence[Value]) -> Value:
     """A tensor by a creation mode, as a new handle or written into an output tensor."""
     make = MODES.get(mode)
     if make is None:
-        raise QError(f"unrecognized tensor creation mode: {mode}")
+        raise unknown("unrecognized tensor creation mode: ", mode, MODES)
     c = _Call(mode, given)
     t = make(c)
     if c.out is not None:

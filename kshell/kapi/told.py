@@ -24,6 +24,8 @@ _NAMELESS = ("no torch type found", "unable to map mixed array", "type mismatch 
              "undefined tensor")
 # the call whose whole purpose is the conversion: its messages are as ktorch documents them
 _CONVERTER = "tensor"
+# what ktorch and torch say without the call's name, and what needs no more than that
+_UNNAMED = re.compile(r"unrecognized [\w ]+: |Invalid [\w ]+: |Nesterov momentum |length error: |unable to find state ")
 # how a message says that something is lacking, not what was there
 _LACKS = re.compile(r"\b(?:not|when|no [\w.()& ]+?|be|are) given\b", re.IGNORECASE)
 # words that come with what was given: a kind, a count, a size, a name
@@ -125,13 +127,17 @@ def _short(text: str) -> str:
 
 def told(name: str, exc: QError, args: Sequence[Value]) -> QError:
     """The error of the call `name` as one that says all of it; itself if it does, or if it is not about the call."""
-    text = exc.text
+    text, _, frames = exc.text.partition("\n")  # what stands below a message is kept as it is
+    if frames:
+        return QError(f"{told(name, QError(text), args).text}\n{frames}")
     if text in _BARE:
         text = f"{name}: {ERRORS[text][0]}"
     elif text.startswith(_NAMELESS):
         if name == _CONVERTER:
             return exc
         text = f"{name}: {text}"
+    elif _UNNAMED.match(text):
+        return QError(f"{name}: {text}")
     elif not text.startswith((name + ":", name + " ")):
         return exc
     reason, given = text[len(name):], spread(args)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, names_of, number_of
+from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, names_of, number_of, unknown
 from kshell.kapi.batches import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.clip import limit_of
@@ -29,7 +29,7 @@ from kshell.kapi.models import Data, Model, Settings, parts_of, shown
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.precision import cast_name
 from kshell.values.build import collapse, floats, sym_vec, symdict
-from kshell.values.core import NIL, Dict, Sym, Value, Vec, is_list, seq_items, sym
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
 
@@ -42,7 +42,7 @@ def _whole(name: str, x: Value, least: int) -> int:
     if n is None:
         raise QError(f"{name}: expects one long integer, given {kname(x)}")
     if n < least:
-        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {n}")
+        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {long(n)}")
     return n
 
 
@@ -59,7 +59,7 @@ def _metrics(name: str, x: Value) -> Value:
         raise QError(f"{name}: expects symbol(s), given {kname(x)}")
     for metric in found:
         if metric not in METRICS:
-            raise QError(f"unrecognized metric: {metric}")
+            raise unknown("unrecognized metric: ", metric, METRICS)
     return sym_vec(found)
 
 
@@ -107,7 +107,7 @@ def _gradscale(name: str, x: Value) -> Value:
 
 _READ: dict[str, Callable[[str, Value], Value]] = {
     "batchsize": lambda name, x: _whole(name, x, 0), "task": lambda name, x: _whole(name, x, 0),
-    "tasks": lambda name, x: _whole(name, x, 1), "shuffleseed": lambda name, x: _whole(name, x, 0),
+    "tasks": lambda name, x: _whole(name, x, 1), "shuffleseed": lambda name, x: long(_whole(name, x, NULL_J.v)),
     "metrics": _metrics, "clipnorm": _clipnorm, "clipvalue": _clipvalue,
     "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
 
@@ -119,8 +119,8 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     new = dict(old)
     for name, value in zip(names, values, strict=True):
         if name not in old:
-            raise QError(f"{name}: not set for evaluation" if test and name in model.train
-                         else f"unrecognized {call} setting: {name}")
+            raise QError(f"{name}: not set for evaluation") if test and name in model.train else \
+                unknown(f"unrecognized {call} setting: ", name, old)
         new[name] = _READ.get(name, _flag)(name, value)
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
             new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
@@ -129,13 +129,15 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
                      "defined")
     if new["tasks"] > 1 and not new["batchsize"]:
         raise QError(f"{call}: zero batchsize incompatible with {new['tasks']} tasks")
+    if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
+        model.data_of(test).batch = -1
     old.update(new)
 
 
 def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Value]:
     for name in names:
         if name not in settings:
-            raise QError(f"unrecognized {call} setting: {name}")
+            raise unknown(f"unrecognized {call} setting: ", name, settings)
     return [settings[name] for name in names]
 
 
@@ -149,11 +151,11 @@ def _setup(x: Value, test: bool) -> Value:
     model: Model = h.obj
     settings = model.settings(test)
     if len(given) == 1:
-        return shown(settings, every_option(), test)
+        return shown(settings, every_option())
     what = given[1]
     flag = flag_of(what)
     if flag is not None and len(given) == 2:
-        return shown(settings, flag, test)
+        return shown(settings, flag)
     name = name_of(what)
     if name is not None:
         if len(given) == 2:
@@ -226,12 +228,13 @@ def test(x: Value) -> Value:
 
 def gather(given: Sequence[Value], m: Any, call: str) -> Any:
     """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
+    parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
+    if parts and all(x.__class__ is DictHandle for x in parts):
+        return {k: t for x in parts for k, t in x.get().items()}
     if len(given) == 1:
         x = given[0]
         if is_empty(x):
             return None
-        if x.__class__ is DictHandle:
-            return dict(x.get())
         if x.__class__ is TensorHandle or is_array(x):
             found = inputs_of(x, m, call)
             return found[0] if found else None
@@ -373,7 +376,7 @@ both("datasize", "testsize", _size, " m",
 def _restore(data: Data) -> int:
     for t in data.tensors():
         show_whole(t)
-    data.batch = -1
+    data.batch, data.hidden = -1, None
     return max(data.n, 0)
 
 
@@ -385,7 +388,7 @@ def _order(model: Model, data: Data) -> Any:
     if s["tasks"] < 2:
         return torch.randperm(data.n, device=device)
     if data.generator is None:
-        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(s["shuffleseed"])
+        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(long_of(s["shuffleseed"]))
     return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
 
 

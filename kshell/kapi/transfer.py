@@ -31,6 +31,8 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
     if not 2 <= len(given) <= 3:
         raise QError(f"{call}: expecting 2-3 args, given {len(given) if not isinstance(x, KHandle) else 1}")
     h = need_handle(given[0], call)
+    if h.__class__ is TensorHandle and h.get() is None:
+        raise QError(f"{call}: cannot change attribute(s) of an undefined tensor")
     wait = True
     if len(given) == 3:
         flag = flag_of(given[2])
@@ -47,7 +49,8 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
 
 @api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True)
 def to(x: Value) -> Value:
-    """Change device, data type, layout or gradient flag of a tensor, vector, dictionary, module or model in place.
+    """Change device, data type, layout or gradient flag of a tensor, vector, dictionary, module or model in place; an
+    example tensor stands for its device and data type.
 
     q)t:tensor 1 2 3
     q)to(t;`double)

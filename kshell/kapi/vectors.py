@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, is_empty, items, long_of, longs_of, names_of
+from kshell.kapi.args import flag_of, is_empty, items, long_of, longs_of, names_of, size_text
 from kshell.kapi.call import api
-from kshell.kapi.convert import dict_q, kname, list_q, to_q, to_tensor
+from kshell.kapi.convert import dict_q, kname, list_q, put, to_q, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
     KHandle,
@@ -18,7 +18,7 @@ from kshell.kapi.handles import (
     handle,
     vector_handle,
 )
-from kshell.values.core import NIL, Dict, List, Value, Vec, is_list, seq_items
+from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_list, seq_items
 
 
 def owned(values: Sequence[Value], call: str) -> list[Any]:
@@ -26,6 +26,12 @@ def owned(values: Sequence[Value], call: str) -> list[Any]:
 
     Everything is read before any handle is freed, so an error changes nothing.
     """
+    tensors = _read(values, call)
+    _release(values)
+    return tensors
+
+
+def _read(values: Sequence[Value], call: str) -> list[Any]:
     tensors = []
     for v in values:
         h = handle(v)
@@ -35,29 +41,37 @@ def owned(values: Sequence[Value], call: str) -> list[Any]:
             tensors.append(h.obj)
         else:
             raise QError(f"{call}: expected tensor or array, given {kname(v)}")
-    for v in values:
-        if isinstance(v, KHandle):
-            v.free()
     return tensors
 
 
-def _positions(x: Value, n: int, call: str) -> list[int]:
+def _release(values: Sequence[Value]) -> None:
+    for v in values:
+        if isinstance(v, KHandle):
+            v.free()
+
+
+def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
+    """The places of a vector of n tensors that x selects; with `grow` -1 and 0N are the places behind the last."""
     at = longs_of(x)
     if at is None:
         raise QError(f"{call}: expected long index for vector, given {kname(x)}")
-    for i in at:
-        if not 0 <= i < n:
+    for k, i in enumerate(at):
+        if grow and i in (-1, NULL_J.v):
+            at[k], n = n, n + 1
+        elif not 0 <= i < n:
             raise QError(f"{call}: vector[{i}] out of bounds, index must be less than {n}")
     return at
 
 
 def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
-    """The n values for n places: x itself for a single one, else the items of x."""
+    """The n values for n places: x itself for a single one, else the items of x; one of a list may be x, too."""
     if single:
         return [x]
-    if not is_list(x) or len(x) != n:
-        raise QError(f"{call}: {n} places but {len(x) if is_list(x) else 1} value(s)")
-    return seq_items(x)
+    whole = isinstance(x, KHandle) or not is_list(x)
+    if (1 if whole else len(x)) != n:
+        raise QError(f"{call}: length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
+                     f"{1 if whole else len(x)} value(s)")
+    return [x] if whole else seq_items(x)
 
 
 # ------------------------------------------------------------------ vector
@@ -67,7 +81,8 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
 def vector(x: Value) -> Value:
     """Make a vector of tensors, read it back as a list, replace or append some of its tensors.
 
-    Tensor handles put into a vector are given up to it; `addref` keeps one. Index 0N or -1 appends.
+    Each item of a list makes a tensor, also each number of a simple one. Tensor handles put into a vector are given up
+    to it; `addref` keeps one. Index 0N or -1 appends.
 
     q)v:vector(1 2;3 4 5.0)
     q)vector(v;1)
@@ -82,7 +97,9 @@ def vector(x: Value) -> Value:
         return list_q(x.get())
     if is_empty(x):
         return vector_handle([])
-    if x.__class__ is Vec or not is_list(x):
+    if x.__class__ is Vec:
+        return vector_handle([t.clone() for t in to_tensor(x, own=False)])
+    if not is_list(x):
         return vector_handle(owned([x], "vector"))
     found = items(x)
     if found[0].__class__ is VectorHandle:
@@ -92,6 +109,8 @@ def vector(x: Value) -> Value:
 
 def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
     tensors = h.get()
+    if not rest:
+        return list_q(tensors)
     if len(rest) == 1:
         if rest[0].__class__ is VectorHandle:
             tensors.extend(rest[0].take() if rest[0] is not h else list(tensors))
@@ -100,12 +119,9 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
         return to_q(tensors[at[0]]) if long_of(rest[0]) is not None else list_q([tensors[i] for i in at])
     if len(rest) != 2:
         raise QError(f"vector: expecting up to 3 args, given {len(rest) + 1}")
-    n = longs_of(rest[0])
-    if n is not None and len(n) == 1 and n[0] in (-1, -(1 << 63)):
-        tensors.extend(owned([rest[1]], "vector"))
-        return NIL
-    at = _positions(rest[0], len(tensors), "vector")
+    at = _positions(rest[0], len(tensors), "vector", grow=True)
     made = owned(_values(rest[1], len(at), long_of(rest[0]) is not None, "vector"), "vector")
+    tensors.extend([None] * (max(at, default=-1) + 1 - len(tensors)))
     for i, t in zip(at, made, strict=True):
         tensors[i] = t
     return NIL
@@ -119,6 +135,8 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
 def dict_(x: Value) -> Value:
     """Make a dictionary of tensors, read it back as a q dictionary, add or replace some of its tensors.
 
+    A tensor that needs a gradient, and one of `parms` or `buffers`, stays and takes the values.
+
     q)d:dict`a`b!(1 2;3 4 5.0)
     q)dict(d;`c;10b)
     q)dict d
@@ -131,7 +149,7 @@ def dict_(x: Value) -> Value:
     if is_empty(x):
         return dict_handle({})
     if x.__class__ is Dict:
-        return dict_handle(_pairs_of(x.k, seq_items(x.v)))
+        return dict_handle(dict(zip(_keys(x.k), owned(seq_items(x.v), "dict"), strict=True)))
     if not is_list(x):
         raise QError(f"dict: expected dictionary, or keys and values, given {kname(x)}")
     found = items(x)
@@ -139,20 +157,19 @@ def dict_(x: Value) -> Value:
         return _dict_edit(found[0], found[1:])
     if len(found) != 2:
         raise QError(f"dict: expecting keys and values, given {len(found)} arg(s)")
-    names = names_of(found[0])
-    if names is None:
-        raise QError(f"dict: expected symbol keys, given {kname(found[0])}")
-    single = found[0].__class__ is not Vec and not isinstance(found[0], List)
-    return dict_handle(_pairs_of(found[0], _values(found[1], len(names), single, "dict")))
+    names = _keys(found[0])
+    return dict_handle(dict(zip(names, owned(_values(found[1], len(names), is_atom(found[0]), "dict"), "dict"),
+                                strict=True)))
 
 
-def _pairs_of(keys: Value, values: Sequence[Value]) -> dict[str, Any]:
-    names = names_of(keys)
+def _keys(x: Value) -> list[str]:
+    """The names that x gives to tensors."""
+    names = names_of(x)
     if names is None:
-        raise QError(f"dict: expected symbol keys, given {kname(keys)}")
+        raise QError(f"dict: expected symbol keys, given {kname(x)}")
     if len(set(names)) < len(names):
         raise QError("dict: duplicate key")
-    return dict(zip(names, owned(values, "dict"), strict=True))
+    return names
 
 
 def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
@@ -168,19 +185,42 @@ def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
 
 def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
     named = h.get()
+    if not rest:
+        return dict_q(named)
     if len(rest) == 1 and rest[0].__class__ is Dict:
-        named.update(_pairs_of(rest[0].k, seq_items(rest[0].v)))
-        return NIL
-    if len(rest) == 1:
+        names, values = _keys(rest[0].k), seq_items(rest[0].v)
+    elif len(rest) == 1:
         names = keys_of(h, rest[0], "dict")
-        single = rest[0].__class__ is not Vec and not isinstance(rest[0], List)
-        return to_q(named[names[0]]) if single else list_q([named[n] for n in names])
-    if len(rest) != 2:
+        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[n] for n in names])
+    elif len(rest) == 2:
+        names = _keys(rest[0])
+        values = _values(rest[1], len(names), is_atom(rest[0]), "dict")
+    else:
         raise QError(f"dict: expecting up to 3 args, given {len(rest) + 1}")
-    single = rest[0].__class__ is not Vec and not isinstance(rest[0], List)
-    count = len(names_of(rest[0]) or ())
-    named.update(_pairs_of(rest[0], _values(rest[1], count, single, "dict")))
+    put_named(h, dict(zip(names, _read(values, "dict"), strict=True)), "dict")
+    _release(values)
     return NIL
+
+
+def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
+    """Put tensors into a dictionary: the parameters and buffers of a module there, and tensors that need a gradient,
+    take their values, all others are replaced. On an error nothing is changed."""
+    named = h.get()
+    own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
+    kept = {n: (named[n], t) for n, t in tensors.items()
+            if n in named and named[n] is not None and t is not None and (own or named[n].requires_grad)}
+    for n, (old, t) in kept.items():
+        if not fits(t.shape, old.shape):
+            raise QError(f"{call}: `{n} with size of {size_text(old.shape)} cannot be updated with new values of size "
+                         + size_text(t.shape))
+    for old, t in kept.values():
+        put(old, t)
+    named.update({n: t for n, t in tensors.items() if n not in kept})
+
+
+def fits(size: Sequence[int], into: Sequence[int]) -> bool:
+    """Can a tensor of a size be copied into one of another: has it no more dimensions, each the same or 1?"""
+    return len(size) <= len(into) and all(n in (1, k) for n, k in zip(size[::-1], into[::-1], strict=False))
 
 
 # ------------------------------------------------------------------ parts of them

@@ -12,6 +12,7 @@ from kshell.kapi.call import loaded, torch
 from kshell.kapi.device import SYMBOLS, device_names
 from kshell.kapi.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
 from kshell.kapi.help import TOPICS, options_of
+from kshell.kapi.optim import known_options
 from kshell.kapi.tensors import MODES
 from kshell.values.functions import Handle
 
@@ -54,6 +55,7 @@ CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "autosave": lambda: [("seconds", "time between two files"), ("steps", "steps of optimizers between two files")],
     "profile": lambda: [("torch", "rows of torch's operations, too")],
     "train": _entries("option"), "test": _entries("option"),
+    "parmtable": lambda: [(name, "option of an optimizer") for name in sorted(known_options())],
     "setting": _entries("setting"),
     "help": lambda: [*((name, text or "a table") for name, (text, _) in TOPICS.items()),
                      *_entries("api", "verb", "module", "loss", "optimizer", "scheduler", "rule", "topic", "option",

@@ -237,6 +237,8 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
 
 # what goes before the first item: the identity of the operator, where that makes a difference to the item itself
 _BEFORE: dict[str, Value] = {"-": 0, "+": 0, "*": 1, "%": 1}
+# of a tensor, these are one call
+_STEPS: dict[str, Fn] = {"-": running.deltas, "%": running.ratios}
 
 
 def prior1(f: Value, x: Value) -> Value:
@@ -246,14 +248,19 @@ def prior1(f: Value, x: Value) -> Value:
     """
     if rank_of(f) == 1 and not is_collection(f):
         return each_parallel(f, x)
-    if not is_collection(x) or not len(x):
+    name = name_of(f)
+    handle = isinstance(x, Handle) and x.folded
+    if handle and name in _STEPS:
+        return _STEPS[name](x)
+    if not (handle or is_collection(x)) or not len(x):
         return x
     if x.__class__ is Dict:
         return Dict(x.k, prior1(f, x.v))
-    name = name_of(f)
     if name == "-" and x.__class__ is Vec:
         return running.deltas(x)
-    items = seq_items(x)
+    items = x.rows() if handle else seq_items(x)
+    if not items:
+        return x
     if name in (",", "&", "|", "and", "or"):
         first = items[0]
     else:
@@ -385,9 +392,14 @@ def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
         if steps is not None:
             steps.append(x)
         y = fn(x)
-        if match(y, x) or match(y, first):
+        if _again(y, x) or _again(y, first):
             return x
         x = y
+
+
+def _again(y: Value, x: Value) -> bool:
+    """Is a result the same as another one? Each tensor is a new one, so they are asked."""
+    return y.same(x) if isinstance(y, Handle) else match(y, x)
 
 
 def over2(f: Value, x: Value, y: Value) -> Value:

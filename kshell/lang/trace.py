@@ -9,7 +9,7 @@ from kshell.errors import Frame, QError
 from kshell.lang import code
 
 LONGEST = 400  # characters of a source line that a report shows
-LONGEST_TEXT = 999  # characters of an error's text that are printed
+LONGEST_TEXT = 999  # characters of a line of an error's text that are printed
 DEEPEST = 24  # levels that are all shown; of more, the innermost and the outermost ones
 INNER, OUTER = 6, 3
 
@@ -52,7 +52,9 @@ def _plain(line: str, blank: bool = False) -> str:
 
 def error_text(error: QError) -> list[str]:
     """The lines the console prints for an error: the text after a quote, then the frames, innermost first."""
-    return ["'" + _plain(error.text[:LONGEST_TEXT]), *stack_lines([f for f in error.frames if f.source.text])]
+    first, *more = error.text.split("\n")[:DEEPEST]
+    return ["'" + _plain(first[:LONGEST_TEXT]), *(_plain(line[:LONGEST_TEXT]) for line in more),
+            *stack_lines([f for f in error.frames if f.source.text])]
 
 
 def stack_lines(frames: Sequence[Frame]) -> list[str]:

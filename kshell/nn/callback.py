@@ -17,7 +17,9 @@ class Callback(nn.Module):
         self.fn, self.inputs = fn, inputs
         self.call = fn  # the function as it is called: what compiles a module puts one here that is left as it is
         for name, t in (parameters or {}).items():
-            self.register_parameter(name, nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex()))
+            if not isinstance(t, nn.Parameter):  # one of another module stays the same: weights that are shared
+                t = nn.Parameter(t, requires_grad=t.is_floating_point() or t.is_complex())
+            self.register_parameter(name, t)
         for name, t in (buffers or {}).items():
             self.register_buffer(name, t)
 

@@ -8,6 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from kshell.nn.bounds import within
+from kshell.nn.tables import Embedding
+
 
 class Cat(nn.Module):
     """Two tensors joined along a dimension."""
@@ -46,6 +49,8 @@ class OneHot(nn.Module):
         self.classes, self.dtype = classes, dtype
 
     def forward(self, x: Tensor) -> Tensor:
+        if not x.is_cpu:
+            within("onehot", x, None if self.classes < 0 else self.classes, "classes")
         return F.one_hot(x, self.classes).to(self.dtype or torch.float32)
 
     def extra_repr(self) -> str:
@@ -77,10 +82,12 @@ class IndexSelect(nn.Module):
         self.register_buffer("ind", torch.as_tensor(ind))
 
     def forward(self, x: Tensor) -> Tensor:
+        if not x.is_cpu and -x.dim() <= self.dim < x.dim():
+            within("indexselect", self.ind, x.shape[self.dim], "places")
         return x.index_select(self.dim, self.ind)
 
     def extra_repr(self) -> str:
-        return f"dim={self.dim},ind={self.ind.tolist()}"
+        return f"dim={self.dim},ind={_short(self.ind)}"
 
 
 class DropPath(nn.Module):
@@ -128,7 +135,7 @@ class EmbedSequence(nn.Module):
     def __init__(self, rows: int, cols: int, length: int) -> None:
         super().__init__()
         self.rows, self.cols, self.length = rows, cols, length
-        self.tok = nn.Embedding(rows, cols)
+        self.tok = Embedding(rows, cols)
         self.pos = EmbedPosition(length, cols)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -169,7 +176,7 @@ class SelfAttention(nn.Module):
         q, k, v = h.reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         scores = (q * (self.dim // self.heads) ** -0.5) @ k.transpose(-2, -1)  # n x d numbers to scale, not n x n
         if mask is not None:
-            scores = scores + mask[:n, :n]
+            scores = scores + (mask if mask.size(-1) == n else mask[..., :n, :n])
         if padmask is not None:
             scores = scores.masked_fill(padmask.bool()[:, None, None, :], float("-inf"))
         out = self.drop(torch.softmax(scores, -1)) @ v
@@ -206,8 +213,8 @@ class Zscore(nn.Module):
 
 
 def _short(t: Tensor) -> str:
-    found = [f"{v:g}" for v in t.flatten()[:3].tolist()]
-    return found[0] if t.numel() == 1 else "[" + ", ".join(found) + (", ..]" if t.numel() > 3 else "]")
+    """The first three numbers of a tensor."""
+    return ",".join(f"{v:g}" for v in t.flatten()[:3].tolist()) + ".." * (t.numel() > 3)
 
 
 class RandomCrop(nn.Module):

@@ -16,7 +16,7 @@ def call(m: nn.Module, *inputs: Any) -> Any:
     """m(*inputs); an LSTM's two states become the pair it takes, a sequential's first child gets all inputs."""
     if len(inputs) == 1:
         return m(inputs[0])
-    if isinstance(m, nn.LSTM) and len(inputs) == 3:
+    if isinstance(m, nn.LSTM | nn.LSTMCell) and len(inputs) == 3:
         return m(inputs[0], (inputs[1], inputs[2]))
     if m.__class__ is nn.Sequential and len(m) and "forward" not in m.__dict__:
         return chain(m, *inputs)
@@ -77,11 +77,12 @@ class _Grown(nn.Module):
     """Base of containers that are given their children one by one, with rules for their names and kinds."""
 
     kind = ""
+    replaces = False  # does a child take the place of one of its name?
 
     def kshell_add(self, name: str, child: nn.Module) -> str:
         """Add a child; its name, or one by its role, is the result. ValueError says what cannot be added."""
         name = self.role(child, name)
-        if name in self._modules:
+        if name in self._modules and not self.replaces:
             raise ValueError(f"{self.kind}: a module named `{name} is already defined")
         self._modules[name] = child  # (add_module would refuse `train`, which is also a method)
         return name
@@ -102,6 +103,7 @@ class SeqDict(_Grown):
     """Named sequences run one after the other; inputs but the first go to every sequence that takes them."""
 
     kind = "seqdict"
+    replaces = True
 
     def role(self, child: nn.Module, name: str) -> str:
         if not _is_sequence(child):
@@ -116,6 +118,10 @@ class SeqList(SeqDict):
     """A list of sequences run one after the other; inputs but the first go to every sequence that takes them."""
 
     kind = "seqlist"
+    replaces = False
+
+    def role(self, child: nn.Module, name: str) -> str:
+        return super().role(child, "")  # a list's children have numbers
 
 
 class SeqJoin(_Grown):
@@ -153,7 +159,7 @@ class SeqJoin(_Grown):
 
 
 class Fork(_Grown):
-    """(f(x), g(x)): two modules for the same input."""
+    """(f(x), g(x)): two modules for the same input; for a missing one the input itself."""
 
     kind = "fork"
     most_inputs = 1
@@ -161,29 +167,30 @@ class Fork(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         n = len(self._modules)
         if n >= 2:
-            raise ValueError("fork: both modules already defined")
+            raise ValueError(f"fork: cannot add {type(child).__name__} module, both left & right forks already defined")
         return name or ("q" if _is_sequence(child) else "") + "ab"[n]
 
     def forward(self, x: Any) -> tuple[Any, Any]:
         parts = self.parts()
-        if len(parts) != 2:
-            raise ValueError(f"fork: expecting two modules, {len(parts)} defined")
-        return parts[0](x), parts[1](x)
+        return tuple(parts[k](x) if k < len(parts) else x for k in range(2))  # type: ignore[return-value]
 
 
 class Residual(_Grown):
-    """a(f(x) + x) or a(f(x) + g(x)): one or two sequences and an optional module for the sum."""
+    """a(f(x) + x) or a(f(x) + g(x)): one or two sequences and an optional module for the sum.
+
+    Inputs but the first go to each sequence that takes them.
+    """
 
     kind = "residual"
 
     def role(self, child: nn.Module, name: str) -> str:
         sequences, fn = self._split()
         if _is_sequence(child):
-            if fn is not None:
-                raise ValueError("residual: activation function already defined, cannot add another sequential module")
             if len(sequences) == 2:
                 raise ValueError("residual: both sequential modules already defined, cannot add another sequential "
                                  "module")
+            if fn is not None:
+                raise ValueError("residual: activation function already defined, cannot add a 2nd sequential module")
             return name or f"q{len(sequences) + 1}"
         if not sequences:
             raise ValueError(f"residual: cannot add {type(child).__name__} module until sequential module(s) defined")
@@ -196,11 +203,19 @@ class Residual(_Grown):
         last = parts[-1] if parts and not _is_sequence(parts[-1]) else None
         return [p for p in parts if p is not last], last
 
+    @property
+    def most_inputs(self) -> int:
+        return max((takes(q) for q in self._split()[0]), default=1)
+
     def forward(self, x: Any, *rest: Any) -> Any:
         sequences, fn = self._split()
         if not sequences:
             raise ValueError("residual: no modules defined for forward calculation")
-        out = call(sequences[0], x, *rest) + (call(sequences[1], x, *rest) if len(sequences) == 2 else x)
+        most = [takes(q) for q in sequences] if rest else [1] * len(sequences)
+        if rest and len(rest) >= max(most):
+            raise ValueError(f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}")
+        made = [call(q, x, *rest[: n - 1]) for q, n in zip(sequences, most, strict=True)]
+        out = made[0] + (made[1] if len(made) == 2 else x)
         return out if fn is None else fn(out)
 
 
@@ -238,14 +253,18 @@ class NBeats(_Grown):
     def role(self, child: nn.Module, name: str) -> str:
         if not isinstance(child, nn.Sequential | nn.ModuleList):
             raise ValueError("nbeats: not a sequential or list module")
-        return super().role(child, name)
+        return super().role(child, "")  # its children are a list's, with numbers
 
     def forward(self, x: Tensor) -> Any:
         y = None
         for block in self._blocks(self):
-            back, ahead = block(x)
-            x = x - back
-            y = ahead if y is None else y + ahead
+            out = block(x)
+            if not isinstance(out, tuple | list) or len(out) != 2:
+                raise ValueError("nbeats: a block must give two tensors, backcast and forecast")
+            x = x - out[0]
+            y = out[1] if y is None else y + out[1]
+        if y is None:
+            raise ValueError("nbeats: no modules defined for forward calculation")
         return y
 
     def _blocks(self, m: nn.Module) -> list[nn.Module]:
@@ -290,6 +309,9 @@ class Recur(_Grown):
         layer = next((self._modules[n] for n, _ in self._LAYERS if n in self._modules), None)
         if layer is None:
             raise ValueError("recur: no recurrent lstm, gru or rnn module defined")
+        if len(state) not in (0, 2 if isinstance(layer, nn.LSTM) else 1):
+            raise ValueError(f"recur: {type(layer).__name__.lower()} takes 1 or "
+                             f"{3 if isinstance(layer, nn.LSTM) else 2} tensors, {1 + len(state)} given")
         before, after = self._modules.get("in"), self._modules.get("out")
         out, new = call(layer, x if before is None else before(x), *state)
         kept = new if isinstance(new, tuple) else (new,)

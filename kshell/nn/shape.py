@@ -6,6 +6,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
+def _row(numbers: tuple[int, ...]) -> str:
+    return " ".join(map(str, numbers))
+
+
 class _Sized(nn.Module):
     """Base of modules with one option, a size."""
 
@@ -14,7 +18,7 @@ class _Sized(nn.Module):
         self.size = size
 
     def extra_repr(self) -> str:
-        return f"size={list(self.size)}"
+        return f"size={_row(self.size)}"
 
 
 class Reshape(_Sized):
@@ -49,7 +53,26 @@ class Pad(nn.Module):
         return F.pad(x, self.pad, self.mode, self.value if self.mode == "constant" else None)
 
     def extra_repr(self) -> str:
-        return f"pad={list(self.pad)}, mode={self.mode}, value={self.value:g}"
+        return f"pad={_row(self.pad)}, mode={self.mode}, value={self.value:g}"
+
+
+class AvgPool1d(nn.AvgPool1d):
+    """Average pooling that divides the sums by a number of its own."""
+
+    kernel_size: tuple[int]
+    stride: tuple[int]
+    padding: tuple[int]
+
+    def __init__(self, like: nn.AvgPool1d, divisor: int) -> None:
+        super().__init__(like.kernel_size, like.stride, like.padding, like.ceil_mode, like.count_include_pad)
+        self.divisor_override = divisor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.avg_pool2d(x.unsqueeze(-2), (1, *self.kernel_size), (1, *self.stride), (0, *self.padding),
+                            self.ceil_mode, self.count_include_pad, self.divisor_override).squeeze(-2)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, divisor_override={self.divisor_override}"
 
 
 class Squeeze(nn.Module):

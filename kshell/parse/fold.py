@@ -128,7 +128,8 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
             node = N.Apply(nodes[i], node.items, nodes[i].start, node.end)  # `:[v;p;r;d]`, `::[x]`
             sort = BLOCK
             i -= 1
-        infix = i >= 0 and sort not in (NOUN, BLOCK, SIGNAL) and sorts[i] in (NOUN, BLOCK)
+        infix = i >= 0 and sort not in (NOUN, BLOCK, SIGNAL) and (
+            sorts[i] in (NOUN, BLOCK) or (sort != VERB and nodes[i].__class__ is N.Name))  # `cor:1`, which is 'assign
         if infix and sort == VERB:
             left = nodes[i]
             i -= 1

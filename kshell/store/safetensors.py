@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from kshell.store.archive import Room, bounded
 
 # names of the types and the bytes of an item
-SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E5M2FNUZ": 1, "F8_E4M3FNUZ": 1,
+SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E5M2FNUZ": 1, "F8_E4M3FNUZ": 1, "F8_E8M0": 1,
          "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8, "C64": 8}
 DIGEST = "kshell_sha256"
 OWN = "kshell"  # in the metadata of what was written here: there must be a digest

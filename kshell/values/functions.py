@@ -245,6 +245,10 @@ class Handle:
         """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim; changes the object and returns the handle."""
         raise QError("type")
 
+    def same(self, other: Value) -> bool:
+        """Has another handle the same content? Asked where a function is applied until its result repeats."""
+        return self is other
+
     def rows(self) -> list[Value]:
         r"""What `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
         return [self]

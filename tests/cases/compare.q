@@ -108,3 +108,8 @@
 1^`a  / 'type
 `a^1  / 'type
 1 2^0N 0N 0N  / 'length
+/ atoms of floats are compared as lists of them are
+v:(0n;0w;-0w;0f;1f;.3;.1+.2;1+1e-14;1e308;-1e308;1e-320;0N;0W;3;0Ne;-0we;1e;0b;1i;0Ni;0Wh);all raze raze{[v;f]v{[f;a;b]f[a;b]~first f[enlist a;enlist b]}[f]/:\:v}[v]each(=;<>;<;>;<=;>=)  / 1b
+{(x<y;x<=y;x>y;x>=y;x=y;x<>y)}[.1+.2;.3]  / 010110b
+{(x<y;x<=y;x>y;x>=y;x=y;x<>y)}[0n;-0w]  / 110001b
+{(x<y;x<=y;x>y;x>=y;x=y;x<>y)}[0Ne;0n]  / 010110b

@@ -23,7 +23,7 @@ tensor tensor(7;`uint)  / 7
 tensor tensor(1.5;`bfloat16)  / 1.5e
 {dtype tensor(1;x)}each`float16`float32`float64`int8`int16`int32`int64`uint8`uint16`uint32`uint64  / `half`float`double`char`short`int`long`byte`ushort`uint`ulong
 {dtype tensor(1;x)}each`float8_e4m3fn`float8_e5m2`complex64  / `float8e4m3`float8e5m2`cfloat
-tensor(1;`float9)  / 'unrecognized tensor option: `float9
+tensor(1;`float9)  / 'tensor: unrecognized tensor option: `float9 (near `float`cfloat`bfloat16)
 / arithmetic where torch has it
 x:tensor(1 2e;`bfloat16)  /
 tensor x+x  / 2 4e

@@ -458,3 +458,27 @@ scatteradd(2 2#1f;1;2 1#0 1;5)  / 6 1\n1 6
 t:tensor 2 2#0;scatter(t;1;2 1#0 1;5;[]);tensor t  / 5 0\n0 5
 linear 5  / 'linear: expecting 2 input(s), given 1
 linear(1;2)  / 'linear: both arguments to linear need to be at least 1D, but they are 0D and 0D
+/ tensors of the size and type of others
+t:tensor(2 2#1f;`grad);z:zeroslike t;(dtype z;gradflag z)  / `double\n0b
+tensor oneslike(tensor 2 2#1f;`long)  / 1 1\n1 1
+tensor fulllike(tensor 1 2 3i;7)  / 7 7 7i
+fulllike tensor 1 2e  / 'fulllike: value not given (given float tensor 2)
+zeroslike(tensor 1 2e;3)  / 'zeroslike: unexpected long scalar, expecting dtype (data type)
+seed 3;a:tensor randnlike tensor 2 3#0f;seed 3;a~tensor tensor(`randn;2 3;`double)  / 1b
+seed 3;a:tensor randlike tensor(2 3#0f;`half);seed 3;a~tensor tensor(`rand;2 3;`half)  / 1b
+randlike 2#0  / 'randlike: "check_uniform_bounds" not implemented for 'Long'
+/ a backward calculation of one's own
+t:tensor(-2 .5 3e;`grad);y:customgrad(signum;{[d;x]d*1>=abs x};t);backward Sum y*1 2 3e;(tensor y;grad t)  / -1 1 1\n0  2 0
+autograd({Sum customgrad({x*y};{[d;x;y](d*y;2*d*x)};x;y)};1 2e;3 4e)  / 3 4\n2 4
+customgrad(signum;{[d;x]d};1 -2e)  / 1 -1e
+zerograd t;backward Sum customgrad({x};"{[d;x]neg d}";t);grad t  / -1 -1 -1e
+hessian({Sum customgrad({x*x*x};{[d;x]3*d*x*x};x)};1 2e)  / 6 0\n0 12
+vmap({autograd({Sum customgrad({x*x};{[d;x]2*d*x};x)};x)};2 2#1 2 3 4e)  / 2 4\n6 8
+m:module enlist(`callback;"{[m;x]customgrad(signum;{[d;x]d};x)}");x:tensor(1 -2e;`grad);backward Sum forward(m;x);grad x  / 1 1e
+n:count obj[];do[20;y:customgrad({x*x};{[d;x]d*x+x};t);backward Sum y];y:0;n-count obj[]  / 1
+customgrad(signum;t)  / 'customgrad: expecting (function;function of gradient and inputs;input;..), given 2 args
+customgrad(signum;{x};`a)  / 'customgrad: expecting tensor or array for input, given symbol scalar
+customgrad(signum;3;t)  / 'customgrad: expecting function, its name or text, or module, given long scalar
+backward Sum customgrad({x*y};{[d;x;y]d*y};t;t)  / 'customgrad: 2 gradients expected, one for each input, given 1
+backward Sum customgrad({2*x};{[d;x]2#d};t)  / 'backward: Function CustomBackward returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]
+backward Sum customgrad({2*x};{[d;x]d+nosuch};t)  / 'nosuch

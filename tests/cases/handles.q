@@ -69,7 +69,7 @@ x:tensor(1 2e;`grad);y:Sum mul(x;x);backward y;backward y  / 'backward: Trying t
 x:tensor(1 2e;`grad);backward Sum x;zerograd x;grad x  / 0 0e
 x:tensor(1 2e;`grad);backward Sum x;tensor grad enlist x  / 1 1e
 x:tensor(1 2e;`grad);grad enlist x  / 'no gradient defined
-backward(tensor(1e;`grad);`nosuch)  / 'unrecognized mode for backward: `nosuch, expecting one of `free`retain`create`createfree
+backward(tensor(1e;`grad);`nosuch)  / 'backward: unrecognized mode for backward: `nosuch, expecting one of `free`retain`create`createfree
 x:tensor(1 2e;`grad);z:mul(x;x);detach(z;1b);gradfn z  / `
 / operators on tensors
 t:tensor 1 2 3;tensor t+10  / 11 12 13
@@ -107,7 +107,7 @@ x:tensor(1 2 3e;`grad);backward sum x*x;grad x  / 2 4 6e
 x:tensor(1 2 3e;`grad);backward sum 2*x 0 2;grad x  / 2 0 2e
 / settings
 setting`complexfirst  / 1b
-setting`nosuch  / 'unrecognized configuration setting: nosuch
+setting`nosuch  / 'setting: unrecognized configuration setting: nosuch
 setting`cuda,0b  / 'setting: cannot set flag for cuda
 setting(`benchmark;5)  / 'setting: cannot set value for benchmark
 setting`complexfirst,0b;r:tensor tensor(`complex;1 2;3 4);setting`complexfirst,1b;r  / 1 3\n2 4
@@ -131,7 +131,7 @@ first config()  / "PyTorch built with:"
 
 / keywords of lists and folds go along the first dimension of a tensor
 a:tensor 3 2#"e"$til 6;tensor each(flip a;reverse a;2#a;1_a;-1_a)  / (0 2 4e;1 3 5e)\n(4 5e;2 3e;0 1e)\n(0 1e;2 3e)\n(2 3e;4 5e)\n(0 1e;2 3e)
-tensor each{x tensor 3 1 3}each(asc;desc;iasc;idesc;distinct)  / 1 3 3\n3 3 1\n1 0 2\n0 2 1\n1 3
+tensor each{x tensor 3 1 3}each(asc;desc;iasc;idesc;distinct)  / 1 3 3\n3 3 1\n1 0 2\n0 2 1\n3 1
 tensor each(raze tensor 2 2#til 4;where tensor 101b)  / 0 1 2 3\n0 2
 tensor each((+/)a;(*/)1+a;(|/)a;(&/)a;(-/)a;{x+2*y}/[a])  / 6  9\n15 48\n4  5\n0  1\n-6 -7\n12 17
 tensor(+\)a  / 0 1\n2 4\n6 9
@@ -258,3 +258,114 @@ v:vector(1 2e;3 4e);v[0 1;1]:(9;`a)  / 'amend: no torch type found for k: symbol
 vector v  / 1 2\n3 4
 v[0 1;1]:9 8e;vector v  / 1 9\n3 8
 v[0 0;0]+:1 1e;vector v  / 3 9\n3 8
+
+/ what the functions of handles take and give, form by form
+return module`relu  / 'return: expecting tensor, vector or dictionary, given module
+use[tensor 1]module`relu  / 'use: unable to re-assign tensor to given module
+d:dict`a`b!1 2;use[d](::);count dict d  / 0
+d:dict`a`b!1 2;use[d](enlist`a;enlist 3);dict d  / a| 3
+use[dict()]1 2!3 4  / 'dict: expected symbol keys, given long list
+obj 5  / 'obj: empty arg expected, given long scalar
+class(+/:)  / 'class: need allocated torch object, e.g. tensor, module, given f/:
+callbacks 5  / 'callbacks: empty arg expected, given long scalar
+free[];l:loss`mse;m:module`relu;n:module enlist(`linear;2;3);o:opt(`sgd;n);v:vector();exec device from obj[]  / ```cpu`cpu`
+nnz each(tensor 0 1 0 2;tensor(0 1 0 2;`sparse))  / 2 2
+nnz vector(0 1 0;0 0)  / 1 0
+(numel;elements;offset)@\:sparse 0 1 0 2  / 2 2 0N
+stride sparse 0 1  / ()
+(leaf;coalesced;defined)@\:tensor[]  / 110b
+(dim;offset)@\:vector()  / `long$()\n`long$()
+(type leaf vector();type layout vector();type ktype vector();type size vector())  / 1 11 10 0h
+type value dim dict()  / 7h
+type each(gradflag vector();value gradflag dict())  / 1 1h
+contiguous(transpose tensor 2 3#1e;`preserve)  / 0b
+contiguous(tensor 1;`foo)  / 'contiguous: unrecognized memory format: foo (expected contiguous(ptr;format))
+contiguous(tensor 1;5)  / 'contiguous: expected symbol for memory format, given long scalar
+cudadevices 5  / 'cudadevices: unexpected arg(s), cudadevices[] counts the devices, cudadevices() names them, given long scalar
+config 5  / 'config: expects empty argument, config[] prints to stderr, config() returns strings, given long scalar
+version 5  / 'version: unexpected arg(s), use version() for string, version[] for number, given long scalar
+d:dict`a`b!(1 2;3 4e);key options d  / `a`b
+(options d)[`b;`dtype]  / `float
+meta[options vector()]~meta options vector 1 2  / 1b
+count options dict()  / 0
+s:tensor(0 0 1 0 2;`sparse);key detail s  / `indices`values
+(detail s)[`values;`storage;`data]  / 1 2
+a:tensor til 12;(sptr a)=(detail a)[`storage;`ptr]  / 1b
+sptr each(sparse 0 1;tensor())  / 0 0
+to(tensor[];`double)  / 'to: cannot change attribute(s) of an undefined tensor
+options[`tensor]~options()  / 1b
+all(options each``vector`dictionary)~\:options()  / 1b
+all{options[x]~help x}each`module`loss`optimizer`backward`dtype`ktype`device  / 1b
+help[`]~help()  / 1b
+/ counts of modules and models: parameters; with buffers; of models also those of loss and optimizer
+m:module enlist(`batchnorm1d;4);(size;tensorcount;elements;bytes)@\:m  / 2 5 17 72
+o:opt(`sgd;m;.1;.9);k:model(m;loss(`ce;1 2e);o);(size;tensorcount;elements;bytes)@\:k  / 2 6 19 80
+backward Sum forward(k;4 4#"e"$til 16);step k;(size;tensorcount;elements;bytes)@\:k  / 2 8 27 112
+str[k]~str module enlist(`batchnorm1d;4)  / 1b
+gradflag(tensor 1 2e;0;1b)  / 'gradflag: expected boolean scalar, indices or names not valid with a tensor, given long scalar
+/ help and options of an object are its own, with `alloptions 0b only those that are set
+m:module enlist(`linear;2;3);l:loss(`triplet;2.0);o:opt(`adam;m;.01);help[l]`options  / margin| 2f\np     | 2f\neps   | 1e-06\nswap  | 0b\nreduce| `mean
+setting`alloptions,0b;r:(help[m]`options;options m;help[l]`options;options l;options o;help o);setting`alloptions,1b;r 0 1  / in out\n------\n2  3\n2  3
+r 2 3  / margin\n------\n2\n2
+r 4 5  / +(,`lr)!,,0.01\n+(,`lr)!,,0.01
+/ stackframe: the calls that an error of torch came through stand below it
+m:module enlist(`linear;1;2);setting`stackframe,1b;r:@[forward;(m;1 2 3e);::];setting`stackframe,0b;(first"\n"vs r)~@[forward;(m;1 2 3e);::]  / 1b
+all 0<count each r ss/:("\nframe #0: forward (";"linear.py:";"\nframe #1: ")  / 1b
+/ names and tensors of a dictionary, gradients of several tensors
+d:dict`a`b!(1 2e;3);key d  / `a`b
+d:dict`a`b!(1 2e;3);tensor each value d  / 1 2e\n3
+d:dict`a`b!(1 2e;3);(value d)[0]~d`a  / 0b
+d:dict`a`b!(1 2e;3);same(first value d;d`a)  / 1b
+key tensor 1 2  / 'key: not implemented for tensors
+value vector(1;2)  / 'value: not implemented for vectors
+key module`relu  / 'key: not implemented for modules
+v:vector(tensor(1 2e;`grad);tensor 3 4e);backward Sum mul(v 0;v 1);grad v  / 3 4e\n::
+m:module enlist(`linear;2;1);backward Sum forward(m;1 2#3e);grad parms m  / weight| 3 3\nbias  | 1
+grad enlist vector(1 2e;3e)  / 'grad: expecting a tensor, given general list
+/ verbs along a tensor, as of the same array; of floats a null is one
+tensor prev tensor 1 2 3f  / 0n 1 2
+prev tensor 1 2 3  / 'prev: whole numbers (long) of a tensor have no null to put in, floats have
+tensor -1 xprev tensor 1 2 3e  / 2 3 0Ne
+tensor 2 mavg tensor 1 0n 3 5  / 1 1 3 4f
+tensor .5 ema tensor 1 2 3f  / 1 1.5 2.25
+tensor ratios tensor 1 2 6f  / 1 2 3f
+tensor differ tensor(1 2;1 2;3 4)  / 101b
+tensor fills tensor 0n 2 0n 3  / 0n 2 2 3
+tensor sums tensor 1 0n 2  / 1 1 3f
+tensor each 2 cut tensor til 5  / 0 1\n2 3\n,4
+tensor each 0 2_tensor til 4  / 0 1\n2 3
+tensor 1 2 sublist tensor til 5  / 1 2
+tensor .5 xbar tensor 1.3 0n 2.7  / 1 0n 2.5
+tensor iasc tensor 2 0n 1  / 1 2 0
+tensor asc tensor(3 1;2 9;3 0)  / 2 9\n3 0\n3 1
+tensor where tensor 2 0 1  / 0 0 2
+where tensor 1 2f  / 'where: expected booleans or whole numbers
+`a msum tensor 1 2f  / 'msum: expected a long, given symbol scalar
+0 cut tensor 1 2f  / 'domain
+tensor(-':)tensor 1 4 9  / 1 3 5
+tensor{.5*x+2%x}/[tensor 1f]  / 1.414214
+/ bits are numbers to + - neg, as q's are; a cast rounds as q's does
+b:tensor 10110b;tensor each(b+b;b-b;2-b;b-1b;neg b;abs b;1b+b)  / 2  0  2  2  0\n0  0  0  0  0\n1  2  1  1  2\n0  -1 0  0  -1\n-1 0  -1 -1 0\n1  0  1  1  0\n2  1  2  2  1
+tensor 1b+tensor 10b  / 2 1i
+tensor`long$tensor 0.5 1.5 2.5 -0.5 -1.5 -2.5 0n 0w -0w  / 1 2 3 0 -1 -2 0N 0W -0W
+tensor"i"$tensor 16777217 8388609e  / 16777216 8388609i
+tensor raze tensor 1 2 3  / 1 2 3
+tensor(tensor 3 1 4)^1  / 1 1 1
+tensor 3#tensor 5f  / 5 5 5f
+1_tensor 5f  / '_: expected a list
+(tensor 1 2)-tensor 1 2 3  / '-: The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0
+/ a part of a parameter is set as the parameter is
+m:module enlist(`linear;3;2);w:parm(m;`weight);v:reshape(w;-1);v[0 1]:7e;u:w 1;u[]:9e;u[2]:5e  /
+w[6>abs w]:0e;v[where v=7]:1e;tensor w  / 1 1 0\n9 9 0
+backward Sum forward(m;1 3#1 2 3e);grad w  / 1 2 3\n1 2 3
+x:tensor(1 2 3e;`grad);y:2*x;u:y[0 1];u[0]:0e;backward Sum y*y;grad x  / 8 16 24e
+tensor vmap({.5 ema x};tensor(1 2f;3 4f))  / 1 1.5\n3 3.5
+tensor vmap({asc fills x};tensor(2 0n;4 3f))  / 2 2\n3 4
+tensor jacobian({2 mavg x};tensor 1 2 3f)  / 1   0   0\n0.5 0.5 0\n0   0.5 0.5
+a:tensor 1 2e;mse(a;a)-a  / '-: expected a tensor or numbers, given general list; the result of a call is f[(a;b)], not f(a;b)
+a:tensor 1 2e;tensor mse[(a;a)]-a  / -1 -2e
+/ the number of an object where its handle is meant
+t:tensor 1 2e;size first t  / 'size: need allocated torch object, e.g. tensor, module, given long scalar (the tensor's number, not its handle)
+m:module`relu;l:m,m;class l 1  / 'class: need allocated torch object, e.g. tensor, module, given long scalar (the module's number, not its handle)
+t:tensor(`rand;1000);(-8!tensor t xexp 3)~-8!tensor t*t*t  / 1b
+dtype each(tensor 1 2 3)xexp/:(2;.5;1b)  / `float`float`float

@@ -23,20 +23,20 @@ options`ce  / weight   | ::\nignore   | -100\nsmoothing| 0f\nreduce   | `mean
 help tensor 1 2  / device  | cpu\ndtype   | long\nlayout  | strided\ngradient| nograd\npin     | unpinned\nmemory  | contiguous
 help vector(1 2;3 4e)  / device dtype layout  gradient pin      memory\n-------------------------------------------------\ncpu    long  strided nograd   unpinned contiguous\ncpu    float strided nograd   unpinned contiguous
 help loss`mse  / module | `mse\npytorch| "torch.nn.MSELoss"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| (,`reduce)!,`mean
-help module enlist(`linear;2;3)  / module | `linear\npytorch| "torch.nn.Linear"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | ,`tensor\noptions| `in`out`bias!(2;3;1b)
+help module enlist(`linear;2;3)  / module | `linear\npytorch| "torch.nn.Linear"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | `tensor\noptions| `in`out`bias!(2;3;1b)
 help opt`sgd  / lr   momentum dampening decay nesterov\n--------------------------------------\n0.01 0        0         0     0
 help"zerograd"  / zerograd ptr\n\nSet the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.\n\nq)x:tensor(1 2e;`grad)\nq)backward Sum x\nq)zerograd x\nq)grad x\n0 0e
 / of a type without options the text is printed too
 count help`softmax2d  / module enlist(`softmax2d)\n\nSoftmax over channels.\n\nPyTorch: torch.nn.Softmax2d\n\nq)objtype module`softmax2d\n`softmax2d\n0
 type help`matmul  / / matmul: function of the k-api\n\nmatmul(x;y)\nmatmul(x;y;output)\n\nThe matrix product of matrices, lists or batches.\n\nPyTorch: torch.matmul\n\nq)matmul(1 2 3;4 5 6)\n32\n\n/ matmul: module type\n\nmodule enlist(`matmul)\n\nThe matrix product of two tensors.\n\nq)objtype module`matmul\n`matmul\n99h
-help`foo  / 'help: unrecognized help topic, `foo
+help`foo  / 'help: unrecognized help topic, `foo (near `Floor)
 help 1  / 'help: expecting a name, function or torch object, given long scalar
 help(1;2)  / 'help: expecting a name, function or torch object, given long list
 help model(module enlist(`linear;2;3);loss`mse;opt`sgd)  / 'help: not implemented for models
 help`deltas  / deltas x\ndeltas[x;y]\n\nDifferences between neighbours; the first item is kept.\n\nq)deltas 1 4 9 16\n1 3 5 7
 type help`lr  / lr o\nlr(o;rates)\n\nThe learning rates of an optimizer or model, one a parameter group; given rates, set them.\n\nq)o:opt(`sgd;();.1)\nq)opt(o;1;();.01)\nq)lr(o;.5*lr o)\nq)lr o\n0.05 0.005\n101h
 help"relu"  / / relu: function of the k-api\n\nrelu(x[;options..])\n\nRectified linear unit.\n\nThe module type `relu` as a function: its options follow the input.\n\nq)relu(-1 0 1f)\n0 0 1f\n\n/ relu: module type\n\nmodule enlist(`relu[;inplace])\n\nRectified linear unit.\n\nPyTorch: torch.nn.ReLU\n\noption   type     default\ninplace  boolean  0b       writes the result into its input\n\nq)objtype module`relu\n`relu
-help`interpolate  / size   | ()\nscale  | ()\nmode   | `nearest\nalign  | ()\nrescale| ()
+help`interpolate  / size   | 4\nscale  | ()\nmode   | `nearest\nalign  | ()\nrescale| ()
 exec first pytorch from help[`module] where module=`interpolate  / "torch.nn.functional.interpolate"
 options`normalize  / p  | 2f\ndim| 1\neps| 1e-12
 exec first result from help[`module] where module=`lstm  / `nested
@@ -44,5 +44,5 @@ first select result,n from help[`module] where module=`attention  / result| `tup
 exec pytorch from help[`module] where module in`zscore`randomcrop`randomflip`select  / "torchvision.transforms"\n"torchvision.transforms"\n"torch.Tensor.select"\n"torchvision.transforms"
 exec module from help[`module] where not forward  / `moduledict`modulelist`parmdict
 count help`module  / 128
-help`narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor, a vector of views if a vector.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
-help narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view if x is a tensor, a vector of views if a vector.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help`narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or\ndictionary.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6
+help narrow  / narrow(x;dim;offset;size)\n\nA part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or\ndictionary.\n\nq)narrow(til 10;0;3;4)\n3 4 5 6

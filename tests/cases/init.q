@@ -119,3 +119,14 @@ gain(`leakyrelu;`a)  / 'gain factor: expected number, given symbol scalar
 gain()  / 'gain: expecting 1-2 args, given 0
 
 snormal(2 2#0f;-5)  / 'snormal: fraction is -5, must be between 0 and 1
+random(3#0f;2.5)  / 'random: requires integers for low & high limits (given double list of 3, double 2.5)
+(random(3#0f;2.))within 0 1  / 111b
+
+/ a long right behind tensors is an index of what is initialized, a double the gain
+v:vector(2 2#0f;2 2#0f);xnormal(v;1);0=sum each raze each abs vector v  / 10b
+v:vector(2 2#9f;2 2#9f);orthogonal(v;0;0f);abs first vector v  / 0 0\n0 0
+v:vector(2 2#9f;2 2#9f);xuniform(v;0f);raze raze each abs vector v  / 0 0 0 0 0 0 0 0f
+t:tensor 2 3 4#0f;knormal(t;1);0=sum each raze each abs tensor t  / 10b
+v:vector(2 2#9f;2 2#9f);snormal(v;1;1f);vector[v]1  / 0 0\n0 0
+snormal(v;1)  / 'snormal: fraction not given (given vector of 2, long 1)
+xnormal(v;2)  / 'xnormal: vector[2] out of bounds, index must be less than 2

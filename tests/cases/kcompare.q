@@ -132,3 +132,8 @@ In(3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6;`zz)  / 'In: unexpected symbol scalar, expecti
 In 1f  / 'In: expecting 2 input(s), given 1
 In(3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6;0b;1b)  / 0101b\n1001b\n0110b
 In(3 4#1 -2 3 0 5 6;3 4#1 2 3 4 6;`assume_unique`invert!(0b;1b))  / 0101b\n1001b\n0110b
+/ a vector as output: its first tensors become the results, whatever they were
+v:vector enlist 0#0;sort(3 1 2;v);vector v  / 1 2 3\n1 2 0
+v:vector(0#0f;7;5 6);sort(3 1 2;v);vector v  / 1 2 3\n1 2 0\n5 6
+v:vector(8 9f;0#0);t:tensor(v;0);sort(3 1f;v);(tensor t;vector v)  / 8   9\n1 3 1 0
+v:vector();sort(tensor(3 1f;`grad);v);backward sum tensor(v;0);count vector v  / 2

@@ -252,3 +252,19 @@ r:tensor 0#0;clamp(-5 0 5;-1;1;r);tensor r  / -1 0 1
 t:tensor -5 0 5;clamp(t;-1;1;());tensor t  / -1 0 1
 lerp(1 2f;3 4f)  / 'lerp: expecting 3 input(s), given 2
 r:tensor 0#0f;lerp(0 10f;10 20f;.5;r);tensor r  / 5 15f
+/ a number beside whole numbers: a tensor without dimensions, but of mul Div fmod remainder pow torch's number
+add(1 2 3;2.5)  / 3.5 4.5 5.5
+maximum(1 2 3;2.5)  / 2.5 2.5 3
+mul(1 2 3;2.5)  / 2.5 5 7.5e
+mul(2.5;1 2 3)  / 2.5 5 7.5
+pow(2.5;1 2 3)  / 2.5 6.25 15.625e
+remainder(7.5;1 2 3)  / 0.5 1.5 1.5
+tensor add(tensor 1 2 3;2.5)  / 3.5 4.5 5.5
+add(1 2 3e;2.5)  / 3.5 4.5 5.5e
+add(101b;2)  / 3 2 3
+sub(1 2 3;.5)  / 0.5 1.5 2.5
+clamp(1 2 3;0N;0N)  / 1 2 3
+clamp(1 0n 3e;0n;0N)  / 1 0N 3e
+Abs()  / `real$()
+Abs(1 2;3 4 5)  / 'Abs: dimension mismatch at depth 1, 2 vs 3
+Abs(1 2;3 4f)  / 'Abs: type mismatch at depth 1, long list vs double list (given long list of 2, double list of 2)

@@ -68,14 +68,14 @@ Min(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;0))  / -5 -2 0.5 -3\n1  0  1   2
 mean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1.041667
 tensor mean(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1.041667
 r:tensor 0#0f;mean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 1.041667
-mean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'mean: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean), dtype (data type)
+mean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'mean: unrecognized data type: zz
 mean `a  / 'mean: no torch type found for k: symbol scalar
 mean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b;`float)  / -0.6666667 1.333333 3.5 0
 mean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim`dtype!(0;1b;`float))  / -0.6666667 1.333333 3.5 0
 nanmean(0 0n 0w -0w 2 0n)  / 0n
 tensor nanmean(tensor 0 0n 0w -0w 2 0n)  / 0n
 r:tensor 0#0f;nanmean(0 0n 0w -0w 2 0n;r);tensor r  / 0n
-nanmean(0 0n 0w -0w 2 0n;`zz)  / 'nanmean: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean), dtype (data type)
+nanmean(0 0n 0w -0w 2 0n;`zz)  / 'nanmean: unrecognized data type: zz
 nanmean `a  / 'nanmean: no torch type found for k: symbol scalar
 nanmean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 1.5 0.125 1.5
 nanmean(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 1.5 0.125 1.5
@@ -123,21 +123,21 @@ meanvar `a  / 'meanvar: no torch type found for k: symbol scalar
 prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0f
 tensor prod(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 0f
 r:tensor 0#0f;prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 0f
-prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'prod: unexpected symbol scalar, expecting dim (long scalar), keepdim (boolean), dtype (data type)
+prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'prod: unrecognized data type: zz
 prod `a  / 'prod: no torch type found for k: symbol scalar
 first prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1;1b;`float)  / ,-24e
 first prod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim`dtype!(1;1b;`float))  / ,-24e
 Sum(3 4#1 -2 3 0 5 6)  / 26
 tensor Sum(tensor 3 4#1 -2 3 0 5 6)  / 26
 r:tensor 0#0f;Sum(3 4#1 -2 3 0 5 6;r);tensor r  / 26f
-Sum(3 4#1 -2 3 0 5 6;`zz)  / 'Sum: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean), dtype (data type)
+Sum(3 4#1 -2 3 0 5 6;`zz)  / 'Sum: unrecognized data type: zz
 Sum `a  / 'Sum: no torch type found for k: symbol scalar
 Sum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;1b;`float)  / -2 4 10.5 0
 Sum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim`dtype!(0;1b;`float))  / -2 4 10.5 0
 nansum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 12.5
 tensor nansum(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 12.5
 r:tensor 0#0f;nansum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 12.5
-nansum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'nansum: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean), dtype (data type)
+nansum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'nansum: unrecognized data type: zz
 nansum `a  / 'nansum: no torch type found for k: symbol scalar
 nansum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1)  / 6 0.5 6
 nansum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;(`dim;1))  / 6 0.5 6
@@ -171,14 +171,14 @@ logsumexp(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`keepdim!(0;1b))  / 2.313928 6.0
 fnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 12.41974
 tensor fnorm(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 12.41974
 r:tensor 0#0f;fnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 12.41974
-fnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'fnorm: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean), dtype (data type)
+fnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'fnorm: unrecognized data type: zz
 fnorm `a  / 'fnorm: no torch type found for k: symbol scalar
 fnorm(2 2 2#1 0 0 2f;(0;1);1b;`double)  / 1.414214 2.828427
 fnorm(2 2 2#1 0 0 2f;`dim`keepdim`dtype!((0;1);1b;`double))  / 1.414214 2.828427
 nnorm(2 2#2 0 0 4f)  / 6f
 tensor nnorm(tensor 2 2#2 0 0 4f)  / 6f
 r:tensor 0#0f;nnorm(2 2#2 0 0 4f;r);tensor r  / 6f
-nnorm(2 2#2 0 0 4f;`zz)  / 'nnorm: unexpected symbol scalar, expecting dim (long scalar or list), keepdim (boolean), dtype (data type)
+nnorm(2 2#2 0 0 4f;`zz)  / 'nnorm: unrecognized data type: zz
 nnorm `a  / 'nnorm: no torch type found for k: symbol scalar
 mnorm(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1f)  / 10.5
 tensor mnorm(tensor 3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;1f)  / 10.5
@@ -200,3 +200,20 @@ r:tensor 0#0;Sum(1 2 3;r);tensor r  / 6
 std 1f  / 0n
 Max(1 2 3;`dim`keepdim!(0;1b))  / 3\n2
 Sum(1 2;`foo,1)  / 'Sum option: foo not recognized, expecting dim, keepdim, dtype
+/ () for dimensions, one dimension as a list, keepdim without a dimension
+Sum(2 3#til 6;())  / 15
+.Q.s1 Sum(2 3#til 6;();1b)  / ",,15"
+.Q.s1 Sum(2 3#til 6;();1b;`double)  / ",,15f"
+std(2 3#1 5 2 7 0 3f;();0b)  / 2.380476
+vnorm(3 4f;1f;())  / 7f
+Sum(2 3#til 6;`dim`keepdim!(();0b))  / 15
+logsumexp(2 2#0f;())  / 'logsumexp: needs explicit dimension(s) for log of summed exponentials (given double 2x2, general list of 0)
+mean(2 2#1f;[])  / 'mean: not available in place (given double 2x2, ::)
+argmax(2 2#1f;())  / 'argmax: not available in place (given double 2x2, general list of 0)
+prod(2 2#1 2 3 4;enlist 0)  / 3 8
+prod(2 2#1 2 3 4;0 1)  / 'prod: product can only be calculated along a single dimension, given 2
+All(2 2#1101b;1b)  / ,1b\n,0b
+r:tensor 0b;Any(2 2#1101b;1b;r);tensor r  / ,1b\n,1b
+r:tensor 0b;All(2 2#1101b;r);tensor r  / 0b
+Sum()  / 0e
+Sum(1 2;0;`zz)  / 'Sum: unrecognized data type: zz

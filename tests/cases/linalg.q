@@ -290,5 +290,5 @@ lstsq(2 2#1 0 0 1f;2 2#0w)  / 'lstsq: the input has nulls or infinities (given d
 / an output of a call that fails keeps its size and values
 o:tensor 7 8 9f;chol(2 2#0n;o)  / 'chol: linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not positive-definite) (given double 2x2, double tensor 3)
 o:tensor 7 8 9f;@[chol;(2 2#0n;o);0];tensor o  / 7 8 9f
-o:vector(7 8f;9 9f);@[sort;(1 3 2f;o);0];tensor each(tensor(o;0);tensor(o;1))  / 7 8\n9 9
+o:vector(7 8f;9 9f);@[sort;(1 3 2f;5;o);0];tensor each(tensor(o;0);tensor(o;1))  / 7 8\n9 9
 t:tensor 4 5;@[remainder;(t;tensor 2 0;[]);0];tensor t  / 4 5

@@ -26,13 +26,14 @@ options loss(`kl;`batchmean)  / reduce| batchmean
 (loss l)~loss loss loss l:loss(`ce;.25 .75;-5;.1;`sum)  / 1b
 (state l)~loss l  / 1b
 / errors
-loss`nosuch  / 'unrecognized loss function: nosuch
+loss`nosuch  / 'loss: unrecognized loss function: nosuch
 loss 5  / 'loss: unrecognized arg(s) (given long 5; expected loss`name)
 loss()  / 'loss: unrecognized arg(s) (given nothing; expected loss`name)
 loss(`mse;`odd)  / 'mse reduce:odd is not one of none,mean,sum
-loss(`mse;1.0)  / 'mse: only 1 positional argument(reduce) expected, 1 given
-loss(`mse;`margin,1f)  / 'unrecognized option: margin, mse loss expects single option: reduce
-loss(`mse;`nosuch,1f)  / 'unrecognized option: nosuch, mse loss expects single option: reduce
+loss(`mse;1.0)  / 'mse reduce: expected symbol, given double scalar
+loss(`mse;1.0;`sum)  / 'mse: only 1 positional argument(reduce) expected, 2 given
+loss(`mse;`margin,1f)  / 'loss: unrecognized option: margin, mse loss expects single option: reduce
+loss(`mse;`nosuch,1f)  / 'loss: unrecognized option: nosuch, mse loss expects single option: reduce
 loss(`ce;`beta,1f)  / 'ce option: beta not recognized
 loss(`ce;1 2f;-100;.1;1;`sum)  / 'ce: expecting up to 4 additional positional args, 6 given
 loss(`ce;1 2f;.5)  / 'ce ignore: expected long scalar, given double scalar
@@ -64,7 +65,7 @@ tensor mse(tensor 1 3e;1 2e)  / 0.5e
 mse 1 3e  / 4e
 mse`a  / 'mse: expects at least 2 args, 1 given
 mse(1 3e;1 2e;`odd)  / 'mse reduce:odd is not one of none,mean,sum
-mse(1 3e;1 2e;1 2e)  / 'mse: only 1 positional argument(reduce) expected, 1 given
+mse(1 3e;1 2e;1 2e)  / 'mse reduce: expected symbol, given real list
 l1(1 2f;1 4f)  / 1f
 huber(1 2f;1 5f)  / 1.25
 huber(1 2f;1 5f;2)  / 2f
@@ -115,3 +116,21 @@ tensor loss(loss`ce;(v;0);2 0)  / 0.4076059e
 loss(loss`ce;(v;2);2 0)  / 'loss: vector[2] invalid for 2-element vector
 loss(loss`ce;v;2 0)  / 'ce: loss calculation expects 2 tensors, 3 given
 tensor loss(loss`mse;(v;1 1))  / 0e
+
+/ as text, in libtorch's form
+str each loss each`mse`huber`hinge`triplet  / "torch::nn::MSELoss()"\n"torch::nn::HuberLoss"\n"torch::nn::HingeEmbeddingLoss(margin=1)"\n"torch::nn::TripletMarginLoss(margin=1, p=2, eps=1e-06, swap=false)"
+"torch::nn::MultiMarginLoss(p=1, margin=1.5, weight= 1\n 2\n[ CPUDoubleType{2} ], reduction=kSum)"~str loss(`multimargin;1;1.5;1 2f;`sum)  / 1b
+"torch::nn::MultiMarginLoss(p=1, margin=1, weight=[ Tensor (undefined) ], reduction=kMean)"~str loss`multimargin  / 1b
+str loss`similar  / "torch::nn::CosineSimilarity(dim=1, eps=1e-08)"
+/ `()` in the last place is no pairs, or an option left out
+options loss(`mse;())  / reduce| mean
+mse(1 3e;1 2e;())  / 0.5e
+bce(.1 .9;0 1f;())  / 0.1053605
+ce((1 2 3f;3 2 1f);2 0;())  / 0.407606
+options loss(`ce;1 2f;())  / weight   | 1 2f\nignore   | -100\nsmoothing| 0f\nreduce   | `mean
+bce(.1 .9;0 1f;::)  / 0.1053605
+/ targets that are booleans or whole numbers
+bce(.1 .9;01b)  / 0.1053605
+bce(.1 .9;0 2)  / -0.9932518
+bcelogit1(0 0f;01b)  / 0.6931472
+tensor loss(loss`bcelogits;0 0e;0 1)  / 0.6931472e

@@ -1,11 +1,11 @@
 / optimizers of several processes, in one: options, what is refused
-opt(`signsgd;();-1.)  / 'Invalid learning rate value: -1
-opt(`signsgd;();.1;0;0;0;1b)  / 'Nesterov momentum requires a momentum and zero dampening
+opt(`signsgd;();-1.)  / 'opt: Invalid learning rate value: -1
+opt(`signsgd;();.1;0;0;0;1b)  / 'opt: Nesterov momentum requires a momentum and zero dampening
 opt(`sparsifiedsgd;();.1;`k,0)  / 'sparsifiedsgd k: 0 is below 1
 opt(`sparsifiedsgd;();.1;`average,1b)  / 'sparsifiedsgd option: average not recognized
 opt(`powersgd;();.1;`rank,0)  / 'powersgd rank: 0 is below 1
 opt(`powersgd;();.1;`seed,-1)  / 'powersgd seed: -1 is below 0
-opt(`powersgd;();.1;`world,1)  / 'unrecognized optimizer setting: world
+opt(`powersgd;();.1;`world,1)  / 'opt: unrecognized optimizer setting: world
 opt(`decentralizedsgd;();.1;(`weights;`none))  / 'decentralizedsgd weights: unrecognized setting `none, expecting one of `uniform`metropolis
 t:tensor(1 2e;`grad)  /
 opt(`decentralizedsgd;t;.1;`neighbors,0)  / 'opt: neighbors: 0 lists 0, expecting others of 0 to 0
@@ -42,7 +42,7 @@ value agg o  / `world\n0b\n0b\n0b\n0w
 h:tensor(1 2e;`half`grad)  /
 fp16()  / 'fp16: expecting parameters and an optimizer (given nothing)
 fp16(h;1)  / 'fp16: expecting the name of an optimizer, and options, given long scalar
-fp16(h;`nosuch)  / 'unrecognized optimizer: nosuch
+fp16(h;`nosuch)  / 'fp16: unrecognized optimizer: nosuch
 fp16(h;`lbfgs)  / 'fp16: lbfgs calls back for the loss
 fp16(h;`sgd;`factor,1.)  / 'fp16: Invalid factor value: 1
 fp16(h;`sgd;`window,0)  / 'fp16 window: 0 is below 1

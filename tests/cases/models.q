@@ -12,7 +12,8 @@ first exec lr from model[m][`optimizer]`options  / 0.1
 exec name from model[m][`optimizer]`parms  / `fc.weight`fc.bias
 key model[m]`train  / `batchsize`task`tasks`droplast`hidden`shuffle`shufflecuda`shuffleseed`sync`cl..
 model[m][`test]`batchsize  / 100
-model[(m;0b)]`train  /
+key model[(m;0b)]`train  / `batchsize`task`tasks`droplast`hidden`shuffle`shufflecuda`shuffleseed`sync`cl..
+(key model[m]`train)except key model[(m;0b)]`train  / `clipnorm`clipvalue
 first exec options from model[(m;0b)][`module] where module=`linear  / in | 2\nout| 1
 key state m  / `module`loss`optimizer`train`test
 cols state[m]`module  / `depth`module`name`options`parms`buffers

@@ -30,11 +30,11 @@ exec options from module module enlist(`embed;10;3)  / rows    | 10\ncols    | 3
 exec options from module module enlist(`embedbag;10;3;`sum)  / rows      | 10\ncols      | 3\nmaxnorm   | 0n\np         | 2f\nscale     | 0b\nmode      | `sum\nsparse    | 0b\nlastoffset| 0b\npadindex  | 0N
 exec options from module(module enlist(`lstm;3;4;2);0b)  / in    | 3\nhidden| 4\nlayers| 2
 exec options from module module enlist(`attention;8;2)  / `dim`heads`dropout`bias`addbias`addzero`kdim`vdim!(8;2;0f;1b;0b;0b;8;8)\n`in`out`bias!(8;8;1b)
-exec options from module module enlist(`fmaxpool2d;2;`ratio,.5)  / size   | 2\noutsize| ()\nratio  | 0.5 0.5
-exec options from module module enlist(`upsample;`scale`mode!(2.0;`bilinear))  / size | ()\nscale| ,2f\nmode | `bilinear\nalign| ()
+exec options from module module enlist(`fmaxpool2d;2;`ratio,.5)  / size   | 2\noutsize| ()\nratio  | 0.5
+exec options from module module enlist(`upsample;`scale`mode!(2.0;`bilinear))  / size | ()\nscale| 2f\nmode | `bilinear\nalign| ()
 key exec first options from module module enlist(`transformer;16;2;1;1;32)  / `in`heads`elayers`dlayers`dim`dropout`fn`encoder`decoder
 / errors of specifications
-module`nosuch  / 'unrecognized module type: `nosuch
+module`nosuch  / 'module: unrecognized module type: `nosuch
 module()  / 'module: empty list (given nothing; expected module spec)
 module 5  / 'module: unrecognized arg(s), long scalar (expected module spec)
 module`linear  / 'linear: positive input size required
@@ -47,7 +47,7 @@ module enlist(`linear;`fc;3;2;1b;1b)  / 'linear: expecting up to 5 positional ar
 module enlist(`linear;3;2;`x,1b)  / 'linear: unrecognized option `x
 module enlist(`linear;3;2;`alpha,1f)  / 'linear option: alpha not recognized
 module enlist(`conv2d;3;8)  / 'conv2d: no kernel size(s) given
-module enlist(`conv2d;3;8;1 2 3)  / 'conv2d size: expected 2 element(s), given 3
+module enlist(`conv2d;3;8;1 2 3)  / 'conv2d size: expected scalar or 2-element input, given 3-element list
 module enlist(`conv2d;3;8;3;`padmode`odd)  / 'conv2d padmode:odd is not one of zeros,reflect,replicate,circular
 module enlist(`softmax)  / 'softmax: no dimension given
 module enlist(`fmaxpool2d;2)  / 'fmaxpool2d: no output size or ratio given
@@ -112,7 +112,7 @@ child(q;7)  / 'child: invalid index[7] for 3 child modules (expected child(m;nam
 moduletypes q  /    | sequential\nfc | linear\nbn | batchnorm1d\nact| relu
 moduletypes(q;`linear)  / ,`fc
 moduletypes(q;`linear`relu)  / fc | linear\nact| relu
-moduletypes(q;`nosuch)  / 'unrecognized module type: `nosuch
+moduletypes(q;`nosuch)  / 'moduletypes: unrecognized module type: `nosuch
 parmtypes q  / fc.weight| linear\nbn.weight| batchnorm1d\nbn.bias  | batchnorm1d
 inputmodule q  / `linear
 outputmodule q  / `relu
@@ -129,7 +129,7 @@ parmnames q  / `scale`fc.weight`bn.weight`bn.bias
 buffer(q;`bn.running_var;4e)  /
 tensor buffer(q;`bn.running_var)  / 4 4 4e
 buffer(q;`none)  / 'buffer: buffer `none not found
-size q  / 7
+size q  / 4
 tensorcount q  / 7
 elements q  / 27
 bytes q  / 112
@@ -261,13 +261,13 @@ module enlist(`transformer;(enlist`encoder)!enlist`a`b!1 2)  / 'module: a dictio
 module enlist(`transformer;8;2;1;1;-5)  / 'transformer: dim is -5, below 1
 str module enlist(`conv1d;16;32;3)  / "torch::nn::Conv1d(16, 32, kernel_size=3, stride=1)"
 str module enlist(`upsample;`scale,2.0)  / "torch::nn::Upsample(scale_factor=[2], mode=kNearest)"
-sync opt`sgd  / 'sync: not implemented for optimizers
+sync opt`sgd  /
 
 / a null size of an adaptive pool keeps the input's
 m:module enlist(`adaptavg2d;2 0N);(size forward(m;1 1 4 5#1e);(module m)[`options;`size])  / 1 1 2 5\n2 0N
 size forward(module enlist(`adaptmax3d;0N 3 0N);1 1 4 5 6#1e)  / 1 1 4 3 6
 adaptavg2d(1 2 2#1e;1 0N)  / 1 1
-module enlist(`adaptavg1d;0N)  / 'adaptavg1d: size is more than 2147483647
+module enlist(`adaptavg1d;0N)  / 'adaptavg1d: no output size given
 View(til 6;2 0N)  / 0 1 2\n3 4 5
 / gelu by its approximation: an option that shows only where it is set
 gelu(-1 0 1f;`tanh)  / -0.158808 0 0.841192
@@ -276,3 +276,167 @@ str each value children q  / "torch::nn::GELU(approximate=tanh)"\n"torch::nn::GE
 exec options from module q  / (`symbol$())!()\n(,`approximate)!,`tanh\n(`symbol$())!()
 evaluate[(module state q;-1 0 1f)]~evaluate(q;-1 0 1f)  / 1b
 gelu(-1 0 1f;`foo)  / 'gelu approximate:foo is not one of none,tanh
+
+/ the ends of a network: what calculates itself is one module, however it is built
+(inputmodule;outputmodule)@\:module enlist(`attention;8;2)  / `attention`attention
+(inputmodule;outputmodule)@\:module(`sequential;`relu;(`seqnest;enlist`tanh;enlist`gelu))  / `relu`seqnest
+(inputmodule;outputmodule)@\:module(`sequential;enlist(`encoderlayer;8;2);`relu)  / `encoderlayer`relu
+inputmodule each module each`sequential`modulelist  / ``
+
+/ `()` in the last place is no pairs, or an option left out
+exec options from module module enlist(`linear;3;2;())  / in  | 3\nout | 2\nbias| 1b
+module enlist(`linear;3;())  / 'linear: positive output size required
+relu(-1 2e;())  / 0 2e
+/ containers' names: a list numbers its children, a dictionary takes the last of a name
+names module(`modulelist;`relu`a;`tanh)  / `0`1
+m:module(`moduledict;`relu`a;`tanh`b);module(m;`sigmoid`a)  /
+moduletypes m  /  | moduledict\na| sigmoid\nb| tanh
+module(m;((1;`gelu`b);(7;`relu)))  / 'relu: depth 7 above max depth of 1
+moduletypes m  /  | moduledict\na| sigmoid\nb| tanh
+/ adding at a depth: a definition, or a tree
+m:module`sequential;module(m;1;seq(`seqnest`s;`relu;(`linear;2;2)));module(m;2;enlist(`linear;`l;2;1));module(m;1;(`drop;.1))  /
+names m  / `s`s.0`s.1`s.l`1
+module(m;`module`options!(`silu;(0#`)!()))  /
+names m  / `s`s.0`s.1`s.l`1`2
+dv(enlist`a;(enlist`b;`c))  / 0 `a\n1 `b\n2 `c
+module enlist(`linear;3;2;([a:1 2]b:3 4))  / 'unexpected name,value dictionary with table as keys: table
+names(m;0N)  / 'names: invalid index[0N] for 6 child modules (expected names(m;name))
+/ a leaf tensor becomes the parameter itself; states have what was added
+m:module enlist(`linear;2;1);x:tensor 1 2e;parm(m;`x;x);backward Sum mul(parm(m;`x);3e)  /
+grad x  / 3 3e
+parm(m;`n;tensor 5 6);buffer(m;`b;7 8)  /
+gradflag m  / weight| 1\nbias  | 1\nx     | 1\nn     | 0
+(state m)~state module state m  / 1b
+s:state m;s[`options;`bias]:0b  /
+parmnames module s  / `weight`x`n
+s[`parms]:s[`parms],(1#`forward)!enlist 1 2e  /
+@[module;s;like[;"*attribute 'forward' already exists*"]]  / 1b
+/ an undefined tensor or [] keeps an input's place
+m:module enlist(`decoderlayer;8;2;16;0.);x:tensor(`randn;3 2 8);y:tensor(`randn;4 2 8);z:tensor(`zeros;3 4)  /
+(evaluate(m;x;y))~evaluate(m;x;y;tensor[];z)  / 1b
+(evaluate(m;x;y))~evaluate(m;(x;y;[];z))  / 1b
+evaluate(m;x;y;z)  / 'evaluate: The shape of the 2D attn_mask is torch.Size([3, 4]), but should be (3, 3). (in `self_attn)
+(evaluate(m;x;y))~evaluate(m;x;y;[];[])  / 1b
+evaluate(m;[];x)  / 'evaluate: the first input is undefined (given module, ::, float tensor 3x2x8)
+/ two inputs, a vector and longs, are not a choice from the vector; one input of both is
+evaluate(module`mul;vector enlist 1 2;3 4)  / 3 8
+evaluate(module`mul;(vector(1 2;3 4;5 6);0 2))  / 5 12
+evaluate(module`mul;(dict`a`b!(1 2;3 4);`b`a))  / 3 8
+/ parts by path
+m:module(`sequential;seq(`seqnest`s;`relu`r;(`linear;`l;2;1)));parm(m;`s.r.w;1 2e)  /
+tensor parm(m;`s.r.w)  / 1 2e
+objtype each{child(m;x)}each`s`s.l`  / `seqnest`linear`sequential
+child(m;`s.x)  / 'child: no child module named `s.x
+parm(m;`s.x.zzz)  / 'parm: parameter `s.x.zzz not found
+parm(m;`s.x.w;1e)  / 'parm: no child module named `s.x
+m:module`seqnest;module(m;addref m)  / 'seqnest: the module is part of it already
+r:module`residual;module(r;1;`sequential);k:child(r;`q1);module(k;r)  / 'sequential: the module is part of it already
+
+/ what is shown: only what differs, but some options always; sizes of all dimensions as one number
+o:{exec options from module module enlist x}  /
+d:{exec options from module(module enlist x;0b)}  /
+(o;d)@\:`squeeze  / (,`inplace)!,0b\n(`symbol$())!()
+(o;d)@\:(`squeeze;1)  / `dim`inplace!(1;0b)\n(,`dim)!,1
+d each(`transpose;`droppath;(`pad1d;1 2);`onehot;`flatten)  / `dim0`dim1!-2 -1\n(,`p)!,0f\n`pad`value!(1 2;0f)\n(,`classes)!,-1\n(`symbol$())!()
+d each((`upsample;8);(`upsample;8 9);(`upsample;();2);(`upsample;();2 2))  / (,`size)!,8\n(,`size)!,8 9\n(,`scale)!,2f\n(,`scale)!,2 2f
+d each((`fmaxpool2d;2;();.5);(`fmaxpool2d;2;();.5 .6);(`prelu;.5);(`prelu;3);(`prelu;3;1))  / `size`ratio!(2;0.5)\n`size`ratio!(2;0.5 0.6)\n(,`init)!,0.5\n(,`in)!,3\n`in`init!(3;1f)
+o(`avgpool1d;2;1;0;0b;1b;0N)  / size    | 2\nstride  | 1\npad     | 0\nceiling | 0b\ncountpad| 1b\ndivisor | 0N
+m:module enlist(`avgpool1d;2;1;1;0b;1b;4)  /
+(evaluate(m;1 4#1 2 3 4e);(module m)[`options;`divisor])  / ,0.25 0.75 1.25 1.75 1e\n4
+str m  / "torch::nn::AvgPool1d(kernel_size=2, stride=1, padding=1, divisor_override=4)"
+(module m)~module module module m  / 1b
+first each d each((`attention;8;2;0f;1b;0b;0b;0;0N);(`attention;8;2;0f;1b;0b;0b;4;5))  / `dim`heads!8 2\n`dim`heads`kdim`vdim!8 2 4 5
+(`layernorm`layers#first exec options from module(module enlist(`encoder;(`encoderlayer;16;2;32);2);0b))  / layernorm| (`symbol$())!()\nlayers   | 2
+(first exec options from module(module enlist(`encoder;(`encoderlayer;16;2;32);2;16);0b))`encoderlayer`layernorm  / `in`heads`dim!16 2 32\n(,`shape)!,,16
+t:module enlist(`transformer;16;2;1;1;32;0.;`gelu;(`encoder;(`encoderlayer;16;2;64);2))  /
+value(first exec options from module(t;0b))[`encoder;`options]  / `in`heads`dim!16 2 64\n2\n(`symbol$())!()
+(first exec options from module t)`dim`fn`dropout`decoder  / 32\n`gelu\n0f\n(`symbol$())!()
+(state t)~state module state t  / 1b
+/ embeddings from weights show them; a state has them once
+w:3 2#1 2 3 4 5 6e  /
+m:module enlist(`embed;w;1b)  /
+(module(m;0b))`options  / weight| (1 2e;3 4e;5 6e)\nfreeze| 1b
+gradflag each(m;module module m;module state m;clone m)  / weight\n------\n0\n0\n0\n0
+(state m)~state module state m  / 1b
+key(state m)`options  / `rows`cols`freeze`padindex`maxnorm`p`scale`sparse
+w~(evaluate(;til 3)module module m)  / 1b
+w~evaluate(module enlist(`embed;tensor w);til 3)  / 1b
+module enlist(`embed;`rows`weight!(5;w))  / 'embed: rows = 5 but weights are [3, 2]
+module enlist(`embed;2 2#1)  / 'embed: weight matrix is not floating point
+evaluate(module enlist(`embed;w);1 9)  / 'evaluate: embed: index 9 is out of bounds for 3 rows (given module, long list of 2)
+/ what is left out, and what is refused
+evaluate(module enlist(`reshape;());1 1#7e)  / 7e
+evaluate(module enlist(`reshape;0#0);1 1#7e)  / 7e
+module enlist(`pad;1 2 3)  / 'pad: 3 pad size(s) given, expecting pairs for left,right or left,right,top,bottom..
+module enlist(`upsample;8;2)  / 'upsample: both output size and scale factor given
+module enlist(`upsample;();())  / 'upsample: no output size or scale factor given
+module enlist(`conv2d;3;2;5;2;`same)  / 'conv2d: padding='same' is not supported for strided convolutions
+module enlist(`attention;8;3)  / 'attention: embed_dim must be divisible by num_heads
+module enlist(`encoder;(`encoderlayer;16;2;32))  / 'encoder: number of layers must be defined
+module enlist(`encoderlayer;16)  / 'encoderlayer: positive number of heads required
+m:module`relu;x:tensor 1 2e;parm(m;`x;x);snapshot(`:parm.ks;`m`x)  / `:parm.ks
+parm(m;`x;0);resume`:parm.ks  / `m`x
+parm(m;`x;3 4e);hdel`:parm.ks  / `:parm.ks
+tensor x  / 3 4e
+/ outputs that a module leaves out; names that look like the one given
+x:tensor(`randn;3 2 8);defined eforward(module enlist(`attention;8;2);x;x;x;[];0b)  / 10b
+m:module seq(`sequential;(`linear;`embed;2;1);`relu`act);forward(m;`embd;1 2e)  / 'forward: no child module named `embd (near `embed)
+parm(m;`embed.weigth)  / 'parm: parameter `embed.weigth not found (near `embed.weight)
+freeze(m;`embed.biass)  / 'freeze: unable to find parameter `embed.biass (near `embed.bias)
+/ a child replaced in place; optimizers get the new parameters in the groups of the old ones
+m:module seq(`sequential;(`linear;`a;2;4);`relu`act;(`linear;`b;4;1))  /
+o:opt(`adamw;0;(m;`a);.1);opt(o;1;(m;`b);.2)  /
+backward Sum forward(m;1 2#1e);step o  /
+child(m;`b;(`linear;4;3;0b))  /
+select parmgroup,name,size from parmtable o  / parmgroup name     size\n-----------------------\n0         a.weight 4 2\n0         a.bias   ,4\n1         b.weight 3 4
+distinct exec name from statetable o  / `a.weight`a.bias
+child(m;`b;(`linear;4;2))  /
+exec name by parmgroup from parmtable o  / 0| a.weight a.bias\n1| b.weight b.bias
+child(m;`act;`tanh);(objtype child(m;`act);names m)  / `tanh\n`a`act`b
+nograd o;backward Sum forward(m;1 2#1e);step o  /
+exec mean from statetable o where buffer=`step  / 2 2 1 1f
+(state m)~state module state m  / 1b
+child(m;`b;module enlist(`linear;4;5));size forward(m;1 2#1e)  / 1 5
+training(m;0b);child(m;`act;`drop);training child(m;`act)  / 0b
+child(m;`c;`relu)  / 'child: no child module named `c
+child(m;2;`relu)  / 'child: a child is replaced by its name, given long scalar
+child(m;`act;m)  / 'child: the module is part of it already
+child(m;`act;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template
+child(m;`act;`nope)  / 'child: unrecognized module type: `nope
+child(module(`sequential;(`selfattention;8;2));`0.in;(`linear;8;24))  / 'child: `in is a part of a knn::SelfAttention module, which cannot be replaced
+r:module(`residual;(`sequential;(`linear;2;2));`relu);child(r;`q1;`tanh)  / 'residual: cannot add Tanh module until sequential module(s) defined
+child(r;`fn;`tanh);childnames r  / `q1`fn
+r:module(`recur;(`lstm;2;3));child(r;`lstm;(`gru;2;3));childnames r  / ,`gru
+f:module seq(`sequential;(`linear;2;1));o:opt(`lbfgs;f);g:{nograd o;e:mse(forward(f;4 2#1e);4 1#1e);backward e;e}  /
+step(o;g);child(f;`0;(`linear;2;1;0b));a:tensor w:parm(f;`0.weight);step(o;g);a~tensor w  / 0b
+o:opt(`muon;c:module(`sequential;(`linear;2;2;0b)));child(c;`0;(`linear;2;2))  / 'opt: muon takes parameters of 2 dimensions, parameter[1] has 1
+options child(c;`0)  / in  | 2\nout | 2\nbias| 0b
+/ weights that modules share stay shared: in a state the name of the first stands for the others
+m:module seq(`sequential;(`embed;`tok;6;3);(`callback;`out;"{[m;x]matmul(x;transpose parm(m;`weight))}"))  /
+parm(m;`out.weight;parm(m;`tok.weight));s:state m;(last s`parms)`weight  / `tok.weight
+k:module s;same(parm(k;`tok.weight);parm(k;`out.weight))  / 1b
+(s~state k;(evaluate(m;2 3))~evaluate(k;2 3))  / 11b
+n:module`moduledict;module(n;update depth:1+depth,name:`one`tok`out from s);same(parm(n;`one.tok.weight);parm(n;`one.out.weight))  / 1b
+s[2;`parms]:enlist[`weight]!enlist`tok.w;module s  / 'callback: no parameter `tok.w to share as weight
+/ an option that is a symbol may be the only one
+options module enlist(`gelu;`tanh)  / approximate| tanh
+names module seq(`sequential;(`gelu;`other);(`gelu;`tanh))  / `other`1
+/ the module inside in which a calculation fails is named, and a callback's own place is shown
+m:module(`sequential;(`linear;`a;3;4);`relu;(`residual;(`sequential;(`linear;`b;5;4))))  /
+forward(m;2 3#1e)  / 'forward: mat1 and mat2 shapes cannot be multiplied (2x4 and 5x4) (in `2.q1.b)
+evaluate(m;2 9#1e)  / 'evaluate: mat1 and mat2 shapes cannot be multiplied (2x9 and 3x4) (in `a)
+summary(m;2 3)  / 'summary: mat1 and mat2 shapes cannot be multiplied (2x4 and 5x4) (in `2.q1.b)
+forward(child(m;`a);2 9#1e)  / 'forward: mat1 and mat2 shapes cannot be multiplied (2x9 and 3x4)
+k:model(m;loss`mse;opt(`sgd;m));run(k;2 3#1e;2 4#1e)  / 'run: mat1 and mat2 shapes cannot be multiplied (2x4 and 5x4) (in `2.q1.b)
+g:module(`seqlist;(`sequential;(`embed;9;4));(`sequential;(`selfattention;4;2)));exec size from summary(g;tensor 2 3#til 6;3 3#0e)where depth=1  / 2 3 4\n2 3 4
+/ seq leaves a container with layers of its own as it is
+seq(`sequential;seq(`residual;seq`sequential`relu);(`linear;2;1))  / `sequential\n(`residual;(`sequential;,`relu))\n,(`linear;2;1)
+seq(`sequential;(`encoder;enlist(`encoderlayer;8;2);2);(`foo;enlist`a))  / `sequential\n,(`encoder;,(`encoderlayer;8;2);2)\n,(`foo;,`a)
+m:module seq(`sequential;`relu;seq(`seqnest`x;(`linear;2;2);`tanh);(`linear;2;3));names m  / `0`x`x.0`x.1`2
+/ all of a child frozen by its name
+m:module(`sequential;(`seqnest`body;(`linear;2;3);`relu;(`linear;3;3));(`linear;`head;3;1))  /
+freeze(m;`body);value gradflag m  / 000011b
+unfreeze(m;`body.2`head.bias);value gradflag m  / 001111b
+freeze(m;`body`head.bias);value gradflag m  / 000010b
+freeze(m;`body.1)  / 'freeze: unable to find parameter `body.1
+freeze(m;`body;0)  / 'freeze: unable to find parameter `body

@@ -3,7 +3,10 @@ opt()  / 'opt: unrecognized arg(s) (given nothing; expected opt`name)
 opt[]  / 'opt: unrecognized arg(s) (given nothing; expected opt`name)
 opt`sgd`adam  / 'opt: unrecognized arg(s) (given symbol list of 2; expected opt`name)
 opt 5  / 'opt: unrecognized arg(s) (given long 5; expected opt`name)
-opt`foo  / 'unrecognized optimizer: foo
+opt`foo  / 'opt: unrecognized optimizer: foo
+opt(`adamm;())  / 'opt: unrecognized optimizer: adamm (near `adam`radam`nadam`adamw)
+opt`SGD  / 'opt: unrecognized optimizer: SGD (near `sgd`asgd)
+opt(`sgd;();`momentm,.9)  / 'opt: unrecognized optimizer setting: momentm (near `momentum)
 opt(`sgd;();`x)  / 'sgd lr: expected long/double scalar, given symbol scalar
 opt(`sgd;();1e)  / 'sgd lr: expected long/double scalar, given real scalar
 opt(`sgd;();1;2;3;4;0b;7)  / 'sgd: expecting up to 7 positional args, 8 given
@@ -11,27 +14,29 @@ opt(`sgd;();`lr`decay`x)  / 'uneven no. of symbols for name,value pairs: `lr`dec
 opt(`sgd;();((`lr;1.);(`decay;1;2)))  / 'name,value pair[1] has 3 elements (expected 2)
 opt(`sgd;();(`lr;1.;`decay))  / 'uneven no. of elements for name,value pairs in list: (`lr;double scalar;`decay)
 opt(`sgd;();1 2!3 4)  / 'unexpected name,value dictionary with long list as keys: 1 2
-opt(`sgd;();`foo,1.)  / 'unrecognized optimizer setting: foo
+opt(`sgd;();`foo,1.)  / 'opt: unrecognized optimizer setting: foo
 opt(`sgd;();`beta1,.9)  / 'sgd option: beta1 not recognized
 opt(`sgd;();`nesterov,1)  / 'sgd nesterov: expected boolean scalar, given long scalar
 opt(`sgd;();.1;0;0;0;1)  / 'sgd nesterov: expected boolean, given long scalar
-opt(`adam;();.1;1.5)  / 'Invalid beta parameter at index 0: 1.5
-opt(`adam;();.1;.9;.9;-1.)  / 'Invalid epsilon value: -1
+opt(`adam;();.1;1.5)  / 'opt: Invalid beta parameter at index 0: 1.5
+opt(`adam;();.1;.9;.9;-1.)  / 'opt: Invalid epsilon value: -1
 opt(`sgd;1;())  / 'opt: cannot define group 1 until optimizer is created with initial parameter group
-opt(`sgd;0)  / 'invalid offset: 3, for general list of length 2
+opt(`sgd;0N;())  / 'opt: cannot define group 0N until optimizer is created with initial parameter group
+opt(`sgd;0)  / 'opt: only group 0 given, expecting parameters or () after it
 o:opt`sgd  /
 opt(o;-1;())  / 'opt: group -1 invalid, cannot be negative
 opt(o;2;())  / 'opt: group 2 invalid, cannot be greater than number of groups(1)
-opt(o;0)  / 'invalid offset: 3, for general list of length 2
+opt(o;0)  / 'opt: only group 0 given, expecting parameters or () after it
 opt(o;loss`ce)  / 'opt: cannot derive parameters from loss
 opt(o;o)  / 'opt: cannot derive parameters from optimizer
-opt(o;5)  / 'invalid offset: 3, for general list of length 2
+opt(o;5)  / 'opt: only group 5 given, expecting parameters or () after it
 opt(o;5.)  / 'opt: expecting module, model or tensors after optimizer & optional group number, given double scalar
 m:module seq(`sequential;(`linear;`a;3;2);`relu;(`linear;`b;2;1))  /
 opt(o;(m;1;2))  / 'opt: expecting one arg to select parameters from module but given 2 args
 opt(o;(m;1.5))  / 'opt: sequential module supplied with unrecognized double scalar selector(s)
 opt(o;(m;9))  / 'opt: module[9] out of bounds, 3 submodule(s)
 opt(o;(m;`x))  / 'opt: no module or parameter named `x
+opt(o;(m;`a.weigh))  / 'opt: no module or parameter named `a.weigh (near `a.weight`b.weight)
 opt(o;(m;0 0))  / 'opt: duplicate parameter(s) with module[0]
 opt(o;(m;`a`a.weight))  / 'opt: duplicate parameter(s) with module[`a.weight] (given optimizer, general list of 2)
 v:vector(1 2e;3 4e;5 6e)  /
@@ -55,12 +60,12 @@ lr o  / ,0.01
 lr(o;1)  / 'lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s) (given optimizer, long 1)
 lr(o;1.;2.)  / 'lr: expecting 1-2 args, given 3
 lr`x  / 'lr: not implemented for symbol scalar
-lr(o;.1 .2)  / 'length error: 2 learning rates given for 1 parameter group
-lr(o;-.1)  / 'Invalid learning rate: -0.1
-opt(`sgd;();0n)  / 'Invalid learning rate: nan
-opt(`sgd;();`momentum,0n)  / 'Invalid momentum value: nan
-opt(`asgd;();`alpha,0n)  / 'Invalid alpha value: nan
-opt(o;0;();0n)  / 'Invalid learning rate: nan
+lr(o;.1 .2)  / 'lr: length error: 2 learning rates given for 1 parameter group
+lr(o;-.1)  / 'lr: Invalid learning rate: -0.1
+opt(`sgd;();0n)  / 'opt: Invalid learning rate: nan
+opt(`sgd;();`momentum,0n)  / 'opt: Invalid momentum value: nan
+opt(`asgd;();`alpha,0n)  / 'opt: Invalid alpha value: nan
+opt(o;0;();0n)  / 'opt: Invalid learning rate: nan
 step 1  / 'step: expects model or optimizer, given long scalar
 step loss`ce  / 'step: expects model or optimizer, given loss
 step m  /
@@ -68,14 +73,14 @@ zerograd loss`ce  / 'zerograd: not implemented for losses
 step opt`lbfgs  / 'LBFGS optimizer requires model, loss & inputs
 s:state o  /
 t1:tensor(1 2e;`grad);o1:opt(`adam;t1;.1);backward Sum t1*t1;step o1;(state opt(state o1;t1))~state o1  / 1b
-opt(`optimizer`options!(`sgd;1);m)  / 'unable to find state attribute: parms
+opt(`optimizer`options!(`sgd;1);m)  / 'opt: unable to find state attribute: parms
 opt((`optimizer`options`parms)!(`sgd;`a`b!1 2;());m)  / 'opt: unrecognized settings for sgd optimizer, expecting table, given dictionary
 opt((`optimizer`options`parms)!(`sgd;0#s`options;());m)  / 'opt: empty table of settings supplied for sgd optimizer (expected opt(o;flag))
 opt((`optimizer`options`parms)!(`sgd;s`options;update parmgroup:2 from s`parms);m)  / 'opt: group[2] for linear parameter `0.a.bias is invalid, 1 group(s) defined
 opt((`optimizer`options`parms)!(`sgd;s`options;update name:`x from s`parms);m)  / 'opt: unable to find linear parameter `x (given kdictionary, module)
 opt(s;m)  / 'opt: unable to find linear parameter `0.a.bias (given kdictionary, module)
 dim o  / 'dim: not implemented for optimizers
-device o  / 'device: not implemented for optimizers
+device o  / `cpu
 options`foo  / 'options: unrecognized name `foo
 free o  /
 opt o  / 'stale pointer
@@ -111,12 +116,16 @@ opt[o]`options  / lr   momentum dampening decay nesterov\n----------------------
 lr o  / 0.3 0.01 0.1
 lr(o;.5)  /
 lr o  / 0.5 0.5 0.5
+lr(o;enlist .25)  /
+lr o  / 0.25 0.25 0.25
+lr(o;.1 .2)  / 'lr: length error: 2 learning rates given for 3 parameter groups
+lr(o;0#0.)  / 'lr: length error: 0 learning rates given for 3 parameter groups
 lr(o;.1 .2 .3)  /
 lr o  / 0.1 0.2 0.3
 opt(o;1;();`nesterov,1b)  /
 exec nesterov from opt[o]`options  / 010b
-opt(o;2;();`dampening`nesterov!(.1;1b))  / 'Nesterov momentum requires a momentum and zero dampening
-opt(o;0;();-1.)  / 'Invalid learning rate: -1
+opt(o;2;();`dampening`nesterov!(.1;1b))  / 'opt: Nesterov momentum requires a momentum and zero dampening
+opt(o;0;();-1.)  / 'opt: Invalid learning rate: -1
 (count opt[o]`options;exec lr from opt[o]`options)  / 3\n0.1 0.2 0.3
 count each opt[o]`options`parms  / 3 0
 / selection and names
@@ -127,11 +136,14 @@ exec size from opt[opt(`sgd;m)]`parms  / 2 3\n,2\n1 2\n,1
 exec name from opt[opt(`sgd;(vector(1 2e;3 4e;5 6e);2 0))]`parms  / `2`0
 exec name from opt[opt(`sgd;(dict`a`b!(1 2e;3e);`b))]`parms  / ,`b
 exec module,name from opt[opt(`sgd;tensor 1 2e)]`parms  / module| parmdict\nname  | 0
+exec name from opt[opt(`sgd;(tensor 1 2e;0))]`parms  / ,`0
+opt(`sgd;(tensor 1 2e;1))  / 'opt: vector[1] out of bounds, index must be less than 1
+opt(`sgd;(tensor 1 2e;`a))  / 'opt: tensor vector supplied with unrecognized symbol scalar selector(s)
 o:opt(`sgd;tensor 1 2e)  /
-opt(o;vector(1e;2e))  /
+opt(o;vector enlist 1 2e)  /
 opt(o;m)  /
-exec name from opt[o]`parms  / `parms.0`parms1.0`2.a.weight`2.a.bias`2.b.weight`2.b.bias
-names module o  / `parms`parms1`2`2.a`2.1`2.b
+exec name from opt[o]`parms  / `parms.0`parms.1`1.a.weight`1.a.bias`1.b.weight`1.b.bias
+names module o  / `parms`1`1.a`1.1`1.b
 size o  / 6
 ref m  / 2
 opt(o;1;(m;()))  /
@@ -173,7 +185,7 @@ opt(`adam;();`foreach`fused!11b)  / 'opt: `fused` and `foreach` cannot be `True`
 opt(`sgd;();`capturable`foreach!11b)  / 'sgd option: capturable not recognized
 opt(`sgd;();(`foreach;1))  / 'sgd foreach: expected boolean scalar, given long scalar
 / torch's others
-opt(`adadelta;();`rho,1.5)  / 'Invalid rho value: 1.5
+opt(`adadelta;();`rho,1.5)  / 'opt: Invalid rho value: 1.5
 opt(`sgd;();`rho,.5)  / 'sgd option: rho not recognized
 (options`adafactor)`eps1  / 0n
 first exec eps1 from opt[opt(`adafactor;();`eps1,1e-8)]`options  / 1e-08
@@ -185,4 +197,37 @@ m:module enlist(`linear;2;1)  /
 o:opt(`sparseadam;m)  /
 backward Sum forward(m;1 2#1e)  /
 step o  / 'step: SparseAdam does not support dense gradients, please consider Adam instead
-opt(`rprop;();`etaminus,2.)  / 'Invalid eta values: 2.0, 1.2
+opt(`rprop;();`etaminus,2.)  / 'opt: Invalid eta values: 2.0, 1.2
+/ tensors of several calls are numbered in one dictionary, those of dictionaries keep their keys
+o:opt(`sgd;tensor 1 2e)  /
+opt(o;vector(1 2e;3 4e))  /
+exec name from opt[o]`parms  / `0`1`2
+opt(o;1;dict`a`b!(1 2e;3e))  /
+exec name from opt[o]`parms  / `0`1`2`a`b
+opt(o;dict`a`z!(1 2e;3e))  /
+exec name from opt[o]`parms  / `parms.0`parms.1`parms.2`parms1.a`parms1.z`parms.a`parms.b
+opt(o;module enlist(`linear;1;1))  /
+opt(o;tensor 3e)  /
+-3#exec name from opt[o]`parms where parmgroup=0  / `2.weight`2.bias`parms1.2
+childnames module o  / `parms`parms1`2
+s:state o;n:opt(s;module state module o);(update pointer:0 from s`parms)~update pointer:0 from state[n]`parms  / 1b
+v:vector(1 2e;3 4 5e);n:opt(state opt(`adam;v);v)  /
+opt(n;tensor 1 2e)  /
+exec name from opt[n]`parms  / `0`1`2
+p:module enlist(`parmdict;`a`b!(1 2e;3 4e));o:opt(`sgd;p)  /
+opt(o;tensor 2e)  /
+(exec name from opt[o]`parms;parmnames p)  / `0.a`0.b`parms.0\n`a`b
+/ a state put back into the objects themselves: module and optimizer go on to the bit
+m:module seq(`sequential;(`linear;3;4);(`batchnorm1d;4);(`linear;4;1));o:opt(`adamw;m;.1);x:tensor(`randn;8 3);y:tensor(`randn;8 1)  /
+f:{[i]nograd o;l:mse(forward(m;x);y);backward l;step o;return l}  /
+r:f each til 3;s:state m;t:state o;b:(dict parms m),dict buffers m;c:clone m;a:evaluate(m;x);r:f each til 3  /
+putstate(m;s);putstate(o;t);a~evaluate(m;x)  / 1b
+r~f each til 3  / 1b
+putstate(m;b);a~evaluate(m;x)  / 1b
+q:f each til 3;putstate(m;c);a~evaluate(m;x)  / 1b
+tensor buffer(m;`1.num_batches_tracked)  / 3
+putstate(o;state opt(`sgd;m))  / 'putstate: expecting a state of adamw, given one of sgd
+putstate(o;state opt(`adamw;(m;`0)))  / 'putstate: the groups of the state have other parameters (given optimizer, kdictionary)
+putstate(m;state module enlist(`linear;3;4))  / 'putstate: no 0.weight given (given module, kdictionary)
+putstate(m;1_s)  / 'putstate: no 0.weight given (given module, table)
+z:tensor(1 2e;`grad);putstate(p;state p:opt(`sgd;z))  / 'putstate: expecting an optimizer of the parameters of one module

@@ -7,7 +7,7 @@ bincount(4 3 6 3 4 0 0 1 2;20)  / 2 1 1 2 2 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0
 bincount(4 3 6 3 4 0 0 1 2;(`bins;20))  / 2 1 1 2 2 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0
 first cumprod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f)  / 1 -2 -6 -24f
 r:tensor 0#0;cumprod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;r);tensor r  / 1  -2  -6 -24\n-5 -30 0  0\n2  0   0  0
-cumprod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'cumprod: unexpected symbol scalar, expecting dim (long scalar), dtype (data type)
+cumprod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`zz)  / 'cumprod: unrecognized data type: zz
 cumprod `a  / 'cumprod: no torch type found for k: symbol scalar
 first cumprod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;`float)  / 1 -2 3 4e
 first cumprod(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`dtype!(0;`float))  / 1 -2 3 4e
@@ -15,7 +15,7 @@ cumsum(3 4#1 -2 3 0 5 6)  / 1 -1 2  2\n5 11 12 10\n3 3  8  14
 tensor cumsum(tensor 3 4#1 -2 3 0 5 6)  / 1 -1 2  2\n5 11 12 10\n3 3  8  14
 r:tensor 0#0f;cumsum(3 4#1 -2 3 0 5 6;r);tensor r  / 1 -1 2  2\n5 11 12 10\n3 3  8  14
 t:tensor 3 4#1 -2 3 0 5 6;cumsum(t;[]);tensor t  / 1 -1 2  2\n5 11 12 10\n3 3  8  14
-cumsum(3 4#1 -2 3 0 5 6;`zz)  / 'cumsum: unexpected symbol scalar, expecting dim (long scalar), dtype (data type)
+cumsum(3 4#1 -2 3 0 5 6;`zz)  / 'cumsum: unrecognized data type: zz
 cumsum `a  / 'cumsum: no torch type found for k: symbol scalar
 cumsum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;0;`float)  / 1  -2 3    4\n-4 4  3.5  3\n-2 4  10.5 0
 cumsum(3 4#1 -2 3 4 -5 6 .5 -1 2 0 7 -3f;`dim`dtype!(0;`float))  / 1  -2 3    4\n-4 4  3.5  3\n-2 4  10.5 0
@@ -128,3 +128,8 @@ x:tensor(1 2 3f;`grad);backward Sum cumprod x;grad x  / 9 4 2f
 tensordot((1 2;3 4);(5 6;7 8))  / 70
 tensordot((1 2;3 4);(5 6;7 8);1)  / 19 22\n43 50
 Flip 1 0  / 1
+tensordot 2 3  / 6
+tensordot(1 2;3 4;();())  / 3 4\n6 8
+Flip(1 2 3;())  / 1 2 3
+roll(2 2#1 2 3 4;1;())  / 4 1\n2 3
+cumsum()  / `real$()

@@ -13,7 +13,7 @@ evaluate(module`onehot;0 2 1)  / 1 0 0\n0 0 1\n0 1 0
 module enlist(`onehot;3;`x)  / 'onehot: unrecognized data type `x
 evaluate(module enlist(`onehot;3);9)  / 'evaluate: Class values must be smaller than num_classes (given module, long 9)
 evaluate(module enlist(`select;1;-1);3 4#til 12)  / 3 7 11
-module enlist(`select;1)  / 'select: no index given
+module enlist(`select;1)  / 'select: no index defined
 evaluate(module enlist(`indexselect;0;0 2);3 4#til 12)  / 0 1 2  3\n8 9 10 11
 options module enlist(`indexselect;0;0 2)  / dim| 0\nind| 0 2
 buffernames module enlist(`indexselect;0;0 2)  / ,`ind
@@ -28,7 +28,7 @@ forward(module enlist(`embedseq;10;12;8);3 9#0)  / 'forward: embedseq: sequence 
 size forward(module(`residual;seq(`sequential;(`embedpos;4;9)));tensor(`randn;2 4 9))  / 2 4 9
 parmnames module enlist(`embedseq;10;12;8)  / `tok.weight`pos.pos
 size forward(module enlist(`embedseq;10;12;8);3 8#24?10)  / 3 8 12
-module enlist(`embedseq;10;12)  / 'embedseq: no maximum length given
+module enlist(`embedseq;10;12)  / 'embedseq: positive sequence length required
 a:module enlist(`selfattention;8;2;.2;1b)  /
 options a  / dim    | 8\nheads  | 2\ndropout| 0.2\nnorm   | 1b
 childnames a  / `norm`in`drop`out
@@ -38,13 +38,13 @@ m:triu((2#5)#-0we;1)  /
 y:evaluate(a;x;m)  /
 z:evaluate(a;narrow(x;1;0;3);m)  /
 1e-5>max abs raze over z-3#'y  / 1b
-module enlist(`selfattention;8;3)  / 'module: selfattention: model dimension of 8 not divisible by 3 heads
+module enlist(`selfattention;8;3)  / 'selfattention: model dimension of 8 not divisible by 3 heads
 module enlist(`selfattention;8)  / 'selfattention: positive number of heads required
 / images
 evaluate(module enlist(`zscore;.5;.25);.5 .75)  / 0 1f
 evaluate(module enlist(`zscore;1 2f;1 2f);2 1 2#1 2 4 8f)  / 0 1\n1 3
 buffernames module enlist(`zscore;.5;.25)  / `mean`stddev
-module enlist(`zscore;1;2)  / 'module: zscore: mean(s) not defined as float/double (given general list of 3)
+evaluate(module enlist(`zscore;1;2);5 7f)  / 2 3f
 module enlist(`zscore;1f)  / 'zscore: no stddev(s) defined
 size forward(module enlist(`randomcrop;5;1);4 3 5 5#1)  / 4 3 5 5
 size forward(module enlist(`randomcrop;2 3);5 5#1)  / 2 3
@@ -58,14 +58,15 @@ evaluate(module`randomflip;1 2 3)  / 'evaluate: randomflip: not implemented for 
 m:module(`fork;`sigmoid;seq(`sequential;`relu))  /
 childnames m  / `a`qb
 evaluate(m;0 1e)  / 0.5 0.7310586\n0   1
-module(m;1;`tanh)  / 'fork: both modules already defined
-evaluate(module`fork;1e)  / 'evaluate: fork: expecting two modules, 0 defined (given module, real scalar)
+module(m;1;`tanh)  / 'fork: cannot add Tanh module, both left & right forks already defined
+evaluate(module`fork;enlist 1e)  / 1\n1
+evaluate(module(`fork;1#`relu);-1 2e)  / 0  2\n-1 2
 m:module(`residual;seq(`sequential;`mul;`relu))  /
 evaluate(m;-1 0 1e;10e)  / -1 0 11e
 module(m;1;`tanh)  /
 childnames m  / `q1`fn
 module(m;1;`relu)  / 'residual: cannot add ReLU module, activation function already defined
-module(m;1;`sequential)  / 'residual: activation function already defined, cannot add another sequential module
+module(m;1;`sequential)  / 'residual: activation function already defined, cannot add a 2nd sequential module
 module(`residual;1#`relu)  / 'residual: cannot add ReLU module until sequential module(s) defined
 m:module(`residual;seq(`sequential;(`embed;8;12));seq(`sequential;(`embedpos;5;12)))  /
 x:3 5#til 8  /
@@ -181,7 +182,7 @@ o:tensor 0#0.;normalize(3 4f;2;0;o);tensor o  / 0.6 0.8
 pairwise(1 2#0f;1 2#3 4f;1)  / ,6.999998
 interpolate(1 1 2#1 2f;`scale,2)  / 1 1 2 2
 interpolate(1 1 2#1 2f;4;();`linear;1b)  / 1 1.333333 1.666667 2
-interpolate(1 1 2#1 2f)  / 'interpolate: either size or scale_factor should be defined (given double 1x1x2)
+interpolate(1 1 2#1 2f)  / 'interpolate: no output size or scale factor given (given double 1x1x2)
 interpolate`a  / 'interpolate: expected tensor or array, given symbol scalar
 normalize(2 2#3 4f)  / 0.6 0.8\n0.6 0.8
 zscore(1 2 3f;2f;1f)  / -1 0 1f
@@ -218,3 +219,64 @@ evaluate(m;1e;2e;3e)  / 'seqjoin: 3 tensors supplied, but only 2 expected
 m:module(`sequential;(`residual;seq(`sequential;(`selfattention;4;2;0.;1b);`drop)))  /
 size eforward(m;tensor(`randn;2 3 4);triu(3 3#-0we;1))  / 2 3 4
 evaluate(module seq(`sequential;`relu;`sigmoid);1e;2e)  / 'relu: 2 tensors supplied, but only 1 expected
+/ names in lists, options of callbacks, counts of inputs
+names module(`seqlist;`sequential`a;`sequential`b)  / `0`1
+names module(`nbeats;`sequential`a;`sequential`b)  / `0`1
+moduletypes module(`seqdict;`sequential`a;`seqnest`a)  /  | seqdict\na| seqnest
+forward(module(`recur;enlist(`lstm;4;2));3 5 4#1e;1 5 2#0e)  / 'forward: recur: lstm takes 1 or 3 tensors, 2 given
+forward(module(`recur;enlist(`gru;4;2));3 5 4#1e;1 5 2#0e;1 5 2#0e)  / 'forward: recur: gru takes 1 or 2 tensors, 3 given
+first exec options from module(module enlist(`callback;"{[m;x]x}");0b)  / fn| "{[m;x]x}"
+m:module enlist(`callback;`c;"{[m;x;y]x}";`tensor`tensor;`tensor;(`a`b;(1 2e;3e)));first exec options from module(m;0b)  / fn   | "{[m;x;y]x}"\nin   | `tensor`tensor\nparms| `a`b!(1 2e;3e)
+first exec options from state(m;0b)  / fn| "{[m;x;y]x}"\nin| `tensor`tensor
+(state m)~state module state(m;0b)  / 1b
+/ options of our own types
+o:{exec options from module module enlist x}  /
+o each((`indexselect;0;2);(`indexselect;0;enlist 2);(`indexselect;0;tensor 0 2))  / dim ind\n-------\n0   2\n0   ,2\n0   0 2
+evaluate(module enlist(`indexselect;1;1);2 3#til 6)  / 1\n4
+module enlist(`indexselect;0;2f)  / 'indexselect ind: long(s) expected, given double(s)
+module enlist(`indexselect;0;2 2#0)  / 'indexselect: expecting scalar index or 1-dim list, given 2-d tensor
+module enlist(`onehot;-2)  / 'onehot: number of classes must be nonnegative or set to -1 to derive from input
+o(`zscore;1 2;3)  / mean   | 1 2f\nstd    | 3f\ninplace| 0b
+module enlist(`zscore;110b;2)  / 'zscore mean: double(s) expected, given bool(s)
+module enlist(`zscore;();2)  / 'zscore: no mean(s) defined
+zscore(3 5f;1;2)  / 1 2f
+module enlist(`randomcrop;0)  / 'randomcrop: positive cropping height & width not given
+interpolate(1 1 2#1 2f;();2f;`area)  / 1 1 2 2
+interpolate(1 1 2#1 2f;4;2)  / 'interpolate: both output size and scale factor given
+avgpool1d(1 4#1 2 3 4e;2;2;0;0b;1b;1)  / 3 7
+pad(1 2f;1)  / 'pad: 1 pad size(s) given, expecting pairs for left,right or left,right,top,bottom..
+linear(1 2 3f;2 3#1f;())  / 6 6f
+layernorm(1 3f;2;();();1f)  / -0.7071068 0.7071068
+/ gradients go through calls in place
+w:tensor(-1 2e;`grad)  /
+y:mul(w;2e);relu(y;1b);backward Sum y  /
+grad w  / 0 2e
+relu(w;1b)  / 'relu: a leaf Variable that requires grad is being used in an in-place operation (given float tensor 2, boolean scalar)
+(hardtanh(1 5f;0;2);hardtanh(1 5f;0;2f);hardtanh(1 5f;0;2;1b);hardtanh 1 5f)  / 1 2\n1 2\n1 2\n1 1
+/ masks of more dimensions
+a:module enlist(`selfattention;8;2)  /
+x:tensor(`randn;2 5 8)  /
+m:triu((2#5)#-0we;1)  /
+1e-6>max abs raze over(evaluate(a;x;m))-evaluate(a;x;2 1 5 5#raze m,m)  / 1b
+evaluate(module(`nbeats;seq(`sequential;`relu));1 2e)  / 'evaluate: nbeats: a block must give two tensors, backcast and forecast (given module, real list of 2)
+evaluate(module`nbeats;1 2e)  / 'evaluate: nbeats: no modules defined for forward calculation (given module, real list of 2)
+/ each sequence of a residual module gets the inputs that it takes
+m:module(`residual;seq(`sequential;(`linear;2;2));seq(`sequential;`mul))  /
+(evaluate(m;1 2#1e;1 2#3e))~3+evaluate(m;`q1;1 2#1e)  / 1b
+evaluate(m;1 2#1e;1 2#3e;1 2#0e)  / 'evaluate: residual: 3 inputs, but its modules take at most 2
+m:module(`seqlist;(`sequential;(`residual;seq(`sequential;(`embed;9;4));seq(`sequential;(`embedpos;5;4))));(`sequential;(`selfattention;4;2)))  /
+size forward(m;2 5#10?9;triu(5 5#-0we;1))  / 2 5 4
+/ tensors as parameters of a callback; a parameter of another module is shared
+e:module enlist(`embed;4;2);w:parm(e;`weight)  /
+m:module enlist(`callback;"{[m;x]matmul(x;transpose parm(m;`weight))}";`tensor;`tensor;`weight`b!(w;tensor 1 2e))  /
+(same(w;parm(m;`weight));tensor parm(m;`b))  / 1b\n1 2e
+backward Sum forward(m;1 2#1e);grad w  / 1 1\n1 1\n1 1\n1 1
+tensor parm(module enlist(`parmdict;enlist[`a]!enlist tensor 1 2e);`a)  / 1 2e
+/ a text is evaluated once, the names in it are looked up each time
+k:2;m:module enlist(`callback;"{[m;x]k*x}");a:evaluate(m;1 2e);k:5;(a;evaluate(m;1 2e);evaluate(clone m;1 2e))  / 2 4\n5 10\n5 10
+/ a lambda as the function of a callback: its text, and as many inputs as it has
+m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2 3e);evaluate(m;4 5e)  / 8 15e
+m:module enlist(`callback;{[m;x;y]x+y});(first exec options from module(m;0b))`in  / `tensor`tensor
+m:module enlist(`callback;{[m;x;y]x+y});evaluate(module state m;4 5e;1 2e)  / 5 7e
+m:module((`callback;`c;{[m;x]kforward(m;`a;x)});enlist(`linear;`a;2;1));size forward(m;2 2#1e)  / 2 1
+module enlist(`callback;+)  / 'callback function expected as symbol or string, given operator

@@ -52,14 +52,14 @@ parmtable(m;([]name:`a.bias`a.bias))  / 'parmtable: parameter `a.bias is repeate
 parmtable(m;([]nam:`a.bias`b.bias))  / 'parmtable: expecting a table with the names of parameters in a column `name (given module, table)
 parmtable(m;([]name:("a";"b")))  / 'parmtable: expecting a table with the names of parameters in a column `name (given module, table)
 parmtable(m;([]name:enlist`a.bias;foo:1))  / 'parmtable: column foo is none of parmtable and no option of adamw (given module, table)
-parmtable(m;([]name:`a.weight`a.bias;gradflag:01b;lr:.5 -1.))  / 'Invalid learning rate: -1
+parmtable(m;([]name:`a.weight`a.bias;gradflag:01b;lr:.5 -1.))  / 'parmtable: Invalid learning rate: -1
 parmtable(m;([]name:enlist`a.bias;lr:`a))  / 'adamw lr: expected long/double scalar, given symbol scalar
 parmtable(m;([]name:enlist`a.bias;gradflag:0))  / 'parmtable: gradflag: expected boolean list, given long list
 parmtable(m;([]name:enlist`a.bias;parmgroup:9))  / 'parmtable: group 9 invalid, cannot be greater than number of groups(5)
 parmtable(m;([]name:enlist`a.bias;parmgroup:-1))  / 'parmtable: group -1 invalid, cannot be negative (given module, table)
 parmtable(m;([]name:enlist`a.bias;parmgroup:1.))  / 'parmtable: parmgroup: expected long scalar, given double scalar
-parmtable(m;5)  / 'parmtable: expecting a table, given long scalar
-parmtable(m;`a`b!1 2)  / 'parmtable: expecting a table, given dictionary
+parmtable(m;5)  / 'parmtable: expecting a table, names of options or a flag, given long scalar
+parmtable(m;`a`b!1 2)  / 'parmtable: expecting a table, names of options or a flag, given dictionary
 parmtable(m;t;t)  / 'parmtable: expecting 1-2 args, given 3
 parmtable loss`mse  / 'parmtable: expecting module, model or optimizer, given loss
 parmtable 5  / 'parmtable: expecting module, model or optimizer, given long scalar
@@ -94,8 +94,39 @@ exec first trainable from summary m  / 166
 exec last size from summary(m;tensor(`zeros;2 1 28 28))  / 2 10
 exec first size from summary(module enlist(`lstm;4;3);2 5 4)  / 2 5 3\n1 5 3\n1 5 3
 exec size from summary(module enlist(`embed;9;3);tensor 1 2)  / 2 3
-summary(m;2 3)  / 'summary: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3]
+summary(m;2 3)  / 'summary: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3] (in `0)
 summary(m;2 -3)  / 'summary: size [2, -3] has a negative dimension
 summary(m;`a)  / 'summary: unrecognized arg, symbol scalar (expected summary(m;size))
 summary 5  / 'summary: expecting module or model, given long scalar
 training m  / 1b
+/ options as columns where they are asked for
+m:module seq(`sequential;(`linear;`a;2;2);(`linear;`b;2;1))  /
+select name,decay from parmtable(m;`decay)  / name     decay\n--------------\na.weight\na.bias\nb.weight\nb.bias
+parmtable(m;`decays)  / 'parmtable: no option named `decays (near `decay`lrdecay)
+(parmtable(m;1b))~parmtable m  / 1b
+o:opt(`adamw;(m;`a);.1)  /
+opt(o;1;(m;`b.weight);.01;`amsgrad`decay!(1b;0))  /
+7_10#cols parmtable(m;`decay)  / `parmgroup`lr`decay
+7_14#cols parmtable(m;1b)  / `parmgroup`lr`beta1`beta2`eps`decay`amsgrad
+select name,decay,amsgrad from parmtable(o;`amsgrad`decay)  / name     decay amsgrad\n----------------------\na.weight 0.01  0\na.bias   0.01  0\nb.weight 0     1
+exec decay from parmtable(m;`decay)  / 0.01 0.01 0 0n
+exec amsgrad from parmtable(m;`amsgrad)  / 0b\n0b\n1b\n::
+exec foreach from parmtable(o;`foreach)  / ::\n::\n::
+(cols parmtable(m;`lr`decay`decay`norm))~cols parmtable(m;`decay)  / 1b
+(cols parmtable(m;`symbol$()))~cols parmtable m  / 1b
+(cols parmtable(m;0b))~cols parmtable m  / 1b
+parmtable(m;`nesterov)  / 'parmtable: no option of adamw named `nesterov
+parmtable(m;`decay;1)  / 'parmtable: expecting 1-2 args, given 3
+x:opt o  /
+parmtable(m;parmtable(m;1b))  /
+x~opt o  / 1b
+parmtable(m;update beta1:.5 from parmtable(m;1b)where name like"*.bias",not null lr)  /
+exec name!beta1 from parmtable(o;`beta1)  / a.weight| 0.9\nb.weight| 0.9\na.bias  | 0.5
+/ numbers of tensors of every kind: one value, none, no numbers, a deviation of many
+m:module`moduledict;module(m;1;`parmdict`p);{parm(m;`$"p.",string x;y)}'[`a`b`c`d;(2e;0#0e;1 0n 0w 4e;1 2 3 4f)];  /
+exec name!norm from parmtable m  / p.a| 2\np.b| 0\np.c|\np.d| 5.477226
+exec name!std from parmtable m  / p.a|\np.b|\np.c|\np.d| 1.290994
+exec name!bad from parmtable m  / p.a| 0\np.b| 0\np.c| 2\np.d| 0
+exec name!(lo,'hi)from parmtable m where name in`p.a`p.d  / p.a| 2 2\np.d| 1 4
+parm(m;`p.c;4#1e30);exec(first norm;first bad)from parmtable m where name=`p.c  / 0w\n0
+x:tensor(`randn;300 200;`grad);o:opt(`sgd;x;.1);1e-6>abs(exec first std from parmtable o)-sdev raze tensor x  / 1b

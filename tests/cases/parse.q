@@ -63,3 +63,6 @@ pu:til 5;1_-1_pu  / 1 2 3
 pu_:5;pu_-1  / 4
 1_-pu  / -1 -2 -3 -4
 parse"1_-1_a"  / _\n1\n(_;-1;`a)
+/ a keyword between its arguments is no name for a variable either
+cor:1  / 'assign
+x:1;ema:2  / 'assign

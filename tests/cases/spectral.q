@@ -138,7 +138,7 @@ size ihfftn tensor 4 4#0f  / 4 3
 size ihfft2(tensor 4 4#0f;2 2)  / 2 2
 dtype blackman(4;1b;`double)  / `double
 size hann 5  / ,5
-hann(4;`zz)  / 'unrecognized tensor option: `zz
+hann(4;`zz)  / 'hann: unrecognized tensor option: `zz
 first 1_tensor hamming(3;0b;1;0;`double)  / 1f
 dtype kaiser 3  / `float
 kaiser(3;1b;2;`long)  / 'kaiser: kaiser_window expects floating point dtypes, got: TensorOptions(dtype=long int, device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))
@@ -147,7 +147,7 @@ fft(1 2 3f;1099511627776)  / 'fft: size is more than 2147483647 (given double li
 fftn(2 2#1 2 3 4f;(2;1099511627776))  / 'fftn: size is more than 2147483647 (given double 2x2, long list of 2)
 bartlett -1  / 'bartlett: length is -1
 hann 0W  / 'limit
-fftfreq(5;`zz)  / 'unrecognized tensor option: `zz
+fftfreq(5;`zz)  / 'fftfreq: unrecognized tensor option: `zz
 fftfreq(tensor 5;2)  / 'fftfreq length: expected long scalar, given tensor
 hann()  / 'hann: length not given (given nothing)
 r:tensor 0#0f;hann(3;r)  / 'hann: cannot write into an output tensor
@@ -158,3 +158,6 @@ setting`complexfirst,0b;fft 1 2f  / 3  0\n-1 0
 setting`complexfirst,1b  /
 
 hann 2147483648  / 'hann: length is more than 2147483647 (given long 2147483648)
+first fft2(2 2#1 2 3 4e;();1 0)  / 10 -2\n-4 0
+first fftn(2 2#1 2 3 4e;();0)  / 4  6\n-2 -2
+fftshift(2 2#1 2 3 4e;())  / 4 3\n2 1

@@ -1,23 +1,23 @@
 / STREAMER's optimizer: layers, losses, weights, groups, what is refused
-opt(`streamer;();`alpha,-1)  / 'Invalid alpha value: -1
-opt(`streamer;();`alpha,0)  / 'Invalid alpha value: 0
+opt(`streamer;();`alpha,-1)  / 'opt: Invalid alpha value: -1
+opt(`streamer;();`alpha,0)  / 'opt: Invalid alpha value: 0
 opt(`streamer;();`optimize,0)  / 'streamer optimize: 0 is below 1
 opt(`streamer;();`average,0)  / 'streamer average: 0 is below 1
 opt(`streamer;();`maxlayers,0)  / 'streamer maxlayers: 0 is below 1
-opt(`streamer;();`lr,-1)  / 'Invalid learning rate: -1
+opt(`streamer;();`lr,-1)  / 'opt: Invalid learning rate: -1
 opt(`streamer;();`inner,`lbfgs)  / 'streamer inner: unrecognized setting `lbfgs, expecting one of `adam`adamw`nadam`radam`adamax`adagrad`adadelta`sgd
 opt(`streamer;();`inner`momentum!(`adam;.9))  / 'streamer: adam inside has no momentum
 opt(`streamer;();`inner`beta1!(`sgd;.9))  / 'streamer: sgd inside has no betas
 opt(`streamer;();`timescale,1)  / 'streamer timescale: expected boolean scalar, given long scalar
-opt(`streamer;();`world,1)  / 'unrecognized optimizer setting: world
+opt(`streamer;();`world,1)  / 'opt: unrecognized optimizer setting: world
 opt(`streamer;();`momentum,-1.)  / 'streamer: adam inside has no momentum
-opt(`streamer;();(`inner;`sgd;`momentum;-1.))  / 'Invalid momentum value: -1
+opt(`streamer;();(`inner;`sgd;`momentum;-1.))  / 'opt: Invalid momentum value: -1
 count lr opt`streamer  / 2
 f:tensor(1 2e;`grad)  /
 p:tensor(3 4e;`grad)  /
 g:tensor(5 6e;`grad)  /
 opt(`streamer;((f;p);3))  / 'opt: layer 1 of streamer: expecting (encoder;predictor), given long scalar
-opt(`streamer;((f;p);(p;g)))  / 'opt: parameter[0] already in group 1 (parmdict module parameter `parms1.0)
+opt(`streamer;((f;p);(p;g)))  / 'opt: parameter[0] already in group 1 (parmdict module parameter `1)
 opt(`streamer;((f;());(p;());(g;());(tensor(0e;`grad);())))  / 'opt: no more than 3 layer(s), the option maxlayers (given `streamer, general list of 4)
 opt(`streamer;enlist(();()))  / 'opt: layer 0 of streamer: expecting (encoder;predictor), given general list
 opt(`streamer;1 2f)  / 'opt: expecting module, model or tensors after optimizer & optional group number, given double list
@@ -58,7 +58,7 @@ groups(o;1)  / 'groups: layer 1 is not there, layers: 1
 groups(o;`a)  / 'groups: expecting the number of a layer, given symbol scalar
 groups o  / 'groups: expecting an optimizer and the number of a layer (given optimizer)
 groups f  / 'groups: expecting an optimizer of layers (streamer), given tensor
-addlayer(o;(g;f))  / 'opt: parameter[1] already in group 0 (parmdict module parameter `parms.0)
+addlayer(o;(g;f))  / 'opt: parameter[1] already in group 0 (parmdict module parameter `0)
 addlayer(o;g)  / 'addlayer: expecting (encoder;predictor), given tensor
 addlayer(o;(();()))  / 'addlayer: expecting (encoder;predictor), given general list
 addlayer(opt`adam;(g;()))  / 'addlayer: expecting an optimizer of layers (streamer), given adam
@@ -109,7 +109,7 @@ exec distinct alpha from opt[w]`options  / ,3f
 parmtable(w;update alpha:5. from t)  /
 exec alpha from opt[w]`options  / 5 5 5 5f
 / from a state
-r:opt(state o;vector(f;p;g;h;k))  / 'opt: unable to find parmdict parameter `parms.0
+r:opt(state o;vector(f;p;g;h))  / 'opt: unable to find parmdict parameter `4
 u:opt(`streamer;((tensor(1e;`grad);tensor(1e;`grad));(tensor(1e;`grad);()));`optimize,2)  /
 zerograd u  /
 nograd u  /

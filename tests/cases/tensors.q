@@ -23,7 +23,7 @@ dtype tensor(1 2;`bfloat16)  / `bfloat16
 gradflag tensor(1 2e;`grad)  / 1b
 gradflag tensor(1 2e;`nograd`double)  / 0b
 tensor(1 2;`grad)  / 'tensor: only Tensors of floating point dtype can require gradients (given long list of 2, `grad)
-tensor(1 2;`wrong)  / 'unrecognized tensor option: `wrong
+tensor(1 2;`wrong)  / 'tensor: unrecognized tensor option: `wrong
 tensor`a`b  / 'no torch type found for k: symbol list
 tensor 2000.01.01  / 'no torch type found for k: date scalar
 tensor(1 2;3 4f)  / 'type mismatch at depth 1, long list vs double list
@@ -68,7 +68,7 @@ f:tensor 1#1.;tensor(`range;2;f);tensor f  / 0 1 2f
 tensor tensor(`sparse;2 2;`long)  / 0 0\n0 0
 tensor(tensor(`complex;1 2;3 4);0b)  / 1 3\n2 4
 tensor tensor(`sparse;2 2#0 1 1 0;5 6)  / 0 5\n6 0
-tensor(`nosuch;3)  / 'unrecognized tensor creation mode: nosuch
+tensor(`nosuch;3)  / 'tensor: unrecognized tensor creation mode: nosuch
 tensor(`zeros;-1)  / 'tensor: zeros size [-1] has a negative dimension
 tensor(`zeros;1000000000 1000000000 1000000000)  / 'limit
 tensor tensor(`zeros;();`double)  / 0f
@@ -155,3 +155,95 @@ tensor(();enlist())  / 'dimension mismatch at depth 1, 0 vs 1
 / a resize without the memory is none
 t:tensor 1 2 3;@[resize;(t;1099511627776);`$];tensor t  / 1 2 3
 t:tensor 1 2 3;resize(t;1099511627776)  / 'wsfull
+
+/ a tensor made like another is so in memory, too
+t:tensor(2 3 4 5#0e;`channel2d);memory each(tensor(`zeros;t);tensor(`rand;t);tensor(`full;t;1e);tensor(`randint;t;5);tensor(`zeros;t;`contiguous))  / `channel2d`channel2d`channel2d`channel2d`contiguous
+t:transpose tensor 2 3#til 6;stride each(tensor(`ones;t);tensor(`empty;t;`double))  / 1 3\n1 3
+layout tensor(`zeros;sparse 0 1 0)  / `sparse
+dtype each(tensor(`rand;tensor 1 2);tensor(`randint;tensor 1 2e;5);tensor(`zeros;tensor 1 2h))  / `float`float`short
+seed 5;a:tensor tensor(`rand;2 3);seed 5;a~tensor tensor(`rand;tensor 2 3#0e)  / 1b
+/ parts of complex tensors keep what they are
+dtype each(tensor(`complex;1 2;3 4f);tensor(`complex;1 2;3 4);tensor(`complex;tensor(1 2;`half);tensor(3 4;`half));tensor(`complex;1 2;3 4;`chalf))  / `cdouble`cfloat`chalf`chalf
+16777217=first tensor tensor(`complex;16777217;1;`cdouble)  / 1b
+tensor(`complex;1 2;3 4;`float)  / 'tensor: complex expects a complex data type, given `float
+tensor(tensor 1 2;0b)  / 'tensor: the flag is only for complex tensors (given long tensor 2, boolean scalar)
+defined tensor(::;`double)  / 0b
+tensor(vector(1 2;3);0;1)  / 'tensor: expecting up to 2 args for vector, given 3
+/ what does not fit is told where it is first met
+tensor(1 2 3;4 5f)  / 'dimension mismatch at depth 1, 3 vs 2
+tensor((1 2;3 4);5 6 7)  / 'dimension mismatch at depth 1, 2 vs 3
+tensor((1 2;3 4);(5 6;7))  / 'unable to map mixed array to tensor: long scalar encountered at depth 2
+tensor(1 2 3;4 5;6)  / 'dimension mismatch at depth 1, 3 vs 2
+tensor(1 2;::)  / 'unable to map mixed array to tensor: null/unary primitive encountered at depth 1
+/ a vector of the items of any list
+tensorcount each(vector 1 2 3;vector(1;2;3);vector"abc";vector 5;vector enlist 1 2 3;vector tensor 1 2 3)  / 3 3 3 1 1 1
+vector vector 1 2 3  / 1 2 3
+v:vector(1 2;3 4);vector(v;0N 0 -1;(1 2 3;5;6f));vector v  / 5\n3 4\n1 2 3\n6f
+vector(v;1 0;7 8);vector(v;enlist 2;9);vector v  / 8\n7\n9\n6f
+vector(v;0 1;1 2 3)  / 'vector: length error, 2 place(s) with 3 value(s)
+t:tensor 5;vector(v;0 9;(t;1))  / 'vector: vector[9] out of bounds, index must be less than 4
+tensor t  / 5
+vector(v;enlist 0;t);vector(v;0)  / 5
+/ a dictionary's tensor that needs a gradient takes the values, as do parameters and buffers
+d:dict`w`x!(tensor(1 2e;`grad);3 4);dict(d;`w`x;(5;6));dict d  / w| 5 5e\nx| 6
+(gradflag d;dtype d)  / w      x\n------------\n1b     0b\n`float `long
+t:tensor 1 2 3;dict(d;`x`w;(7;t))  / 'dict: `w with size of [2] cannot be updated with new values of size [3]
+tensor t  / 1 2 3
+dict(d;`x)  / 6
+m:module enlist(`linear;2;1);p:parms m;dict(p;`weight;1 2#3 4);dict(p;`bias`new!(5;6));dict parms m  / weight| 3 4\nbias  | 5
+p[`weight]-:1e;tensor parm(m;`weight)  / 2 3
+p[`bias]:1 2  / 'amend: `bias with size of [1] cannot be updated with new values of size [2]
+m:module enlist(`batchnorm1d;2);dict(buffers m;`num_batches_tracked;7);dict[buffers m]`num_batches_tracked  / 7
+dict(d;`a`b;1 2 3)  / 'dict: length error, 2 key(s) with 3 value(s)
+/ shapes: fewer than two dimensions, flags with arrays, nulls
+(tensor each transpose each(tensor 1 2;tensor 5)),enlist transpose enlist 1 2  / 1 2\n5\n(,1;,2)
+transpose(2 3#til 6;1b)  / 0 3\n1 4\n2 5
+transpose(2 3#til 6;0;1;1b)  / 0 3\n1 4\n2 5
+squeeze(1 3#til 3;0;1b)  / 0 1 2
+unsqueeze(til 2;1;1b)  / 0\n1
+t:tensor 1 3 1#til 3;size each squeeze each((t;0N);(t;0b);(t;0))  / ,3\n,3\n3 1
+squeeze(t;0N;1b);size t  / ,3
+unsqueeze(t;0N)  / 'unsqueeze: expecting a dimension (given long tensor 3, long 0N)
+permute(2 3#til 6;0)  / 'permute: expecting an order of 2 dimension(s), given 1
+resize(til 6;-1 3)  / 0 1 2\n3 4 5
+resize(til 6;-1 4)  / 'resize: shape [-1, 4] is invalid for input of size 6
+resize(til 6;-1 -1)  / 'resize: only one dimension can be inferred (given long list of 6, long list of 2)
+resize(til 6;-2 3)  / 'resize: invalid shape dimension -2 (given long list of 6, long list of 2)
+t:tensor til 6;resize(t;-1 4)  / 'resize: shape [-1, 4] is invalid for input of size 6
+resize(t;-1 2);size t  / 3 2
+index(2 3#til 6;1;tensor 2 0)  / 2 0\n5 3
+index(2 3#til 6;1;())  / `long$()\n`long$()
+dict narrow(dict`a`b!(til 4;10+til 4);0;1;2)  / a| 1  2\nb| 11 12
+detach(tensor 1 2;1b;1)  / 'detach: expecting tensor or (tensor;inplace flag), given general list
+s:sparse 0 1f;to(s;tensor 1e);(layout;dtype)@\:s  / `sparse`float
+copyto(tensor[];`double)  / 'copyto: cannot change attribute(s) of an undefined tensor
+sparse(1 2;tensor 1 2)  / 'sparse: 2nd arg is not a sparse tensor, unable to use its indices
+
+/ complex and sparse tensors of parts that need gradients; sparse complex ones
+x:tensor(1 2f;`grad);c:tensor(`complex;x;2*x);backward sum imag enlist c;grad x  / 2 2f
+s:tensor(`sparse;1 2#0 1;x);nograd x;backward sum dense s;grad x  / 1 1f
+gradflag each(tensor(`complex;x;x;`nograd);tensor(`zeros;x);tensor(`complex;1 2;3 4))  / 000b
+k:tensor(2 2#1 0 0 2f;`sparse`cdouble);(real k;imag k;isreal k)  / 1 0 0 2\n0 0 0 0\n11b 11b
+(layout real enlist k;dtype imag enlist k)  / `strided`double
+narrow(sparse 0 1f;0;0;1)  / 'narrow: not implemented for sparse tensors
+s:sparse 0 1 2f;@[batch;(s;1);`$];batch(s;1)  / 'batch: not implemented for sparse tensors
+shuffle x;gradflag x  / 1b
+
+/ a mode alone says what it lacks
+tensor`zeros  / 'tensor: zeros expects a size, given none
+tensor`zeros`double  / 'tensor: zeros expects a size, given none
+tensor`complex  / 'tensor: complex expects real and imaginary parts
+t:tensor til 10;batch(t;10;0);batch(t;4);tensor t  / 0 1 2 3
+(dict enlist dict`a`b!1 2;vector enlist vector 1 2)  / `a`b!1 2\n1 2
+
+/ squeeze of several dimensions; what a resize adds is 0
+t:tensor 1 3 1#til 3;size each squeeze each((t;0 2);(t;());(t;2))  / ,3\n1 3 1\n1 3
+squeeze(t;0 2;1b);size t  / ,3
+squeeze(t;`a)  / 'squeeze: expected long(s) for dimensions, given symbol scalar
+squeeze(t;0;1)  / 'squeeze: expecting dimensions and a flag, given 3 args
+permute(t;1f)  / 'permute: expected long(s) for dimensions, given double scalar
+t:tensor 2 3#til 6;resize(t;2 2);resize(t;2 4);tensor t  / 0 1 2 3\n4 5 0 0
+n:narrow(tensor til 10;0;8;2);resize(n;2 2);tensor n  / 8 9\n0 0
+tensor(`rand;2 3;`long)  / 'tensor: rand not implemented for long tensors
+tensor(`randn;tensor 1 2e;`bool)  / 'tensor: randn not implemented for bool tensors
+l:tensor 1 2;tensor(`rand;2;l)  / 'tensor: rand not implemented for long tensors

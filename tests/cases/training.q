@@ -21,17 +21,24 @@ train(m;`clipnorm`clipvalue)  / clipnorm | 3 0w\nclipvalue| ::
 train(m;`clipnorm;())  /
 (train(m;`clipnorm))~(::)  / 1b
 key test m  / `batchsize`task`tasks`droplast`hidden`tensor`dictionary`metrics
-train(m;0b)  / batchsize| 256
+(key train(m;1b))except key train(m;0b)  / `clipnorm`clipvalue
+train[(m;0b)]`batchsize`tensor  / 256\n0b
+train(m;`clipvalue;3)  /
+(key train(m;1b))except key train(m;0b)  / ,`clipnorm
+train(m;`clipvalue;::)  /
+train(m;`shuffleseed;-3)  /
+train(m;`shuffleseed)  / -3
+train(m;`shuffleseed;0)  /
 count train(m;1b)  / 15
-train(m;`batch)  / 'unrecognized train setting: batch
-test(m;`batch)  / 'unrecognized test setting: batch
+train(m;`batch)  / 'train: unrecognized train setting: batch (near `batchsize)
+test(m;`batch)  / 'test: unrecognized test setting: batch (near `batchsize)
 test(m;`shuffle;1b)  / 'shuffle: not set for evaluation
 train(m;`batchsize;-1)  / 'batchsize: cannot be less than zero, given -1
 train(m;`batchsize;2.)  / 'batchsize: expects one long integer, given double scalar
 train(m;`tasks;0)  / 'tasks: cannot be less than one, given 0
 train(m;`task;1)  / 'train: task 1 implies at least 2 tasks, but only 1 defined
 train(m;`shuffle;1)  / 'shuffle: expects one boolean, given long scalar
-train(m;`metrics;`lost)  / 'unrecognized metric: lost
+train(m;`metrics;`lost)  / 'train: unrecognized metric: lost (near `loss)
 train(m;`metrics;1)  / 'metrics: expects symbol(s), given long scalar
 train(m;`clipnorm;1 2 3)  / 'clipnorm: expecting 1-2 numbers, given long list
 train(m;`clipnorm;`a)  / 'clipnorm: expecting 1-2 numbers, given symbol scalar
@@ -335,3 +342,36 @@ testrun(m;5;5)  / 'testrun: tensor has no dimensions (given model, long 5, long 
 run(m;5;5)  / 'run: tensor has no dimensions (given model, long 5, long 5)
 train(m;5);batch m  / 'batch: tensor has no dimensions (given model)
 test(m;5);testbatch m  / 'testbatch: tensor has no dimensions (given model)
+/ without data the metrics have no values
+m:model(module`identity;loss`mse;opt`sgd)  /
+(::)~run m  / 1b
+train(m;`metrics`dictionary;(`loss`accuracy;1b))  /
+run m  / loss    | ::\naccuracy| ::
+(testrun m)~(::)  / 1b
+train(m;`batchsize`tasks`shuffle`shuffleseed;(1;2;1b;0N))  /
+train(m;3 2#1e;3 2#1e)  / 3
+batch m  / 1b
+/ the hidden state of the batch before, where a model is stepped by hand
+f:{[h]seed 3;q:module enlist(`gru;3;2);m:model(q;loss`mse;opt(`sgd;q;.5));train(m;`batchsize`hidden`metrics;(2;h;`batchloss));train(m;x;y);m}  /
+x:8 4 3#96?1e;y:8 4 2#64?1e;m:f 1b;a:run m  /
+m:f 1b;b:();while[batch m;b,:backstep m];a~b  / 1b
+m:f 0b;b:();while[batch m;b,:backstep m];a~b  / 0b
+/ dictionaries as data are one dictionary, a new batch size begins anew
+m:model(module`identity;loss`mse;opt`sgd)  /
+train(m;`batchsize;3)  /
+d:dict`a`b!(til 7;7+til 7);e:dict`b`c!(til 7;til 7)  /
+train(m;(d;e);til 7)  / 3
+dict input m  / a| 0 1 2 3 4 5 6\nb| 0 1 2 3 4 5 6\nc| 0 1 2 3 4 5 6
+input(m;e;d)  / 3
+key dict input m  / `b`c`a
+train(m;(d;tensor til 7))  / 3
+class input m  / `vector
+train(m;til 7)  / 3
+batch m;batch m;first data m  / 3 4 5
+train(m;`batchsize;2)  /
+batch m;first data m  / 0 1
+train(m;`shuffle;0b)  /
+batch m;first data m  / 2 3
+train(m;`droplast;1b)  /
+batch m;first data m  / 0 1
+train(m;`batchsize;0N)  / 'batchsize: cannot be less than zero, given 0N

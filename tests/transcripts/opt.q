@@ -28,11 +28,11 @@ q)lr(o;.5*lr o)
 q)lr o
 0.025 0.01
 q)opt(o;1;();`eps,-1.)
-'Invalid epsilon value: -1
+'opt: Invalid epsilon value: -1
   [0]  opt(o;1;();`eps,-1.)
        ^
 q)lr(o;.1 .2 .3)
-'length error: 3 learning rates given for 2 parameter groups
+'lr: length error: 3 learning rates given for 2 parameter groups
   [0]  lr(o;.1 .2 .3)
        ^
 q)opt[o][`options;`eps]

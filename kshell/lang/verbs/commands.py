@@ -44,12 +44,18 @@ def search(arg: str) -> None:
         session.write(f".. and {len(near) - _SHOWN} more\n")
 
 
+def _target(entry: registry.Entry) -> str:
+    """The last part of the name of what an entry stands for, as it is searched: `crossentropyloss`."""
+    return entry.target.rsplit(".", 1)[-1].replace("_", "").lower()
+
+
 def _rank(entry: registry.Entry, text: str) -> int:
-    """How near an entry is to a text that is searched: 0 its name, 1 part of it, 2 in the summary, 3 elsewhere; -1."""
-    name = entry.name.lower()
-    if name == text:
+    """How near an entry is to a text that is searched: 0 its name, 1 part of it or of the name of what it stands for,
+    without underscores, 2 in the summary, 3 elsewhere; -1."""
+    name, plain = entry.name.lower(), text.rsplit(".", 1)[-1].replace("_", "")
+    if name in (text, plain):
         return 0
-    if text in name:
+    if text in name or (plain and (plain in name or plain in _target(entry))):
         return 1
     if text in entry.summary.lower():
         return 2

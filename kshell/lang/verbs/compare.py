@@ -124,6 +124,16 @@ def _float_compare(name: str) -> Callable[[Array, Array], Array]:
     return fn
 
 
+def _less(x: float, y: float) -> bool:
+    return not close(x, y) if x < y else x != x and y == y
+
+
+# the same of two Python floats
+_ATOMS: dict[str, Callable[[float, float], bool]] = {
+    "=": close, "<>": lambda x, y: not close(x, y), "<": _less, ">": lambda x, y: _less(y, x),
+    "<=": lambda x, y: _less(x, y) or close(x, y), ">=": lambda x, y: _less(y, x) or close(x, y)}
+_NUMBERS = frozenset((T.B, T.H, T.I, T.J, T.E, T.F))
+
 # ------------------------------------------------------------------ plans
 
 _UFUNC: dict[str, tuple[np.ufunc, Callable[[Any, Any], Any]]] = {
@@ -184,7 +194,15 @@ def _floating(name: str, tx: int, ty: int) -> Plan:
     if tx in T.TEMPORAL and ty in T.TEMPORAL and tx != ty:
         tc = common_type(tx, ty)
         return Plan(T.B, lambda a, b: compare(to_float(convert(a, tx, tc), tc), to_float(convert(b, ty, tc), tc)))
-    return Plan(T.B, lambda a, b: compare(to_float(a, tx), to_float(b, ty)))
+    one = _ATOMS[name]
+    return Plan(T.B, lambda a, b: compare(to_float(a, tx), to_float(b, ty)),
+                None if not {tx, ty} <= _NUMBERS else one if tx == ty else
+                lambda x, y: one(_as_float(x, tx), _as_float(y, ty)))
+
+
+def _as_float(x: Any, t: int) -> float:
+    """A raw number as a Python float; the nulls of integers become nan."""
+    return math.nan if t in T.SIGNED and x == T.NULL[t] else float(x)
 
 
 def _common_null(a: Array, t: int, b: Array) -> Array:
@@ -230,6 +248,8 @@ def eq(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int and y.__class__ is int:
         return x == y
+    if x.__class__ is float and y.__class__ is float:
+        return close(x, y)
     return _eq(x, y)
 
 
@@ -242,6 +262,8 @@ def ne(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int and y.__class__ is int:
         return x != y
+    if x.__class__ is float and y.__class__ is float:
+        return not close(x, y)
     return _ne(x, y)
 
 
@@ -254,6 +276,8 @@ def lt(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int and y.__class__ is int:
         return x < y
+    if x.__class__ is float and y.__class__ is float:
+        return _less(x, y)
     return _lt(x, y)
 
 
@@ -266,6 +290,8 @@ def gt(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int and y.__class__ is int:
         return x > y
+    if x.__class__ is float and y.__class__ is float:
+        return _less(y, x)
     return _gt(x, y)
 
 
@@ -278,6 +304,8 @@ def le(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int and y.__class__ is int:
         return x <= y
+    if x.__class__ is float and y.__class__ is float:
+        return _less(x, y) or close(x, y)
     return _le(x, y)
 
 
@@ -290,6 +318,8 @@ def ge(x: Value, y: Value) -> Value:
     """
     if x.__class__ is int and y.__class__ is int:
         return x >= y
+    if x.__class__ is float and y.__class__ is float:
+        return _less(y, x) or close(x, y)
     return _ge(x, y)
 
 

@@ -108,7 +108,7 @@ def enum_of(name: str, y: Value) -> Value:
 # ------------------------------------------------------------------ key
 
 
-@verb("key")
+@verb("key", handle=True)
 def key(x: Value) -> Value:
     """The keys of a dictionary; what a name, file or vector stands for.
 
@@ -170,5 +170,3 @@ def enumerate_value(name: str, y: Value, extend: bool) -> Value:
         names.set(name, dom)
         at = find(dom, items)
     return EnumAtom(int(at[0]), name) if one else Vec(T.ENUM, at, y.attr, name)
-
-

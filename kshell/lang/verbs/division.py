@@ -116,7 +116,7 @@ def mod(x: Value, y: Value) -> Value:
     return _mod(x, y)
 
 
-@verb("xbar")
+@verb("xbar", handle=True)
 def xbar(x: Value, y: Value) -> Value:
     """y rounded down to a multiple of x.
 

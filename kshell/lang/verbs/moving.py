@@ -77,7 +77,7 @@ def _msum(n: int, y: Vec) -> Vec:
     return Vec(tr, _window_sum(n, a))
 
 
-@verb("msum")
+@verb("msum", handle=True)
 def msum(x: Value, y: Value) -> Value:
     """Sums of the last x items; nulls count as zero.
 
@@ -87,7 +87,7 @@ def msum(x: Value, y: Value) -> Value:
     return _moving(x, y, _msum, msum)
 
 
-@verb("mcount")
+@verb("mcount", handle=True)
 def mcount(x: Value, y: Value) -> Value:
     """How many of the last x items are not null.
 
@@ -110,7 +110,7 @@ def _mavg(n: int, y: Vec) -> Vec:
     return floats(_window_sum(n, f) / count)
 
 
-@verb("mavg")
+@verb("mavg", handle=True)
 def mavg(x: Value, y: Value) -> Value:
     """Means of the last x items; nulls are left out.
 
@@ -128,7 +128,7 @@ def _mdev(n: int, y: Vec) -> Vec:
     return floats(np.sqrt(np.maximum(_window_sum(n, f * f) / count - mean * mean, 0.0)))
 
 
-@verb("mdev")
+@verb("mdev", handle=True)
 def mdev(x: Value, y: Value) -> Value:
     """Standard deviations of the last x items.
 
@@ -155,7 +155,7 @@ def _mmax(n: int, y: Vec) -> Vec:
     return Vec(y.t, _window_best(n, a, np.maximum))
 
 
-@verb("mmax")
+@verb("mmax", handle=True)
 def mmax(x: Value, y: Value) -> Value:
     """Maximums of the last x items.
 
@@ -165,7 +165,7 @@ def mmax(x: Value, y: Value) -> Value:
     return _moving(x, y, _mmax, mmax)
 
 
-@verb("mmin")
+@verb("mmin", handle=True)
 def mmin(x: Value, y: Value) -> Value:
     """Minimums of the last x items; null is least.
 

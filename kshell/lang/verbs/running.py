@@ -175,7 +175,7 @@ def _steps(x: Value, f: Callable[[Value, Value], Value], first: Callable[[Value,
     return x if found is None else found
 
 
-@verb("deltas")
+@verb("deltas", handle=True)
 def deltas(x: Value) -> Value:
     """Differences between neighbours; the first item is kept.
 
@@ -185,7 +185,7 @@ def deltas(x: Value) -> Value:
     return _steps(x, sub, lambda v, t: Vec(t, v.a.astype(T.DTYPE[t])), False, deltas)
 
 
-@verb("ratios")
+@verb("ratios", handle=True)
 def ratios(x: Value) -> Value:
     """Each item divided by the one before it; the first item is kept.
 
@@ -207,17 +207,17 @@ def _steps_from(x: Value, y: Value, f: Callable[[Value, Value], Value], plain: C
     return f(y, x) if found is None else found
 
 
-@verb("deltas", infix=False)
+@verb("deltas", infix=False, handle=True)
 def deltas_from(x: Value, y: Value) -> Value:
     return _steps_from(x, y, sub, deltas)
 
 
-@verb("ratios", infix=False)
+@verb("ratios", infix=False, handle=True)
 def ratios_from(x: Value, y: Value) -> Value:
     return _steps_from(x, y, div_, ratios)
 
 
-@verb("differ")
+@verb("differ", handle=True)
 def differ(x: Value) -> Value:
     """Where an item differs from the one before it; true for the first.
 
@@ -262,7 +262,7 @@ def shift(x: Value, n: int) -> Value:
     return found
 
 
-@verb("prev")
+@verb("prev", handle=True)
 def prev(x: Value) -> Value:
     """The item before each item; null for the first.
 
@@ -272,7 +272,7 @@ def prev(x: Value) -> Value:
     return x if atom_t(x) else shift(x, 1)
 
 
-@verb("next")
+@verb("next", handle=True)
 def next_(x: Value) -> Value:
     """The item after each item; null for the last.
 
@@ -282,7 +282,7 @@ def next_(x: Value) -> Value:
     return x if atom_t(x) else shift(x, -1)
 
 
-@verb("xprev")
+@verb("xprev", handle=True)
 def xprev(x: Value, y: Value) -> Value:
     """The item x places before each item of y; null where there is none.
 
@@ -295,7 +295,7 @@ def xprev(x: Value, y: Value) -> Value:
     return shift(y, int(array1(x, t)[0]))
 
 
-@verb("fills")
+@verb("fills", handle=True)
 def fills(x: Value) -> Value:
     """Nulls replaced by the last item before them that is none.
 
@@ -313,7 +313,7 @@ def fills(x: Value) -> Value:
     return x if found is None else found
 
 
-@verb("ema")
+@verb("ema", handle=True)
 def ema(x: Value, y: Value) -> Value:
     """Exponential moving average of y with smoothing factor x, one or one an item.
 

@@ -102,7 +102,7 @@ def _grade(x: Value, down: bool) -> Value:
     return take_at(x.k, order) if x.__class__ is Dict else longs(order)
 
 
-@verb("rank")
+@verb("rank", handle=True)
 def rank(x: Value) -> Value:
     """Where each item would stand if x were sorted. `rank[]` is the number of this process among several.
 
@@ -124,7 +124,7 @@ def _ranks(x: Value) -> np.ndarray:
     return out
 
 
-@verb("xrank")
+@verb("xrank", handle=True)
 def xrank(x: Value, y: Value) -> Value:
     """In which of x equal parts of sorted y each item of y falls.
 

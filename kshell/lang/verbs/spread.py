@@ -259,7 +259,7 @@ def cov(x: Value, y: Value) -> Value:
     return _two(x, y, _cov)
 
 
-@verb("scov")
+@verb("scov", handle=True)
 def scov(x: Value, y: Value) -> Value:
     """Sample covariance.
 

@@ -192,6 +192,9 @@ def drop(x: Value, y: Value) -> Value:
     q)`a _ `a`b!1 2
     b| 2
     """
+    for h in (y, x):
+        if isinstance(h, Handle) and h.folded:
+            return h.dyad("_", x, y)
     if is_list(x) or x.__class__ is Dict or x.__class__ is Table:
         if not (is_list(y) or y.__class__ in (Dict, Table)) or (x.__class__ is Dict and y.__class__ is not Table):
             return drop_index(x, y)
@@ -262,7 +265,7 @@ def cut_list(at: np.ndarray, y: Value) -> Value:
     return List(parts)
 
 
-@verb("cut")
+@verb("cut", handle=True)
 def cut(x: Value, y: Value) -> Value:
     """y in parts of x items each; with a list, the same as _.
 
@@ -283,7 +286,7 @@ def cut(x: Value, y: Value) -> Value:
     return cut_list(np.arange(0, len(y), n), y)
 
 
-@verb("sublist")
+@verb("sublist", handle=True)
 def sublist(x: Value, y: Value) -> Value:
     """At most x items of y; x of two numbers: from where, how many.
 
@@ -306,5 +309,3 @@ def sublist(x: Value, y: Value) -> Value:
     start, size = (int(v) for v in pair)
     a = min(max(start, 0), n)
     return cut_at(y, a, min(max(start + max(size, 0), a), n))
-
-

@@ -31,7 +31,7 @@ from kshell.values.match import match
 from kshell.values.primitives import COMPOSED, DERIVED, number
 
 
-@verb("value")
+@verb("value", handle=True)
 def value(x: Value) -> Value:
     """What x stands for: of a name, text, parse tree; a dictionary's values.
 
@@ -172,5 +172,3 @@ def set_(x: Value, y: Value) -> Value:
         raise QError("type")
     running().names.set(x.s, y)
     return x
-
-

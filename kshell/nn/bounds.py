@@ -1,0 +1,78 @@
+"""Numbers on a device, looked at before a calculation that a device does not survive if they are out of range.
+
+The CPU's calculations refuse them with an error; a GPU's end with one after which the process can use that GPU no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+_SPANS = WeakTensorKeyDictionary()  # by tensor: its version, its least and its greatest element
+_COPIES = WeakTensorKeyDictionary()  # by tensor on a device: its version, what it is a copy of and the version of that
+_PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and what is known of it
+
+
+def span(t: Tensor) -> tuple[float, float]:
+    """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
+    long as nothing writes there."""
+    whole = t if t._base is None else t._base
+    if whole.is_inference():  # it has no version
+        return tuple(torch.stack(torch.aminmax(t)).tolist())  # type: ignore[return-value]
+    found = _SPANS.get(whole)
+    if found is None or found[0] != whole._version:
+        found = _SPANS[whole] = (whole._version, *torch.stack(torch.aminmax(whole.detach())).tolist())
+    return found[1], found[2]
+
+
+def copied(t: Tensor, there: Tensor) -> None:
+    """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
+    if t.is_cpu and t.numel() and not (t.is_floating_point() or t.is_complex() or t.is_inference()):
+        _SPANS[there] = (there._version, *span(t))
+        _COPIES[there] = (there._version, t, t._version)
+
+
+def original(t: Tensor) -> Tensor:
+    """What a tensor on a device was copied from, if nothing has been written in either; else itself."""
+    found = _COPIES.get(t)
+    return found[1] if found is not None and (found[0], found[2]) == (t._version, found[1]._version) else t
+
+
+def passes(t: Tensor, what: Hashable, check: Callable[[Tensor], bool]) -> bool:
+    """Does a check hold for a tensor, or for all of the one that it is a part of? That is asked once, for as long as
+    nothing writes there."""
+    whole = t if t._base is None else t._base
+    if whole.is_inference():
+        return check(t)
+    found = _PASSED.get(whole)
+    if found is None or found[0] != whole._version:
+        found = _PASSED[whole] = (whole._version, {})
+    if what not in found[1]:
+        found[1][what] = check(whole)
+    return found[1][what] or (whole is not t and check(t))
+
+
+def readable(t: Tensor) -> bool:
+    """Has a tensor values, and may they be read now? Not on meta, and not while a program is made of a calculation."""
+    if t.is_meta or isinstance(t, FakeTensor) or torch.compiler.is_compiling():
+        return False
+    return not (t.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def within(name: str, t: Tensor, n: int | None, what: str) -> None:
+    """Refuse whole numbers that are no indices of n things, or of any number; other types are left to torch."""
+    if t.is_floating_point() or t.is_complex() or not t.numel() or not readable(t):
+        return
+    low, high = span(t)
+    if low >= 0 and (n is None or high < n):
+        return
+    if t._base is not None:  # not these ones, perhaps
+        low, high = torch.stack(torch.aminmax(t.detach())).tolist()
+    if n is not None and high >= n:
+        raise IndexError(f"{name}: index {high} is out of bounds for {n} {what}")
+    if low < 0:
+        raise IndexError(f"{name}: index {low} is below 0")
