@@ -95,13 +95,17 @@ def near(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.allclose(a, b, 1e-4, 1e-4 * size, equal_nan=True)
 
 
+# what takes all of these inputs; several outputs become new tensors, whatever the vector held
+NEVER = {"Not", "prod", "Sum", "sort", "cummax", "cummin", "aminmax", "Max", "Min", "mode"}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_calls_that_fail_have_written_nothing(session: Session, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     """Each row, or every fourth one, as if all outputs were too large to be copied before the call."""
     monkeypatch.setattr(guard, "KEPT", -1)
     failures = {row.name: sum(failed(session, *form) for form in forms(row)) for row in WRITING[::every]}
-    assert len(failures) > 200 / every and sum(map(bool, failures.values())) > 200 / every
+    assert len(failures) > 200 / every and {name for name, n in failures.items() if not n} <= NEVER
     assert sum(failures.values()) > 10000 / every
 
 

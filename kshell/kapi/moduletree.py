@@ -304,7 +304,8 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
         raise QError(f"unable to add a {label(child)} module as a child of a {label(parent)} module")
     if entry.extra.get("children") != "any" and mine is not None:
         if mine.name == "sequential":
-            raise QError("sequential: unable to create type-erased module, forward method uses template")
+            raise QError("sequential: unable to create type-erased module, forward method uses template; "
+                         "a sequence inside of another is `seqnest")
         if mine.extra.get("result", "tensor") == "":
             raise QError(f"{mine.name}: unable to create type-erased module, no forward method defined")
     name = "" if "numbered" in entry.extra else name_of_module(child)

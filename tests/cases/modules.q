@@ -53,7 +53,7 @@ module enlist(`softmax)  / 'softmax: no dimension given
 module enlist(`fmaxpool2d;2)  / 'fmaxpool2d: no output size or ratio given
 module enlist(`embed;10)  / 'embed: positive number of columns required
 module enlist(`sigmoid;1)  / 'sigmoid: no arguments expected, given 1
-module seq(`sequential;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template
+module seq(`sequential;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template; a sequence inside of another is `seqnest
 module seq(`sequential;`moduledict)  / 'moduledict: unable to create type-erased module, no forward method defined
 module(`sequential;`relu`a;`relu`a)  / 'sequential: a module named `a is already defined
 module((0;`sequential);(3;`relu))  / 'relu: depth 3 above max depth of 1
@@ -80,7 +80,7 @@ outputmodule q  / `tanh
 m:module`tanh  /
 module(q;m)  /
 mapped m  / 0b
-module(q;q)  / 'sequential: unable to create type-erased module, forward method uses template
+module(q;q)  / 'sequential: unable to create type-erased module, forward method uses template; a sequence inside of another is `seqnest
 p:module(`seqnest;enlist(`linear;2;2))  /
 module(q;p)  /
 module(q;1;`gelu)  /
@@ -401,7 +401,7 @@ training(m;0b);child(m;`act;`drop);training child(m;`act)  / 0b
 child(m;`c;`relu)  / 'child: no child module named `c
 child(m;2;`relu)  / 'child: a child is replaced by its name, given long scalar
 child(m;`act;m)  / 'child: the module is part of it already
-child(m;`act;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template
+child(m;`act;`sequential)  / 'sequential: unable to create type-erased module, forward method uses template; a sequence inside of another is `seqnest
 child(m;`act;`nope)  / 'child: unrecognized module type: `nope
 child(module(`sequential;(`selfattention;8;2));`0.in;(`linear;8;24))  / 'child: `in is a part of a knn::SelfAttention module, which cannot be replaced
 r:module(`residual;(`sequential;(`linear;2;2));`relu);child(r;`q1;`tanh)  / 'residual: cannot add Tanh module until sequential module(s) defined
