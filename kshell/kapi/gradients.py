@@ -20,13 +20,13 @@ from kshell.kapi.handles import (
     VectorHandle,
     ask,
     behaviour,
-    handle,
     tensor_handle,
 )
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
 from kshell.values.build import bools, collapse, sym_vec
 from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items
+from kshell.values.functions import Function
 
 
 def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
@@ -252,10 +252,10 @@ def nograd(x: Value) -> Value:
     q)gradflag nograd({x*x};x)
     0b
     """
-    from kshell.kapi.functions import applied, is_function
-
     given = items(x)
-    if len(given) > 1 and is_function(given[0]) and handle(given[0]) is None:
+    if len(given) > 1 and isinstance(given[0], Function):
+        from kshell.kapi.functions import applied
+
         with torch.no_grad():
             return applied(given[0], given[1:])
     ask("nograd", need_handle(x, "nograd"))

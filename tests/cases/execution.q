@@ -99,7 +99,8 @@ compile({x};`zz)  / 'compile: unrecognized backend `zz, expecting one of `cudagr
 compile({x};0b)  / 'compile: expected backend, given boolean scalar
 compile({x};`eager;2)  / 'compile: expecting 1-2 args, given 3
 / without a graph of gradients
-x:tensor(1 2e;`grad);gradflag each(nograd({x*y};x;x);nograd(`add;(x;x));x*x)  / 001b
+x:tensor(1 2e;`grad);gradflag each(nograd({x*y};x;x);nograd(add;(x;x));x*x)  / 001b
 nograd({'`abc};x)  / 'abc
 gradflag x*x  / 1b
 nograd({x})  / 'nograd: need allocated torch object, e.g. tensor, module, given lambda
+nograd(`add;x)  / 'nograd: need allocated torch object, e.g. tensor, module, given general list
