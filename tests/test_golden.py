@@ -60,6 +60,7 @@ def test_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
 
 
+@pytest.mark.slow
 def test_a_changed_number_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                                 monkeypatch: pytest.MonkeyPatch) -> None:
     """One number in one case of each file: exactly that case must fail."""

@@ -231,6 +231,7 @@ def test_a_save_that_fails_or_is_killed_leaves_the_old_one(tmp_path: Path) -> No
 # ------------------------------------------------------------------ several nodes, GPUs
 
 
+@pytest.mark.slow
 def test_two_agents_of_torchrun(tmp_path: Path) -> None:
     """The command of docs/families/data-parallel.md, twice, as on two machines."""
     with socket.create_server(("127.0.0.1", 0)) as s:
