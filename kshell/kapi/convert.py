@@ -107,18 +107,11 @@ def _word(t: int) -> str:
     return _WORD.get(t) or T.TYPE[t].name
 
 
-def _numbered(x: Value) -> str:
-    """Says that a number is that of a live object: `first h` and `h,h` give numbers, where a handle was meant."""
-    ref = table().live.get(x) if x.__class__ is int else None
-    h = None if ref is None else ref()
-    return "" if h is None else f" (the {h.kind}'s number, not its handle)"
-
-
 def kname(x: Value) -> str:
     """What x is, in words of the messages: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
     t = atom_t(x)
     if t:
-        return f"{_word(t)} scalar" + (_numbered(x) if t == T.J else "")
+        return f"{_word(t)} scalar"
     if x.__class__ is Vec:
         return f"{_word(x.t)} list"
     if isinstance(x, List):

@@ -365,7 +365,7 @@ tensor jacobian({2 mavg x};tensor 1 2 3f)  / 1   0   0\n0.5 0.5 0\n0   0.5 0.5
 a:tensor 1 2e;mse(a;a)-a  / '-: expected a tensor or numbers, given general list; the result of a call is f[(a;b)], not f(a;b)
 a:tensor 1 2e;tensor mse[(a;a)]-a  / -1 -2e
 / the number of an object where its handle is meant
-t:tensor 1 2e;size first t  / 'size: need allocated torch object, e.g. tensor, module, given long scalar (the tensor's number, not its handle)
-m:module`relu;l:m,m;class l 1  / 'class: need allocated torch object, e.g. tensor, module, given long scalar (the module's number, not its handle)
+t:tensor 1 2e;size first t  / 'size: need allocated torch object, e.g. tensor, module, given long scalar
+m:module`relu;l:m,m;class l 1  / 'class: need allocated torch object, e.g. tensor, module, given long scalar
 t:tensor(`rand;1000);(-8!tensor t xexp 3)~-8!tensor t*t*t  / 1b
 dtype each(tensor 1 2 3)xexp/:(2;.5;1b)  / `float`float`float
