@@ -103,11 +103,6 @@ def _dims(x: Value) -> Any:
     return longs_of(x)
 
 
-def _axes(x: Value) -> Any:
-    """Dimensions of which there may be none."""
-    return longs_of(x)
-
-
 def _float(x: Value) -> float | None:
     n = number_of(x)
     return float(n) if n is not None and long_of(x) is None else None
@@ -138,7 +133,7 @@ def _tensor_options(x: Value) -> Any:
 # the types of options: how each is read (None if x is not one) and what messages call it
 TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
     "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (_dims, "long scalar or list"),
-    "axes": (_axes, "long scalar or list"),
+    "axes": (longs_of, "long scalar or list"),
     "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
     "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
     "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
@@ -327,7 +322,7 @@ def _output(row: Row, rest: list[Value]) -> Any:
         return rest.pop()
     if is_empty(last):
         if not row.inplace:
-            if last is not NIL and any(o.read in (_dims, _axes) for o in option_words(row.options)):
+            if last is not NIL and any(o.read in (_dims, longs_of) for o in option_words(row.options)):
                 return None
             raise QError(f"{row.name}: not available in place")
         rest.pop()

@@ -21,7 +21,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import Source
-from kshell.lang import iterators, stepwise
+from kshell.lang import accumulators, iterators, stepwise
 from kshell.lang.code import FILE, CodeInfo, Consts
 from kshell.values.core import Value
 
@@ -31,8 +31,9 @@ Step = Callable[[Value], Value]
 CONTINUED: dict[CodeType, Callable[[dict[str, Any], Value], Value] | None] = {}
 _VERB = re.compile(r"_v\d((?:[0-9a-f]{2})+)")  # Compiler.verb_name
 # functions of Python whose loops go on as those of q code do
-_LOOPS = {fn.__code__ for fn in vars(iterators).values() if isinstance(fn, FunctionType) and
-          fn.__module__ in (iterators.__name__, stepwise.__name__) and fn is not iterators.each_parallel}
+_LOOPS = {fn.__code__ for of in (accumulators, iterators) for fn in vars(of).values()
+          if isinstance(fn, FunctionType) and fn is not iterators.each_parallel
+          and fn.__module__ in (accumulators.__name__, iterators.__name__, stepwise.__name__)}
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
 _MADE = "_r"  # begins the names that only a rest of a function has
 
