@@ -130,10 +130,10 @@ def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
 
 def share(base: Any, rows: Sequence[tuple[int, Spec]]) -> None:
     """Let the modules of a state share the parameters that they shared."""
+    modules = dict(base.named_modules())
     for path, spec in _paths(rows):
         for key, name in _shared(spec.parms).items():
             owner, _, last = name.rpartition(".")
-            modules = dict(base.named_modules())
             found = modules[owner]._parameters.get(last) if owner in modules else None
             if found is None:
                 raise QError(f"{spec.kind}: no parameter `{name} to share as {key}")
