@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
@@ -45,11 +45,13 @@ for _package in ("kshell.lang.verbs", "kshell.lang.names"):
     registry.load_package(_package)
 
 
-def launch(n: int, words: Sequence[str], console: bool = False) -> int:
-    """Run a command line on n processes of this machine; the exit code. With `console` they read lines together."""
+def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
+    """Call `run`, which ends its process, on n processes of this machine; the exit code. With `console` they read lines
+    together."""
     from kshell.kapi import ranks
 
-    return ranks.launch(n, words, console)
+    registry.load_package("kshell.kapi")
+    return ranks.launch(n, run, console)
 
 
 class Session:

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from kshell.parallel import collect, group
-from kshell.parallel.launch import describe, environment
+from kshell.parallel.launch import describe, shared
 from tests.rank_checks import __file__ as CHECKS
 from tests.test_mlbench import DATA, MADE, NET, STEP
 
@@ -206,6 +206,24 @@ def test_exit_codes_and_wrong_use() -> None:
         assert done.returncode == 2 and text in done.stderr
 
 
+def test_what_ranks_are_forked_from() -> None:
+    """It has loaded all and used nothing: threads and a GPU would be missing in each, random numbers the same."""
+    code = """if True:
+        import os, sys
+        from kshell import session
+        from kshell.kapi import ranks
+        def look(n, run, console):
+            import torch
+            print(len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 1, torch.cuda.is_initialized(),
+                  "torch.distributed" in sys.modules)
+            return 0
+        ranks.launching.launch = look
+        session.launch(2, None)"""
+    done = start([sys.executable, "-c", code])
+    assert (done.stdout, done.stderr) == ("1 False True\n", "")
+    assert job(2, "-e", "count distinct tensor each allgather tensor(`rand;9)").stdout == "2\n"
+
+
 def test_ranks_end_with_their_launcher(tmp_path: Path) -> None:
     """A launcher that is killed leaves nothing behind."""
     if not sys.platform.startswith("linux"):
@@ -243,9 +261,9 @@ def test_places_and_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WORLD_SIZE", world)
         assert group.place() == want
     assert group.rank() == 0 and group.world() == 1 and not group.joined()
-    made = environment(2, 4, 999, {"A": "b"})
-    assert (made["RANK"], made["WORLD_SIZE"], made["MASTER_ADDR"], made["MASTER_PORT"], made["A"]) == \
-        ("2", "4", "127.0.0.1", "999", "b")
+    made = shared(4, {"OMP_NUM_THREADS": "9"})
+    assert (made["WORLD_SIZE"], made["MASTER_ADDR"], "OMP_NUM_THREADS" in made) == ("4", "127.0.0.1", False)
+    assert int(shared(1, {})["OMP_NUM_THREADS"]) == os.cpu_count()
     assert describe(3) == "failed with exit code 3" and describe(-15) == "was killed by SIGTERM"
     assert describe(-99) == "was killed by signal 99"
 

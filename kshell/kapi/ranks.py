@@ -6,9 +6,12 @@ where there is one process.
 
 from __future__ import annotations
 
+import importlib
 import io
-from collections.abc import Sequence
-from typing import Any, TextIO
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
@@ -29,7 +32,7 @@ from kshell.kapi.handles import (
     vector_handle,
 )
 from kshell.parallel import group
-from kshell.parallel.launch import launch  # noqa: F401 (the session's way to it)
+from kshell.parallel import launch as launching
 from kshell.store.codec import decode, encode
 from kshell.values.build import collapse
 from kshell.values.context import running
@@ -63,6 +66,16 @@ class Silent(io.TextIOBase):
     def write(self, text: str) -> int:
         """Nothing."""
         return len(text)
+
+
+def launch(n: int, run: Callable[[], NoReturn], console: bool) -> int:
+    """Call `run` on n processes; the exit code (parallel/launch.py). Torch and the k-api are imported once for all, but
+    on macOS, where a process may not use the system's libraries on both sides of a fork."""
+    os.environ.update(launching.shared(n, os.environ))
+    if sys.platform != "darwin":
+        load()
+        importlib.import_module("torch.distributed")
+    return launching.launch(n, run, console)
 
 
 def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose: bool) -> None:

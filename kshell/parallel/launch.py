@@ -1,20 +1,24 @@
 """One command line on several processes of this machine: they are started, watched, and ended when one fails.
 
-torch is not needed here, so a launcher costs little beside its ranks.
+The ranks are forked, so they share what the launcher has imported before. None of that may start a thread or a GPU:
+neither would be in a forked process.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+import numpy as np
 
 GRACE = 5.0  # seconds between asking a rank to end and ending it
 LISTEN = "KSHELL_LISTEN_FD"  # rank 0: the socket at which the ranks meet, opened here so that nobody else can take it
@@ -32,16 +36,14 @@ def loopback() -> str:
     return next((name for name in ("lo", "lo0") if name in names), "")
 
 
-def environment(rank: int, n: int, port: int, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a rank."""
-    made = dict(given)
-    made.update({"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n),
-                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), PARENT: str(os.getpid())})
-    made.setdefault("OMP_NUM_THREADS", str(threads_for(n)))
-    made.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # what goes wrong is an error of q
+def shared(n: int, given: Mapping[str, str]) -> dict[str, str]:
+    """What the environments of n ranks have in common beside what is given."""
+    made = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1"}
     name = loopback()
-    if name:
-        made.setdefault("GLOO_SOCKET_IFNAME", name)
+    for key, value in (("OMP_NUM_THREADS", str(threads_for(n))), ("GLOO_SOCKET_IFNAME", name),
+                       ("TORCH_CPP_LOG_LEVEL", "ERROR")):  # what goes wrong is an error of q
+        if value and key not in given:
+            made[key] = value
     return made
 
 
@@ -55,23 +57,82 @@ def describe(code: int) -> str:
         return f"was killed by signal {-code}"
 
 
-def launch(n: int, words: Sequence[str], console: bool = False) -> int:
-    """Run `kshell words` on n processes of this machine. The exit code is 0, or that of the first that fails (128 and
-    the number of the signal that killed it): which it was is written to standard error, and the others are ended. From
-    a `console` of all they leave with the same code, and that is no failure."""
+class Rank:
+    """A forked process: `code` is what it ended with, as subprocess counts (negative: a signal), None before."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.code: int | None = None
+        self._ended = threading.Event()
+
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Wait for its end in a thread of its own, and tell."""
+
+        def wait() -> None:
+            _, status = os.waitpid(self.pid, 0)
+            self.code = os.waitstatus_to_exitcode(status)
+            self._ended.set()
+            tell()
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Has it ended, if need be after so many seconds?"""
+        return self._ended.wait(seconds)
+
+    def send(self, signum: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signum)
+
+
+def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
+    """Call `run`, which ends its process, on n processes of this machine. The exit code is 0, or that of the first that
+    fails (128 and the number of the signal that killed it): which it was is written to standard error, and the others
+    are ended. From a `console` of all they leave with the same code, and that is no failure."""
+    gc.freeze()  # the collector would write to every page of what is shared
     with socket.create_server(("127.0.0.1", 0), backlog=max(128, n)) as meeting:
-        meeting.set_inheritable(True)
-        port = meeting.getsockname()[1]
         ranks = []
         try:
             for r in range(n):
-                ranks.append(_start(r, n, port, meeting.fileno(), words))
+                ranks.append(Rank(_fork(r, meeting, run)))
         except OSError as e:
-            _end(ranks)
             print(f"kshell: rank {len(ranks)} cannot be started: {e.strerror}", file=sys.stderr)
-            return 1
+    ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for r, rank in enumerate(ranks):
+        rank.watch(lambda r=r: ended.put(r))  # type: ignore[misc]
+    if len(ranks) < n:
+        _end(ranks)
+        return 1
     with _terminal():
-        return _watch(ranks, console)
+        return _watch(ranks, ended, console)
+
+
+def _fork(r: int, meeting: socket.socket, run: Callable[[], NoReturn]) -> int:
+    """The process of a rank, forked: it runs."""
+    launcher = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        np.random.seed()  # q's own generator starts equal in every process
+        if "torch" in sys.modules:
+            sys.modules["torch"].default_generator.seed()
+        os.environ.update({"RANK": str(r), "LOCAL_RANK": str(r), "MASTER_PORT": str(meeting.getsockname()[1]),
+                           PARENT: str(launcher)})
+        if r:
+            meeting.close()
+            with open(os.devnull) as nothing:
+                os.dup2(nothing.fileno(), 0)
+        else:
+            os.environ[LISTEN] = str(meeting.detach())
+        run()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    os._exit(1)
 
 
 @contextmanager
@@ -92,24 +153,8 @@ def _terminal() -> Iterator[None]:
             termios.tcsetattr(0, termios.TCSADRAIN, before)
 
 
-def _start(r: int, n: int, port: int, meeting: int, words: Sequence[str]) -> subprocess.Popen[bytes]:
-    env = environment(r, n, port, os.environ)
-    if r == 0:
-        env[LISTEN] = str(meeting)
-    return subprocess.Popen([sys.executable, "-m", "kshell", *words], env=env, pass_fds=[meeting] if r == 0 else [],
-                            stdin=None if r == 0 else subprocess.DEVNULL)
-
-
-def _watch(ranks: Sequence[subprocess.Popen[bytes]], console: bool) -> int:
-    """Wait until all have ended well or one has not."""
-    ended: queue.SimpleQueue[int] = queue.SimpleQueue()
-
-    def wait(r: int) -> None:
-        ranks[r].wait()
-        ended.put(r)
-
-    for r in range(len(ranks)):
-        threading.Thread(target=wait, args=(r,), daemon=True).start()
+def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) -> int:
+    """Wait until all have ended well or one has not; `ended` tells which have ended."""
     stops = 0
 
     def ask(signum: int, frame: object) -> None:
@@ -120,7 +165,7 @@ def _watch(ranks: Sequence[subprocess.Popen[bytes]], console: bool) -> int:
     try:
         for _ in ranks:
             r = ended.get()
-            code = ranks[r].returncode
+            code = ranks[r].code
             if code:
                 if console and code > 0 and _all_end(ranks, code):
                     return code
@@ -135,27 +180,18 @@ def _watch(ranks: Sequence[subprocess.Popen[bytes]], console: bool) -> int:
     return stops
 
 
-def _all_end(ranks: Sequence[subprocess.Popen[bytes]], code: int) -> bool:
+def _all_end(ranks: Sequence[Rank], code: int) -> bool:
     """Do all end with this code by themselves?"""
     until = time.monotonic() + GRACE
-    for p in ranks:
-        try:
-            if p.wait(max(0.0, until - time.monotonic())) != code:
-                return False
-        except subprocess.TimeoutExpired:
-            return False
-    return True
+    return all(r.wait(max(0.0, until - time.monotonic())) and r.code == code for r in ranks)
 
 
-def _end(ranks: Sequence[subprocess.Popen[bytes]]) -> None:
+def _end(ranks: Sequence[Rank]) -> None:
     """End those that still run, and wait for them."""
-    running = [p for p in ranks if p.poll() is None]
-    for p in running:
-        p.terminate()
+    for r in ranks:
+        r.send(signal.SIGTERM)
     until = time.monotonic() + GRACE
-    for p in running:
-        try:
-            p.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            p.kill()
-            p.wait()
+    for r in ranks:
+        if not r.wait(max(0.0, until - time.monotonic())):
+            r.send(signal.SIGKILL)
+            r.wait()

@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -94,12 +93,6 @@ def _seconds(words: list[str]) -> float:
     if not 0 < found < 1e6:
         raise UsageError("--timeout needs a number of seconds")
     return found
-
-
-def without_n(argv: Sequence[str]) -> list[str]:
-    """The words of a command line that each process of a job gets."""
-    at = list(argv).index("-n")
-    return [*argv[:at], *argv[at + 2:]]
 
 
 def parse_args(argv: list[str]) -> Options:
@@ -202,10 +195,6 @@ def main() -> NoReturn:
         leave(2)
     except SystemExit:
         leave(0)
-    if opts.processes:
-        from kshell.session import launch
-
-        leave(launch(opts.processes, without_n(sys.argv[1:]), opts.stay or not (opts.script or opts.exprs)))
     tune_allocator()
     tune_collector()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -213,4 +202,9 @@ def main() -> NoReturn:
         signal.signal(n, lambda number, _: os._exit(128 + number))
     from kshell.shell import script
 
+    if opts.processes:
+        from kshell.session import launch
+
+        console = opts.stay or not (opts.script or opts.exprs)
+        leave(launch(opts.processes, lambda: leave(script.start(opts)), console))
     leave(script.start(opts))
