@@ -87,6 +87,12 @@ class KHandle(Handle):
         return self is other or (other.__class__ is self.__class__ and bool(behaves("same", self))
                                  and ask("same", self, other))
 
+    def length(self) -> int:
+        return ask("length", self) if self.folded else super().length()  # type: ignore[no-any-return]
+
+    def choose(self, x: Value, y: Value, z: Value) -> Value:
+        return ask("choose", self, x, y, z)
+
     def rows(self) -> list[Value]:
         return ask("rows", self) if self.folded else [self]
 

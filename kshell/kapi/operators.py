@@ -165,6 +165,11 @@ def _minus(a: Any, b: Any) -> Any:
     return a - b
 
 
+def _alike(verbs: dict[str, Fn]) -> dict[str, Fn]:
+    """Functions of two tensors of one type as those of any two."""
+    return {name: lambda a, b, fn=fn: fn(*_one_type(a, b)) for name, fn in verbs.items()}
+
+
 _LEAST, _MOST = _logical("minimum", "logical_and"), _logical("maximum", "logical_or")
 DYADS: dict[str, Fn] = {
     "+": _plus, "-": _minus, "*": lambda a, b: a * b, "%": lambda a, b: a / b,
@@ -177,8 +182,13 @@ DYADS: dict[str, Fn] = {
     "cov": lambda a, b: _covariance(floating(a), floating(b)), "scov": lambda a, b: _sample(floating(a), floating(b)),
     "cor": lambda a, b: _correlation(floating(a), floating(b)), "in": lambda a, b: torch.isin(*_one_type(a, b)),
     "bin": lambda a, b: order.place(*_one_type(a, b), right=True) - 1,
-    "binr": lambda a, b: order.place(*_one_type(a, b), right=False), **series.DYADS,
+    "binr": lambda a, b: order.place(*_one_type(a, b), right=False), **series.DYADS, **_alike(order.DYADS),
+    "wsum": lambda a, b: _first("sum")(_number(a) * b), "wavg": lambda a, b: _weighted(*torch.broadcast_tensors(a, b)),
 }
+
+
+def _weighted(a: Any, b: Any) -> Any:
+    return _first("sum")(_number(a) * b) / _first("sum")(a)
 
 
 def _covariance(a: Any, b: Any) -> Any:
@@ -433,6 +443,25 @@ def rows(h: TensorHandle) -> list[Value]:
     """The items along the first dimension; a tensor without dimensions is its own."""
     t = as_tensor(h)
     return [tensor_handle(i) for i in invoke("rows", t.unbind)] if t.dim() else [h]
+
+
+@behaviour("choose", TensorHandle)
+def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
+    """`?[x;y;z]`: the elements of y where x is true, else those of z."""
+    t = as_tensor(h)
+    where = operand("?", x, t)
+    if getattr(where, "dtype", None) is not torch.bool:
+        raise QError(f"?: expected boolean(s), given {kname(x)}")
+    return tensor_handle(invoke("?", torch.where, where, operand("?", y, t), operand("?", z, t)))
+
+
+@behaviour("length", TensorHandle)
+def length(h: TensorHandle) -> int:
+    """How many rows there are."""
+    t = as_tensor(h)
+    if not t.dim():
+        raise QError("rank")
+    return len(t)
 
 
 @behaviour("amend", TensorHandle)

@@ -20,7 +20,7 @@ def numbered(t: Any) -> Any:
         bits = (t + 0.0).view(whole)  # -0.0 is 0.0
         bits = torch.where(bits < 0, bits ^ torch.iinfo(whole).max, bits)
         t = torch.where(torch.isnan(t), torch.iinfo(whole).min, bits)
-    return t
+    return t.to(torch.uint8) if t.dtype is torch.bool else t
 
 
 def _keys(t: Any) -> Any:
@@ -66,8 +66,53 @@ def distinct(t: Any) -> Any:
     return t.index_select(0, torch.masked_select(at, first[place] == at))
 
 
+def _listed(t: Any) -> Any:
+    return t if t.dim() else t.reshape(1)
+
+
+def _alike(name: str, t: Any, given: Any, rows: Any) -> None:
+    if given != t.shape[1:]:
+        raise QError(f"{name}: expected rows of size {list(t.shape[1:])}, given a tensor of size {list(rows)}")
+
+
+def find(t: Any, y: Any) -> Any:
+    """Where in the rows of t each row of y is first, their number if it is in none; of a row its place alone."""
+    t = _listed(t)
+    _alike("?", t, y.shape[max(y.dim() - t.dim() + 1, 0):], y.shape)
+    rows = y.reshape(-1, *t.shape[1:])
+    keys = _keys(torch.cat((t, rows)) if t.dim() > 1 else t)
+    wanted = keys[len(t):] if t.dim() > 1 else numbered(rows)
+    sorted_, order = torch.sort(keys[:len(t)], stable=True)
+    at = torch.searchsorted(sorted_, wanted)
+    there = torch.cat((sorted_, sorted_[:1]))[at] == wanted if len(t) else torch.zeros_like(at, dtype=torch.bool)
+    at = torch.where(there & (at < len(t)), torch.cat((order, order.new_full((1,), len(t))))[at], len(t))
+    return at.reshape(y.shape[:y.dim() - t.dim() + 1])
+
+
+def _chosen(name: str, there: bool) -> Callable[..., Any]:
+    """The rows of a tensor that are rows of another, or are not."""
+
+    def run(t: Any, y: Any) -> Any:
+        t, y = _listed(t), _listed(y)
+        _alike(name, t, y.shape[1:], y.shape)
+        return t[(find(y, t) < len(y)) == there]
+
+    return run
+
+
+def _union(t: Any, y: Any) -> Any:
+    t, y = _listed(t), _listed(y)
+    _alike("union", t, y.shape[1:], y.shape)
+    return distinct(torch.cat((t, y)))
+
+
 MONADS: dict[str, Callable[..., Any]] = {
     "iasc": grade, "idesc": lambda t: grade(t, True), "asc": ordered, "desc": lambda t: ordered(t, True), "rank": rank,
     "distinct": distinct,
+}
+# of two tensors of one type
+DYADS: dict[str, Callable[..., Any]] = {
+    "?": find, "except": _chosen("except", False), "inter": _chosen("inter", True),
+    "union": _union,
 }
 COUNTED: dict[str, Callable[..., Any]] = {"xrank": xrank}

@@ -249,6 +249,14 @@ class Handle:
         """Has another handle the same content? Asked where a function is applied until its result repeats."""
         return self is other
 
+    def length(self) -> int:
+        """How many rows it has, of classes that are `folded`."""
+        raise QError("type")
+
+    def choose(self, x: Value, y: Value, z: Value) -> Value:
+        """`?[x;y;z]` where one of them is this handle."""
+        raise QError("type")
+
     def rows(self) -> list[Value]:
         r"""What `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
         return [self]

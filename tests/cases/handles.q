@@ -253,6 +253,34 @@ a rotate 2  / 'rotate: not implemented for tensor and long scalar
 a bin `x  / 'bin: no torch type found for k: symbol scalar
 a cor 1 2e  / 'cor: The size of tensor a (4) must match the size of tensor b (2) at non-singleton dimension 0
 
+/ as sets, found, picked and chosen
+t:tensor 3 1 2 1f;u:tensor 1 2f;m:tensor(1 2f;3 4f;1 2f)  /
+tensor each(t?u;t?1;(tensor 3 1 2 1)?1 9;1 2f?t)  / 1 2\n1\n1 4\n2 0 1 0
+tensor each(m?3 4f;m?(3 4f;9 9f);m?5 6f)  / 1\n1 3\n3
+tensor each((tensor 0n 1f)?0n 1 0 3f;(tensor`float$())?1 2f)  / 0 1 2 2\n0 0
+tensor each(t except u;t except 2;1 2f except t;t inter u;t inter 1 2f)  / ,3f\n3 1 1f\n`float$()\n1 2 1f\n1 2 1f
+tensor each(t union u;2 union tensor 3 1 2 1;t union 1 2f;(0n;1f;0n)union tensor 0n 1 2f)  / 3 1 2\n2 3 1\n3 1 2\n  1 2
+tensor each(m except enlist 1 2f;m inter enlist 3 4f;m union tensor 1 2#5 6f)  / ,3 4f\n,3 4f\n(1 2f;3 4f;5 6f)
+tensor each((tensor 001b)?10b;(tensor 001b)except 1b;(tensor 0x0102)union 0x0203;(tensor(1 2f;`bfloat16))?2f;101b bin tensor 1b)  / 2 0\n00b\n0x010203\n1\n2
+x:tensor(1 2 3f;`grad);backward sum x except 2f;grad x  / 1 0 1f
+((t;u)?u;count(t;u)except enlist t;(t;u)inter enlist u)~(1;1;enlist u)  / 1b
+tensor each(t within u;1 5 2f within u)  / 0111b\n101b
+tensor each(2 wavg t;t wavg t;m wsum 1 2f)  / 1.75\n2.142857\n5 16f
+count distinct tensor -3?tensor til 10  / 3
+tensor each(asc 0N?tensor til 5;(-3)_3?tensor 1#7;5?tensor 1 2#1 2)  / 0 1 2 3 4\n`long$()\n(1 2;1 2;1 2;1 2;1 2)
+tensor each(?[t>1;t;0f];?[t>2;9;t];?[101b;tensor 1 2 3;4 5 6];?[1010b;0;t])  / 3 0 2 0f\n9 1 2 1f\n1 5 3\n0 1 0 1f
+x:tensor(1 2 3f;`grad);backward sum ?[x>1;x*x;0f];grad x  / 0 4 6f
+5?tensor til 0  / 'length
+-9?t  / 'length
+m?1 2 3f  / '?: expected rows of size [2], given a tensor of size [3]
+m except 5  / 'except: expected rows of size [2], given a tensor of size [1]
+t?`a  / '?: no torch type found for k: symbol scalar
+t within tensor 1 2 3  / 'length
+?[t;t;0f]  / '?: expected boolean(s), given tensor
+?[t>1;t;1 2f]  / '?: The size of tensor a (4) must match the size of tensor b (2) at non-singleton dimension 0
+group t  / 'group: not implemented for tensors
+(module enlist(`linear;2;1))?1  / '?: not implemented for modules
+
 / items of several tensors: all or none
 v:vector(1 2e;3 4e);v[0 1;1]:(9;`a)  / 'amend: no torch type found for k: symbol scalar
 vector v  / 1 2\n3 4

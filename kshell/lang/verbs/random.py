@@ -13,6 +13,7 @@ from kshell.values.build import longs, sym_vec
 from kshell.values.cast import SPANS, array1
 from kshell.values.context import running
 from kshell.values.core import Dict, Special, Sym, Table, Value, Vec, atom_t, is_list
+from kshell.values.functions import Handle
 from kshell.values.index import take_at
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
@@ -27,6 +28,8 @@ def roll(x: Value, y: Value) -> Value:
     twice), a null one permutes."""
     if x.__class__ is int and y.__class__ is int and x > 0 and 0 < y <= _QUICK:
         return longs((running().rng.random(x) * y).astype(np.int64))
+    if isinstance(y, Handle) and y.folded:
+        return _rows_of(x, y)
     n = _count(x)
     if n is None:
         return permute(y)
@@ -43,6 +46,14 @@ def roll(x: Value, y: Value) -> Value:
     if t == T.S:
         return _symbols(n, y, distinct=False)
     return Vec(t, _values(t, n, array1(y, t).item(0) if t != T.G else None))
+
+
+def _rows_of(x: Value, h: Handle) -> Value:
+    """Rows of a tensor, picked as items of a list are."""
+    n = h.length()
+    if not n:
+        raise QError("length")
+    return h.index((roll(x, n),))
 
 
 def _count(x: Value) -> int | None:
@@ -114,6 +125,8 @@ def deal(x: Value, y: Value) -> Value:
     n = _count(x)
     if n is None or n >= 0:
         return roll(x, y)
+    if isinstance(y, Handle) and y.folded:
+        return _rows_of(x, y)
     rng = running().rng
     if is_list(y) or y.__class__ in (Table, Dict):
         source = y.v if y.__class__ is Dict else y

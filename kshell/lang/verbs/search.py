@@ -28,7 +28,7 @@ from kshell.values.core import (
     raw,
     seq_items,
 )
-from kshell.values.functions import Function
+from kshell.values.functions import Function, Handle
 from kshell.values.index import index1, null_of, positions, take_at
 from kshell.values.order import sort_keys
 from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
@@ -56,6 +56,10 @@ def query(x: Value, y: Value) -> Value:
         if x.keyed or x.v.__class__ is Table:
             return _keys_at(x, find(x.v, y))
         return _keys_at(x, find_value(x.v, y))
+    if isinstance(x, Handle):
+        return x.dyad("?", x, y)
+    if c is Vec and isinstance(y, Handle) and y.folded:
+        return y.dyad("?", x, y)
     if c is Vec or c is Table or isinstance(x, List):
         return find_value(x, y)
     raise QError("type")
@@ -99,6 +103,9 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
         return functional_select(t, List([]), List([]), z)
     if x.__class__ is bool:
         return y if x else z
+    for v in (x, y, z):
+        if isinstance(v, Handle) and v.folded and (v is x or x.__class__ is Vec):
+            return v.choose(x, y, z)
     if x.__class__ is Dict:
         return Dict(x.k, conditional(x.v, y.v if y.__class__ is Dict else y, z.v if z.__class__ is Dict else z))
     if isinstance(x, List):
@@ -196,6 +203,10 @@ def within(x: Value, y: Value) -> Value:
     """
     if x.__class__ is Dict:
         return Dict(x.k, within(x.v, y))
+    if isinstance(y, Handle):
+        if y.length() != 2:
+            raise QError("length")
+        return _verb("&")(_verb(">=")(x, y.index((0,))), _verb("<=")(x, y.index((1,))))
     if not is_list(y):
         raise QError("type")
     if len(y) != 2:

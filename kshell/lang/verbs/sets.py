@@ -10,6 +10,7 @@ from kshell.lang.verbs.search import in_
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.core import Dict, List, Table, Value, Vec, is_list
+from kshell.values.functions import Handle
 from kshell.values.index import take_at
 from kshell.values.join import as_list
 from kshell.values.search import codes, distinct_at, find, group_lists
@@ -34,7 +35,7 @@ def distinct(x: Value) -> Value:
     return x if len(at) == len(x) and not getattr(x, "attr", "") else take_at(x, at)
 
 
-@verb("group")
+@verb("group", handle=True)
 def group(x: Value) -> Value:
     """A dictionary from each different item to the indexes of it.
 
@@ -68,6 +69,13 @@ def _there(x: Value, y: Value) -> np.ndarray:
     return np.isin(both[len(y):], both[:len(y)])
 
 
+def _asked(name: str, x: Value, y: Value) -> Value | None:
+    """What a tensor among them makes of the verb; None if there is none, or it is an item of a list of handles."""
+    if isinstance(x, Handle) and x.folded:
+        return x.dyad(name, x, y)
+    return y.dyad(name, x, y) if isinstance(y, Handle) and y.folded and not isinstance(x, List) else None
+
+
 @verb("except")
 def except_(x: Value, y: Value) -> Value:
     """The items of x that are not items of y.
@@ -75,6 +83,9 @@ def except_(x: Value, y: Value) -> Value:
     q)1 2 3 4 except 2 4
     1 3
     """
+    asked = _asked("except", x, y)
+    if asked is not None:
+        return asked
     x = _items(x)
     return take_at(x, np.flatnonzero(~_there(x, _items(y))))
 
@@ -86,6 +97,9 @@ def inter(x: Value, y: Value) -> Value:
     q)1 2 3 4 inter 2 4 6
     2 4
     """
+    asked = _asked("inter", x, y)
+    if asked is not None:
+        return asked
     x = _items(x)
     return take_at(x, np.flatnonzero(_there(x, _items(y))))
 
@@ -97,4 +111,5 @@ def union(x: Value, y: Value) -> Value:
     q)1 2 3 union 2 4
     1 2 3 4
     """
-    return distinct(join(_items(x), _items(y)))
+    asked = _asked("union", x, y)
+    return asked if asked is not None else distinct(join(_items(x), _items(y)))

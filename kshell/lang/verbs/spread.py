@@ -18,7 +18,6 @@ from kshell.values.build import as_nd, collapse, floats
 from kshell.values.cast import array1, null_mask, to_float
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t
 from kshell.values.dispatch import Array
-from kshell.values.functions import Handle
 from kshell.values.index import take_at
 from kshell.values.order import grade
 
@@ -201,15 +200,13 @@ def _is_whole(x: Value) -> bool:
     return x.__class__ is Vec and x.t in (*SMALL, T.J)
 
 
-@verb("wsum")
+@verb("wsum", handle=True)
 def wsum(x: Value, y: Value) -> Value:
     """Sum of the products of x and y.
 
     q)2 3 4 wsum 1 2 4
     24f
     """
-    if isinstance(x, Handle) or isinstance(y, Handle):
-        return sum_(mul(x, y))
     if _is_whole(x) and _is_whole(y):
         x = floats(to_float(x.a, x.t))
     if y.__class__ is Dict and not y.keyed:
@@ -217,7 +214,7 @@ def wsum(x: Value, y: Value) -> Value:
     return sum_(mul(x, y))
 
 
-@verb("wavg")
+@verb("wavg", handle=True)
 def wavg(x: Value, y: Value) -> Value:
     """Mean of y weighted by x.
 
