@@ -453,17 +453,17 @@ class Opt:
             raise
 
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
+        from kshell.optim import fused
+
         if given:
             return self.torch.step(closure, **given)
         if closure is None:
             if self.entry.extra.get("closure"):
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
-            from kshell.optim import fused
-
-            return None if fused.step(self.torch) else self.torch.step()
+            return None if fused.step(self.torch) else fused.plain(self.torch)
         if not any(g["params"] for g in self.groups):
             raise QError(f"{self.entry.name}: no parameters to optimize")
-        return self.torch.step(closure)
+        return fused.plain(self.torch, closure)
 
 
 def _refused(exc: ValueError) -> QError:

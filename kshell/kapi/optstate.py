@@ -372,7 +372,7 @@ def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
             elif entry.extra.get("closure"):
                 o.step(lambda: torch.ones((), device=p.device))
             elif not fused.step(o):
-                o.step()
+                fused.plain(o)
             return dict(o.state.get(like, {}))
     except Exception:
         return {}
