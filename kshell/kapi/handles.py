@@ -40,12 +40,17 @@ class KHandle(Handle):
     __slots__ = ("obj",)
     kind = ""
     plural = ""  # in messages
+    values = "state"  # the function that gives what is in it as a q value
     obj: Any
 
     def __init__(self, obj: Any) -> None:
         self.obj = obj
         self.number = next(_NUMBERS)
         table().add(self)
+
+    @property
+    def unsaved(self) -> str:  # type: ignore[override]
+        return f"type: expected a value, given a {self.kind} ({self.values} x is one; a snapshot keeps it as it is)"
 
     @property
     def freed(self) -> bool:
@@ -105,21 +110,24 @@ class TensorHandle(KHandle):
 
     __slots__ = ()
     folded = True
-    kind, plural = "tensor", "tensors"
+    kind, plural, values = "tensor", "tensors", "tensor"
 
 
 class VectorHandle(KHandle):
     """A vector of tensors; obj is a Python list of tensors."""
 
     __slots__ = ()
-    kind, plural = "vector", "vectors"
+    kind, plural, values = "vector", "vectors", "vector"
+
+    def parts(self) -> list[Value]:
+        return [TensorHandle(t) for t in self.get()]
 
 
 class DictHandle(KHandle):
     """A dictionary of tensors; obj is a Python dict of names and tensors."""
 
     __slots__ = ()
-    kind, plural = "dictionary", "dictionaries"
+    kind, plural, values = "dictionary", "dictionaries", "dict"
 
 
 class ModuleHandle(KHandle):

@@ -6,6 +6,7 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import collapse, symdict
 from kshell.values.core import Dict, List, Table, Value, Vec, atom_t, seq_items, sym
+from kshell.values.functions import Handle
 from kshell.values.index import find_at, index1
 from kshell.values.join import join_dicts
 from kshell.values.match import match
@@ -22,9 +23,14 @@ def same(x: Value, y: Value) -> None:
 
 
 def items(x: Value, n: int) -> list[Value]:
-    """The n items of a list or table; an atom or function goes to every name."""
+    """The n items of a list or table, or of what holds several tensors; an atom or function goes to every name."""
     if x.__class__ is Dict:
         raise NoMatch("type")
+    if isinstance(x, Handle):
+        parts = x.parts()
+        if parts is not None and len(parts) != n:
+            raise NoMatch("length")
+        return [x] * n if parts is None else parts
     if x.__class__ is not Vec and x.__class__ is not Table and not isinstance(x, List):
         return [x] * n
     if len(x) != n:

@@ -78,7 +78,7 @@ def _put(x: Value, out: Out) -> None:
     if maker is None:
         maker = next((m for c, m in _PUT.items() if isinstance(x, c)), None)
     if maker is None:
-        raise QError("type")
+        raise QError(getattr(x, "unsaved", "type"))
     maker(x, out)
 
 

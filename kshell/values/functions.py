@@ -225,6 +225,7 @@ class Handle:
     __slots__ = ("__weakref__", "number")
     number: int  # address-like, stable for the life of the object
     folded = False  # do `f/ h` and `f\ h` go through its rows?
+    unsaved = "type"  # what is said where the bytes of a value are wanted
 
     def __len__(self) -> int:
         return 1
@@ -260,6 +261,10 @@ class Handle:
     def rows(self) -> list[Value]:
         r"""What `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
         return [self]
+
+    def parts(self) -> list[Value] | None:
+        """What `(a;b):h` gives to a and b; None if each of them gets the handle."""
+        return None
 
     def show(self) -> str:
         """The one item, the number, as text; the handle itself shows like a list of it."""

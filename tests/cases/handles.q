@@ -278,6 +278,9 @@ t?`a  / '?: no torch type found for k: symbol scalar
 t within tensor 1 2 3  / 'length
 ?[t;t;0f]  / '?: expected boolean(s), given tensor
 ?[t>1;t;1 2f]  / '?: The size of tensor a (4) must match the size of tensor b (2) at non-singleton dimension 0
+(tensor rand t)in 3 1 2f  / 1b
+-8!t  / 'type: expected a value, given a tensor (tensor x is one; a snapshot keeps it as it is)
+`:/tmp/kshell_h set(1;module enlist(`linear;1;1))  / 'type: expected a value, given a module (state x is one; a snapshot keeps it as it is)
 group t  / 'group: not implemented for tensors
 (module enlist(`linear;2;1))?1  / '?: not implemented for modules
 

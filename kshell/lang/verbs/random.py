@@ -172,4 +172,5 @@ def rand(x: Value) -> Value:
     """
     if x.__class__ is int and 0 < x <= _QUICK:
         return int(running().rng.random() * x)
-    return roll(1, x).item(0)
+    picked = roll(1, x)
+    return picked.index((0,)) if isinstance(picked, Handle) else picked.item(0)
