@@ -61,6 +61,16 @@ def test_lists_under_new_keys_grow(s: Session) -> None:
     assert plain(s["d"]) == {k: list(range(k, 2000, 700)) for k in range(700)}
 
 
+def test_a_mixed_list_grows_in_place(s: Session) -> None:
+    s.run("x:(1;`a)")
+    held = id(s["x"].items)
+    s.run("do[100;x,:`b;x,:2 3]")
+    assert id(s["x"].items) == held
+    assert s.run("count x") == 302 and s.run("x[299 300 301]~(`b;2;3)")
+    s.run("y:x;x,:4")
+    assert s.run("count y") == 302 and s.run("count x") == 303
+
+
 def test_what_another_name_has_stays(s: Session) -> None:
     s.run("d:(til 300)!til 300;e:d;k:key d;v:value d;d[5]:0;d[1000]:1;d[7]+:1")
     assert plain(s["e"]) == {k: k for k in range(300)} and s["k"].a.tolist() == s["v"].a.tolist() == list(range(300))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import io
 import subprocess
 import sys
@@ -253,6 +255,20 @@ def test_failed_call_changes_nothing(s: Session, line: str) -> None:
         s.run(line)
     assert s.run("b~state o") is True
     assert s.run("k~names module o") is True
+
+
+def test_refused_options_keep_no_handle(s: Session) -> None:
+    """What torch refuses is no reason for an optimizer to stay alive until Python looks for cycles."""
+    make(s, "sgd")
+    gc.disable()
+    try:
+        for line in ("opt(o;0;();`lr,-1f)", "@[opt;(o;0;();`lr,-1f);::]"):
+            with contextlib.suppress(QError):
+                s.run(line)
+            s.run("o:opt(`sgd;m;.1)")
+            assert s.run("exec count i from obj[] where class=`optimizer") == 1, line
+    finally:
+        gc.enable()
 
 
 def test_handles_of_optimizers(s: Session) -> None:

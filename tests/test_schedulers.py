@@ -177,6 +177,7 @@ MAKERS = {
     "onecyclelr": "sched(o;`onecyclelr;.1 .2;12)",
     "sequentiallr": "sched(o;`sequentiallr;(sched(o;`linearlr;.1;1;6);sched(o;`exponentiallr;.8));4)",
     "chainedscheduler": "sched(o;`chainedscheduler;(sched(o;`constantlr;.1;6);sched(o;`exponentiallr;.8)))",
+    "swalr": "sched(o;`swalr;.02 .01;4)",
     "reducelronplateau": "sched(o;`reducelronplateau;`patience`cooldown!1 1)",
 }
 PLATEAU = "reducelronplateau"

@@ -7,7 +7,7 @@ argument may hold name-value pairs, and a math function may get an output tensor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kshell import registry
@@ -113,14 +113,24 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
     return found
 
 
-def unknown(what: str, name: str, among: Iterable[str], after: str = "") -> QError:
+def unknown(what: str, name: str, among: Iterable[str], after: str = "",
+            stand: Mapping[str, str] | None = None) -> QError:
     """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
-    it, then those of the names there are that look like it."""
+    it, then those of the names there are that look like it, or have it within, or what those `stand` for."""
     from difflib import get_close_matches  # 4 ms, which only an error needs
 
-    names = {n.lower(): n for n in among}
+    names = {n.lower(): n if stand is None else stand[n] for n in among}
     near = get_close_matches(name.lower(), names, 4, 0.7) if name else []
-    return QError(what + name + after + (f" (near {''.join('`' + names[n] for n in near)})" if near else ""))
+    if not near and len(name) > 3:
+        near = [n for n in names if name.lower() in n][:4]
+    shown = dict.fromkeys("`" + names[n] for n in near)
+    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""))
+
+
+def spellings(options: Iterable[Option]) -> dict[str, str]:
+    """The names of options, and what torch calls them without underscores: what each stands for here."""
+    options = list(options)
+    return {o.torch.replace("_", ""): o.name for o in options if o.torch} | {o.name: o.name for o in options}
 
 
 def entry_named(kind: str, what: str, name: str) -> Entry:
@@ -343,7 +353,8 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
         option = by_name.get(key)
         if option is None:
             if family is not None and key not in family:
-                raise unknown(f"unrecognized {kind} setting: ", key, by_name)
+                words = spellings(by_name.values())
+                raise unknown(f"unrecognized {kind} setting: ", key, words, stand=words)
             raise QError(f"{name} option: {key} not recognized")
         out[key] = read_option(name, option, x, True)
     return out

@@ -87,7 +87,7 @@ def copyparms(x: Value) -> Value:
     return symdict(list(own), [k in new for k in own])
 
 
-@api("avgparms", "avgparms(m;dict)", held=True)
+@api("avgparms", "avgparms(m;dict)", held=True, target="torch.optim.swa_utils.AveragedModel")
 def avgparms(x: Value) -> Value:
     """Take a module's parameters into the running means in a dictionary; the number of averages is the result, and is
     kept in the dictionary as `.n`.
@@ -124,7 +124,7 @@ def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[st
     return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
 
 
-@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell")
+@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell", target="torch.optim.swa_utils.get_ema_avg_fn")
 def emaparms(x: Value) -> Value:
     """Take a module's parameters into the exponential means in a dictionary: decay times the mean, and what is left to
     1 times the parameter. The number of averages is the result, and is kept in the dictionary as `.n`.
@@ -172,7 +172,7 @@ def _norms(m: Any) -> dict[str, Any]:
     return {k: v for k, v in m.named_modules() if isinstance(v, torch.nn.modules.batchnorm._BatchNorm)}
 
 
-@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", held=True)
+@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", held=True, target="torch.optim.swa_utils.update_bn")
 def batchnorm(x: Value) -> Value:
     """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
     momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta

@@ -41,7 +41,7 @@ _MODULE: list[Any] = []
 # warnings of torch that say nothing to a user of the shell
 _QUIET = ("The given NumPy array is not writable", "An output with one or more elements was resized",
           "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental",
-          "Detected call of `lr_scheduler.step")
+          "Detected call of `lr_scheduler.step", "Error detected in ", "Anomaly Detection has been enabled")
 
 
 def load() -> Any:
@@ -255,6 +255,7 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
                 wake()
             if _of_q(exc):
                 raise
+            exc.__traceback__ = None  # a frame that has it as a variable would keep the handles of the call
             error = _told(name, exc, x)
         except Exception as exc:
             error = _told(name, mapped(name, exc), x)
@@ -289,6 +290,7 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
         except QError as exc:
             if _of_q(exc):
                 raise
+            exc.__traceback__ = None  # as above
             error = _told(name, exc, *args)
         raise error
 

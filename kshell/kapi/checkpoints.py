@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 
 from kshell.errors import QError, os_text
 from kshell.kapi import pthfiles
-from kshell.kapi.args import items, long_of
+from kshell.kapi.args import flag_of, items, long_of
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import put
+from kshell.kapi.convert import is_array, put, to_tensor
 from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.moduletree import is_state, state_dict
 from kshell.kapi.optim import Opt
@@ -28,8 +28,8 @@ from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors
 from kshell.store.archive import WRONG, Room, bounded, wrong
-from kshell.values.build import longs, sym_vec, table
-from kshell.values.core import NIL, Dict, List, Value
+from kshell.values.build import longs, sym_vec, symdict, table
+from kshell.values.core import NIL, Dict, List, Value, seq_items
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
            "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
@@ -232,7 +232,8 @@ def read(path: str) -> Value:
     return to_q_value(tensors | ({_META: meta} if meta else {}))
 
 
-@api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell")
+@api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell",
+     target="torch.save")
 def ckpt(x: Value) -> Value:
     """Read a checkpoint of PyTorch, or write one: .safetensors by its name, a folder of such files with their index if
     the most bytes of a file are given, .pt else.
@@ -300,12 +301,16 @@ def ckpttable(x: Value) -> Value:
         List([longs(list(t.shape)) for _, t in rows]), longs([t.numel() * t.element_size() for _, t in rows])])
 
 
-@api("putstate", "putstate(module;d)", "putstate(module;state)", "putstate(module;module)", "putstate(optimizer;d)",
-     "putstate(optimizer;state)", held=True, since="kshell")
+@api("putstate", "putstate(module;d[;strict])", "putstate(module;state[;strict])", "putstate(module;module[;strict])",
+     "putstate(optimizer;d)", "putstate(optimizer;state)", held=True, since="kshell",
+     target="torch.nn.Module.load_state_dict")
 def putstate(x: Value) -> Value:
     """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
     reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the
     objects that they are. Names, sizes and counts are checked before anything changes.
+
+    With the flag 0b (strict=False in torch) a module takes what has its names, whatever is missing or more; the result
+    is the names that are missing and those that are unexpected. Sizes must fit all the same.
 
     q)m:module enlist(`linear;2;1)
     q)putstate(m;`weight`bias!(tensor enlist 1 2e;tensor enlist 3e))
@@ -317,11 +322,18 @@ def putstate(x: Value) -> Value:
     q)putstate(m;s)
     q)tensor parm(m;`bias)
     ,3e
+
+    q)putstate(m;`bias`scale!(tensor enlist 4e;tensor enlist 1e);0b)
+    missing   | weight
+    unexpected| scale
     """
     given = items(x)
-    h = handle(given[0]) if len(given) == 2 else None
-    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle):
-        raise QError("putstate: expecting a module or an optimizer, and a dictionary")
+    h = handle(given[0]) if len(given) > 1 else None
+    strict = flag_of(given[2]) if len(given) == 3 else True
+    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(given) > 3 or strict is None:
+        raise QError("putstate: expecting a module or an optimizer, a dictionary, and for a module a strict flag")
+    if len(given) == 3 and isinstance(h, OptimizerHandle):
+        raise QError("putstate: a strict flag is for modules")
     if isinstance(h, OptimizerHandle) and is_opt_state(given[1]):
         _put_state_of(h.obj, given[1])
         return NIL
@@ -329,16 +341,19 @@ def putstate(x: Value) -> Value:
     value = state_dict(given[1]) if of_module and is_state(given[1]) else from_q(given[1])
     if not isinstance(value, dict):
         raise QError("putstate: expecting a module or an optimizer, and a dictionary")
+    if of_module and given[1].__class__ is Dict and not is_state(given[1]):  # arrays of any type are tensors here
+        value |= {k: to_tensor(v) for k, v in zip(value, seq_items(given[1].v), strict=True) if is_array(v)}
     if not of_module:
         _put_optimizer(h.obj, value)
         return NIL
     m = h.obj.module if isinstance(h, ModelHandle) else h.obj
     own = m.state_dict(keep_vars=True)
     value = {k: torch.as_tensor(v) if isinstance(v, bool | int | float) else v for k, v in value.items()}
-    _fits(own, value)
+    missing, more = _fits(own, value, strict)
     for k, t in own.items():
-        put(t, value[k])
-    return NIL
+        if k in value:
+            put(t, value[k])
+    return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
 
 
 def _put_state_of(o: Opt, state: Value) -> None:
@@ -354,18 +369,29 @@ def _put_state_of(o: Opt, state: Value) -> None:
         raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {made.entry.name}")
     if [[*map(id, g["params"])] for g in made.groups] != [[*map(id, g["params"])] for g in o.groups]:
         raise QError("putstate: the groups of the state have other parameters")
-    o.torch.load_state_dict(made.torch.state_dict())
+    _load(o, made.torch.state_dict())
 
 
-def _fits(own: dict[str, Any], given: dict[str, Any]) -> None:
+def _load(o: Opt, value: dict[str, Any]) -> None:
+    """torch's load_state_dict, after which groups still have what a state does not: a scheduler has put it there."""
+    before = [dict(g) for g in o.groups]
+    o.torch.load_state_dict(value)
+    for g, was in zip(o.groups, before, strict=True):
+        for k in was:
+            g.setdefault(k, was[k])
+
+
+def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[list[str], list[str]]:
+    """The names that are missing and those that are unexpected, errors if `strict`; sizes must fit."""
     missing = [k for k in own if k not in given]
     more = [k for k in given if k not in own]
-    if missing or more:
+    if strict and (missing or more):
         raise QError(f"putstate: no {missing[0]} given" if missing else f"putstate: unable to find {more[0]}")
     for k, t in own.items():
-        if not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape:
-            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given "
-                         f"{list(getattr(given[k], 'shape', []))}")
+        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape):
+            found = list(given[k].shape) if isinstance(given[k], torch.Tensor) else "no tensor"
+            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {found}")
+    return missing, more
 
 
 def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
@@ -383,7 +409,7 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
                 raise QError(f"putstate: {k} of parameter {i} has a wrong size")
     before = copy.deepcopy(o.torch.state_dict()) if hasattr(o.torch, "set_extra") else None
     try:
-        o.torch.load_state_dict(copy.deepcopy(value))  # steps write into the state: it may be nobody else's
+        _load(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
     except BaseException:
         if before is not None:  # what is beside the state of parameters is checked after that was set
             o.torch.load_state_dict(before)

@@ -269,7 +269,7 @@ def seeds() -> Dict:
     return Dict(sym_vec(names), collapse([long(generator_of(n).initial_seed()) for n in names]))
 
 
-@api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True)
+@api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True, target="torch.manual_seed")
 def seed(x: Value) -> Value:
     """Get or set the seeds of torch's random generators; 0N seeds from the system.
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.args import items
+from kshell.kapi.args import items, looks_paired
 from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import kname
-from kshell.kapi.math import ANY, Row, along_last, inputs, register, wrapped
+from kshell.kapi.handles import KHandle, VectorHandle
+from kshell.kapi.math import ANY, Row, along_last, inputs, match, option_words, register, wrapped
 from kshell.values import types as T
-from kshell.values.core import Value, Vec
+from kshell.values.core import NIL, Value, Vec, is_atom
 
 
 def _along(name: str) -> Callable[..., Any]:
@@ -317,3 +318,34 @@ def einsum(x: Value) -> Value:
                      + (kname(given[0]) if given else "nothing"))
     tensors, wrap = inputs(given[1:])
     return wrapped(torch.einsum(given[0].a.tobytes().decode("latin-1"), *tensors), wrap)
+
+
+_PADDING = option_words("batchfirst/batch_first:flag value/padding_value:scalar")
+
+
+@api("padsequence", "padsequence(x;y;..[;batchfirst;value])", "padsequence(vector[;batchfirst;value])", topic="extra",
+     target="torch.nn.utils.rnn.pad_sequence", since="torch")
+def padsequence(x: Value) -> Value:
+    """Sequences of different lengths as one tensor, the shorter ones filled up with a value (0): a sequence a column,
+    with the flag 1b a row.
+
+    q)padsequence(1 2 3;4 5)
+    1 4
+    2 5
+    3 0
+    q)padsequence(1 2 3;4 5;1b;-1)
+    1 2 3
+    4 5 -1
+    """
+    given = items(x)
+    n = next((i for i, v in enumerate(given) if not isinstance(v, KHandle) and (is_atom(v) or looks_paired(v))),
+             len(given))
+    options = match("padsequence", _PADDING, given[n:])
+    first = given[0] if given else NIL
+    if n == 1 and first.__class__ is VectorHandle:
+        tensors, wrap = list(first.get()), True
+    else:
+        tensors, wrap = inputs(given[:n])
+    if not tensors or any(t is None or not t.dim() for t in tensors):
+        raise QError("padsequence: expecting sequences, each a tensor or array of one dimension or more")
+    return wrapped(torch.nn.utils.rnn.pad_sequence(tensors, **options), wrap)

@@ -11,7 +11,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import longs_of, names_of
 from kshell.kapi.call import api, known_to_all, torch
-from kshell.kapi.convert import is_array, kname, list_q, to_q, to_tensor
+from kshell.kapi.convert import as_tensor, is_array, kname, list_q, to_q, to_tensor
 from kshell.kapi.handles import (
     GONE,
     STALE,
@@ -28,7 +28,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.moduleapi import device_of_module
 from kshell.kapi.moduledef import type_of
 from kshell.kapi.moduleparts import child_of
-from kshell.values.core import NIL, List, Sym, Value
+from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
 
 # ------------------------------------------------------------------ inputs
 
@@ -291,3 +291,47 @@ def kforward(x: Value) -> Value:
         return wrapped(calculate(m, tensors))
     except Exception as exc:
         raise known_to_all("kforward", exc, _module_of(x), torch.is_grad_enabled(), x) from None
+
+
+@api("functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call")
+def functionalcall(x: Value) -> Value:
+    """The output of a module in the modes that are set, with the tensors of a dictionary in the place of the parameters
+    and buffers of these names; the module keeps its own. So the parameters are an input like any other, to
+    differentiate by or to vectorize over.
+
+    q)m:module enlist(`linear;2;1)
+    q)tensor functionalcall(m;`weight`bias!(1 2#1 2e;enlist 5e);1 2#10 20e)
+    55
+
+    q)p:parms m
+    q)g:autograd({[m;x;p]Sum functionalcall(m;p;x)}[m;tensor 3 2#1e];p)
+    q)dict g
+    weight| 3 3
+    bias  | 3
+    """
+    given = x.items if x.__class__ is List else [x]
+    h = handle(given[0]) if given else None
+    if len(given) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError("functionalcall: expecting (module;dictionary;input;..)")
+    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    named = _substitutes(given[1], m)
+    from kshell.nn.called import Called
+
+    try:
+        tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]
+        return wrapped(torch.func.functional_call(Called(m, calculate), named, tuple(tensors)))
+    except Exception as exc:
+        raise known_to_all("functionalcall", exc, m, torch.is_grad_enabled(), x) from None
+
+
+def _substitutes(d: Value, m: Any) -> dict[str, Any]:
+    """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
+    names = list(d.get()) if isinstance(d, DictHandle) else names_of(d.k) if d.__class__ is Dict else None
+    if names is None:
+        raise QError(f"functionalcall: expecting a dictionary of tensors by name, given {kname(d)}")
+    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(v) for v in seq_items(d.v)]
+    own = dict((*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False)))
+    for n in names:
+        if n not in own:
+            raise QError(f"functionalcall: no parameter or buffer `{n}")
+    return {f"m.{n}": v for n, v in zip(names, values, strict=True)}

@@ -15,7 +15,8 @@ from kshell.kapi.moduleapi import module_behind
 from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
 
 
-@api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True)
+@api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True,
+     target="torch.nn.Module.requires_grad_")
 def freeze(x: Value) -> Value:
     """Turn off gradients of parameters: all, the named ones or those of named children, or the named ones with values
     to set.

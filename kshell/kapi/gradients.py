@@ -68,7 +68,8 @@ def grad(x: Value) -> Value:
     return to_q(found)
 
 
-@api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])")
+@api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])",
+     target="torch.Tensor.requires_grad_")
 def gradflag(x: Value) -> Value:
     """Does a tensor require a gradient? With a flag, set it.
 
@@ -151,7 +152,7 @@ MODES = {"free": (False, False), "retain": (True, False), "create": (True, True)
 
 
 @api("backward", "backward ptr", "backward(ptr;mode)", "backward(ptr;gradient)", "backward(ptr;gradient;mode)",
-     "backward model", "backward(model;x;y)", held=True)
+     "backward model", "backward(model;x;y)", held=True, target="torch.Tensor.backward")
 def backward(x: Value) -> Value:
     """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it. Of a vector or
     dictionary of tensors, those of their sum; given gradients, there is one for each, :: for a scalar.
@@ -223,7 +224,7 @@ def _gradient(g: Value, t: Any) -> Any:
 # ------------------------------------------------------------------ clearing gradients
 
 
-@api("zerograd", "zerograd ptr", held=True)
+@api("zerograd", "zerograd ptr", held=True, target="torch.optim.Optimizer.zero_grad")
 def zerograd(x: Value) -> Value:
     """Set the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.
 
@@ -237,7 +238,7 @@ def zerograd(x: Value) -> Value:
     return NIL
 
 
-@api("nograd", "nograd ptr", "nograd(f;x;..)", held=True)
+@api("nograd", "nograd ptr", "nograd(f;x;..)", held=True, target="torch.no_grad")
 def nograd(x: Value) -> Value:
     """Drop the gradients of a tensor, vector, dictionary, module, optimizer or model.
 

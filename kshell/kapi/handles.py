@@ -311,6 +311,10 @@ def behaves(name: str, h: KHandle) -> Callable[..., Any] | None:
     return _BEHAVIOURS.get(name, {}).get(h.__class__)
 
 
+# what stands right of a call's list joins it: told where an operator meets what is meant as the call's argument
+JOINED = "the result of a call is f[(a;b)], not f(a;b)"
+
+
 def ask(name: str, h: KHandle, *args: Any) -> Any:
     """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
     if h.obj is GONE:
@@ -319,5 +323,5 @@ def ask(name: str, h: KHandle, *args: Any) -> Any:
     if fn is None:
         call = args[0] if name in ("monad", "dyad") else "index" if name == "at" else name
         call = "condition" if call == "item" else call
-        raise QError(f"{call}: not implemented for {h.plural}")
+        raise QError(f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""))
     return fn(h, *args)

@@ -35,7 +35,7 @@ from kshell.kapi.optionwords import worded
 from kshell.kapi.tensorstr import tensor_text
 from kshell.registry import Entry, Option
 from kshell.values.build import string, symdict
-from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
 
 _REDUCE = S("reduce", "reduction", "mean", choices=("none", "mean", "sum"))
 _REDUCE_KL = S("reduce", "reduction", "mean", choices=("none", "batchmean", "mean", "sum"))
@@ -49,7 +49,8 @@ def row(name: str, target: str, summary: str, *options: Option, least: int = 2, 
         out: str = "", functions: Sequence[str] = (), **extra: Any) -> Entry:
     """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
     with the same name and `out` is its result. `functions` name other functions than that one. `shown` are the
-    attributes that libtorch writes in the loss's text; None: not even brackets."""
+    attributes that libtorch writes in the loss's text; None: not even brackets. `text` is that text, where ktorch has a
+    class of its own."""
     return registry.add(Entry(
         name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=worded(name, options), topic="losses",
         since="ktorch",
@@ -57,9 +58,10 @@ def row(name: str, target: str, summary: str, *options: Option, least: int = 2, 
                                                         "functions": functions, **extra}))
 
 
-row("bce", "BCELoss", "Binary cross entropy of probabilities.", _REDUCE, most=3, eg="(.1 .9;0 1f)", out="0.1053605")
+row("bce", "BCELoss", "Binary cross entropy of probabilities.", _REDUCE, most=3, eg="(.1 .9;0 1f)", out="0.1053605",
+    text="BCELoss()")
 row("bcelogits", "BCEWithLogitsLoss", "Binary cross entropy of logits.", T("weight", "pos_weight", None), _REDUCE,
-    most=3, functions=("bcelogit1", "bcelogit2"))
+    most=3, functions=("bcelogit1", "bcelogit2"), text="BCEWithLogitsLoss()")
 row("ce", "CrossEntropyLoss", "Cross entropy of logits and class numbers or probabilities.",
     _WEIGHT, L("ignore", "ignore_index", -100), D("smoothing", "label_smoothing", 0.0), _REDUCE,
     eg="((1 2 3f;3 2 1f);2 0)", out="0.407606")
@@ -125,10 +127,13 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
             if key != "reduce":
                 raise QError(f"unrecognized option: {key}, {entry.name} loss expects single option: reduce")
     places = len(names) - (names[-1] == "reduce")
+    out = parse(entry, given[:places], (), before)
     if len(given) > places:
         raise QError(f"{entry.name}: expecting up to {before + places} additional positional args, "
                      f"{before + len(given) + len(reduce)} given")
-    return {**parse(entry, given, (), before), **reduce, **parse(entry, (), named, before)}
+    tensors = {o.name for o in entry.options if o.type == "tensor"}
+    named = [(k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named]  # no weights
+    return {**out, **reduce, **parse(entry, (), named, before)}
 
 
 def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, Value]]]:
@@ -330,9 +335,10 @@ def _from_dict(d: Dict) -> Value:
     fields = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
     if fields["module"].__class__ is not Sym:
         raise QError(f"loss: expected symbol for loss type, given {kname(fields['module'])}")
-    options = fields.get("options")
-    args = [] if options is None or not len(options) else [options]
-    return loss_handle(make(entry_of(fields["module"].s), args))
+    options = fields.get("options", NIL)
+    if options.__class__ is not Dict and not is_empty(options):
+        raise QError(f"loss: expected dictionary for options, given {kname(options)}")
+    return loss_handle(make(entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]))
 
 
 # ------------------------------------------------------------------ as functions
@@ -402,6 +408,8 @@ def _objtype(h: LossHandle) -> Value:
 def _str(h: LossHandle) -> Value:
     m = h.obj
     entry = type_of(m)
+    if "text" in entry.extra:
+        return string(entry.extra["text"])
     if type_of_module(m) is not None or not entry.target.startswith("torch.nn."):
         return string(cpp_text(m))
     shown = entry.extra.get("shown", ())

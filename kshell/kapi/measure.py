@@ -136,7 +136,8 @@ def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
              (e.self_cpu_time_total + e.self_device_time_total) / 1000) for e in found.key_averages()]
 
 
-@registry.api("profile", "profile text", "profile(text;`torch)", since="kshell")
+@registry.api("profile", "profile text", "profile(text;`torch)", since="kshell",
+              target="torch.profiler.profile")
 def profile(x: Value) -> Value:
     """Run q text and tell what it did: a table of the functions, verbs and functions of the k-api that were called,
     how often, and their milliseconds, in all and without what they called, the longest first. With `torch the rows of

@@ -125,12 +125,15 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary, where the module's parameters and
     tensors that need a gradient take the values; further indices amend the tensors."""
     held = h.get()
-    many = not args or args[0] is NIL or args[0] is HOLE or is_list(args[0])
-    new = h.__class__ is DictHandle and len(args) == 1 and (f is None or f is NIL)
+    every = not args or args[0] is NIL or args[0] is HOLE
+    new = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)
+    many = every or is_list(args[0])
     places = names_of(args[0]) if new else _places_in(h, args[0] if args else NIL)
     if places is None:
         raise QError(f"amend: expected symbol(s) for dictionary, given {kname(args[0])}")
     values = [y] * len(places)
+    if many and isinstance(y, VectorHandle | DictHandle):
+        y = List(_held_by(y, places))
     if many and is_list(y) and not isinstance(y, KHandle):
         if len(y) != len(places):
             raise QError(f"amend: {len(places)} tensor(s) and {len(y)} value(s)")
@@ -148,6 +151,20 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     for n, t in zip(places, made, strict=True):
         held[n] = t
     return h
+
+
+def _held_by(y: VectorHandle | DictHandle, places: Sequence[Any]) -> list[Value]:
+    """The tensors of a vector in their order, or of a dictionary by name, to be put at places."""
+    held = y.get()
+    if not isinstance(held, dict):
+        return [tensor_handle(t) for t in held]
+    if set(held) != set(places):
+        raise QError(f"amend: expected tensors {_shown(places)}, given {_shown(held)}")
+    return [tensor_handle(held[n]) for n in places]
+
+
+def _shown(places: Iterable[Any]) -> str:
+    return "".join(f"`{n}" for n in places) or "none"
 
 
 def _put(old: Any, f: Value, y: Value) -> Any:

@@ -80,6 +80,7 @@ def module(x: Value) -> Value:
     A specification is a symbol (`` `relu ``), a list of type, optional name and options, enlisted
     (``enlist(`linear;784;10)``), a tree of these, (depth;value) pairs, or a definition or state as it was got.
     Options are positional or name-value pairs. With a module first, the specification is added to it in place.
+    A module that is there already may stand for a layer: both then have it.
 
     q)m:module enlist(`linear;784;10)
     q)module m
@@ -92,6 +93,10 @@ def module(x: Value) -> Value:
     q)module(q;`sigmoid)
     q)childnames q
     `a`1`2
+
+    q)m:module seq(`sequential;child(q;`a);`tanh)
+    q)childnames m
+    `a`1
     """
     given = items(x) if x.__class__ is List else [x]
     first = given[0] if given else NIL
@@ -172,7 +177,7 @@ def tree(x: Value) -> Value:
 # ------------------------------------------------------------------ state and copies
 
 
-@api("state", "state ptr", "state(ptr;flag)")
+@api("state", "state ptr", "state(ptr;flag)", target="torch.nn.Module.state_dict")
 def state(x: Value) -> Value:
     """The definition of a module, loss, optimizer or model with its parameters and buffers.
 

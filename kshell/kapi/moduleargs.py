@@ -14,7 +14,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, is_empty, long_of, number_of, number_word
+from kshell.kapi.args import flag_of, is_empty, long_of, number_of, number_word, spellings, unknown
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.handles import TensorHandle
 from kshell.registry import REQUIRED, Entry, Option
@@ -179,17 +179,17 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
         option = options.get(key)
         if option is None:
             if key not in known_names(entry.kind):
-                raise QError(unknown(entry, key))
+                raise unknown_option(entry, key)
             raise QError(f"{name} option: {key} not recognized")
         given[key] = read(name, option, x, widths.get(key, dims))
     return given
 
 
-def unknown(entry: Entry, key: str) -> str:
-    """The message for a name that is no option of any entry of the kind."""
-    if entry.kind == "loss":
-        return f"unrecognized loss setting: {key}"
-    return f"{entry.name}: unrecognized option `{key}"
+def unknown_option(entry: Entry, key: str) -> QError:
+    """The error for a name that is no option of any entry of the kind."""
+    what = "unrecognized loss setting: " if entry.kind == "loss" else f"{entry.name}: unrecognized option `"
+    words = spellings(entry.options)
+    return unknown(what, key, words, stand=words)
 
 
 def check(entry: Entry, given: dict[str, Any]) -> None:

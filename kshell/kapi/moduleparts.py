@@ -21,7 +21,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.moduleapi import device_of_module, module_behind
 from kshell.kapi.moduledef import type_name
 from kshell.values.build import collapse, sym_vec, symdict
-from kshell.values.core import NIL, Dict, Special, Sym, Value, sym
+from kshell.values.core import NIL, Dict, List, Special, Sym, Value, sym
 
 
 class Parameters(dict[str, Any]):
@@ -123,7 +123,7 @@ def _handles(found: Any) -> Value:
     return Dict(sym_vec(named), collapse([module_handle(m) for m in named.values()]))
 
 
-@api("modules", "modules m", "modules(m;name)", "modules(m;index)")
+@api("modules", "modules m", "modules(m;name)", "modules(m;index)", target="torch.nn.Module.named_modules")
 def modules(x: Value) -> Value:
     """A dictionary of all modules inside a module, or inside one of its children, by dotted name.
 
@@ -134,7 +134,7 @@ def modules(x: Value) -> Value:
     return _handles((n, m) for n, m in _module_and_child(x, "modules").named_modules() if n)
 
 
-@api("children", "children m", "children(m;name)", "children(m;index)")
+@api("children", "children m", "children(m;name)", "children(m;index)", target="torch.nn.Module.named_children")
 def children(x: Value) -> Value:
     """A dictionary of the immediate children of a module, or of one of its children.
 
@@ -145,7 +145,8 @@ def children(x: Value) -> Value:
     return _handles(_module_and_child(x, "children").named_children())
 
 
-@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True)
+@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,
+     target="torch.nn.Module.get_submodule")
 def child(x: Value) -> Value:
     """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
 
@@ -182,7 +183,7 @@ def child(x: Value) -> Value:
     return NIL
 
 
-@api("parms", "parms m", "parms(m;name)", "parms(m;index)")
+@api("parms", "parms m", "parms(m;name)", "parms(m;index)", target="torch.nn.Module.named_parameters")
 def parms(x: Value) -> Value:
     """A dictionary of the parameters of a module, or of one of its children: the module's own tensors.
 
@@ -193,7 +194,7 @@ def parms(x: Value) -> Value:
     return DictHandle(Parameters(_module_and_child(x, "parms").named_parameters()))
 
 
-@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)")
+@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)", target="torch.nn.Module.named_buffers")
 def buffers(x: Value) -> Value:
     """A dictionary of the buffers of a module, or of one of its children: the module's own tensors.
 
@@ -288,18 +289,41 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
             own = m.named_parameters() if kind == "parameter" else m.named_buffers()
             raise unknown(f"{call}: {kind} `", name, (n for n, _ in own), " not found")
         return tensor_handle(found)
+    other = _enlisted(given[2]) if kind == "parameter" else None
     if found is not None:
-        put(found, as_tensor(given[2]))
+        if other is None:
+            put(found, as_tensor(given[2]))
+        else:
+            _tie(owner, last, found, other)
         return NIL
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
-    new = given[2]
+    new = given[2] if other is None else given[2].items[0]
     t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(m))
     if kind == "parameter":
         owner.register_parameter(last, _as_parameter(t))
     else:
         owner.register_buffer(last, t)
     return NIL
+
+
+def _enlisted(x: Value) -> Any:
+    """The parameter whose handle is the one item of a list; None if x is none."""
+    if x.__class__ is not List or len(x.items) != 1 or x.items[0].__class__ is not TensorHandle:
+        return None
+    t = as_tensor(x.items[0])
+    return t if isinstance(t, torch.nn.Parameter) else None
+
+
+def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
+    """Let a module have a parameter of another in the place of its own."""
+    from kshell.kapi.optapi import live_optimizers
+
+    if old.shape != new.shape:
+        raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
+    if old is not new and any(p is old for o in live_optimizers() for p in o.parameters()):
+        raise QError(f"parm: an optimizer has {name} already; parameters are shared before it is made")
+    owner._parameters[name] = new
 
 
 def _as_parameter(t: Any) -> Any:
@@ -313,19 +337,26 @@ def _as_parameter(t: Any) -> Any:
     return t.requires_grad_(gradients)
 
 
-@api("parm", "parm(m;name)", "parm(m;name;value)", held=True)
+@api("parm", "parm(m;name)", "parm(m;name;value)", "parm(m;name;enlist parameter)", held=True,
+     target="torch.nn.Module.register_parameter")
 def parm(x: Value) -> Value:
-    """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new).
+    """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new). With an
+    enlisted parameter, of this module or another, that becomes the parameter: both are one from then on.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;.5)
     q)tensor parm(m;`bias)
     ,0.5e
+
+    q)m:module seq(`modulelist;(`embed;9;4);(`linear;4;9;0b))
+    q)parm(m;`1.weight;enlist parm(m;`0.weight))
+    q)parmnames m
+    ,`0.weight
     """
     return _tensor(x, "parameter", "parm")
 
 
-@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True)
+@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True, target="torch.nn.Module.register_buffer")
 def buffer(x: Value) -> Value:
     """One buffer of a module as a tensor; with a value, the buffer set to it (registered if it is new).
 

@@ -13,6 +13,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name, kname, to_tensor
+from kshell.kapi.handles import ModuleHandle
 from kshell.kapi.moduleargs import live_values
 from kshell.kapi.moduledef import is_container, label, name_of_module, set_name, type_name, type_of
 from kshell.kapi.modulemake import build, entry_of
@@ -390,11 +391,25 @@ def is_single(x: Value) -> bool:
     return entry is not None and "container" not in entry.extra
 
 
+def _push(x: Value, depth: int, q: Stack) -> None:
+    """Put the module of a definition at a depth, or a module that is there already, and maybe in others too."""
+    if isinstance(x, ModuleHandle):
+        m = x.get()
+        q.to_depth(type_name(m), depth)
+        q.put(m, type_of(m), False)
+    else:
+        q.push(depth, spec_of(x))
+
+
 def _push_tree(x: Value, depth: int, q: Stack) -> None:
     if is_single(x):
-        q.push(depth, spec_of(x))
+        _push(x, depth, q)
         return
-    q.push(depth, spec_of(_head(x)))
+    head = _head(x)
+    if isinstance(head, ModuleHandle) and x.__class__ is List and len(x.items) > 1:
+        raise QError(f"{type_name(head.get())}: a module that is there already takes no layers in a specification; "
+                     "module(ptr;spec) adds one")
+    _push(head, depth, q)
     if x.__class__ is List:
         for child in x.items[1:]:
             _push_tree(child, depth + 1, q)
@@ -407,10 +422,10 @@ def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
     at = depth or len(q.open)
     try:
         if depth is not None:
-            if x.__class__ is List and x.items and x.items[0].__class__ is not Sym:
+            if x.__class__ is List and x.items and (x.items[0].__class__ is not Sym or _is_tree(x)):
                 _push_tree(x, at, q)
             else:
-                q.push(at, spec_of(x))
+                _push(x, at, q)
         elif is_state(x):
             base = None
             rows = _rows(x, at)
@@ -425,7 +440,7 @@ def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
                 _push_tree(x, at, q)
             else:
                 for d, v in found:
-                    q.push(d, spec_of(v))
+                    _push(v, d, q)
     except BaseException:
         if root is not None:
             q.undo()
@@ -460,6 +475,8 @@ def seq_of(x: Value) -> Value:
 def _enlist(x: Value) -> Value:
     if x.__class__ is Sym:
         return sym_vec([x.s])
+    if isinstance(x, ModuleHandle):
+        return List([x])
     if x.__class__ is not Vec and not isinstance(x, List):
         raise QError(f"seq: scalar expected to be a symbol, given a {kname(x)}")
     return x if _is_tree(x) else List([x])
@@ -479,7 +496,9 @@ def _is_layer(x: Value) -> bool:
     """Is x a symbol or a list, enlisted?"""
     if not is_list(x) or len(x) != 1:
         return False
-    return is_list(x.items[0]) if x.__class__ is List else x.__class__ is Vec and x.t == T.S
+    if x.__class__ is List:
+        return is_list(x.items[0]) or isinstance(x.items[0], ModuleHandle)
+    return x.__class__ is Vec and x.t == T.S
 
 
 def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:

@@ -14,7 +14,7 @@ from kshell.kapi import order, series
 from kshell.kapi.args import long_of, longs_of, name_of
 from kshell.kapi.call import VALUELESS, invoke, reserve, torch
 from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, kname
-from kshell.kapi.handles import GONE, STALE, KHandle, TensorHandle, behaviour, tensor_handle
+from kshell.kapi.handles import GONE, JOINED, STALE, KHandle, TensorHandle, behaviour, tensor_handle
 from kshell.kapi.series import floating
 from kshell.values import types as T
 from kshell.values.apply import apply
@@ -252,7 +252,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
         error = exc.text
     if error is not None:
         if c is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
-            error = f"expected a tensor or numbers, given {kname(x)}; the result of a call is f[(a;b)], not f(a;b)"
+            error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return t
 
@@ -379,7 +379,7 @@ def _checked(at: Any, size: int) -> Any:
 
 
 def _indices(args: Sequence[Value], t: Any) -> list[Any]:
-    if len(args) > t.dim():
+    if len(args) > t.dim() and not (len(args) == 1 and (args[0] is NIL or args[0] is HOLE)):
         raise QError("rank")
     return [_checked(_index_of(i, t), size) for i, size in zip(args, t.shape, strict=False)]
 

@@ -18,6 +18,7 @@ from kshell.kapi.handles import (
     ModelHandle,
     ModuleHandle,
     OptimizerHandle,
+    RuleHandle,
     behaves,
     behaviour,
     handle,
@@ -308,10 +309,12 @@ def _optimizer_for(m: Any) -> Opt:
 
 
 def live_optimizers() -> Iterator[Opt]:
-    """The optimizers of the live handles, those of models too."""
+    """The optimizers that a live handle steps: their own, and those of models and scaling rules."""
     for h in table():
         if isinstance(h, OptimizerHandle | ModelHandle):
             yield optimizer_of(h)
+        elif isinstance(h, RuleHandle) and h.obj.opt.wraps.get("scale") is h.obj:
+            yield h.obj.opt
 
 
 # ------------------------------------------------------------------ what every class of handle answers

@@ -36,8 +36,10 @@ def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Ent
     the loss), groups (the most groups it can have), dims (the number of dimensions that its parameters must have), fill
     (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
     group), parts (of the parameters with which it is made, those of each group, which have a meaning then), same
-    (options with one value for all groups), pytorch (name in help), sharded (false: it does not take parameters that
-    are sharded among processes), meets (a step of several processes, and giving it parameters, is one of all at once).
+    (options with one value for all groups), later ({option: a buffer that torch makes at the first step only, where the
+    option is set then}; zeros where it is set afterwards), pytorch (name in help), sharded (false: it does not take
+    parameters that are sharded among processes), meets (a step of several processes, and giving it parameters, is one
+    of all at once).
 
     How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
     has of it can be given by name, and is shown where it is set.
@@ -73,6 +75,7 @@ def _b(name: str, default: bool = False, torch_name: str = "") -> Option:
 
 
 _BETAS = (_d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"))
+_GREATEST = {"amsgrad": "max_exp_avg_sq"}
 _MOMENTS = {k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}
 
 
@@ -97,7 +100,8 @@ row("adam", "torch.optim.Adam", """Adaptive moment estimation: running means of 
 
 q)objtype opt(`adam;();.001;.8)
 `adam
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"), _b("amsgrad"), state=_MOMENTS)
+""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"), _b("amsgrad"), state=_MOMENTS,
+    later=_GREATEST)
 
 row("adamw", "torch.optim.AdamW", """Adam with weight decay that is not part of the gradient.
 
@@ -105,7 +109,8 @@ q)opt[(opt(`adamw;();.001;`decay,.1);0b)]`options
 lr    decay
 -----------
 0.001 0.1
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", .01, "weight_decay"), _b("amsgrad"), state=_MOMENTS)
+""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", .01, "weight_decay"), _b("amsgrad"), state=_MOMENTS,
+    later=_GREATEST)
 
 row("lamb", "kshell.optim.lamb.Lamb", """Layer-wise adaptive moments, for large batches: Adam's update by a trust ratio.
 
@@ -141,7 +146,8 @@ q)lr opt(`rmsprop;();.1;.9)
 ,0.1
 """, _d("lr", .01), _d("alpha", .99), _d("eps", 1e-8), _d("decay", 0, "weight_decay"), _d("momentum", 0),
     _b("centered"),
-    state={"step": "step", "square_avg": "square_avg", "momentum": "momentum_buffer", "grad_avg": "grad_avg"})
+    state={"step": "step", "square_avg": "square_avg", "momentum": "momentum_buffer", "grad_avg": "grad_avg"},
+    later={"momentum": "momentum_buffer", "centered": "grad_avg"})
 
 row("sgd", "torch.optim.SGD", """Stochastic gradient descent, with optional momentum.
 
@@ -539,6 +545,7 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
             set_rate(group, rate)
         group.update(args)
         group["params"].extend(params)
+    add_buffers(o, o.groups[at])
     if params and "added" in o.entry.extra:
         o.entry.extra["added"](o.torch)
     if hasattr(o.torch, "attached"):
@@ -551,6 +558,15 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
             raise
     for w in o.wraps.values():
         w.attached(o)
+
+
+def add_buffers(o: Opt, group: dict[str, Any]) -> None:
+    """The buffers that options of a group ask for, to parameters that have made steps without."""
+    for option, name in o.entry.extra.get("later", {}).items():
+        for p in group["params"] if group.get(option) else ():
+            state = o.torch.state.get(p)
+            if state and name not in state:
+                state[name] = torch.zeros_like(p)
 
 
 def adopt(torch_optimizer: Any, container: Any = None) -> Opt:

@@ -237,7 +237,7 @@ def state_of(s: Sched) -> Dict:
     """Everything that makes the scheduler again: name, options, rates before it was made, what it has written into the
     parameter groups (for Megatron's kind the groups' overrides), and the state proper."""
     groups = [{k: v for k, v in g.items() if k in OVERRIDES.values()} if s.megatron else
-              {k: (float(g[k]) if k == "lr" else g[k]) for k in sorted({*s.written, "lr"}) if k in g and
+              {k: (float(g[k]) if k == "lr" else g[k]) for k in sorted({*s.written, "lr", "initial_lr"}) if k in g and
                (k == "lr" or _plain(g[k]))} for g in s.opt.groups]
     state = s.torch.state_dict()
     return symdict(["scheduler", "options", "rates", "groups", "state"],
@@ -293,17 +293,25 @@ def restored(d: Dict, o: Opt) -> Sched:
     """A scheduler from a state, of an optimizer with as many parameter groups; on an error nothing changes."""
     name = _name(d)
     rates, groups = _plain_of(_field(d, "rates")), _groups(d, o)
-    if not isinstance(rates, list) or len(rates) != len(groups) or not all(map(_plain, rates)):
+    if not isinstance(rates, list) or not 0 < len(rates) <= len(groups) or not all(map(_plain, rates)):
         raise QError("sched: unrecognized state, expecting a rate for each parameter group")
+    megatron = "style" in entry_of(name).extra
     with _Undo(o, schedulers_of(o)):
-        for g, rate, own in zip(o.groups, rates, groups, strict=True):
+        for g, rate in zip(o.groups, rates, strict=False):
             set_rate(g, float(rate))
+        for g, own in zip(o.groups, groups, strict=True):
             g.pop("initial_lr", None)
-            if "style" in entry_of(name).extra:
+            if megatron:
                 g.update({k: v for k, v in own.items() if k in OVERRIDES.values()})
                 g["overrides"] = tuple(own)
-        s = _from_state(name, _field(d, "options"), o)
+        later = [] if megatron else o.groups[len(rates):]  # which were made after the scheduler, are not in it
+        del o.groups[len(o.groups) - len(later):]
+        try:
+            s = _from_state(name, _field(d, "options"), o)
+        finally:
+            o.groups.extend(later)
         _put(s, _field(d, "state"), groups)
+        s.rates = [float(r) for r in rates]
     return s
 
 

@@ -21,7 +21,7 @@ from kshell.kapi.call import torch
 from kshell.kapi.convert import kname
 from kshell.kapi.functions import applied
 from kshell.kapi.handles import SchedulerHandle, table
-from kshell.kapi.optim import Opt, set_rate
+from kshell.kapi.optim import Opt, add_buffers, set_rate
 from kshell.kapi.schedulers import MEASURED, WSD_FALLS, Values, class_of, megatron_names, options_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.build import floats, longs, symdict
@@ -83,12 +83,18 @@ class Sched:
         if self.megatron:
             self.torch.step(count)
             return
-        if len(getattr(self.torch, "base_lrs", self.opt.groups)) != len(self.opt.groups):
-            raise QError(f"{self.entry.name}: made for {len(self.torch.base_lrs)} parameter group(s), the optimizer "
-                         f"has {len(self.opt.groups)}")
+        self.check()
         with _Undo(self.opt, [self]):
             for _ in range(count):
                 self.torch.step(*measured)
+
+    def check(self) -> None:
+        """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
+        for s in self.parts:
+            n = len(getattr(s.torch, "base_lrs", self.opt.groups))
+            if n != len(self.opt.groups):
+                raise QError(f"{s.entry.name}: made for {n} parameter group(s), the optimizer has "
+                             f"{len(self.opt.groups)}")
 
 
 def rates_of(o: Opt) -> list[float]:
@@ -140,6 +146,8 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     with _Undo(o, alive):
         made = _megatron(entry, values, o) if "style" in entry.extra else \
             _torch_one(entry, values, o, beside or bool(alive))
+    for g in o.groups:
+        add_buffers(o, g)  # it may have set a momentum
     written = sorted({k for g, was in zip(o.groups, before, strict=True) for k in g
                       if k != "params" and (k not in was or k == "lr" or g[k] is not was[k])})
     return Sched(entry, values, o, made, rates, written)
@@ -255,6 +263,7 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
                              for w, g in zip(found, groups, strict=True)], 1)
     if any(c.entry.name == MEASURED for c in s.parts):
         raise QError(f"lrs: the rates of {MEASURED} depend on what is measured")
+    s.check()
     last = int(steps.max(initial=0))
     if last > MOST_STEPS:
         raise QError("limit")

@@ -235,6 +235,17 @@ q)s:sched(o;`chainedscheduler;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;
 q)exec lr from lrs(s;til 3)
 0.1 0.05 0.25
 """)
+row("swalr", "torch.optim.swa_utils.SWALR", """The rate to `swalr` in `annealepochs` steps, and from then on that rate.
+
+It is meant for the steps over which weights are averaged. Izmailov et al. 2018, arXiv 1803.05407.
+
+q)s:sched(opt(`sgd;();1.);`swalr;.2;2;`linear)
+q)exec lr from lrs(s;til 4)
+1 0.6 0.2 0.2
+""", Option("swalr", "doubles", REQUIRED, "swa_lr", "rate at last, of each group or of all"),
+    _j("annealepochs", 10, "anneal_epochs", "steps until then")._replace(low=0),
+    Option("annealstrategy", "symbol", "cos", "anneal_strategy", "how it gets there", choices=("cos", "linear")),
+    since="torch")
 
 
 # ------------------------------------------------------------------ options from signatures

@@ -19,13 +19,14 @@ from kshell.values.core import NIL, NULL_J, List, Value
 
 class Setting(NamedTuple):
     """One setting: how to read it, how to set it (None if it cannot be), the type it takes, what it is, and what an
-    example shows."""
+    example shows. Those that ktorch lacks are among all only while they are on."""
 
     get: Callable[[], Value]
     put: Callable[[Any], None] | None
     takes: str
     doc: str
     shown: str
+    since: str = "ktorch"
 
 
 def _kept(name: str, default: Any) -> tuple[Callable[[], Value], Callable[[Any], None]]:
@@ -35,6 +36,10 @@ def _kept(name: str, default: Any) -> tuple[Callable[[], Value], Callable[[Any],
         table().state[name] = v
 
     return lambda: table().state.get(name, default), put
+
+
+def _detect_anomaly(flag: bool) -> None:
+    torch.autograd.set_detect_anomaly(flag)
 
 
 def _deterministic() -> int:
@@ -95,6 +100,9 @@ SETTINGS: dict[str, Setting] = {
                           "Definitions show all options, not only those that differ from the defaults.", "1b"),
     "complexfirst": Setting(*_kept("complexfirst", True), "boolean",
                             "Real and imaginary parts along the first dimension, not the last.", "1b"),
+    "anomaly": Setting(lambda: bool(torch.is_anomaly_enabled()), _detect_anomaly, "boolean",
+                       "backward ends with an error where a gradient is null, and tells the calculation that it is of "
+                       "(torch's detect_anomaly); slow.", "0b", "torch"),
 }
 
 
@@ -102,7 +110,7 @@ def _register(name: str, s: Setting) -> None:
     """Make a setting known to help, completion and the reference."""
     forms = (f"setting`{name}", *((f"setting(`{name};{s.takes})",) if s.put is not None else ()))
     registry.add(Entry(name, "setting", forms=forms, doc=f"{s.doc}\n\nq)setting`{name}\n{s.shown}", topic="settings",
-                       since="ktorch", file=__file__))
+                       since=s.since, file=__file__))
 
 
 for _name, _setting in SETTINGS.items():
@@ -127,7 +135,8 @@ def setting(x: Value) -> Value:
     q)setting`alloptions,1b
     """
     if is_empty(x):
-        return symdict(list(SETTINGS), [s.get() for s in SETTINGS.values()])
+        values = {n: s.get() for n, s in SETTINGS.items() if s.since == "ktorch" or s.get()}
+        return symdict(list(values), list(values.values()))
     given = items(x)
     name = name_of(given[0])
     if name is None or len(given) > 2:

@@ -35,8 +35,13 @@ def _dims(x: Value | None, t: Any, call: str) -> int:
 def sparse(x: Value) -> Value:
     """A sparse tensor of an array or tensor, with all or the first dimensions sparse, or where another is not zero.
 
+    One of indices and values (sparse_coo_tensor of torch) is made by ``tensor(`sparse;indices;values;size)``.
+
     q)values sparse 0 3 0 5f
     3 5f
+    q)tensor dense tensor(`sparse;(0 1 1;2 0 2);3 4 5;2 3)
+    0 0 3
+    4 0 5
     """
     t, _wrap, second = _input(x, "sparse")
     if second.__class__ is TensorHandle:

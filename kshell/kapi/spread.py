@@ -14,7 +14,8 @@ _DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an
         Option("bucket", "double", 25.0, "bucket_cap_mb", doc="megabytes of gradients that travel together", low=0))
 
 
-@api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell")
+@api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell",
+     target="torch.nn.parallel.DistributedDataParallel")
 def ddp(x: Value) -> Value:
     """Put torch's DistributedDataParallel around a module or model, in place: backward leaves the mean of the gradients
     of all processes in the parameters. All begin with the values of process 0; 0b takes it away.
@@ -50,7 +51,7 @@ def _averaged(x: Value) -> Value:
     return NIL
 
 
-@api("fsdp", "fsdp m", held=True, since="kshell")
+@api("fsdp", "fsdp m", held=True, since="kshell", target="torch.distributed.fsdp.fully_shard")
 def fsdp(x: Value) -> Value:
     """Shard a module or model with torch's FSDP2, in place: each process keeps a part of every parameter, gradient and
     buffer of the optimizer; layers are whole only while they are calculated, and gradients are the mean over all

@@ -152,7 +152,7 @@ def contiguous(x: Value) -> Value:
     return attribute("contiguous", row, found[0])
 
 
-@api("dtype", "dtype()", "dtype symbol", "dtype ptr")
+@api("dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype")
 def dtype(x: Value) -> Value:
     """The data type of a tensor; with no argument the default one, which a symbol sets.
 

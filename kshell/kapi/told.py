@@ -21,7 +21,7 @@ from kshell.values.core import NIL, NULL_J, Dict, List, Special, Sym, Value, Vec
 # q's names for a wrong argument, which do not say of which call, and what a conversion says
 _BARE = ("type", "domain", "length", "nyi")
 _NAMELESS = ("no torch type found", "unable to map mixed array", "type mismatch at", "dimension mismatch at",
-             "undefined tensor")
+             "undefined tensor", "type: expected a value")
 # the call whose whole purpose is the conversion: its messages are as ktorch documents them
 _CONVERTER = "tensor"
 # what ktorch and torch say without the call's name, and what needs no more than that

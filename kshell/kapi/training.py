@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, names_of, number_of, unknown
+from kshell.kapi.args import flag_of, is_empty, is_pairs, items, long_of, name_of, names_of, number_of, pairs, unknown
 from kshell.kapi.batches import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.clip import limit_of
@@ -170,6 +170,10 @@ def _setup(x: Value, test: bool) -> Value:
             raise QError(f"{call}: unable to get option names from {kname(what)}")
         _set_options(model, test, names, seq_items(what.v))
         return NIL
+    if what.__class__ is List and what.items and len(given) == 2 and is_pairs(what):
+        found = pairs(what)
+        _set_options(model, test, [k for k, _ in found], [v for _, v in found])
+        return NIL
     names = names_of(what) if what.__class__ is Vec else None
     if names is not None:
         if len(given) == 2:
@@ -186,7 +190,7 @@ def _setup(x: Value, test: bool) -> Value:
     return define(model, given, test, call)
 
 
-@api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)",
+@api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)", "train(m;pairs)",
      "train(m;inputs[;targets])", held=True)
 def train(x: Value) -> Value:
     """Read or set a model's options for training, or give its training data: the result is the number of batches.
@@ -207,7 +211,7 @@ def train(x: Value) -> Value:
     return _setup(x, False)
 
 
-@api("test", "test m", "test(m;flag)", "test(m;names)", "test(m;names;values)", "test(m;dict)",
+@api("test", "test m", "test(m;flag)", "test(m;names)", "test(m;names;values)", "test(m;dict)", "test(m;pairs)",
      "test(m;inputs[;targets])", held=True)
 def test(x: Value) -> Value:
     """Read or set a model's options for testing, or give its test data: the result is the number of batches.

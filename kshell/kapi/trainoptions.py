@@ -70,7 +70,7 @@ OPTIONS = (
                 "q)train(m;`autocast;`bfloat16)\nq)train(m;`autocast)\n`bfloat16", True),
     TrainOption("gradscale", "double", NIL, None, "A number that losses are multiplied with, for `half; gradients are "
                 "divided by it before a step, a step with infinite ones is left out and halves the scale, 2,000 others "
-                "double it. It reads as scale and count of steps; `[]` for none.",
+                "double it. It reads as scale and count of steps; `[]` for none. (torch's GradScaler.)",
                 "q)train(m;`gradscale;1024)\nq)train(m;`gradscale)\n1024 0f", True),
 )
 

@@ -154,12 +154,20 @@ def over2(f: Value, x: Value, y: Value) -> Value:
     if states is not None:
         return states[-1] if states else x
     fn = pyfn(f, 2)
-    if not is_collection(y):
+    items = gone_through(y)
+    if items is None:
         return fn(x, y)
-    left = iter(seq_items(y))
+    left = iter(items)
     for i in left:
         x = fn(x, i)
     return x
+
+
+def gone_through(y: Value) -> Sequence[Value] | None:
+    """The items that a fold goes through: those of a list, the rows of a tensor's handle; None of an atom."""
+    if isinstance(y, Handle):
+        return y.rows() if y.folded else None
+    return seq_items(y) if is_collection(y) else None
 
 
 def machine(f: Value, x: Value, y: Value) -> list[int] | None:
@@ -192,11 +200,11 @@ def is_weight(f: Value) -> bool:
 
 def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
     """`x f/ y` for floats: y + x*f, each result the x of the next."""
-    if not is_collection(y):
+    items = gone_through(y)
+    if items is None:
         return add(y, mul(x, f))
-    if is_collection(f) and len(f) != len(y):
+    if is_collection(f) and len(f) != len(items):
         raise QError("length")
-    items = seq_items(y)
     for w, i in zip(seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True):
         x = add(i, mul(x, w))
         if steps is not None:
@@ -209,7 +217,7 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     steps: list[Value] = []
     if is_weight(f):
         last = weighed(f, x, y, steps)
-        return collapse(steps) if is_collection(y) else last
+        return last if gone_through(y) is None else collapse(steps)
     if rank_of(f) == 1:
         repeat(f, x, y, steps)
         return collapse(steps)
@@ -217,10 +225,11 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     if states is not None:
         return Vec(T.J, np.array(states, np.int64))
     fn = pyfn(f, 2)
-    if not is_collection(y):
+    items = gone_through(y)
+    if items is None:
         return fn(x, y)
     out = []
-    left = iter(seq_items(y))
+    left = iter(items)
     for i in left:
         x = fn(x, i)
         out.append(x)
@@ -255,7 +264,8 @@ def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
     """`f/[x;y;z;...]`: the first argument is the start, the others go item by item."""
     x, *rest = args
     rest = [a.v if a.__class__ is Dict else a for a in rest]
-    sizes = {len(a) for a in rest if is_collection(a)}
+    parts = [gone_through(a) for a in rest]
+    sizes = {len(p) for p in parts if p is not None}
     if len(sizes) > 1:
         raise QError("length")
     if not sizes:
@@ -264,7 +274,7 @@ def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
             steps.append(x)
         return x
     n = sizes.pop()
-    cols = [seq_items(a) if is_collection(a) else [a] * n for a in rest]
+    cols = [[a] * n if p is None else p for a, p in zip(rest, parts, strict=True)]
     fn = pyfn(f, len(args))
     left = zip(*cols, strict=True)
     for row in left:

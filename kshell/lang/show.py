@@ -168,8 +168,12 @@ class Layout:
 
 def lines_of(x: Value, settings: Any) -> list[str]:
     """The lines of a value in the console's size."""
-    rows, columns = settings.c
-    out = Layout(settings.P, rows, columns).lines(x)
+    return lines_in(x, settings.P, *settings.c)
+
+
+def lines_in(x: Value, digits: int, rows: int, columns: int) -> list[str]:
+    """The lines of a value in a console of `rows` lines, two of them for the prompt, and `columns` characters."""
+    out = Layout(digits, rows, columns).lines(x)
     if len(out) > rows - 2:
         out = [*out[: rows - 3], ".."]
     return [cut(line, columns) for line in out]
@@ -180,4 +184,4 @@ def show_text(x: Value, settings: Any) -> str:
     return "\n".join(lines_of(x, settings))
 
 
-__all__ = ["Layout", "error_text", "head", "lines_of", "show_text"]
+__all__ = ["Layout", "error_text", "head", "lines_in", "lines_of", "show_text"]

@@ -17,7 +17,7 @@ from kshell.values.apply import pyfn
 from kshell.values.core import Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw
 from kshell.values.functions import Prim
 from kshell.values.interrupts import HOLD
-from kshell.values.join import append, as_rows, raw_array
+from kshell.values.join import append, as_item, as_rows, raw_array
 from kshell.values.keys import place_one
 from kshell.values.search import find_row, raw_row
 
@@ -103,14 +103,11 @@ def _start(a: np.ndarray) -> int:
 def _extend(x: List, y: Value) -> bool:
     """Put y at the end of a general list that stays one; False if that is not sure."""
     items = x.items
-    if not items or x.attr or atom_t(items[0]) or items[0].__class__ is Dict or y.__class__ in (Table, Dict):
+    if not items or x.attr or items[0].__class__ is Dict or y.__class__ in (Table, Dict):
         return False
-    if y.__class__ is Vec:
-        if items[0].__class__ is Vec and items[-1].__class__ is Vec:
-            items.append(y)  # a list of vectors takes a vector as one item
-        else:
-            items.extend(y.items)
-    elif isinstance(y, List):
+    if as_item(x, y):
+        items.append(y)
+    elif y.__class__ is Vec or isinstance(y, List):
         items.extend(y.items)
     elif atom_t(y):
         items.append(y)

@@ -276,7 +276,8 @@ def concat(items: list[Value]) -> Value:
 
 def append(x: Value, y: Value) -> Value:
     """`x,:y`: a vector takes items of its own type only, an enumeration only members; a table takes rows (lists,
-    dictionaries, tables; columns that are left out become null); a list of vectors takes a vector as one item."""
+    dictionaries, tables; columns that are left out become null); a list may take another as one item (`as_item`). An
+    atom is joined, so `x,:()` makes a list of it."""
     c = x.__class__
     if c is Vec:
         if x.t == T.ENUM:
@@ -291,12 +292,25 @@ def append(x: Value, y: Value) -> Value:
         if is_list(y) and not len(y):
             return x
         return _append_rows(x, y) if c is Table else _append_dict(x, y)
-    if isinstance(x, List) and y.__class__ is Vec and len(x):
-        if x.item(0).__class__ is Vec and x.item(len(x) - 1).__class__ is Vec:
-            return collapse([*x.items, y])
-    if atom_t(x):
-        raise QError("type")  # an atom cannot grow
+    if isinstance(x, List) and as_item(x, y):
+        return collapse([*x.items, y])
     return join(x, y)
+
+
+def as_item(x: List, y: Value) -> bool:
+    """Does `x,:y` put y at the end as one item? So it is if x is deeper than y by one, of which the first items tell:
+    a list of vectors takes a vector so. Not `()`, which is nothing to append."""
+    return len(x) > 0 and (y.__class__ is Vec or isinstance(y, Handle) or (isinstance(y, List) and len(y) > 0)) \
+        and _depth(x.item(0)) == _depth(y)
+
+
+def _depth(x: Value) -> int:
+    """How deep the first items of x go: 0 for an atom, 1 for a vector and a handle, a list of one number."""
+    n = 0
+    while isinstance(x, List) and x.__class__ is not Nd and len(x):
+        x = x.item(0)
+        n += 1
+    return n + (x.a.ndim if x.__class__ is Nd else 1 if x.__class__ is Vec or isinstance(x, List | Handle) else 0)
 
 
 def _kept(x: Vec, out: Vec) -> str:

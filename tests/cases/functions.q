@@ -28,7 +28,7 @@ count vector autograd(y;vector enlist addref w)  / 1
 autograd(y;w)  / 'autograd: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed) (given float tensor of no dimensions, float tensor 2)
 autograd(Sum w;tensor 1 2e)  / 'autograd: One of the differentiated Tensors does not require grad (given float tensor of no dimensions, float tensor 2)
 autograd(Sum w;w;`foo)  / 'autograd: unrecognized mode, expecting one of `free`retain`create`createfree (given float tensor of no dimensions, float tensor 2, `foo)
-autograd(Sum w;5)  / 'autograd: expecting (tensor;tensor or vector) and optional mode (given float tensor of no dimensions, long 5)
+autograd(Sum w;5)  / 'autograd: expecting (tensor;tensor, vector or dictionary) and optional mode (given float tensor of no dimensions, long 5)
 autograd(w;w)  / 'autograd: grad can be implicitly created only for scalar outputs (given float tensor 2, float tensor 2)
 autograd({Sum x};1 2)  / 'autograd: only Tensors of floating point dtype can require gradients (given lambda, long list of 2)
 autograd({x};1 2e)  / 'autograd: grad can be implicitly created only for scalar outputs (given lambda, real list of 2)
@@ -37,7 +37,7 @@ autograd({`a};1 2e)  / 'autograd: the function must return a tensor, given symbo
 autograd({1+`a};1 2e)  / 'type
 autograd({vector(x;x+1)};1 2e)  / 'autograd: the function must return one tensor, given 2
 autograd(5;1 2e)  / 'autograd: expecting function, its name or text, or module, given long scalar
-autograd({x};`a)  / 'autograd: expecting tensor or array for input, given symbol scalar
+autograd({x};`a)  / 'autograd: expecting tensor or array, or dictionary of these, for input, given symbol scalar
 autograd{x}  / 'autograd: expecting (function;input;..), given 1 arg
 / all derivatives
 jacobian({x*x};1 2 3e)  / 2 0 0\n0 4 0\n0 0 6

@@ -205,7 +205,7 @@ t+`a  / '+: no torch type found for k: symbol scalar
 tensor[]+1  / '+: undefined tensor
 `foo$t  / '$: expected a data type, given `foo
 1.5#t  / '#: expected long(s), given double scalar
-(module`relu)+1  / '+: not implemented for modules
+(module`relu)+1  / '+: not implemented for modules; the result of a call is f[(a;b)], not f(a;b)
 exp loss`mse  / 'exp: not implemented for losses
 (module`relu)0  / 'index: not implemented for modules
 m:module`relu;m[0]:1  / 'amend: not implemented for modules
@@ -282,7 +282,7 @@ t within tensor 1 2 3  / 'length
 -8!t  / 'type: expected a value, given a tensor (tensor x is one; a snapshot keeps it as it is)
 `:/tmp/kshell_h set(1;module enlist(`linear;1;1))  / 'type: expected a value, given a module (state x is one; a snapshot keeps it as it is)
 group t  / 'group: not implemented for tensors
-(module enlist(`linear;2;1))?1  / '?: not implemented for modules
+(module enlist(`linear;2;1))?1  / '?: not implemented for modules; the result of a call is f[(a;b)], not f(a;b)
 
 / items of several tensors: all or none
 v:vector(1 2e;3 4e);v[0 1;1]:(9;`a)  / 'amend: no torch type found for k: symbol scalar
@@ -400,3 +400,24 @@ t:tensor 1 2e;size first t  / 'size: need allocated torch object, e.g. tensor, m
 m:module`relu;l:m,m;class l 1  / 'class: need allocated torch object, e.g. tensor, module, given long scalar
 t:tensor(`rand;1000);(-8!tensor t xexp 3)~-8!tensor t*t*t  / 1b
 dtype each(tensor 1 2 3)xexp/:(2;.5;1b)  / `float`float`float
+
+/ a list of handles takes a handle by `,:`, where `,` leaves its number
+hl:enlist tensor 1;hl,:tensor 2;class each hl  / `tensor`tensor
+type each(enlist tensor 1),tensor 2  / 0 -7h
+
+/ folds with a start go through the rows of a tensor, as those without
+t:tensor 3 2#"e"$til 6;tensor each({x+2*y}/[0 0e;t];{x+2*y}/[t 0;1_t];{z+x*y}/[tensor 0 0e;t;1 2 3];{x+y}/[1e;tensor 2e])  / 12 18e\n12 17e\n19 28e\n3e
+t:tensor 3 2#"e"$til 6;tensor each{x+y}\[tensor 10 20e;t]  / 10 21\n12 24\n16 29
+t:tensor 3 2#"e"$til 6;tensor each(.5\[tensor 0 0e;t]),.5\[0e;t 2]  / 0 1e\n2 3.5e\n5 6.75e\n4e\n7e
+t:tensor 3 2#"e"$til 6;{x+y+z}/[t;t;1 2]  / 'length
+(a;b):vector(1 2e;3e);tensor each(a;b)  / 1 2e\n3e
+(a;b;c):vector(1 2e;3e)  / 'length
+((a;b);c):(vector(1 2e;3e);7);(c;tensor b)  / 7\n3e
+(a;b):tensor 2 2#1e;same(a;b)  / 1b
+p:dict`a`b!(1 2e;3e);p[]:2*p;dict p  / a| 2 4e\nb| 6e
+p:dict`a`b!(1 2e;3e);p[]:value 3*p;p[]:dict`b`a!(5e;6e);dict p  / a| 6\nb| 5
+p:dict`a`b!(1 2e;3e);p[]:dict`a`c!1 2e  / 'amend: expected tensors `a`b, given `a`c
+p:dict`a`b!(1 2e;3e);p[]:1 2 3  / 'amend: 2 tensor(s) and 3 value(s)
+v:vector(1 2e;3e);v[]:2*v;vector v  / 2 4e\n6e
+x:tensor 3e;x[]:4;x[]+:1;tensor x[]  / 5e
+x:tensor 3e;x[0]:1  / 'rank

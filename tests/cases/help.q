@@ -25,7 +25,7 @@ help vector(1 2;3 4e)  / device dtype layout  gradient pin      memory\n--------
 help loss`mse  / module | `mse\npytorch| "torch.nn.MSELoss"\nforward| 1b\nresult | `tensor\nn      | 2\nargs   | `tensor`tensor\noptions| (,`reduce)!,`mean
 help module enlist(`linear;2;3)  / module | `linear\npytorch| "torch.nn.Linear"\nforward| 1b\nresult | `tensor\nn      | 1\nargs   | `tensor\noptions| `in`out`bias!(2;3;1b)
 help opt`sgd  / lr   momentum dampening decay nesterov\n--------------------------------------\n0.01 0        0         0     0
-help"zerograd"  / zerograd ptr\n\nSet the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.\n\nq)x:tensor(1 2e;`grad)\nq)backward Sum x\nq)zerograd x\nq)grad x\n0 0e
+help"zerograd"  / zerograd ptr\n\nSet the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.\n\nPyTorch: torch.optim.Optimizer.zero_grad\n\nq)x:tensor(1 2e;`grad)\nq)backward Sum x\nq)zerograd x\nq)grad x\n0 0e
 / of a type without options the text is printed too
 count help`softmax2d  / module enlist(`softmax2d)\n\nSoftmax over channels.\n\nPyTorch: torch.nn.Softmax2d\n\nq)objtype module`softmax2d\n`softmax2d\n0
 type help`matmul  / / matmul: function of the k-api\n\nmatmul(x;y)\nmatmul(x;y;output)\n\nThe matrix product of matrices, lists or batches.\n\nPyTorch: torch.matmul\n\nq)matmul(1 2 3;4 5 6)\n32\n\n/ matmul: module type\n\nmodule enlist(`matmul)\n\nThe matrix product of two tensors.\n\nq)objtype module`matmul\n`matmul\n99h

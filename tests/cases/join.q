@@ -50,8 +50,13 @@ sym:`a`b; sym2:`c`d; (`sym$`a`b),`sym2$`c`d  / `a`b`c`d
 -3!(`sym$`b),`b  / "(`sym$`b;`b)"
 raze[1;2;3;4]  / 'rank
 raze[1;2;3]  / 'rank
-ax:5;ax,:6 7  / 'type
-{a:`s;a,:`t;a}[]  / 'type
+ax:5;ax,:6 7;ax  / 5 6 7
+{a:`s;a,:`t;a}[]  / `s`t
+{x,:();x}each(2;"c";`a;1 2)  / ,2\n,"c"\n,`a\n1 2
+{x,:();type x}each(1b;2024.01.01;0Ng;`a`b)  / 1 14 2 11h
+{y!neg y,:()}[1;2]  / 2| -2
+ax:1;ax,:`b;ax  / 1\n`b
+{[]z:0;do[3;z,:1];z+1}[]  / 1 2 2 2
 ax:enlist 5;ax,:6 7;ax  / 5 6 7
 ([a:1 2]b:3 4),`b`a!9 7  / a| b\n-| -\n1| 3\n2| 4\n7| 9
 ([a:1 2]b:3 4),([]b:5 6;a:1 8)  / a| b\n-| -\n1| 5\n2| 4\n8| 6
@@ -67,6 +72,16 @@ jl:(til 2;0.5 1.5);jl,:7 8;count jl  / 3
 jl:(1;`a);jl,:2 3;jl  / 1\n`a\n2\n3
 (1 2;3 4),5 6  / 1 2\n3 4\n5\n6
 jl:(1 2;3 4);jl,:();jl  / 1 2\n3 4
+/ so does any list that is deeper by one, as its first items tell; others are joined item by item
+jl:(`a`b;(`c;1);enlist(`d;2));jl,:(`e;(`f;3));last jl  / `e\n(`f;3)
+jl:(1 2;`a);jl,:3 4;jl  / 1 2\n`a\n3 4
+jl:enlist 2 2#til 4;jl,:2 2#9;count jl  / 2
+jl:enlist 2 2#til 4;jl,:enlist 2 2#9;count jl  / 2
+jl:(`a;(`c;1));jl,:(`e;(`f;3));count jl  / 4
+jl:((`a;1);`b);jl,:((`c;2);`d);count jl  / 4
+jl:("ab";"cd");jl,:"e";jl  / "ab"\n"cd"\n"e"
+{x,:(`e;3);count x}each((`a`b;1);(`a;1))  / 3 4
+jl:2 2 2#til 8;jl,:8 9;count jl  / 4
 
 / nothing joined to a dictionary or table leaves it as it is
 d:`a`b!1 2;d,:();d  / a| 1\nb| 2

@@ -29,3 +29,13 @@ data:1 2;{(x`tensor)x[`tensor]y}[(`ktorch 2:`fns,1)[]]data  / 1 2
 `nolibrary 2:`f,1  / 'nolibrary.so: cannot open shared object file: No such file or directory
 `:/tmp/nolibrary.so 2:`f,1  / '/tmp/nolibrary.so: cannot open shared object file: No such file or directory
 `:pyproject.toml 2:`f,1  / 'nyi
+
+/ .Q.S, which tools that show results call
+.Q.S[system"c";0;([]a:til 2;b:`x`y)]  / "a b"\n"---"\n"0 x"\n"1 y"
+.Q.S[2 20;0j;til 10]  / "0 1 2 3 4 5 6 7 8 9"
+count each .Q.S[3 15;0;(til 10;til 9)]  / 15 15
+count .Q.S[2#1000;0;til[500]!til 500]  / 500
+.Q.s[([]a:til 3)]~raze .Q.S[-2 -1+system"c";0;([]a:til 3)],\:"\n"  / 1b
+.Q.S[25;0;1]  / 'type
+.Q.S[25 80 1;0;1]  / 'length
+.Q.S[25 80;1;1]  / 'domain

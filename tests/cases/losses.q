@@ -29,6 +29,8 @@ options loss(`kl;`batchmean)  / reduce| batchmean
 loss`nosuch  / 'loss: unrecognized loss function: nosuch
 loss 5  / 'loss: unrecognized arg(s) (given long 5; expected loss`name)
 loss()  / 'loss: unrecognized arg(s) (given nothing; expected loss`name)
+loss`module`options!(`mse;`sum)  / 'loss: expected dictionary for options, given symbol scalar
+(loss loss`module`options!(`mse;()))~loss loss(enlist`module)!enlist`mse  / 1b
 loss(`mse;`odd)  / 'mse reduce:odd is not one of none,mean,sum
 loss(`mse;1.0)  / 'mse reduce: expected symbol, given double scalar
 loss(`mse;1.0;`sum)  / 'mse: only 1 positional argument(reduce) expected, 2 given
@@ -122,6 +124,8 @@ str each loss each`mse`huber`hinge`triplet  / "torch::nn::MSELoss()"\n"torch::nn
 "torch::nn::MultiMarginLoss(p=1, margin=1.5, weight= 1\n 2\n[ CPUDoubleType{2} ], reduction=kSum)"~str loss(`multimargin;1;1.5;1 2f;`sum)  / 1b
 "torch::nn::MultiMarginLoss(p=1, margin=1, weight=[ Tensor (undefined) ], reduction=kMean)"~str loss`multimargin  / 1b
 str loss`similar  / "torch::nn::CosineSimilarity(dim=1, eps=1e-08)"
+str loss`bce  / "BCELoss()"
+str loss(`bcelogits;1 2f)  / "BCEWithLogitsLoss()"
 / `()` in the last place is no pairs, or an option left out
 options loss(`mse;())  / reduce| mean
 mse(1 3e;1 2e;())  / 0.5e
@@ -129,6 +133,11 @@ bce(.1 .9;0 1f;())  / 0.1053605
 ce((1 2 3f;3 2 1f);2 0;())  / 0.407606
 options loss(`ce;1 2f;())  / weight   | 1 2f\nignore   | -100\nsmoothing| 0f\nreduce   | `mean
 bce(.1 .9;0 1f;::)  / 0.1053605
+ce((1 2 3f;3 2 1f);2 0;`weight`reduce!(0#0f;`none))  / 0.407606 0.407606
+options loss(`multimargin;`p`weight!(2;0#0e))  / p     | 2\nmargin| 1f\nweight| ::\nreduce| `mean
+/ the option that is wrong is told before their number
+smoothl1(1 2f;1 5f;`beta;2)  / 'smoothl1 beta: expected double, given symbol scalar
+smoothl1(1 2f;1 5f;.5;3)  / 'smoothl1: expecting up to 3 additional positional args, 4 given
 / targets that are booleans or whole numbers
 bce(.1 .9;01b)  / 0.1053605
 bce(.1 .9;0 2)  / -0.9932518

@@ -439,4 +439,7 @@ freeze(m;`body);value gradflag m  / 000011b
 unfreeze(m;`body.2`head.bias);value gradflag m  / 001111b
 freeze(m;`body`head.bias);value gradflag m  / 000010b
 freeze(m;`body.1)  / 'freeze: unable to find parameter `body.1
-freeze(m;`body;0)  / 'freeze: unable to find parameter `body
+freeze(m;`body;0)  / 'freeze: unable to find parameter `body (near `body.0.weight`body.0.bias`body.2.weight`body.2.bias)
+/ a tree at a depth
+m:module seq(`sequential;(`linear;`a;2;2);seq(`seqnest`b;`tanh)); module(m;1;seq(`seqnest`c;(`linear;2;2);`relu)); module(m;2;seq(`residual;seq(`sequential;`tanh`t))); names m  / `a`b`b.0`c`c.0`c.1`c.2`c.2.q1`c.2.q1.t
+module(m;1;seq(`seqnest`a;`tanh))  / 'sequential: a module named `a is already defined

@@ -231,3 +231,31 @@ putstate(o;state opt(`adamw;(m;`0)))  / 'putstate: the groups of the state have 
 putstate(m;state module enlist(`linear;3;4))  / 'putstate: no 0.weight given (given module, kdictionary)
 putstate(m;1_s)  / 'putstate: no 0.weight given (given module, table)
 z:tensor(1 2e;`grad);putstate(p;state p:opt(`sgd;z))  / 'putstate: expecting an optimizer of the parameters of one module
+/ a group made after a scheduler: what the scheduler was made for is told, and its state comes back
+o:opt(`sgd;();1.); s:sched(o;`steplr;2;.5); opt(o;1;();.5)  /
+step s  / 'steplr: made for 1 parameter group(s), the optimizer has 2
+lrs(s;til 3)  / 'steplr: made for 1 parameter group(s), the optimizer has 2
+p:opt(`sgd;();1.); opt(p;1;();.5); r:sched(p;state s); (state r)~state s  / 1b
+step r  / 'steplr: made for 1 parameter group(s), the optimizer has 2
+sched(p;@[state s;`rates;:;1 2 3.])  / 'sched: unrecognized state, expecting a rate for each parameter group
+sched(p;@[state s;`rates;:;`float$()])  / 'sched: unrecognized state, expecting a rate for each parameter group
+o:opt(`sgd;();1.); s:sched(o;`chainedscheduler;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5))); opt(o;1;();.5)  /
+lrs(s;til 3)  / 'constantlr: made for 1 parameter group(s), the optimizer has 2
+/ schedulers go on after putstate of a state that was taken before
+t:tensor(1 2e;`grad); o:opt(`sgd;();.1); m:module enlist(`linear;2;1); o:opt(`sgd;m;.1); u:state o; s:sched(o;`onecyclelr;1.;10;`cyclemomentum,0b)  /
+step s; putstate(o;u); lr o  / ,0.1
+step s; lr o  / ,1f
+/ the rates that a second scheduler found come back with it
+o:opt(`sgd;m;.1); s:sched(o;`exponentiallr;.5); step s; r:sched(o;`polynomiallr;6;2.); step r; ((state r)`groups)[0;`initial_lr]  / 0.1
+p:opt(state o;m); ((state sched p)`groups)[0;`initial_lr]  / 0.1
+/ options that need a buffer, set after steps
+f:{[o]nograd o; backward mse(forward(m;2 2#1 2 3 4e);2 1#0e); mse(forward(m;2 2#1 2 3 4e);2 1#0e)}  /
+o:opt(`rmsprop;m;.01); f o; step o; opt(o;0;();`momentum`centered!(.5;1b)); f o; step o; key first exec buffers from state[o]`parms  / `step`square_avg`momentum`grad_avg
+o:opt(`adam;m;.01); f o; step o; opt(o;0;();`amsgrad,1b); max raze first[exec buffers from state[o]`parms]`max_exp_avg_sq  / 0e
+type step(o;{f o})  / -8h
+o:opt(`adamw;m;.01); f o; step o; parmtable(o;update amsgrad:1b from parmtable[(o;`amsgrad)] where name=`bias); type step(o;{f o})  / -8h
+o:opt(`rmsprop;m;.01); f o; step o; s:sched(o;`cycliclr;.1;.3;2); f o; step o  /
+/ an optimizer whose own handle is gone is that of its rule
+o:opt(`sgd;m;.1;.9); s:scale(o;`linear); backward(s;mse(forward(m;2 2#1 2 3 4e);2 1#0e)); step s; free o; count lr s  / 1
+to(m;`double); backward(s;mse(forward(m;2 2#1 2 3 4.);2 1#0.)); step s  /
+exec parmgroup from parmtable m  / 0 0

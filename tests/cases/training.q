@@ -375,3 +375,8 @@ batch m;first data m  / 2 3
 train(m;`droplast;1b)  /
 batch m;first data m  / 0 1
 train(m;`batchsize;0N)  / 'batchsize: cannot be less than zero, given 0N
+
+/ options as name-value pairs, as layers and optimizers take them
+m:model(module`relu;loss`mse;opt`sgd);train(m;`batchsize,4);train(m;(`shuffle;1b;`hidden;0b));test(m;enlist(`batchsize;7));(train(m;`batchsize`shuffle);test(m;`batchsize))  / `batchsize`shuffle!(4;1b)\n7
+m:model(module`relu;loss`mse;opt`sgd);train(m;`foo,1)  / 'train: unrecognized train setting: foo
+m:model(module`relu;loss`mse;opt`sgd);train(m;())  / -1

@@ -15,6 +15,7 @@ from kshell.errors import QError
 from kshell.lang.format import raw_text
 from kshell.lang.names.define import constant, name
 from kshell.lang.names.z_ import RELEASE, VERSION, address_of
+from kshell.lang.show import lines_in
 from kshell.lang.verbs.arith import one_array
 from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.table import enum_char
@@ -25,6 +26,7 @@ from kshell.values.build import sym_vec
 from kshell.values.cast import days_to_months, is_null, months_to_days
 from kshell.values.context import running
 from kshell.values.core import INF_J, NIL, Atom, List, Value, Vec, atom_t, is_atom, long, raw, seq_items, sym, text_of
+from kshell.values.rows import strings_of
 
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = UPPER.lower()
@@ -70,6 +72,28 @@ def text(x: Value) -> Value:
     "a| 1\\nb| 2\\n"
     """
     return plain(x)
+
+
+@name(".Q.S")
+def lines(c: Value, j: Value, x: Value) -> Value:
+    """The lines that show x in a window of c: the number of lines and of characters in a line; j is 0. Tools that show
+    results take them so.
+
+    q).Q.S[4 20;0;([]a:til 5;b:5#`x)]
+    "a b"
+    "---"
+    "0 x"
+    ".."
+    """
+    if c.__class__ is not Vec or c.t not in (T.I, T.J):
+        raise QError("type")
+    if len(c) != 2:
+        raise QError("length")
+    if int_of(j):
+        raise QError("domain")
+    rows, columns = c.a.tolist()
+    shown = lines_in(x, running().settings.P, max(rows, 1) + 2, max(columns, 9) + 1)
+    return strings_of([line.encode("utf-8", "surrogateescape") for line in shown])
 
 
 @name(".Q.s1")

@@ -1,0 +1,19 @@
+"""A module around another, through which torch.func.functional_call calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+
+
+class Called(nn.Module):
+    """`run` of the module `m` and the inputs."""
+
+    def __init__(self, m: nn.Module, run: Callable[[nn.Module, Sequence[Any]], Any]) -> None:
+        super().__init__()
+        self.m, self.run = m, run
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.run(self.m, inputs)
