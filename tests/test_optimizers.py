@@ -3,6 +3,7 @@ process goes on bit for bit."""
 
 from __future__ import annotations
 
+import inspect
 import io
 import subprocess
 import sys
@@ -144,10 +145,10 @@ def test_how_to_compute(name: str) -> None:
         s.run(f"opt(r;0;();`{o.name},0b)")
         assert s.run("r").obj.groups[0][o.name] is False
     flags = {o.name for o in how_of(entry)}
-    assert flags == {"lamb": set(), "lbfgs": set(), "muon": set(), "sparseadam": {"maximize"},
-                     "adafactor": {"foreach", "maximize"}}.get(name, flags)
+    words = {"foreach", "fused", "maximize", "capturable", "differentiable"}
+    assert flags == words & set(inspect.signature(class_of(entry)).parameters)
     assert ("fused" in flags) is (name in FUSED)
-    for word in {"foreach", "fused", "maximize", "capturable", "differentiable"} - flags:
+    for word in words - flags:
         with pytest.raises(QError, match=f"{name} option: {word} not recognized"):
             s.run(f"opt(`{name};();`{word},1b)")
 

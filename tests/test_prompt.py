@@ -838,10 +838,10 @@ def test_a_prompt_that_is_told_to_leave(tmp_path: Path) -> None:
     (signal.SIGINT, 130, "{while[1b;x+:1]}1"), (signal.SIGTERM, 143, "{while[1b;x+:1]}1"),
     (signal.SIGTERM, 143, "@[{while[1b;]};1;{while[1b;]}]")])
 def test_a_script_that_is_stopped(tmp_path: Path, number: signal.Signals, code: int, text: str) -> None:
-    (tmp_path / "s.q").write_text(text + "\n")
+    (tmp_path / "s.q").write_text(f'-1"runs";\n{text}\n')
     p = subprocess.Popen([*KSHELL, str(tmp_path / "s.q")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert p.stdout and p.stderr
-    time.sleep(1.5)
+    assert p.stdout and p.stderr and p.stdout.readline() == "runs\n"
+    time.sleep(.2)
     p.send_signal(number)
     err = p.communicate(timeout=30)[1]
     assert p.returncode == code

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bisect
 import datetime
+import functools
+import operator
 from contextlib import suppress
 from typing import Any
 
@@ -174,7 +176,7 @@ def test_a_null_written_into_a_long_vector_is_seen(write: str) -> None:
 
 def test_sums_of_floats_run_from_first_to_last() -> None:
     tenths = [0.1] * 10
-    assert q("sum x", x=floats(tenths)) == sum(tenths[1:], tenths[0]) != 1.0
+    assert q("sum x", x=floats(tenths)) == functools.reduce(operator.add, tenths) != 1.0  # Python's sum corrects itself
     many = np.random.default_rng(1).random(100_000)
     assert abs(q("sum x", x=floats(many)) - many.sum()) < 1e-9
 

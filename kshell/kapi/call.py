@@ -87,8 +87,8 @@ _LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()")
 _CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
 # what torch says behind a reason: advice
 _ADVICE = re.compile(r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$")
-# where in a library's source a message comes from
-_PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: )")
+# where in a library's source a message comes from, or which of its products of matrices says so
+_PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: |(?:add|b|badd)?m[mv]: (?=mat1 ))")
 # what torch says before the message of a check of its own that failed
 _INTERNAL = re.compile(r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*')
 # what torch says where it has no way with sparse tensors

@@ -49,7 +49,7 @@ def name_of(value: int, t: int) -> str:
     """The name of a partition's folder."""
     if t not in _EPOCH:
         return str(value)
-    return str(_EPOCH[t] + value).replace("-", ".")
+    return str(_EPOCH[t] + np.timedelta64(value, "D" if t == T.D else "M")).replace("-", ".")
 
 
 class Database:

@@ -243,7 +243,8 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
         return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
     if col.t == T.D:
         days = col.a.astype(np.int64).astype("M8[D]") + _DAYS
-        texts = np.datetime_as_string(np.where(col.a == T.NULL[T.D], np.datetime64("NaT"), days)).astype("S").tolist()
+        days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
+        texts = np.datetime_as_string(days).astype("S").tolist()
         for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
             texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
         return [b"" if s == b"NaT" else s for s in texts]
