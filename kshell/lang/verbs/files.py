@@ -15,7 +15,7 @@ from kshell.registry import verb
 from kshell.store import atomic, compress, fields, kdb, text
 from kshell.values import types as T
 from kshell.values.build import collapse, string, sym_vec, table
-from kshell.values.cast import unenum
+from kshell.values.cast import EPOCH_DAYS, unenum
 from kshell.values.context import running
 from kshell.values.core import (
     NIL,
@@ -227,7 +227,6 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
     return head + list(map(sep.join, zip(*done, strict=True)))
 
 
-_DAYS = np.timedelta64(10957, "D")  # from 1970 to 2000
 _ISO = {T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have - for .
 
 
@@ -242,7 +241,7 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
     if col.t == T.C:
         return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
     if col.t == T.D:
-        days = col.a.astype(np.int64).astype("M8[D]") + _DAYS
+        days = (col.a.astype(np.int64) + EPOCH_DAYS).astype("M8[D]")
         days[col.a == T.NULL[T.D]] = np.datetime64("NaT", "D")
         texts = np.datetime_as_string(days).astype("S").tolist()
         for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
