@@ -82,7 +82,7 @@ def loaded() -> bool:
 
 # parts of torch's messages that mean something q has a name for
 _MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed", "bad_alloc")
-_LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()")
+_LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()", "heap-allocated concrete symint")
 # what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
 _CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
 # what torch says behind a reason: advice
