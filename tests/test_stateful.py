@@ -869,7 +869,8 @@ class Programs(RuleBasedStateMachine):
                 for x, y in zip(g["params"], h["params"], strict=True):
                     nearly(x.detach(), y.detach(), v)
                     for k, z in t.o.state.get(y, {}).items():
-                        nearly(a.torch.state[x][k], z, f"{v} {k}")
+                        if k != "al":  # where lbfgs calculates; no state has it
+                            nearly(a.torch.state[x][k], z, f"{v} {k}")
 
     @precondition(lambda self: self.opts)
     @rule(i=PICK, seed=SEED)
@@ -1182,8 +1183,8 @@ class Programs(RuleBasedStateMachine):
         x, y = self.batch(seed, dtype)
         if not self.loss(copy.deepcopy(m), x, y).requires_grad:
             return
-        if t.lbfgs and any(isinstance(k, nn.Dropout) for k in m.modules()):
-            return
+        if t.lbfgs and (many * how == 4 or any(isinstance(k, nn.Dropout) for k in m.modules())):
+            return  # (parts of a batch are not put together for it)
         self.q(f"seed {seed}")
         if how == 0:
             self.q("backward(wa;X;Y)")
@@ -1208,8 +1209,6 @@ class Programs(RuleBasedStateMachine):
             batches = [(x[:2], y[:2]), (x[2:], y[2:])]
         torch.manual_seed(seed)
         if many == 2 and how == 2:
-            if t.lbfgs:
-                return
             t.o.zero_grad()
             for x, y in batches:
                 (self.loss(m, x, y) / 2).backward()
@@ -1344,18 +1343,18 @@ def syms(names: list[str]) -> str:
     return "((),`$(" + ";".join(f'"{n}"' for n in names) + "))" if len(names) > 1 else f'((),`$"{names[0]}")'
 
 
-def run(examples: int, steps: int) -> None:
-    """So many programs of at most so many steps; the session must have carried out lines."""
+def run(examples: int, steps: int, *, again: bool) -> None:
+    """So many programs of at most so many steps, `again` the same ones; the session must have carried out lines."""
     before = LINES[0]
     run_state_machine_as_test(Programs, settings=settings(
-        max_examples=examples, stateful_step_count=steps, suppress_health_check=list(HealthCheck)))
+        max_examples=examples, stateful_step_count=steps, derandomize=again, suppress_health_check=list(HealthCheck)))
     assert LINES[0] > before + 10 * examples
 
 
 def test_programs_are_torchs() -> None:
-    run(60, 30)
+    run(60, 30, again=True)
 
 
 @pytest.mark.slow
 def test_long_programs_are_torchs() -> None:
-    run(500, 60)
+    run(500, 60, again=False)
