@@ -91,4 +91,4 @@ x:tensor(1 2 3e;`grad);backward mean mul(x;x);grad x  / 0.6666667 1.333333 2e
 mvlgamma 5 2  / 6.204155e
 svdvals((3 0f;0 2f);`)  / 3 2f
 (fft(1 2 3f;`))~fft 1 2 3f  / 1b
-type setting`cudnnversion  / -7h
+(type v;null v:setting`cudnnversion)~(-7h;not setting`cudnn)  / 1b
