@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 # the file name of compiled q code, by which its frames are told from Python's
@@ -58,14 +60,16 @@ class Frame:
 
 
 class QError(Exception):
-    """A q error. `text` is what q prints after the quote; `frames` the q call stack, innermost first.
+    """A q error. `text` is what q prints after the quote, and what a trap gets; `frames` the q call stack, innermost
+    first; `hint` a sentence on what to do, which only the report of an error that nothing caught shows.
 
     Raise it after an `except` block, never inside one: a kept exception keeps its tensors.
     """
 
-    def __init__(self, text: str, pos: int | None = None, source: Source | None = None) -> None:
+    def __init__(self, text: str, pos: int | None = None, source: Source | None = None, hint: str = "") -> None:
         super().__init__(text)
         self.text = text
+        self.hint = hint
         self.frames: list[Frame] = []
         if source is not None and pos is not None:
             self.frames.append(Frame(source, pos))
@@ -94,7 +98,6 @@ def first_line(text: str, limit: int = 255) -> str:
 _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (RecursionError, "stack"),
     (KeyboardInterrupt, "stop"),
-    (MemoryError, "wsfull"),
     (OverflowError, "limit"),
     (ZeroDivisionError, "domain"),
     (IndexError, "index"),
@@ -103,10 +106,50 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+# memory that is given up first when a request for some has failed: to tell of it takes a little
+BALLAST: list[Any] = []
+# what is asked when a request for memory has failed: it gives back what is held for this, and says what there is
+SHORTAGE: list[Callable[[], str]] = []
+# what numpy and torch say of the size of such a request
+_ASKED = re.compile(r"allocate ([\d.]+) ?(KiB|MiB|GiB|TiB|bytes)")
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+def wsfull(asked: float = 0) -> QError:
+    """The error of a request for memory that failed; its hint says how many bytes were asked for, if that is known, and
+    what there is."""
+    parts = [f"{megabytes(asked)} were asked for"] if asked >= 1 << 20 else []
+    parts += [text for relieve in SHORTAGE if (text := relieve())]
+    return QError("wsfull", hint="; ".join(parts))
+
+
+def megabytes(n: float) -> str:
+    """A number of bytes for people."""
+    return f"{max(n, 0) / (1 << 20):,.0f} MB" if n >= 10 << 20 else f"{max(n, 0) / (1 << 10):,.0f} kB"
+
+
+def _asked(message: str) -> float:
+    """The bytes that a failed request was for, as its message says; 0 if it does not."""
+    found = _ASKED.search(message)
+    return float(found[1]) * _UNITS[found[2]] if found else 0
+
+
+# parts of torch's messages about a request for memory that failed
+_MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed", "bad_alloc")
+
+
+def of_memory(message: str) -> bool:
+    """Is a message of torch, in small letters, about memory that there is not?"""
+    return any(part in message for part in _MEMORY)
+
+
 def as_qerror(exc: BaseException) -> QError:
     """The q error that a foreign exception means. The result holds nothing of `exc`, so its frames can be freed."""
     if isinstance(exc, QError):
         return exc
+    if isinstance(exc, MemoryError):
+        BALLAST.clear()
+        return wsfull(_asked(str(exc)))
     if isinstance(exc, (NameError, UnboundLocalError)):
         return QError(str(getattr(exc, "name", None) or "value"))
     for cls, text in _BY_CLASS:
@@ -116,8 +159,8 @@ def as_qerror(exc: BaseException) -> QError:
         return QError(os_text(exc))
     message = first_line(str(exc))
     low = message.lower()
-    if isinstance(exc, RuntimeError) and ("allocate memory" in low or "out of memory" in low):
-        return QError("cuda: out of memory" if "cuda" in low else "wsfull")
+    if isinstance(exc, RuntimeError) and of_memory(low):
+        return QError("cuda: out of memory") if "cuda" in low else wsfull(_asked(message))
     if isinstance(exc, (TypeError, AttributeError, KeyError)):
         return QError("type")  # a value of a kind that the verb has no rule for
     if isinstance(exc, ValueError):

@@ -18,8 +18,23 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror
-from kshell.lang import debug, hooks, kept, loading, locked, memory, ptree, resume, stepwise, system, timer, views
-from kshell.lang.code import with_frames
+from kshell.lang import (
+    debug,
+    hints,
+    hooks,
+    kept,
+    loading,
+    locked,
+    memory,
+    ptree,
+    resume,
+    stepwise,
+    system,
+    timer,
+    trace,
+    views,
+)
+from kshell.lang.code import running_code, with_frames
 from kshell.lang.compile import compile_statement, is_infix, prim
 from kshell.lang.console import Input
 from kshell.lang.outline import is_table, outline
@@ -85,6 +100,7 @@ class Session:
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
         self.interactive = False  # is this the session of a prompt on a terminal?
+        self.warned: set[Any] = set()  # what was warned of and need not be again
         self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
         self._going_on: debug.Suspension | None = None  # that which is gone on with
@@ -159,6 +175,14 @@ class Session:
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
         return connect.receive(handle, n)
+
+    def code(self) -> Any:
+        """The q code that runs, as `text_of_code` takes it; None if none does."""
+        return running_code()
+
+    def text_of_code(self, code: Any) -> str:
+        """The line of q text that such code is, with its file and number if it has them."""
+        return trace.place_text(*code)
 
     def show(self, x: Value) -> str:
         """The console's text of a value."""
@@ -385,6 +409,7 @@ class Session:
         try:
             self._runs += 1
             interrupts.forget()
+            memory.recover()
             return work(*args)
         except QExit:
             raise
@@ -400,6 +425,8 @@ class Session:
                 if self.autosave is not None:
                     self.autosave.end()
         with_frames(error, tb, missing)
+        if outer:
+            error.hint = hints.hint_of(error, tb, self.names, bool(self._handles is not None and self._handles.live))
         if self.interactive and self.settings.debug and not self._runs and error.text not in debug.NEVER:
             self.suspended += debug.suspension(error, tb, self.names, self._going_on)
         error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import struct
@@ -337,3 +338,20 @@ def test_hostile_safetensors_headers(data: bytes, session: Session) -> None:
     Path("a.safetensors").write_bytes(data)
     with pytest.raises(QError, match=r"ckpt: a\.safetensors is damaged"):
         session.run("ckpt`:a.safetensors")
+
+
+def test_a_torchscript_program_is_named_and_wide_integers_are_read(tmp_path: Path) -> None:
+    import torch
+
+    torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "program.pt"))
+    torch.save({"seed": 2**64 - 1, "w": torch.ones(2)}, tmp_path / "seed.pt")
+    folder = tmp_path / "a_folder_of_a_long_name"
+    folder.mkdir()
+    (folder / "rng_state.pth").write_bytes(b"junk")
+    s = Session(out=io.StringIO(), err=io.StringIO())
+    with pytest.raises(QError, match=r"ckpt: \S+program.pt is no checkpoint: it is a TorchScript program"):
+        s.run(f"ckpt`$\":{tmp_path}/program.pt\"")
+    assert s.run(f"(ckpt`$\":{tmp_path}/seed.pt\")`seed").s == "18446744073709551615"
+    with pytest.raises(QError) as caught:
+        s.run(f"ckpt`$\":{folder}/rng_state.pth\"")
+    assert caught.value.text.count("rng_state") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,122 @@ def test_nothing_stays(kind: str, times: int, tmp_path: Path) -> None:
     print(f"{times} {kind}: {grown / MEGA:.1f} MB more, {handles} handles")
     assert same and handles == 5
     assert grown < 20 * MEGA
+
+
+# ------------------------------------------------------------------ memory that ends
+
+# lines that make small values until there is no memory
+SMALL = {
+    "pairs": "x:();while[1b;x,:{(x;`a)}each til 1000]",
+    **{name: pytest.param(text, marks=pytest.mark.slow) for name, text in {
+        "nested": "x:1;while[1b;x:(x;x)]",
+        "one deeper": "x:();while[1b;x:(x;1)]",
+        "joined": "x:();while[1b;x,:enlist(1;`a)]",
+        "mixed": "x:();i:0;while[1b;x,:enlist(i;\"a\";1f);i+:1]",
+        "dictionary": "d:()!();i:0;while[1b;d[i]:(i;i);i+:1]",
+        "dictionaries": "x:();i:0;while[1b;x,:enlist`a`b!(i+:1;\"a\");x,:1b]",
+        "projections": "x:();while[1b;x:{[a;b]a}[x]]",
+        "lambdas": "x:();while[1b;x,:value\"{x+\",(string count x),\"}\"]",
+        "strings": "x:();while[1b;x,:enlist string count x;x,:1]",
+        "symbols": "i:0;while[1b;`$string i+:1]",
+        "tables": "x:();while[1b;x,:enlist([]a:1 2;b:3 4);x,:1b]",
+        "tensors": "x:();while[1b;x,:{tensor 1 2e}each til 100]"}.items()},
+}
+
+
+@pytest.mark.parametrize("text", list(SMALL.values()), ids=list(SMALL))
+@pytest.mark.parametrize("limit", ["-w 20", pytest.param("ulimit", marks=pytest.mark.slow)])
+def test_small_values_that_fill_memory_end_in_an_error(text: str, limit: str) -> None:
+    """Again and again: what holds the memory can be dropped afterwards, and the session goes on."""
+    lines = "\n".join(["count til 3", text, "1+1", "x:d:0", "count til 5", text, "x:d:0", "count til 7"])
+    before = "" if limit != "ulimit" else f"ulimit -v {4_000_000 if 'tensor' in text else 1_000_000}; "
+    words = limit if limit != "ulimit" else ""
+    done = subprocess.run(f"{before}exec {sys.executable} -m kshell -q {words}", shell=True, input=lines + "\n", text=True,
+                          capture_output=True, timeout=900, check=False, cwd=ROOT)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("'")]
+    assert (done.stdout.split(), errors) == (["3", "2", "5", "7"], ["'wsfull"] * 2), done.stderr
+    assert "MemoryError" not in done.stderr
+
+
+READERS = {
+    "a checkpoint": ("ckpt(`:m.pt;(`$\"w\",/:string til 4)!{{tensor {n}#1e}}each til 4)", "d:ckpt`:m.pt"),
+    "safetensors": ("ckpt(`:m.safetensors;(`$\"w\",/:string til 4)!{{tensor {n}#1e}}each til 4)", "d:ckpt`:m.safetensors"),
+    "shards": ("ckpt(`:m;(`$\"w\",/:string til 4)!{{tensor {n}#1e}}each til 4;4*{n})", "d:ckpt`:m"),
+    "a snapshot": ("w:{{tensor {n}#1e}}each til 4;snapshot`:m.ks", "resume`:m.ks"),
+    "a list": ("`:v set{{x#\"abc\"}}each {n}#0 1 2", "count each get`:v"),
+    "a table": ("`:t/ set([]a:({n}*2)?1f;b:({n}*2)?1f)", "r:get[`:t/]*2"),
+    "compressed": ("(`:z;17;2;6)set({n}*2)?1f", "get`:z"),
+    "text": ("`:x.csv 0:csv 0:([]a:til {n} div 8;b:({n} div 8)#0n)", "(\"JF\";enlist csv)0:`:x.csv"),
+    "lines": ("`:x.txt 0:string til {n} div 8", "read0`:x.txt"),
+    "bytes": ("`:x.bin 1:({n}*8)#0x00", "{{x,x}}read1`:x.bin"),
+    "json": ("`:x.json 0:enlist .j.j til {n} div 8", ".j.k raze read0`:x.json"),
+}
+SHORT = """
+import io, json, sys
+from kshell.errors import QError
+from kshell.lang import memory
+from kshell.session import Session
+s = Session(out=io.StringIO(), err=io.StringIO())
+s.run("big:tensor 1000000#1e;tensor big;big:0;ckpt(`:small.pt;tensor 1e);ckpt`:small.pt;snapshot`:small.ks;resume`:small.ks")
+found = {}
+for name, (make, read) in json.loads(sys.argv[1]).items():
+    s.run(make)
+    s.run("d:r:w:0;.Q.gc[]")
+    texts = set()
+    for share in (0, .05, .1, .2, .35, .5, .75):  # of what it needs, about
+        memory.trim()
+        room = int(share * int(sys.argv[2]))
+        memory.limit(max(1, (memory.status("VmData") + room - memory.OWN) >> 20))
+        try:
+            s.run(read + ";")
+            texts.add("read")
+        except QError as e:
+            texts.add(e.text)
+        memory.limit()
+        s.run("d:r:w:0;.Q.gc[]")
+    try:
+        s.run(read + ";")
+        texts.add("whole")
+    except QError as e:
+        texts.add("then " + e.text)
+    s.run("d:r:w:0;.Q.gc[]")
+    found[name] = sorted(texts)
+print(json.dumps(found))
+"""
+
+
+def test_a_reader_without_memory_says_so(tmp_path: Path) -> None:
+    """Never that the file is damaged; and with memory the same file is read."""
+    n = 2_000_000
+    lines = {name: [text.format(n=n) for text in pair] for name, pair in READERS.items()}
+    found = child(SHORT, json.dumps(lines), str(16 * n), folder=tmp_path)
+    assert {name: set(texts) - {"read", "wsfull"} for name, texts in found.items()} == {name: {"whole"} for name in READERS}
+    assert sum("wsfull" in texts for texts in found.values()) > 2  # of some a part that was free is enough
+
+
+def test_the_error_says_what_was_asked_for_and_what_there_is() -> None:
+    done = subprocess.run([sys.executable, "-m", "kshell", "-q", "-w", "50"], input="x:100000000#1f\n", text=True,
+                          capture_output=True, timeout=100, check=False, cwd=ROOT)
+    hint = done.stderr.splitlines()[-1]
+    assert re.fullmatch(r"hint: 763 MB were asked for; of 306 MB that the process may use \d+ MB are left", hint), done.stderr
+
+
+def test_timing_leaves_the_record_of_memory_alone() -> None:
+    """`\\ts` does not make the system's peak begin anew, which monitors read, and finds what is below it."""
+    lines = "count x:20000000#1f\nx:0\n\\ts sum 5000000#1f\n\\ts 1+1\n(system\"w\")2\n"
+    done = subprocess.run([sys.executable, "-m", "kshell", "-q"], input=lines, text=True, capture_output=True, timeout=100,
+                          check=True, cwd=ROOT)
+    _, second, third, peak = done.stdout.split("\n")[:4]
+    assert 38 * MEGA < int(second.split()[1]) < 48 * MEGA
+    assert int(third.split()[1]) < MEGA
+    assert int(peak) > 160_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "item"), [(20_000, "`a`b`c!tensor each x+1e+til 3"), (100_000, "tensor x"),
+                                         (200_000, "`a`b!(1;x)"), (300_000, "string x")])
+def test_a_checkpoint_of_many_small_things_is_read_again(n: int, item: str, tmp_path: Path) -> None:
+    text = f"d:(`$\"w\",/:string til {n})!{{{item}}}each til {n};ckpt(`:many.pt;d);show count ckpt`:many.pt"
+    done = subprocess.run([sys.executable, "-m", "kshell", "-q"], input=text + "\n", text=True, capture_output=True,
+                          timeout=300, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout.split() == [str(n)], done.stderr

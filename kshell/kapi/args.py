@@ -13,7 +13,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.convert import is_array, kname
-from kshell.kapi.handles import GONE, STALE, KHandle
+from kshell.kapi.handles import GONE, KHandle, stale
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
@@ -35,12 +35,12 @@ def items(x: Value) -> list[Value]:
         found = x.items
         for item in found:
             if isinstance(item, KHandle) and item.obj is GONE:
-                raise QError(STALE)
+                raise stale(item)
         return found  # type: ignore[no-any-return]
     if x is NIL:
         return []
     if isinstance(x, KHandle) and x.obj is GONE:
-        raise QError(STALE)
+        raise stale(x)
     return seq_items(x) if x.__class__ is Vec or isinstance(x, List) else [x]
 
 

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from kshell import registry
-from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line
+from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, of_memory, wsfull
 from kshell.parallel import group
 from kshell.values.context import running
 from kshell.values.core import Value
@@ -81,7 +81,6 @@ def loaded() -> bool:
 # ------------------------------------------------------------------ errors
 
 # parts of torch's messages that mean something q has a name for
-_MEMORY = ("allocate memory", "out of memory", "storage size calculation overflowed", "bad_alloc")
 _LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()", "heap-allocated concrete symint")
 # what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
 _CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
@@ -110,10 +109,8 @@ def mapped(name: str, exc: BaseException) -> QError:
     if getattr(exc, "alike", False):
         return Agreed(message)
     low = message.lower()
-    if any(part in low for part in _MEMORY):
-        return QError("cuda: out of memory" if "cuda" in low else "wsfull")
-    if isinstance(exc, OSError):
-        return as_qerror(exc)
+    if isinstance(exc, OSError) or of_memory(low):
+        return as_qerror(exc if isinstance(exc, OSError) else RuntimeError(str(exc)))
     if isinstance(exc, OverflowError) or any(part in low for part in _LIMIT):
         return QError("limit")
     if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
@@ -329,4 +326,4 @@ def reserve(shape: Iterable[int], itemsize: int) -> None:
         raise QError("limit")
     megabytes = getattr(running().settings, "w", 0)
     if isinstance(megabytes, int) and megabytes and n > megabytes << 20:
-        raise QError("wsfull")
+        raise wsfull(n)

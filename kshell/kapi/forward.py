@@ -14,7 +14,6 @@ from kshell.kapi.call import api, known_to_all, torch
 from kshell.kapi.convert import as_tensor, is_array, kname, list_q, to_q, to_tensor
 from kshell.kapi.handles import (
     GONE,
-    STALE,
     DictHandle,
     KHandle,
     ModelHandle,
@@ -23,6 +22,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     dict_handle,
     handle,
+    stale,
     vector_handle,
 )
 from kshell.kapi.moduleapi import device_of_module
@@ -234,7 +234,7 @@ def forward(x: Value) -> Value:
         if h.__class__ is ModuleHandle and a.__class__ is TensorHandle:
             m, t = h.obj, a.obj
             if m is GONE or t is GONE:
-                raise QError(STALE)
+                raise stale(h if m is GONE else a)
             if t is not None and m.training and torch.is_grad_enabled():
                 try:
                     out = calculate(m, (t,))

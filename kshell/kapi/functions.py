@@ -19,6 +19,7 @@ from kshell.kapi.forward import calculate, flat
 from kshell.kapi.gradients import MODES
 from kshell.kapi.handles import (
     GONE,
+    LENT,
     DictHandle,
     ModuleHandle,
     TensorHandle,
@@ -88,7 +89,7 @@ class QFunction:
             return self._tensors(applied(self.f, own))
         finally:
             for h in own:
-                h.free()
+                h.free(LENT)
 
     def _tensors(self, found: Value) -> Any:
         if found.__class__ is TensorHandle and found.obj is not GONE and found.obj is not None:
@@ -352,7 +353,7 @@ def vmap(x: Value) -> Value:
         _VMAPS.n -= 1
         for h in table():
             if h.number > before:
-                h.free()
+                h.free(LENT)
     return wrapped(found, c.wrap)
 
 

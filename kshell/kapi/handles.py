@@ -34,11 +34,17 @@ STALE = "stale pointer"
 _NUMBERS = itertools.count(50_000_016, 16)
 
 
-class KHandle(Handle):
-    """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q."""
+LENT = "was lent to a function for the time of one call"  # why a temporary handle is gone
 
-    __slots__ = ("obj",)
+
+class KHandle(Handle):
+    """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q, `usage` how an
+    object is used that is no function. `why` is set when it is freed: the reason in words, and the q code
+    that ran."""
+
+    __slots__ = ("obj", "why")
     kind = ""
+    usage = ""
     plural = ""  # in messages
     values = "state"  # the function that gives what is in it as a q value
     obj: Any
@@ -60,18 +66,25 @@ class KHandle(Handle):
         """The torch object; 'stale pointer if it was freed."""
         obj = self.obj
         if obj is GONE:
-            raise QError(STALE)
+            raise stale(self)
         return obj
 
-    def free(self) -> None:
-        """Give the object up; further use is 'stale pointer."""
+    def free(self, why: str = "") -> None:
+        """Give the object up; further use is 'stale pointer. `why` is told then; without it, the line that runs."""
         self.obj = GONE
+        self.why: tuple[str, Any] = (why, None) if why else ("was freed", _running_code())
+        table().live.pop(self.number, None)
+
+    def give_up(self) -> None:
+        """Free the handle of an object that belongs to another one from now on."""
+        self.obj = GONE
+        self.why = "went into another object", _running_code()
         table().live.pop(self.number, None)
 
     def take(self) -> Any:
         """The object, and the handle freed: ownership goes to the caller (a vector, a dictionary, a model)."""
         obj = self.get()
-        self.free()
+        self.give_up()
         return obj
 
     def monad(self, name: str) -> Value:
@@ -134,28 +147,28 @@ class ModuleHandle(KHandle):
     """A module; obj is a torch.nn.Module."""
 
     __slots__ = ()
-    kind, plural = "module", "modules"
+    kind, plural, usage = "module", "modules", "forward(m;x) is its output"
 
 
 class LossHandle(KHandle):
     """A loss; obj is the loss module."""
 
     __slots__ = ()
-    kind, plural = "loss", "losses"
+    kind, plural, usage = "loss", "losses", "loss(l;x;y) is its value"
 
 
 class OptimizerHandle(KHandle):
     """An optimizer; obj is what kapi/optim.py makes of it."""
 
     __slots__ = ()
-    kind, plural = "optimizer", "optimizers"
+    kind, plural, usage = "optimizer", "optimizers", "step o makes a step"
 
 
 class ModelHandle(KHandle):
     """A model: module, loss and optimizer together; obj is what kapi/models.py makes of it."""
 
     __slots__ = ()
-    kind, plural = "model", "models"
+    kind, plural, usage = "model", "models", "forward(k;x) is its output"
 
 
 class SchedulerHandle(KHandle):
@@ -202,8 +215,9 @@ class HandleTable:
 
     def free_all(self) -> None:
         """Free every live handle."""
+        why = "was freed", _running_code()
         for h in self:
-            h.obj = GONE
+            h.obj, h.why = GONE, why
         self.live.clear()
 
 
@@ -273,9 +287,24 @@ def handle(x: Value) -> KHandle | None:
     """x if it is a live handle, None if it is no handle; 'stale pointer if it is a freed one."""
     if isinstance(x, KHandle):
         if x.obj is GONE:
-            raise QError(STALE)
+            raise stale(x)
         return x
     return None
+
+
+def stale(h: KHandle) -> QError:
+    """The error of using a freed handle; its hint says what freed it."""
+    why, code = getattr(h, "why", ("was freed", None))
+    line = running().text_of_code(code) if code is not None else ""
+    return QError(STALE, hint=f"the {h.kind} {why}" + (f" by: {line}" if line else ""))
+
+
+def _running_code() -> Any:
+    """The q code that runs, as the session can tell it later."""
+    try:
+        return running().code()
+    except LookupError:
+        return None
 
 
 def kind_of(x: Value, cls: type[H]) -> H | None:
@@ -315,13 +344,19 @@ def behaves(name: str, h: KHandle) -> Callable[..., Any] | None:
 JOINED = "the result of a call is f[(a;b)], not f(a;b)"
 
 
+def article(kind: str) -> str:
+    """a module, an optimizer"""
+    return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
+
+
 def ask(name: str, h: KHandle, *args: Any) -> Any:
     """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
     if h.obj is GONE:
-        raise QError(STALE)
+        raise stale(h)
     fn = _BEHAVIOURS.get(name, {}).get(h.__class__)
     if fn is None:
         call = args[0] if name in ("monad", "dyad") else "index" if name == "at" else name
         call = "condition" if call == "item" else call
-        raise QError(f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""))
+        raise QError(f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""),
+                     hint=f"{article(h.kind)} is not a function: {h.usage}" if name == "at" and h.usage else "")
     return fn(h, *args)

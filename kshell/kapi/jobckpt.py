@@ -16,7 +16,7 @@ from typing import Any
 
 from kshell.errors import QError, os_text
 from kshell.kapi.args import items
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api, mapped, torch
 from kshell.kapi.convert import kname, put
 from kshell.kapi.handles import (
     DictHandle,
@@ -32,7 +32,7 @@ from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import owners
 from kshell.kapi.snapshots import path_of
 from kshell.store import atomic
-from kshell.store.archive import WRONG
+from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import decode, encode
 from kshell.values.build import symdict
 from kshell.values.core import Dict, List, Sym, Value, seq_items
@@ -54,9 +54,8 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
         text = e.text
     except OSError as e:
         text = os_text(e)
-    except (RecursionError, *WRONG) as e:
-        lines = str(e).splitlines()
-        text = f"{call}: {lines[0] if lines else type(e).__name__}"
+    except (MemoryError, RecursionError, *WRONG) as e:
+        text = mapped(call, e).text
     found = [t.decode() for t in collect.gather_bytes(text.encode(), call)]
     failed = [r for r, t in enumerate(found) if t]
     if failed:
@@ -207,7 +206,7 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
     except OSError as e:
         problem = QError(os_text(e, path))
     except (RecursionError, *WRONG) as e:
-        problem = QError(f"{call}: {path} is damaged: {(str(e).splitlines() or [type(e).__name__])[0]}")
+        problem = wrong(call, path, e)
     raise problem
 
 

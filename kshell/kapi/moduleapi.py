@@ -120,13 +120,13 @@ def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
         return definition(m, every_option() if flag is None else flag)
     if len(rest) == 1 and isinstance(rest[0], ModuleHandle):
         extend(m, rest[0].get())
-        rest[0].free()
+        rest[0].give_up()
     elif len(rest) == 1:
         define(rest[0], m)
     elif len(rest) == 2 and rest[0].__class__ is int:
         if isinstance(rest[1], ModuleHandle):
             extend(m, rest[1].get(), rest[0])
-            rest[1].free()
+            rest[1].give_up()
         else:
             define(rest[1], m, rest[0])
     else:

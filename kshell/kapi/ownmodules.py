@@ -10,7 +10,7 @@ from kshell.errors import QError, as_qerror
 from kshell.kapi.args import is_empty, is_pairs, names_of, pairs
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dict_q, dtype_name, dtype_named, kname, own_tensor
-from kshell.kapi.handles import GONE, STALE, DictHandle, ModuleHandle, TensorHandle
+from kshell.kapi.handles import GONE, LENT, DictHandle, ModuleHandle, TensorHandle, stale
 from kshell.kapi.modules import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.apply import apply
@@ -220,7 +220,7 @@ class _QFunction:
         try:
             found = apply(fn, own)
             if found.__class__ is TensorHandle and found.obj is GONE:
-                raise QError(STALE)
+                raise stale(found)
             if found.__class__ is not TensorHandle or found.obj is None:
                 raise QError(f"callback: {self.text} must return a tensor, given {kname(found)}")
             return found.obj
@@ -230,7 +230,7 @@ class _QFunction:
             error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
         finally:
             for h in own:
-                h.free()
+                h.free(LENT)
         raise error
 
 

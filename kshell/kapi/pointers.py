@@ -23,6 +23,7 @@ from kshell.kapi.handles import (
     behaves,
     behaviour,
     handle,
+    stale,
     table,
 )
 from kshell.kapi.vectors import owned
@@ -80,7 +81,7 @@ def _to_free(x: Value) -> list[KHandle]:
         if not isinstance(v, KHandle):
             raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
         if v.obj is GONE:
-            raise QError(f"free: stale pointer, {place} of given {where}")
+            raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(v).hint)
     return values  # type: ignore[no-any-return]
 
 
@@ -93,7 +94,7 @@ def return_(x: Value) -> Value:
     """
     h = need_handle(x, "return")
     value = value_of(h)
-    h.free()
+    h.free("was freed by `return`, which gives its value")
     return value
 
 

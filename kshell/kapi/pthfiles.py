@@ -6,21 +6,24 @@ few names below: those that tensors, parameters and their types are made with. M
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from kshell.errors import QError
 from kshell.kapi import storages
 from kshell.kapi.call import load, torch
-from kshell.store.archive import Room, places, pour
+from kshell.store.archive import Compressed, Room, places, pour
 from kshell.store.pickled import Maker, Reader, Refused, plain_key
 from kshell.values.progress import Task
 
 _TENSOR = 400  # bytes that a tensor needs beside its memory, about
 _STORAGE = 450  # and that memory beside its content
+_GRANTED = 2500  # bytes that each memory in a file may cost beside its content: a small tensor is larger than its bytes
 _STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
              "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
              "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+_SCRIPTED = "it is a TorchScript program, which torch.jit.load runs"
 _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
 
@@ -211,7 +214,7 @@ class _File:
             raise QError("it has no data.pkl" if not found else "it has two of data.pkl")
         self.root = found[0].removesuffix("data.pkl")
         if f"{self.root}constants.pkl" in self.left:
-            raise QError("it is a TorchScript program")
+            raise QError(_SCRIPTED)
         order = self.root + "byteorder"
         if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
             raise ValueError("its numbers are those of another kind of machine")
@@ -234,7 +237,7 @@ class _File:
             name = f"{self.root}data/{key}"
             if name not in self.left or self.left[name].length != length:
                 raise ValueError(f"memory {key} has a wrong length")
-            self.room.need(_STORAGE + length)
+            self.room.need(_STORAGE + length - _GRANTED)
             self.held[key], into = storages.fresh(length)
             self.pour(name, into)
         if self.held[key].nbytes() != length:
@@ -250,6 +253,11 @@ def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], N
     problem = ""
     try:
         return _File(f, size).read()
+    except Compressed:  # those of torch.save are not, the code of a TorchScript program is
+        f.seek(0)
+        if not any(name.endswith("/constants.pkl") for name in zipfile.ZipFile(f).namelist()):
+            raise
+        problem = f"is no checkpoint: {_SCRIPTED}"
     except Refused as e:
         problem = f"is refused: it holds more than tensors and plain values: {e}"
     except QError as e:

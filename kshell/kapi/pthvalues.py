@@ -70,9 +70,7 @@ class _Reader:
         if isinstance(v, bool | float):
             return v
         if isinstance(v, int):
-            if not -(1 << 63) < v < 1 << 63:
-                raise QError("limit")
-            return long(v)
+            return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
         if isinstance(v, str):
             return sym(v)
         if isinstance(v, bytes | bytearray):

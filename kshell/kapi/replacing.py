@@ -40,7 +40,7 @@ def replace_child(m: Any, name: str, x: Value) -> None:
     parent._modules.clear()
     parent._modules.update(children)
     if isinstance(x, ModuleHandle):
-        x.free()
+        x.give_up()
 
 
 def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def sched(x: Value) -> Value:
     values, taken = _with_handles(entry, parse(entry, *_arguments(entry, given[2:]), before=2), o)
     made = scheduler_handle(make(entry, values, o))
     for part in taken:
-        part.free()
+        part.give_up()
     return made
 
 

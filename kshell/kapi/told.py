@@ -17,6 +17,8 @@ from kshell.kapi.handles import GONE, KHandle, TensorHandle, VectorHandle
 from kshell.values import types as T
 from kshell.values.build import as_nd
 from kshell.values.core import NIL, NULL_J, Dict, List, Special, Sym, Value, Vec, atom_t, is_atom, text_of
+from kshell.values.describe import function_words
+from kshell.values.functions import Function, Prim
 
 # q's names for a wrong argument, which do not say of which call, and what a conversion says
 _BARE = ("type", "domain", "length", "nyi")
@@ -45,8 +47,10 @@ _REASON, _SHOWN = 180, 5
 def described(x: Value) -> str:
     """What a value is, in a few words for a message: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
     c = x.__class__
+    if isinstance(x, Function) and c is not Prim:
+        return function_words(x)
     if c is Sym:
-        return "`" + first_line(x.s, 24)
+        return "`" + first_line(x.s, 255 if x.s[:1] == ":" else 24)  # a path cut short is another path
     if c is int or c is float or c is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):
@@ -110,7 +114,8 @@ def _mentioned(reason: str, given: Sequence[Value]) -> bool:
     words = set(re.findall(r"[\w.-]+", reason))
     names = {text_of(x) for x in given if x.__class__ is Vec and x.t == T.C}
     names |= {name.strip(":") for x in given for name in names_of(x.k if x.__class__ is Dict else x) or ()}
-    if any((len(name) > 1 and name in words) or f"`{name}" in reason for name in names):
+    if any((len(name) > 1 and name in words) or f"`{name}" in reason
+           or ("/" in name and name in reason) for name in names):
         return True
     if _WANTED.search(reason):  # a kind or number may be the one that is wanted
         return False

@@ -47,7 +47,7 @@ def _read(values: Sequence[Value], call: str) -> list[Any]:
 def _release(values: Sequence[Value]) -> None:
     for v in values:
         if isinstance(v, KHandle):
-            v.free()
+            v.give_up()
 
 
 def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:

@@ -105,6 +105,17 @@ def assemble(text: str) -> tuple[CodeType, list[int]]:
     return next(c for c in module.co_consts if c.__class__ is CodeType), offsets
 
 
+def running_code() -> tuple[CodeInfo, int] | None:
+    """What is known of the q code that runs, and the Python line that it is at."""
+    level: FrameType | None = sys._getframe(1)
+    while level is not None:
+        code = level.f_code
+        if code.co_filename == FILE and code.co_consts and code.co_consts[-1].__class__ is CodeInfo:
+            return code.co_consts[-1], level.f_lineno
+        level = level.f_back
+    return None
+
+
 def caller_locals() -> dict[str, Any]:
     """The local variables, by name, of the q function that is running."""
     level = sys._getframe(1)

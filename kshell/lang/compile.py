@@ -22,6 +22,7 @@ from kshell.lang.template import TemplateMixin
 from kshell.parse import tree as N
 from kshell.values.context import running
 from kshell.values.core import NIL, Value, sym
+from kshell.values.describe import word_hint
 from kshell.values.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
 from kshell.values.names import Names
 from kshell.values.primitives import type_of_entry
@@ -450,7 +451,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
 
     def check_target(self, node: Any, name: str) -> None:
         if registry.find("verb", name) is not None and name not in self.locals:
-            raise self.error("assign", node)
+            raise QError("assign", node.at - self.base, self.source, word_hint(name))
 
     def is_local(self, name: str) -> bool:
         return self.params is not None and name in self.locals

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import threading
 from contextlib import suppress
 
-from kshell.errors import QError
+from kshell.errors import BALLAST, SHORTAGE, QError, megabytes
+
+try:
+    import resource
+except ImportError:  # not a Unix system
+    resource = None  # type: ignore[assignment]
 
 # the program itself, with torch, before it holds any data
 OWN = 256 << 20
@@ -36,18 +43,112 @@ def trim() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def limit(megabytes: int = 0) -> None:
-    """Let the system refuse memory past a limit: the request then is 'wsfull, and the process lives. Without one, what
+class Grown:
+    """The most memory in use while a block runs, beside what was in use before: `with Grown() as g: ..`, then g.most.
+
+    The system's own record, VmHWM, tells if the block reached more than the process ever did; it is not made to begin
+    anew, as other programs read it. Below it a thread looks now and then, and what is in use at the end is counted
+    before freed memory is given back, which keeps most of what was freed in between."""
+
+    _EVERY = 0.005  # seconds between two looks
+
+    def __enter__(self) -> Grown:
+        trim()
+        self._before, self._record, self._seen = status("VmRSS"), status("VmHWM"), 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def _look(self) -> None:
+        page = os.sysconf("SC_PAGE_SIZE")
+        with suppress(OSError, ValueError), open("/proc/self/statm", "rb", buffering=0) as f:
+            while not self._over.wait(self._EVERY):
+                f.seek(0)
+                self._seen = max(self._seen, int(f.read().split()[1]) * page)
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        seen, record = max(self._seen, status("VmRSS")), status("VmHWM")
+        self.most = max(0, (record if record > self._record else seen) - self._before)
+
+
+class _Limit:
+    """A limit of the process that the system enforces: q code may use `base` bytes, a session that ran out of them
+    up to `most`, so that it can tell and something can be freed."""
+
+    __slots__ = ("base", "field", "hard", "kind", "most")
+
+    def __init__(self, kind: int, field: str, base: int, most: int, hard: int) -> None:
+        self.kind, self.field, self.base, self.most, self.hard = kind, field, base, most, hard
+
+    def set(self, n: int) -> None:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(self.kind, (n, self.hard))
+
+
+_RESERVE = 128 << 20  # bytes that the session keeps for itself of what it may use
+_LEAST = 1 << 20  # and those that a line may use, however little is left of them
+_LIMITS: list[_Limit] = []
+_SHORT = [False]  # did a request fail, and is what it ran into still in use?
+
+
+def limit(asked: int = 0) -> None:
+    """Let the system refuse memory past a limit of so many
+    megabytes: the request then is 'wsfull, and the process lives. Without one, what
     the machine does not have is refused: it would be granted, and the process killed when it is used."""
-    try:
-        import resource
-    except ImportError:
+    if resource is None:
         return
-    most = OWN + (megabytes << 20) if megabytes else int(physical() * _SHARE)
-    if not megabytes and os.path.exists("/dev/nvidiactl"):
-        return  # a GPU's driver reserves more than it uses
+    most = OWN + (asked << 20) if asked else int(physical() * _SHARE)
     if most >= 1 << 63:
         raise QError("limit")
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
+    _LIMITS.clear()
+    if asked or not os.path.exists("/dev/nvidiactl"):  # a GPU's driver reserves more than it uses
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        _LIMITS.append(_Limit(resource.RLIMIT_DATA, "VmData", *_with_reserve(most, hard), hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)  # what `ulimit -v` has set
+    if soft > 0 and soft - status("VmSize") > 2 * _RESERVE:
+        _LIMITS.append(_Limit(resource.RLIMIT_AS, "VmSize", soft - _RESERVE, soft, hard))
+    for one in _LIMITS:
+        one.set(one.base)
+    _fill()
+    SHORTAGE[:] = [relieve] if _LIMITS else []
+
+
+def _with_reserve(most: int, hard: int) -> tuple[int, int]:
+    """What q code may use, and what the session may: with the reserve, unless the system gives no more."""
+    return (most, most + _RESERVE) if hard < 0 or most + _RESERVE <= hard else (min(most, hard - _RESERVE), hard)
+
+
+def relieve() -> str:
+    """A request failed: let the session use its reserve, to tell of it. `recover` ends that. The result is what there
+    is, for people."""
+    BALLAST.clear()
+    _SHORT[0] = True
+    for one in _LIMITS:
+        one.set(one.most)
+    left, one = min(((one.base - status(one.field), one) for one in _LIMITS), key=lambda pair: pair[0])
+    return f"of {megabytes(one.base)} that the process may use {megabytes(left)} are left"
+
+
+def recover() -> None:
+    """Before q code runs: if a request failed, what code may use now. That is the limit, or while something holds as
+    much, a part of the reserve, so that lines that free it can run."""
+    if not _SHORT[0]:
+        return
+    _SHORT[0] = False
+    _fill()
+    for one in _LIMITS:
+        used = status(one.field)
+        if used + _LEAST > one.base:
+            _SHORT[0] = True
+            one.set(used + max(_LEAST, (one.most - used) // 4))
+        else:
+            one.set(one.base)
+
+
+def _fill() -> None:
+    """Hold memory to give up. It is mapped: what Python's allocator asks for next is mapped too."""
+    with suppress(OSError, MemoryError):
+        BALLAST[:] = [mmap.mmap(-1, 4 * _LEAST, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)]

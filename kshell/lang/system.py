@@ -152,15 +152,6 @@ def _gpu(what: str) -> int:
     return 0 if entry is None else entry.fns[1](what)
 
 
-def _reset_peak() -> None:
-    memory.trim()
-    try:
-        with open("/proc/self/clear_refs", "w") as f:  # makes the peak of memory start afresh
-            f.write("5")
-    except OSError:
-        pass
-
-
 @command("ts", "\\ts expr", "\\ts:n expr")
 def ts(arg: str) -> Value:
     """Milliseconds that an expression takes, and the most bytes of memory it needs beside what is there: of a GPU if it
@@ -169,11 +160,11 @@ def ts(arg: str) -> Value:
     q)\\ts sum til 1000
     4 0
     """
-    _reset_peak()
-    before, on_gpu = memory.status("VmRSS"), _gpu("reset")
-    ms = _timed(arg)
-    on_gpu = _gpu("peak") - on_gpu
-    return longs([int(ms), on_gpu if on_gpu > 0 else max(0, memory.status("VmHWM") - before)])
+    with memory.Grown() as grown:
+        on_gpu = _gpu("reset")
+        ms = _timed(arg)
+        on_gpu = _gpu("peak") - on_gpu
+    return longs([int(ms), on_gpu if on_gpu > 0 else grown.most])
 
 
 # ------------------------------------------------------------------ settings

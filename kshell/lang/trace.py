@@ -51,10 +51,11 @@ def _plain(line: str, blank: bool = False) -> str:
 
 
 def error_text(error: QError) -> list[str]:
-    """The lines the console prints for an error: the text after a quote, then the frames, innermost first."""
+    """The lines the console prints for an error: the text after a quote, the frames, innermost first, and the hint."""
     first, *more = error.text.split("\n")[:DEEPEST]
+    hint = ["hint: " + _plain(error.hint[:LONGEST_TEXT])] if error.hint else []
     return ["'" + _plain(first[:LONGEST_TEXT]), *(_plain(line[:LONGEST_TEXT]) for line in more),
-            *stack_lines([f for f in error.frames if f.source.text])]
+            *stack_lines([f for f in error.frames if f.source.text]), *hint]
 
 
 def stack_lines(frames: Sequence[Frame]) -> list[str]:
@@ -67,6 +68,18 @@ def stack_lines(frames: Sequence[Frame]) -> list[str]:
         elif i == INNER:
             lines.append(f"  ..{n - INNER - OUTER} levels left out")
     return lines
+
+
+def place_text(info: code.CodeInfo, line: int, longest: int = 80) -> str:
+    """The line of q text at a Python line of its code, with its file and number if it has them."""
+    source = info.source
+    pos = min(max(code._position(info, line), 0), len(source.text))
+    start = source.text.rfind("\n", 0, pos) + 1
+    end = source.text.find("\n", start)
+    text = _plain(source.text[start:] if end < 0 else source.text[start:end]).strip()
+    text = text if len(text) <= longest else text[:longest] + ".."
+    where = f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: " if source.file else ""
+    return where + text
 
 
 def backtrace_text(frames: list[Frame]) -> str:

@@ -17,6 +17,7 @@ from kshell.values import types as T
 from kshell.values.build import collapse, string, sym_vec
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec
+from kshell.values.describe import word_hint
 from kshell.values.functions import View
 from kshell.values.names import Names
 
@@ -27,7 +28,7 @@ def statement(node: Any, source: Source, names: Names) -> Any:
         assign = N.Assign(N.Name(node.name, node.start, node.at), "::", node.body[0], node.start, node.end, node.at)
         return compile_statement(N.Block([assign, *node.body[1:]], node.start, node.end), source, names)
     if registry.find("verb", node.name) is not None:
-        raise QError("assign", node.at, source)
+        raise QError("assign", node.at, source, word_hint(node.name))
     return lambda: define(node, source, names)
 
 

@@ -131,4 +131,4 @@ def check(name: str) -> None:
     parts = name.removeprefix(".").split(".")
     good = all(p.isascii() and p.replace("_", "a").isalnum() and p[0].isalpha() for p in parts)
     if not good or name in _KEYWORDS or registry.find("verb", name) is not None:
-        raise QError("assign")
+        raise QError("assign", hint=f"{name} cannot be the name of a variable")

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from kshell.errors import QError, os_text
+from kshell.errors import QError, as_qerror, of_memory, os_text
 from kshell.store import atomic
 from kshell.values.progress import Task
 
@@ -110,6 +110,10 @@ class TooMuch(ValueError):
     """What is in a file would need more memory than it may."""
 
 
+class Compressed(ValueError):
+    """A zip has members that are compressed."""
+
+
 class Room:
     """The memory that may still be used for what is in a file: at first twice its size and some megabytes, so that a
     short file cannot ask for much. What is made is counted before."""
@@ -125,7 +129,10 @@ class Room:
 
 
 def wrong(call: str, path: str, e: Exception) -> QError:
-    """The error of a file that is not as it was written, or asks for too much."""
+    """The error of a file that is not as it was written, or asks for too much; or of memory that there is not, whatever
+    the file is."""
+    if isinstance(e, MemoryError) or (isinstance(e, RuntimeError) and of_memory(str(e).lower())):
+        return as_qerror(e)
     text = str(e).splitlines()
     why = text[0] if text else "its content is wrong"
     return QError(f"{call}: {path} is {'refused' if isinstance(e, TooMuch) else 'damaged'}: {why}")
@@ -209,7 +216,7 @@ def _entries(f: BinaryIO, size: int, room: Room) -> Iterator[tuple[int, bytes, s
                                       for w, v in zip(wide, (length, packed, offset), strict=True))
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         if method or packed != length or flags & 1:
-            raise ValueError(f"{text} is compressed")
+            raise Compressed(f"{text} is compressed")
         yield offset, name, text, Place(offset + _LOCAL.size + n, length, crc)
     if at != len(data):
         raise ValueError("its directory is damaged")

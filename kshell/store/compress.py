@@ -140,8 +140,8 @@ def unpack(data: bytes) -> bytes:
         if algorithm == GZIP:
             try:
                 part = zlib.decompress(part)
-            except zlib.error:
-                problem = "corrupt"
+            except zlib.error as e:
+                problem = "wsfull" if str(e).startswith("Error -4") else "corrupt"
         elif algorithm != NONE:
             problem = f"compression {algorithm} ({METHODS.get(algorithm, 'unknown')})"
         if problem:

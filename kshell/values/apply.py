@@ -9,6 +9,7 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
+from kshell.values.describe import implicit, listed, rank_hint, short
 from kshell.values.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import index, index1
 from kshell.values.primitives import spelled
@@ -47,12 +48,14 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         if rank == 0 or n == rank:
             return f.call(args)
         if n < rank:
+            if n == 1 and args[0] is NIL and isinstance(f, Lambda):
+                _warn_of_projection(f)
             return project(f, args)
         if isinstance(f, Lambda) and not f.params and n == 1:
             return f.call(args)
         if f.__class__ is Derived and takes(f, n):
             return f.call(args)
-        raise QError("rank")
+        raise QError("rank", hint=rank_hint(f, n))
     if f.__class__ is Sym:
         if f.s[:1] == ":" and args[0].__class__ is Sym and (found := registry.find("verb", "get")) is not None:
             return found.fns[1](List([f, *args]))  # type: ignore[no-any-return]
@@ -67,6 +70,18 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         got = running().send(raw(f), args)
         return f if got is None else got
     return index(f, args)
+
+
+def _warn_of_projection(f: Lambda) -> None:
+    """Say, once, that `f[]` calls nothing if f reads two or more of x, y and z where globals have these names too."""
+    session = running()
+    space = session.names.spaces.get(f.ctx, {})
+    hidden = [p for p in f.params if p in space]
+    if implicit(f.text) and hidden and f.text not in session.warned:
+        session.warned.add(f.text)
+        session.warn(f"warning: {short(f)} was called without arguments, which gives a projection and runs nothing: "
+                     f"{listed(f.params)} are its parameters there, not the global{'s' * (len(hidden) > 1)} "
+                     f"{listed(hidden)}\n")
 
 
 def named(x: Sym) -> Value:

@@ -21,6 +21,7 @@ class Running(Protocol):
     progress: Any  # the line that tells how far long work is: values/progress.py
     log: Any  # where metrics go, or None: kapi/logs.py
     autosave: Any  # what saves the session now and then, or None: kapi/autosave.py
+    warned: set[Any]  # what was warned of and need not be again
     rank: int  # the number of this process among several: kapi/ranks.py
 
     def write(self, text: str) -> None:
@@ -35,6 +36,12 @@ class Running(Protocol):
 
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
+
+    def code(self) -> Any:
+        """The q code that runs, as `text_of_code` takes it; None if none does."""
+
+    def text_of_code(self, code: Any) -> str:
+        """The line of q text that such code is, with its file and number if it has them."""
 
     def hold(self) -> Any:
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""

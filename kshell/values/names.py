@@ -16,7 +16,7 @@ from kshell.values import types as T
 from kshell.values.build import sym_vec
 from kshell.values.context import blocked, worker
 from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
-from kshell.values.functions import Prim, View
+from kshell.values.functions import Handle, Prim, View
 from kshell.values.index import index1
 from kshell.values.join import join_dicts
 
@@ -31,7 +31,8 @@ def dotted(x: Value, name: str) -> Value:
         return index1(x, sym(name))
     if (x.__class__ is Vec or is_atom(x)) and PART:
         return PART[0](name, x)
-    raise QError("type")
+    usage = getattr(x, "usage", "") if isinstance(x, Handle) else ""
+    raise QError("type", hint=f"an object has no methods: {usage}" if usage else "")
 
 
 

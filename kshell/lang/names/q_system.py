@@ -9,6 +9,7 @@ import time
 from kshell import registry
 from kshell.errors import Frame, QError, Source, as_qerror, first_line
 from kshell.lang import code, trace
+from kshell.lang.memory import recover
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import TYPES
 from kshell.lang.verbs.lists import int_of
@@ -152,6 +153,7 @@ def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
         error = as_qerror(e)
         frames = error.frames + code.frames(e.__traceback__)
     error.__traceback__ = error.__context__ = None
+    recover()
     here = Frame(Source("", name=name_), 0)
     return apply(handler, [string(error.text), pictured([*frames, here, *trace.live_frames()])])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kshell.errors import QError, as_qerror
+from kshell.lang import memory
 from kshell.registry import verb
 from kshell.values.amend import MISSING, amend
 from kshell.values.apply import apply, apply1, is_function, named
@@ -134,4 +135,5 @@ def trap(call: Callable[[], Value], e: Value) -> Value:
             raise  # who presses Ctrl-C twice wants out
         text = as_qerror(error).text
         error.__traceback__ = None  # its frames hold the arguments and, in places, the error itself
+    memory.recover()
     return string(text) if e is NIL else apply1(e, string(text)) if is_function(e) else e

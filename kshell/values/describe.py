@@ -1,0 +1,59 @@
+"""What a function is, in a few words, for errors and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshell.values.core import HOLE, Value
+from kshell.values.functions import Function, Lambda, Prim, Proj
+
+LONGEST = 32  # characters of a function's text that are shown
+
+
+def short(f: Value) -> str:
+    """The text of a function on one line, cut if it is long."""
+    while f.__class__ is Proj:
+        f = f.f
+    text = f.name if isinstance(f, Prim) else " ".join(f.text.split()) if isinstance(f, Lambda) else "a function"
+    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..}"
+
+
+def implicit(text: str) -> bool:
+    """Is a text a lambda without a list of parameters, so that x, y and z in it are its parameters?"""
+    return text[:1] == "{" and text[1:].lstrip()[:1] != "["
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: `x`, `x and y`, `x, y and z`."""
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+
+
+def function_words(f: Function) -> str:
+    """What a function is: `function {x+y} of x and y`, `projection of {x+y} that lacks 1 of 2 arguments`."""
+    if f.__class__ is Proj:
+        return f"projection of {short(f)} that lacks {f.rank} of {f.rank + _given(f)} arguments"
+    if isinstance(f, Lambda):
+        return f"function {short(f)}" + (f" of {listed(f.params)}" if f.params else "")
+    return f"function {f.name}" if isinstance(f, Prim) else "function"
+
+
+def _given(f: Proj) -> int:
+    return sum(a is not HOLE for a in f.args)
+
+
+def word_hint(name: str) -> str:
+    """What to do where the name of a keyword is assigned."""
+    return f"{name} is a function of q, which cannot be assigned: choose another name"
+
+
+def rank_hint(f: Value, n: int) -> str:
+    """What to do when a function was given n arguments, which are too many."""
+    if isinstance(f, Prim) and getattr(f.entry, "kind", "") == "api":
+        forms = [form for form in f.entry.forms if "(" in form and "[" not in form]
+        form = min(forms, key=lambda form: abs(form.count(";") + 1 - n), default=f"{f.name}(a;b)")
+        return f"{f.name} is a function of the k-api, which takes one list in parentheses: {form}"
+    if isinstance(f, Lambda):
+        count = len(f.params) or 1
+        names = f" ({listed(f.params)})" if f.params else ""
+        return f"{short(f)} takes {count} argument{'s' * (count > 1)}{names}, given {n}"
+    return ""

@@ -1,0 +1,142 @@
+"""Hints under errors, and warnings of what is legal q but probably not meant: for newcomers from PyTorch and Python.
+
+A hint stands in the report of an error that ends a line; what a trap gets is the error's text, as q documents it.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import QError
+from kshell.session import Session
+
+OBJECTS = ("m:module enlist(`linear;3;1)", "o:opt(`sgd;m;.1)", "l:loss`mse", "t:tensor 1 2 3e")
+
+
+def session(*lines: str) -> Session:
+    """A session in which some lines have run; what it prints is kept."""
+    made = Session(out=io.StringIO(), err=io.StringIO())
+    for line in lines:
+        made.run(line)
+    return made
+
+
+def report(s: Session, line: str) -> tuple[str, str]:
+    """The text of a line's error, and its hint as the report shows it."""
+    with pytest.raises(QError) as caught:
+        s.run(line)
+    last = s.error_lines(caught.value)[-1]
+    return caught.value.text, last.removeprefix("hint: ") if last.startswith("hint: ") else ""
+
+
+# a line, the error's text, its hint
+HINTS = [
+    ("forward[m;t]", "rank", "forward is a function of the k-api, which takes one list in parentheses: forward(m;x;..)"),
+    ("lr[o;.1]", "rank", "lr is a function of the k-api, which takes one list in parentheses: lr(o;rates)"),
+    ("m t", "index: not implemented for modules", "a module is not a function: forward(m;x) is its output"),
+    ("m[t]", "index: not implemented for modules", "a module is not a function: forward(m;x) is its output"),
+    ("l t", "index: not implemented for losses", "a loss is not a function: loss(l;x;y) is its value"),
+    ("o[]", "index: not implemented for optimizers", "an optimizer is not a function: step o makes a step"),
+    ("m.forward t", "type", "an object has no methods: forward(m;x) is its output"),
+    ("inv:3", "assign", "inv is a function of q, which cannot be assigned: choose another name"),
+    ("til::3", "assign", "til is a function of q, which cannot be assigned: choose another name"),
+    ("ema[0]:3", "assign", "ema is a function of q, which cannot be assigned: choose another name"),
+    ("{[a] sum+:a}1", "assign", "sum is a function of q, which cannot be assigned: choose another name"),
+    ("{x+y}[1;2;3]", "rank", "{x+y} takes 2 arguments (x and y), given 3"),
+    ("{[a]a}[1;2]", "rank", "{[a]a} takes 1 argument (a), given 2"),
+    ("1+{x+y}1", "type", "given a projection of {x+y} that lacks 1 of 2 arguments, where a value is expected"),
+    ("1+{[alpha]alpha}", "type", "given a function {[alpha]alpha} of alpha, where a value is expected"),
+    ("sum(1;{x})", "type", "given a function {x} of x, where a value is expected"),
+    ("forward(m;{x+y})", "forward: unrecognized arg, lambda (expected forward(m;x;..))",
+     "given a function {x+y} of x and y, where a value is expected"),
+    ("Exp{x+y}", "Exp: no torch type found for k: lambda",
+     "given a function {x+y} of x and y, where a value is expected"),
+    ("m;world{x+y}", "world: takes no argument (given function {x+y} of x and y)", ""),
+    ("m;world{x+y}1", "world: takes no argument (given projection of {x+y} that lacks 1 of 2 arguments)", ""),
+    ("1+`a", "type", ""),
+    ("til`a", "type", ""),
+    ("{'`mine}[]", "mine", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "text", "hint"), HINTS, ids=[row[0] for row in HINTS])
+def test_hints(line: str, text: str, hint: str) -> None:
+    """An error says what to do, and a trap gets the error's text alone."""
+    s = session(*OBJECTS)
+    assert report(s, line) == (text, hint)
+    if "assign" not in text:  # which comes before anything runs
+        assert s.run(f".[{{{line}}};enlist(::);{{x}}]") is not None
+        assert "hint" not in s.show(s.run(f".[{{[d]{line}}};enlist(::);{{x}}]"))
+
+
+# lines that run, a line that uses what is gone, the hint
+GONE = [
+    (("free t",), "tensor t", "the tensor was freed by: free t"),
+    (("a:1;free(t;m);b:2",), "forward(m;t)", "the module was freed by: a:1;free(t;m);b:2"),
+    (("free()",), "step o", "the optimizer was freed by: free()"),
+    (("f:{[h]\n free h;\n 1}", "f t"), "t+1", "the tensor was freed by: free h;"),
+    (("return t",), "t+1", "the tensor was freed by `return`, which gives its value"),
+    (("v:vector(t;1 2)",), "tensor t", "the tensor went into another object by: v:vector(t;1 2)"),
+    (("d:dict(`a`b!(t;1 2))",), "neg t", "the tensor went into another object by: d:dict(`a`b!(t;1 2))"),
+    (("s:module`sequential", "module(s;m)"), "parms m", "the module went into another object by: module(s;m)"),
+    (("use[tensor 1 2]t",), "tensor t", "the tensor went into another object by: use[tensor 1 2]t"),
+    (("h:0;f:{[a]h::a;a}", "c:vmap(f;3 2#1e)"), "tensor h",
+     "the tensor was lent to a function for the time of one call"),
+]
+
+
+@pytest.mark.parametrize(("before", "line", "hint"), GONE, ids=[row[0][-1] for row in GONE])
+def test_a_stale_pointer_says_why(before: tuple[str, ...], line: str, hint: str) -> None:
+    assert report(session(*OBJECTS, *before), line) == ("stale pointer", hint)
+
+
+def test_a_stale_pointer_names_the_place_in_a_script(tmp_path: Path) -> None:
+    (tmp_path / "a.q").write_text("t:tensor 1 2\n/ now\nfree t\n")
+    s = session(f"\\l {tmp_path}/a.q")
+    assert report(s, "t+1") == ("stale pointer", f"the tensor was freed by: {tmp_path}/a.q:3: free t")
+
+
+def test_parameters_that_hide_globals() -> None:
+    """A lambda without a list of parameters has x, y and z of its own."""
+    s = session(*OBJECTS, "x:2 3#1e", "y:1")
+    own = "x in {..} is its parameter, here given nothing, not the global of this name"
+    assert report(s, "{forward(m;x)}[]")[1] == own
+    assert report(s, "{x+1}[]") == ("type", own)
+    assert report(s, "{[x]x+1}[]") == ("type", "")  # said on purpose
+    assert report(session("a:1"), "{x+1}[]") == ("type", "")
+
+
+def test_a_call_that_calls_nothing() -> None:
+    """`f[]` of a function of x and y is a projection, silently: with globals of these names there is a warning, once."""
+    s = session("x:1", "y:2", "step:{x+y}")
+    s.run("do[300;step[]]")
+    s.run("step[]")
+    told = s.errors.getvalue()  # type: ignore[attr-defined]
+    assert told == ("warning: {x+y} was called without arguments, which gives a projection and runs nothing: x and y "
+                    "are its parameters there, not the globals x and y\n")
+    assert s.show(s.run("step[]")) == "{x+y}[::]"
+    for lines in (["step:{x+y}", "step[]"], ["x:1", "step:{[x;y]x+y}", "step[]"], ["x:1", "f:{x}", "f[]"]):
+        assert not session(*lines).errors.getvalue()  # type: ignore[attr-defined]
+
+
+NAMES = ["dist 3", "state 3", "solve(1;2)", "world 2", "names til 3", "input 3", "data 3", "test 3"]
+
+
+@pytest.mark.parametrize("line", NAMES)
+def test_a_name_of_the_k_api_that_a_program_forgot_to_define(line: str) -> None:
+    """In a session without objects of torch; a function that defines the name hides it."""
+    name = line.split()[0].split("(")[0]
+    hint = f'{name} is a function of the k-api here (help"{name}"): no variable of this name is defined'
+    assert report(session(), line)[1] == hint
+    assert report(session(f"f:{{{line}}}"), "f[]")[1] == hint
+    assert hint not in report(session(*OBJECTS), line)
+    assert report(session(f"{name}:{{x+`a}}"), f"{name} 3") == ("type", "")
+
+
+def test_hints_reach_scripts_on_standard_error_only(tmp_path: Path) -> None:
+    s = session(*OBJECTS)
+    report(s, "m t")
+    assert not s.output.getvalue() and not s.errors.getvalue()  # type: ignore[attr-defined]
