@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from typing import Any
 
 import numpy as np
@@ -231,3 +232,57 @@ def test_a_condition_fails_at_the_item_that_fails(s: Session) -> None:
     with pytest.raises(QError, match="type"):
         s.run("{$[x>50;x*2;x=`a;1;2]}each til 70")
     assert s.run("count{$[x>-1;x*2;x=`a;1;2]}each til 70") == 70
+
+
+# ------------------------------------------------------------------ many columns, many branches
+
+_WIDE = ('n:{n};c:`$"c",/:string til n;t:flip c!n#enlist 1 2;u:flip(reverse c)!n#enlist 3 4;k:([]c0:1 2)!u;'
+         'r:first t;l:n#enlist 5 6;')
+
+
+def _seconds(setup: str, text: str) -> float:
+    session = Session()
+    session.run(setup)
+    start = time.process_time()
+    session.run(text)
+    return time.process_time() - start
+
+
+def _grows(large: int, small: float, what: Any) -> bool:
+    """Does eight times the size take eight times the time, and not 64 times, in one of three tries?"""
+    return any(what(large) < 24 * max(what(large // 8), small) for _ in range(3))
+
+
+@pytest.mark.parametrize("text", [
+    "t uj u", "k uj k", "(reverse c)xcol t", "(reverse c)xcols t", "c xkey t", "0!c xkey t", "t lj k", "t,c xcols u",
+    "c#t", "t c", "t[;c]", "![t;();0b;1_c]", "@[t;c;:;l]", "@[t;reverse 1_c;:;1_l]", "`t insert r", "`t upsert u", "t?u",
+    "t union u", "ej[`c0;t;u]", "`c0 xgroup t", "c xasc t", "{x[`c1`c2]:l 0 1;x}t"])
+def test_tables_of_many_columns(text: str) -> None:
+    assert _grows(8000, 0.01, lambda n: _seconds(_WIDE.format(n=n), f"{text};"))
+
+
+@pytest.mark.parametrize("text", [
+    lambda n: "f:{$[" + ";".join(f"x={k};{k}" for k in range(n)) + ";-1]};f 3",
+    lambda n: "x:5;$[" + ";".join(f"x={k};[a:{k};a+1]" for k in range(n)) + ";-1]",
+    lambda n: "(" + ";".join('"abc"' for _ in range(n)) + ")", lambda n: "x:1;(" + ";".join(["x+1"] * n) + ")",
+    lambda n: "{[x](" + ";".join(["x+1"] * n) + ")}1", lambda n: "([]" + ";".join(f"c{k}:1 2" for k in range(n)) + ")"])
+def test_lines_of_many_parts(text: Any) -> None:
+    assert _grows(1600, 0.02, lambda n: _seconds("", text(n) + ";"))
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("{$[x=1;`a;x=2;`b;x=3;[w:x;w+1];`d]}each 1 2 3 4", (["a", "b", 4, "d"])),
+    ("{$[x=1;`a;$[x>2;x<5;0b];`b;x=3;`c;`d]}each 1 3 9 2", ["a", "b", "d", "d"]),
+    ("{$[x=1;`a;x=2;$[1b;`p;`q];$[x=4;`r;`s]]}each 1 2 4 5", ["a", "p", "r", "s"]),
+    ("{a:0;$[x=1;a:1;x=2;[a:2;a+:1];a:9];a}each 1 2 3", [1, 3, 9]),
+    ("{b:0;c:$[x=1;b:1;[b:5;x=2];b+1;b+2];(b;c)}each 1 2 3", [[1, 1], [5, 6], [5, 7]])])
+def test_conditions_in_a_row(s: Session, text: str, expected: list[Any]) -> None:
+    found = s.run(text)
+    assert [[raw(v) for v in i.items] if hasattr(i, "items") else getattr(i, "s", i) for i in found.items] == expected
+
+
+def test_what_an_item_changes_does_not_change_items_behind_it(s: Session) -> None:
+    s.run("f:{a:x;b:2;(a;b;a+b;a:7;b:a;a;(a+:1;b);a)};g:1;h:{(g;g+1;g::5;g;k 1;g)};k:{g::g+x;g}")
+    assert [raw(v) if not hasattr(v, "items") else [raw(i) for i in v.items] for v in s.run("f 1").items] == \
+        [7, 2, 9, 7, 2, 2, [2, 2], 1]
+    assert [raw(v) for v in s.run("h[]").items] == [5, 6, 5, 2, 2, 1]

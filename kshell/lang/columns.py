@@ -84,7 +84,7 @@ def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> 
     elif target.__class__ is not Table:
         raise QError("type")
     for side in sides:
-        if step in side.names:
+        if side.has(step):
             return take_at(side.col(step), x.a)
     raise QError(step)
 

@@ -15,7 +15,7 @@ from kshell.errors import QError, Source
 from kshell.lang import fast, scan
 from kshell.lang.code import Block, Consts, build
 from kshell.lang.control import ControlMixin
-from kshell.lang.expr import E, ops
+from kshell.lang.expr import E, Loose, ops
 from kshell.lang.literal import value_of
 from kshell.lang.pattern import PatternMixin, Ready
 from kshell.lang.template import TemplateMixin
@@ -113,22 +113,20 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     def eval_many(self, nodes: list[Any]) -> list[E]:
         """The nodes evaluated from right to left, each as an expression that may be used in any order."""
         out: list[Any] = [None] * len(nodes)
+        loose = Loose()
         for i in range(len(nodes) - 1, -1, -1):
             mark, log = len(self.block), len(self.assigned)
             e = self.expr(nodes[i])
             effects = len(self.block) > mark or e.impure
-            changed = set(self.assigned[log:])
             late: Block = []
-            for j in range(len(nodes) - 1, i, -1):
+            for j in loose.touched(effects, self.assigned[log:], e.glob):
                 p = out[j]
-                if p.stable:
-                    continue
-                if (effects and (p.impure or p.glob)) or p.deps & changed or (e.glob and p.impure):
-                    t = self.temp()
-                    late.append(f"{t}={p.s}")
-                    out[j] = E(t, p.kind, atomic=True, stable=True)
+                t = self.temp()
+                late.append(f"{t}={p.s}")
+                out[j] = E(t, p.kind, atomic=True, stable=True)
             self.block[mark:mark] = late
             out[i] = e
+            loose.add(i, e)
         return out
 
     # ------------------------------------------------------------ expressions

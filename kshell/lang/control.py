@@ -6,6 +6,7 @@ joined; a loop's body is emitted again with less assumed, until what it assumed 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import QError
@@ -77,16 +78,33 @@ class ControlMixin:
         if len(args) == 1:
             self.leaf(args[0], target)
             return
-        test = fast.condition(self, args[0])  # type: ignore[arg-type]
-        then, k1 = self.sub(lambda: self.leaf(args[1], target))
-        rest = args[2:]
-        other, k2 = self.sub(lambda: self.branches(rest, target) if rest else self.put_value(NIL_E, target))
-        self.block += [f"if {test}:", then]
+        levels = []  # of each condition: the block it is in, its test, the block of its value, the kinds after that
+        block = self.block
+        try:
+            while len(args) > 1:
+                test, value = fast.condition(self, args[0]), args[1]  # type: ignore[arg-type]
+                then, after = self.sub(partial(self.leaf, value, target))
+                levels.append((self.block, test, then, after))
+                self.block, self.kinds, args = [], dict(self.kinds), args[2:]
+            self.leaf(args[0], target) if args else self.put_value(NIL_E, target)
+            other = self.block
+        finally:
+            self.block = block
+        chain: Block = []  # backwards, so that conditions are put before it
         if other and other[0][:3] == "if " and all(o[:4] in ("elif", "else") for o in other[2::2]):
-            self.block += ["el" + other[0], *other[1:]]  # no deeper nesting for a further condition
-        elif other:
-            self.block += ["else:", other]
-        self.kinds = join(k1, k2)
+            chain, other = other[::-1], []
+        for self.block, test, then, after in reversed(levels):
+            if chain:
+                chain[-1] = "el" + chain[-1]  # no deeper nesting for a further condition
+            elif other:
+                chain = [other, "else:"]
+            chain += [then, f"if {test}:"]
+            other = self.block
+            self.kinds = join(after, self.kinds)
+            if other:
+                self.block += chain[::-1]
+                chain = []
+        self.block += chain[::-1]
 
     def leaf(self, node: Any, target: str | None) -> None:
         if target is None:

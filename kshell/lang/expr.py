@@ -29,6 +29,43 @@ class E:
         return self.s[:1] == "'"
 
 
+class Loose:
+    """Which expressions of a list are not evaluated yet, by what could change them: each is looked at once more only
+    when it has to be."""
+
+    __slots__ = ("globals", "impure", "readers")
+
+    def __init__(self) -> None:
+        self.impure: set[int] = set()
+        self.globals: set[int] = set()
+        self.readers: dict[str, set[int]] = {}
+
+    def add(self, i: int, e: E) -> None:
+        """Expression i, if its value can still change."""
+        if e.stable:
+            return
+        if e.impure:
+            self.impure.add(i)
+        if e.glob:
+            self.globals.add(i)
+        for name in e.deps:
+            self.readers.setdefault(name, set()).add(i)
+
+    def touched(self, effects: bool, assigned: list[str], glob: bool) -> list[int]:
+        """Those that must be evaluated before an expression that has effects, assigns locals or reads a global; the
+        last first. They are not loose any more."""
+        found = self.impure | self.globals if effects else set(self.impure) if glob else set()
+        for name in assigned:
+            found |= self.readers.pop(name, set())
+        if not found:
+            return []
+        self.impure -= found
+        self.globals -= found
+        for readers in self.readers.values():
+            readers -= found
+        return sorted(found, reverse=True)
+
+
 # the unary form of each glyph in k, by the name of q's keyword for it
 K_UNARY = {
     "+:": "flip", "-:": "neg", "*:": "first", "%:": "reciprocal", "&:": "where", "|:": "reverse", "^:": "null",

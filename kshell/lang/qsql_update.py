@@ -149,7 +149,8 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
             raise QError("nyi")
         if src.plain:
             return _without_keys(x, names)
-        left = {n: col for n, col in src.cols.items() if n not in names}
+        gone = set(names)
+        left = {n: col for n, col in src.cols.items() if n not in gone}
         return rekey(Table(list(left), list(left.values())), [k for k in src.keys if k in left])
     if src.plain:
         if where:
@@ -162,5 +163,6 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
 
 
 def _without_keys(d: Dict, names: list[str]) -> Dict:
-    keep = np.array([i for i, k in enumerate(seq_items(d.k)) if k.s not in names], np.int64)
+    gone = set(names)
+    keep = np.array([i for i, k in enumerate(seq_items(d.k)) if k.s not in gone], np.int64)
     return Dict(take_at(d.k, keep), take_at(d.v, keep))

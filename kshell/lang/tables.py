@@ -138,7 +138,8 @@ def rekey(t: Table, keys: Iterable[str]) -> Value:
     names = list(keys)
     if not names:
         return t
-    rest = [n for n in t.names if n not in names]
+    taken = set(names)
+    rest = [n for n in t.names if n not in taken]
     return Dict(Table(names, [column(t, n) for n in names]), Table(rest, [t.col(n) for n in rest]))
 
 
@@ -153,7 +154,7 @@ def as_appended(x: Value) -> Value:
 
 def column(t: Table, name: str) -> Value:
     """A column by name; the error for an unknown one is its name."""
-    if name not in t.names:
+    if not t.has(name):
         raise QError(name)
     return t.col(name)
 

@@ -70,7 +70,7 @@ def column(x: Value, name: str) -> Value:
     """A column that a table must have."""
     if x.__class__ is not Table:
         raise NoMatch("type")
-    if name not in x.names:
+    if not x.has(name):
         raise NoMatch("match")
     return x.col(name)
 

@@ -6,7 +6,7 @@ only reference. Index vectors are handled by numpy where the items fit the vecto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.apply import pyfn
-from kshell.values.build import collapse, sym_vec
+from kshell.values.build import collapse, longs, sym_vec
 from kshell.values.cast import domain, unenum
 from kshell.values.core import (
     HOLE,
@@ -290,6 +290,10 @@ class _Amend:
             if len(y) != len(i):
                 raise QError("length")
             return join_dicts(d, Dict(i, y), strict=True)
+        if i.__class__ is Vec and d.k.__class__ is Vec and len(i) > 1 and len(d.k):
+            at = find(d.k, i)
+            if at.__class__ is np.ndarray and (at < len(d.k)).all():  # no key is new: so many items of the values
+                return Dict(d.k, self.at(d.v, (longs(at), *rest), y))
         for k, v in self.pairs(seq_items(i), y, i):
             whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))  # a key that is a list, not a list of keys
             d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
@@ -347,9 +351,7 @@ class _Amend:
         if i.__class__ is Sym:
             return self.column(t, i.s, rest, y)
         if i.__class__ is Vec and i.t == T.S:
-            for k, v in self.pairs(i.items, y, i):
-                t = self.column(t, k.s, rest, v)
-            return t
+            return self.columns(t, self.pairs(i.items, y, i), rest)
         if rest and rest[0].__class__ is Sym:
             return self.column(t, rest[0].s, (i, *rest[1:]), y)
         if i is NIL or i is HOLE:
@@ -357,9 +359,7 @@ class _Amend:
         keys = _indexes(i, len(t))
         if keys.__class__ is list:
             if rest and rest[0].__class__ is Vec and not is_list(y):
-                for s in rest[0].items:
-                    t = self.column(t, _name_of(s), (i, *rest[1:]), y)
-                return t
+                return self.columns(t, ((s, y) for s in rest[0].items), (i, *rest[1:]))
             for k, v in self.pairs(keys, y, i):
                 t = self.row(t, k, rest, v)
             return t
@@ -368,27 +368,39 @@ class _Amend:
     def all_rows(self, t: Table, rest: Path, y: Value) -> Table:
         names = rest[0] if rest else NIL
         cols = sym_vec(t.names).items if names is NIL or names is HOLE else seq_items(names)
-        for k, v in self.pairs(cols, y, NIL):
-            t = self.column(t, _name_of(k), (NIL, *rest[1:]), v)
-        return t
+        return self.columns(t, self.pairs(cols, y, NIL), (NIL, *rest[1:]))
+
+    def columns(self, t: Table, pairs: Iterable[tuple[Value, Value]], rest: Path) -> Table:
+        """Several columns of a table, each with its value."""
+        own = t.copied()
+        for name, y in pairs:
+            self.put_column(own, _name_of(name), rest, y)
+        return own
 
     def column(self, t: Table, name: str, rest: Path, y: Value) -> Table:
+        own = t.copied()
+        self.put_column(own, name, rest, y)
+        return own
+
+    def put_column(self, t: Table, name: str, rest: Path, y: Value) -> None:
+        """One column of a table that nobody else has."""
         n = len(t)
-        if name in t.names:
-            k = t.names.index(name)
+        if t.has(name):
+            k = t.place(name)
             old = t.cols[k]
             new = self.at(old, rest, y) if rest else self.new(old, y)
             if not is_list(new):
                 new = take_at(collapse([new]), np.zeros(n, np.int64))
             if len(new) != n:
                 raise QError("length")
-            return Table(t.names, [*t.cols[:k], new, *t.cols[k + 1:]])
+            t.cols[k] = new
+            return
         if rest or self.alone or not self.plain:
             raise QError(name)
         new = y if is_list(y) else take_at(collapse([y]), np.zeros(n, np.int64))
         if len(new) != n and t.names:
             raise QError("length")
-        return Table([*t.names, name], [*t.cols, new])
+        t.add(name, new)
 
     def row(self, t: Table, k: Any, rest: Path, y: Value) -> Table:
         """One row: from a dictionary (which may have some of the columns) or a list of items."""
@@ -397,21 +409,20 @@ class _Amend:
         if not 0 <= k < len(t):
             raise QError("length")
         if rest:
-            for s, v in self.pairs(seq_items(rest[0]), y, rest[0]):
-                t = self.column(t, _name_of(s), (k, *rest[1:]), v)
-            return t
+            return self.columns(t, self.pairs(seq_items(rest[0]), y, rest[0]), (k, *rest[1:]))
         new = self.new(t.item(k), y)
         if new.__class__ is Dict:
             names, items = [s.s for s in seq_items(new.k)], seq_items(new.v)
-            if any(n not in t.names for n in names):
+            if not all(map(t.has, names)):
                 raise QError("mismatch")
         else:
             names, items = t.names, seq_items(new) if is_list(new) else [new] * len(t.names)
             if len(items) != len(names):
                 raise QError("length")
+        own = t.copied()
         for n, v in zip(names, items, strict=True):
-            t = _ASSIGN.column(t, n, (k,), v)
-        return t
+            _ASSIGN.put_column(own, n, (k,), v)
+        return own
 
 
 _ASSIGN = _Amend(None)
@@ -508,7 +519,8 @@ def append_row(t: Table, row: Value) -> Table:
         items = seq_items(row.v)
         if set(names) != set(t.names):
             raise QError("mismatch")
-        items = [items[names.index(n)] for n in t.names]
+        at = dict(zip(reversed(names), reversed(items), strict=True))
+        items = [at[n] for n in t.names]
     else:
         items = seq_items(row)
         if len(items) != len(t.names):

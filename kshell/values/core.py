@@ -357,11 +357,15 @@ class Dict:
         return f"Dict({self.k!r}, {self.v!r})"
 
 
+_MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
+
+
 class Table:
     """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as a vector's,
     of rows."""
 
-    __slots__ = ("cols", "look", "names")
+    __slots__ = ("_places", "cols", "look", "names")
+    _places: dict[str, int]  # of the names, where many are asked for
     look: int | dict[Any, int]
 
     def __init__(self, names: list[str], cols: list[Value]) -> None:
@@ -371,7 +375,47 @@ class Table:
         return len(self.cols[0]) if self.cols else 0
 
     def col(self, name: str) -> Value:
-        return self.cols[self.names.index(name)]
+        return self.cols[self.place(name)]
+
+    def place(self, name: str) -> int:
+        """Which column a name is; ValueError for an unknown one."""
+        names = self.names
+        if len(names) <= _MANY_NAMES:
+            return names.index(name)
+        try:
+            return self._places[name]
+        except AttributeError:
+            self._places = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
+            return self.place(name)
+        except KeyError:
+            pass
+        raise ValueError(name)
+
+    def has(self, name: str) -> bool:
+        """Is there a column of that name?"""
+        if len(self.names) <= _MANY_NAMES:
+            return name in self.names
+        try:
+            return name in self._places
+        except AttributeError:
+            self.place(self.names[0])
+            return name in self._places
+
+    def copied(self) -> Table:
+        """A table of the same columns, of which some may be replaced."""
+        out = Table(list(self.names), list(self.cols))
+        places = getattr(self, "_places", None)
+        if places is not None:
+            out._places = dict(places)
+        return out
+
+    def add(self, name: str, col: Value) -> None:
+        """Put a column behind those of a table that nobody else has."""
+        self.names.append(name)
+        self.cols.append(col)
+        places = getattr(self, "_places", None)
+        if places is not None:
+            places[name] = len(self.names) - 1
 
     @property
     def items(self) -> list[Value]:

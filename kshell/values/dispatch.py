@@ -176,7 +176,7 @@ def _tables(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value
     if x.__class__ is Table and y.__class__ is Table:
         if len(x) != len(y):
             raise QError("length")
-        cols = {n: run(c, y.col(n)) if n in y.names else alone(c, True) if alone else c
+        cols = {n: run(c, y.col(n)) if y.has(n) else alone(c, True) if alone else c
                 for n, c in zip(x.names, x.cols, strict=True)}
         for n, c in zip(y.names, y.cols, strict=True):
             if n not in cols:

@@ -223,9 +223,9 @@ def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
 
 def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
     """Put y in one cell of a table that, or whose dictionary, has one owner."""
-    if t.__class__ is not Table or name.__class__ is not Sym or name.s not in t.names:
+    if t.__class__ is not Table or name.__class__ is not Sym or not t.has(name.s):
         return False
-    cols, k = t.cols, t.names.index(name.s)
+    cols, k = t.cols, t.place(name.s)
     col = cols[k]
     if getrefcount(cols) > _ALONE or getrefcount(col) > _ALONE:
         return False

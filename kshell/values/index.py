@@ -270,7 +270,7 @@ def _table_at(t: Table, i: Value) -> Value:
 
 def _column(t: Table, name: str) -> Value:
     """A column by name; one that is not there is, as in any dictionary of lists, an empty list of the first's type."""
-    return t.col(name) if name in t.names else nulls_like(t.cols[0])
+    return t.col(name) if t.has(name) else nulls_like(t.cols[0])
 
 
 def index(x: Value, args: Sequence[Value]) -> Value:

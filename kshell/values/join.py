@@ -343,7 +343,7 @@ def _append_rows(t: Table, y: Value) -> Table:
     n = len(more)
     cols = []
     for name, col in zip(t.names, t.cols, strict=True):
-        if name in more.names:
+        if more.has(name):
             cols.append(append(col, more.col(name)) if col.__class__ is Vec else join_columns(col, more.col(name)))
         else:
             cols.append(join_columns(col, _nulls(col, n)))
@@ -385,5 +385,5 @@ def _append_dict(x: Dict, y: Value) -> Dict:
     cols = []
     for name, col in zip(x.v.names, x.v.cols, strict=True):
         col = join_columns(col, _nulls(col, len(new))) if len(new) else col
-        cols.append(scatter(col, at, more.col(name), strict=True) if name in more.names else col)
+        cols.append(scatter(col, at, more.col(name), strict=True) if more.has(name) else col)
     return Dict(keys, Table(x.v.names, cols))

@@ -133,6 +133,10 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     if small is None or small[1] > 65536:
         first, ids = group_keys(keys)
         return first, split_groups(ids, len(first))
+    if small[1] <= 2:  # as booleans are
+        here = keys == keys[0]
+        first, other = np.flatnonzero(here), np.flatnonzero(~here)
+        return (np.array([0, other[0]]), [first, other]) if len(other) else (np.array([0]), [first])
     at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
     order = np.argsort(at, kind="stable")
     counts = np.bincount(at, minlength=small[1])

@@ -11,6 +11,7 @@ from kshell.values.core import List, Nd, Value, Vec, flat_list
 from kshell.values.keys import group_keys
 
 Array = np.ndarray
+_BLANKS = 24  # that are taken off all texts at once; more, off one text at a time
 _WIDE = 40  # longer texts are not laid out as columns of characters: no number has more
 
 
@@ -29,18 +30,39 @@ class Rows:
     def item(self, k: int) -> bytes:
         return self.raw[self.starts[k] : self.starts[k] + self.sizes[k]]
 
+    def at(self, places: Array) -> Rows:
+        """Some of the texts, by their places in the list."""
+        return Rows(self.raw, self.starts[places], self.sizes[places], self.data)
+
     def items(self) -> list[bytes]:
         """The texts as byte strings."""
         raw = self.raw
         return [raw[a:b] for a, b in zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)]
 
     def stripped(self) -> Rows:
-        """The texts without blanks around them."""
-        here = self.sizes > 0
-        first = self.starts[here]
-        if (self.data[first] == 32).any() or (self.data[first + self.sizes[here] - 1] == 32).any():
+        """The texts without blanks around them; these rows, if there are none."""
+        starts, sizes, data = self.starts, self.sizes, self.data
+        here = None if len(sizes) and sizes.min() else np.flatnonzero(sizes)
+        left, ends = (starts, starts + sizes) if here is None else (starts[here], starts[here] + sizes[here])
+        left, right = np.flatnonzero(data[left] == 32), np.flatnonzero(data[ends - 1] == 32)
+        if here is not None:
+            left, right = here[left], here[right]
+        if not len(left) and not len(right):
+            return self
+        starts, sizes = starts.copy(), sizes.copy()
+        for _ in range(_BLANKS):
+            starts[left] += 1
+            sizes[left] -= 1
+            left = left[sizes[left] > 0]
+            left = left[data[starts[left]] == 32]
+        right = right[sizes[right] > 0]
+        for _ in range(_BLANKS):
+            sizes[right] -= 1
+            right = right[sizes[right] > 0]
+            right = right[data[starts[right] + sizes[right] - 1] == 32]
+        if len(left) or len(right):
             return rows_of([s.strip(b" ") for s in self.items()])
-        return self
+        return Rows(self.raw, starts, sizes, data)
 
     def _width(self) -> int:
         """The size of the longest; 0 if it is too long for work by columns of characters."""

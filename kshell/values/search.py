@@ -358,7 +358,8 @@ def _find_in_table(x: Table, y: Value) -> Any:
         items = seq_items(y.v)
         if len(items) != len(names):
             raise QError("length")
-        return find_row(x, [items[names.index(n)] for n in x.names])
+        at = dict(zip(reversed(names), reversed(items), strict=True))
+        return find_row(x, [at[n] for n in x.names])
     if is_atom(y) and len(x.names) == 1:
         return find_row(x, [y])
     if not is_list(y) or len(y) != len(x.names):

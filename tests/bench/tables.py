@@ -41,6 +41,24 @@ def write_mixed(path: Path) -> None:
     path.write_text("\n".join(["j,f,s,d,t,w", *lines, ""]))
 
 
+def write_wide(path: Path, quotes: bool) -> None:
+    """A file of eleven columns, with floats of all their digits, timestamps, booleans, and texts that may hold commas
+    and quotes."""
+    rng = np.random.default_rng(1)
+    texts = ["alpha", '"beta, and more"', "gamma", '"a ""quoted"" word"', "", "x y z"] if quotes else \
+        ["alpha", "beta", "gamma", "a word", "", "x y z"]
+    days = np.datetime_as_string(np.datetime64("2000-01-01") + rng.integers(0, 9000, LINES)).tolist()
+    stamps = np.datetime_as_string(np.datetime64("2000-01-01T00:00:00", "ns") + rng.integers(0, 7 * 10**17, LINES))
+    times = np.datetime_as_string(np.datetime64("2000-01-01T00:00:00", "ms") + rng.integers(0, 86_400_000, LINES))
+    cols = [rng.integers(0, 100, LINES).tolist(), rng.integers(-10**6, 10**6, LINES).tolist(),
+            rng.integers(0, 10**15, LINES).tolist(), map(repr, rng.normal(size=LINES).tolist()),
+            rng.random(LINES).round(4).tolist(), [f"s{k}" for k in rng.integers(0, 5000, LINES)], days,
+            [s[11:] for s in times.tolist()], stamps.tolist(), [texts[k] for k in rng.integers(0, 6, LINES)],
+            rng.integers(0, 2, LINES).tolist()]
+    lines = (",".join(map(str, line)) for line in zip(*cols, strict=True))
+    path.write_text("\n".join(["h,i,j,f,e,s,d,t,p,w,b", *lines, ""]))
+
+
 def report() -> list[str]:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     pd, pl = module("pandas"), module("polars")
@@ -55,6 +73,8 @@ def report() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mixed.csv"
         write_mixed(path)
+        for quotes in (False, True):
+            write_wide(path.with_name(f"{'quoted' if quotes else 'wide'}.csv"), quotes)
         token = enter(s)
         try:
             return list(_rows(s, pd, pl, path))
@@ -91,6 +111,9 @@ def _rows(s: Session, pd: Any, pl: Any, path: Path) -> Any:
             "exec P#sy!b by d:d from 100000#t":
                 lambda: df[:100000].pivot_table(index="d", columns="sy", values="b", aggfunc="last"),
             f'("JFSDT*";enlist",")0:`:{path}': lambda: pd.read_csv(path, parse_dates=["d"], engine="c"),
+            **{f'("HIJFESDTP*B";enlist",")0:`:{path.with_name(name)}':
+               lambda name=name: pd.read_csv(path.with_name(name), parse_dates=["d", "p"], engine="c")
+               for name in ("wide.csv", "quoted.csv")},
             f"`:{out} 0:csv 0:100000#t": lambda: df[:100000].to_csv(out, index=False),
         }
     if pl is not None:
@@ -102,9 +125,9 @@ def _rows(s: Session, pd: Any, pl: Any, path: Path) -> Any:
         yield "     polars is not installed: it is left out of the peers of select"
     for text, peer in peers.items():
         ours, theirs = least(lambda text=text: s.run(text + ";"), peer)
-        who, target = "pandas", targets.get(text, 1.5 if "JFSDT" in text else 5.0)
+        who, target = "pandas", targets.get(text, 1.5 if ".csv" in text and "0:`" in text else 5.0)
         if frame is not None and text in targets:
             key = "a" if " by a " in text else "sy"
             other = least(lambda: None, lambda key=key: frame.group_by(key).agg(pl.col("b").sum()))[1]
             theirs, who = min((theirs, who), (other, "polars"))
-        yield row(text.replace(str(path), "mixed.csv")[:40], ours, theirs, target, who)
+        yield row(text.replace(f"{path.parent}/", "")[:40], ours, theirs, target, who)

@@ -61,7 +61,7 @@ def ff(t: Value, u: Value) -> Value:
         raise QError("type")
     more = unkeyed(u)
     missing = np.full(len(t), -1, np.int64)
-    new = [(n, take_at(c, missing)) for n, c in zip(more.names, more.cols, strict=True) if n not in t.names]
+    new = [(n, take_at(c, missing)) for n, c in zip(more.names, more.cols, strict=True) if not t.has(n)]
     return Table(t.names + [n for n, _ in new], t.cols + [c for _, c in new])
 
 

@@ -290,8 +290,9 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
         form = form.items[0]
     sep = bytes((raw(form),)) if form.__class__ is Atom and form.t == T.C else \
         bytes((int(form.a[0]),)) if form.__class__ is Vec and form.t == T.C and len(form) == 1 else b""
-    whole = fields.fields_of(data, sep) if sep and not one else None
-    if whole is not None and whole.width >= len(codes):
+    whole = fields.fields_of(data, sep, breaks) if sep and not one else None
+    if whole is not None:
+        del data
         return _from_fields(codes, whole, header)
     if form.__class__ is Atom and form.t == T.C and not header:
         return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
@@ -304,14 +305,27 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
     raise QError("type")
 
 
+_BLOCK = 1 << 15  # rows; their text stays in the processor's cache while each column is made of it
+
+
 def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     """Columns of the types, made at once; with a header, a table."""
     used = [(i, code) for i, code in enumerate(codes) if code != " "]
-    rows = [whole.column(i, int(header)) for i, _ in used]
-    work, cols = Task("loading", len(used), "columns"), []
-    for r, (_, code) in zip(rows, used, strict=True):
-        cols.append(r.strings() if code == "*" else _characters(r.items()) if code == "C" else
-                    tok.tok_rows(type_of_code(code), r))
+    work, first = Task("loading", len(used), "columns"), int(header)
+    cols: list[Any] = [None] * len(used)
+    for k, (i, code) in enumerate(used):
+        if code in "*CS":
+            r = whole.column(i, first)
+            cols[k] = r.strings() if code == "*" else _characters(r.items()) if code == "C" else tok.tok_rows(T.S, r)
+            work.add()
+    types = {k: type_of_code(code) for k, (_, code) in enumerate(used) if cols[k] is None}
+    done = [np.empty(whole.rows - first, T.DTYPE[t]) for t in types.values()]
+    for at in range(first, whole.rows, _BLOCK):
+        for (k, t), out in zip(types.items(), done, strict=True):
+            found = tok.tok_rows(t, whole.column(used[k][0], at, min(at + _BLOCK, whole.rows)))
+            out[at - first : at - first + _BLOCK] = found.a
+    for (k, t), out in zip(types.items(), done, strict=True):
+        cols[k] = Vec(t, out)
         work.add()
     if not header:
         return List(cols)

@@ -215,11 +215,11 @@ def _nulls(col: Value, n: int) -> Value:
 
 
 def _union_rows(x: Table, y: Table) -> Table:
-    names = x.names + [n for n in y.names if n not in x.names]
+    names = x.names + [n for n in y.names if not x.has(n)]
     cols = []
     for n in names:
-        a = x.col(n) if n in x.names else _nulls(y.col(n), len(x))
-        b = y.col(n) if n in y.names else _nulls(x.col(n), len(y))
+        a = x.col(n) if x.has(n) else _nulls(y.col(n), len(x))
+        b = y.col(n) if y.has(n) else _nulls(x.col(n), len(y))
         cols.append(join_columns(a, b))
     return Table(names, cols)
 
@@ -231,9 +231,9 @@ def _union_keyed(x: Dict, y: Dict, filled: bool) -> Dict:
     base = _union_rows(x.v, take_at(y.v, fresh))
     out = []
     for name, col in zip(base.names, base.cols, strict=True):
-        if name in y.v.names:
+        if y.v.has(name):
             new = y.v.col(name)
-            rows = np.flatnonzero(~nulls_at(new)) if filled and name in x.v.names else np.arange(len(new))
+            rows = np.flatnonzero(~nulls_at(new)) if filled and x.v.has(name) else np.arange(len(new))
             col = scatter(col, at[rows], take_at(new, rows))
         out.append(col)
     keys = _union_rows(x.k, take_at(y.k, fresh)) if len(fresh) else x.k
@@ -257,8 +257,9 @@ def ej(c: Value, x: Value, y: Value) -> Value:
         raise QError("length")
     wanted, keys = joint_columns([column(x, n) for n in names], [column(y, n) for n in names])
     right, left = _matches(keys, wanted)
-    cols = [take_at(y.col(n), right) if n in y.names and n not in names else take_at(x.col(n), left) for n in x.names]
-    rest = [n for n in y.names if n not in x.names]
+    by = set(names)
+    cols = [take_at(y.col(n), right) if y.has(n) and n not in by else take_at(x.col(n), left) for n in x.names]
+    rest = [n for n in y.names if not x.has(n)]
     return Table([*x.names, *rest], cols + [take_at(y.col(n), right) for n in rest])
 
 
@@ -359,7 +360,7 @@ def asof(x: Value, y: Value) -> Value:
     if wanted.__class__ is not Table:
         raise QError("type")
     at = search_rows([column(t, n) for n in wanted.names], wanted.cols, True)
-    rest = [n for n in t.names if n not in wanted.names]
+    rest = [n for n in t.names if not wanted.has(n)]
     cols = [take_at(t.col(n), at) for n in rest]
     if one:
         return Dict(sym_vec(rest), collapse([col.item(0) for col in cols]))

@@ -267,7 +267,7 @@ def _binary_rows(x: Table, y: Value, right: bool) -> Value:
         y = collapse([y])
     if y.__class__ is not Table:
         raise QError("type")
-    if any(n not in y.names for n in x.names):
+    if not all(map(y.has, x.names)):
         raise QError("mismatch")
     at = search_rows(x.cols, [y.col(n) for n in x.names], right)
     if len(x.cols) > 1:

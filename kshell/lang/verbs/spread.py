@@ -15,7 +15,7 @@ from kshell.lang.verbs.stats import SMALL, TEXT, float_sum, mixed, ordered_type,
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, floats
-from kshell.values.cast import array1, null_mask, to_float
+from kshell.values.cast import array1, has_null, null_mask, to_float
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t
 from kshell.values.dispatch import Array
 from kshell.values.index import take_at
@@ -191,9 +191,12 @@ def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
     a, b = arrays
     if x.__class__ is Vec and y.__class__ is Vec and len(a) != len(b):
         raise QError("length")
-    a, b = np.broadcast_arrays(a, b)
+    if len(a) != len(b):
+        a, b = np.broadcast_arrays(a, b)
+    if not has_null(a, T.F) and not has_null(b, T.F):
+        return a, b
     odd = np.isnan(a) | np.isnan(b)
-    return (a[~odd], b[~odd]) if odd.any() else (a, b)
+    return a[~odd], b[~odd]
 
 
 def _is_whole(x: Value) -> bool:

@@ -132,7 +132,8 @@ def xcols(x: Value, y: Value) -> Value:
     if t.__class__ is not Table:
         raise QError("type")
     first = names_of(x)
-    names = first + [n for n in t.names if n not in first]
+    moved = set(first)
+    names = first + [n for n in t.names if n not in moved]
     return Table(names, [column(t, n) for n in names])
 
 
@@ -280,7 +281,8 @@ def xgroup(x: Value, y: Value) -> Value:
     tops = [take_at(c, g.first) for c in tops]
     if len(tops) == 1:
         tops = [sorted_attr(tops[0])]
-    rest = [n for n in t.names if n not in names]
+    by = set(names)
+    rest = [n for n in t.names if n not in by]
     return Dict(Table(names, tops), Table(rest, [split(t.col(n), g) for n in rest]))
 
 

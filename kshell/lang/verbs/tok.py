@@ -10,14 +10,17 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs import when
+from kshell.lang.verbs.tok_columns import FORMS, Form
 from kshell.values import types as T
-from kshell.values.build import collapse, empty, guid_vec
-from kshell.values.cast import months_to_days
+from kshell.values.build import collapse, empty
 from kshell.values.core import Atom, Dict, List, Nd, Table, Value, Vec, atom, sym, sym_codes
 from kshell.values.dispatch import Array
 from kshell.values.rows import Rows, rows_of, string_rows
 
 _FEW = 8  # strings; a longer list is parsed as a column
+_MANY = 256  # strings, of which a longer list may have few different ones
+_TRUE = np.zeros(256, np.bool_)
+_TRUE[list(b"txyTXY1")] = True
 _INT = re.compile(rb"[+-]?\d+\Z")
 _FLOAT = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _HEX = re.compile(rb"(0x)?[0-9a-fA-F]{1,2}\Z")
@@ -76,30 +79,58 @@ def tok_rows(t: int, rows: Rows) -> Value:
     """Texts parsed as type t: a vector."""
     if t == T.C:
         return collapse([tok_bytes(t, s) for s in rows.items()])
-    parse = _PARSERS[t]
     if t == T.S:
         return _symbols(rows)
-    if t == T.G:
-        return guid_vec([parse(s.strip(b" ")) or T.NULL[T.G] for s in rows.items()])
-    null = T.NULL[t]
-    column, right = _COLUMNS.get(t, (None, False)) if len(rows) > _FEW else (None, False)
-    m = rows.matrix(right) if column is not None else None
-    if m is None or (m == 32).any():
-        rows = rows.stripped()
-        m = rows.matrix(right) if column is not None else None
-    if m is None or column is None:
-        raws = [parse(s.strip(b" ")) for s in rows.items()]
-        return Vec(t, np.array([null if r is None else r for r in raws], T.DTYPE[t]))
-    found, good = column(t, m, rows)
-    out = found.astype(T.DTYPE[t], copy=False)
-    if good.all():
-        return Vec(t, out)
-    nothing = rows.sizes == 0
-    out[nothing] = null
-    for k in np.flatnonzero(~(good | nothing)).tolist():
-        raw = parse(rows.item(k).strip(b" "))
-        out[k] = null if raw is None else raw
+    rows = rows.stripped()
+    if t == T.B:
+        return Vec(t, (rows.sizes == 1) & _TRUE[rows.first()])
+    form = FORMS.get(t) if len(rows) > _FEW else None
+    if form is not None:
+        out, left = _by_columns(t, rows, form)
+    else:
+        out, left = _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
+    if len(left):
+        out[left] = _one_by_one(t, rows if len(left) == len(rows) else rows.at(left))
     return Vec(t, out)
+
+
+def _nulls(t: int, n: int) -> Array:
+    return np.zeros(n, T.DTYPE[t]) if t == T.G else np.full(n, T.NULL[t], T.DTYPE[t])
+
+
+def _by_columns(t: int, rows: Rows, form: Form) -> tuple[Array, Array]:
+    """The values of the texts that are laid out in the usual way, nulls for the others, and the places of those."""
+    fit = rows.sizes <= form.widest
+    whole = bool(fit.all())
+    at = np.arange(0) if whole else np.flatnonzero(fit)
+    part = rows if whole else rows.at(at)
+    m = part.matrix(form.right) if len(part) else None
+    if m is None:
+        return _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
+    found, good = form.parse(t, m, part)
+    if whole and good.all():
+        return found.astype(T.DTYPE[t], copy=False), at
+    out, right = _nulls(t, len(rows)), np.flatnonzero(good)
+    out[right if whole else at[right]] = found[right]
+    wrong = ~fit
+    wrong[fit] = ~good & (part.sizes > 0)
+    return out, np.flatnonzero(wrong)
+
+
+def _one_by_one(t: int, rows: Rows) -> Array:
+    """The values of texts that are not empty; of many, each different text is parsed once."""
+    ids = rows.ids() if len(rows) > _MANY and _repeats(rows) else None
+    parse, null = _PARSERS[t], T.NULL[t]
+    raws = [parse(s) for s in (rows if ids is None else rows.at(ids[0])).items()]
+    filled = [null if r is None else r for r in raws]
+    out: Array = np.frombuffer(b"".join(filled), T.DTYPE[t]) if t == T.G else np.array(filled, T.DTYPE[t])
+    return out if ids is None else out[ids[1]]
+
+
+def _repeats(rows: Rows) -> bool:
+    """Are most texts the same as others, as far as a few hundred of them tell?"""
+    some = rows.at(np.arange(0, len(rows), max(len(rows) // _MANY, 1)))
+    return len(set(some.items())) * 4 < len(some)
 
 
 def _symbols(rows: Rows) -> Vec:
@@ -114,153 +145,6 @@ def _symbols(rows: Rows) -> Vec:
     if joined.count(b"\n") == len(items) - 1:  # one text is quicker to decode than many
         return Vec(T.S, sym_codes(joined.decode("utf-8", "surrogateescape").split("\n")))
     return Vec(T.S, sym_codes([s.decode("utf-8", "surrogateescape") for s in items]))
-
-
-# ------------------------------------------------------------------ columns
-
-
-def _number(m: Array) -> tuple[Array, Array]:
-    """The numbers whose digits are the rows of an array, at most 19, and which are digits alone: ints of less than five
-    digits, longs of more. Two rows at a time become one, in the least type that holds it."""
-    digits = m - np.uint8(48)
-    good = digits.max(axis=0) <= 9
-    scale = 10
-    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64, np.uint64):
-        if len(digits) == 1:
-            break
-        odd = len(digits) % 2
-        joined = np.empty(((len(digits) + 1) // 2, digits.shape[1]), dtype)
-        joined[:odd] = digits[:odd]
-        np.multiply(digits[odd::2], scale, out=joined[odd:], dtype=dtype)
-        joined[odd:] += digits[odd + 1 :: 2]
-        digits, scale = joined, scale * scale
-    return digits[0].astype(np.int32 if len(m) < 5 else np.int64), good
-
-
-def _signs(m: Array, rows: Rows) -> Array:
-    """Which of the texts that end where the columns do begin with a minus sign, which becomes a nought."""
-    negative: Array = (rows.first() == 45) & (rows.sizes > 0)
-    if negative.any():
-        at = np.flatnonzero(negative)
-        m[len(m) - rows.sizes[at], at] = 48
-    return negative
-
-
-def _int_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    negative = _signs(m, rows)
-    value, good = _number(m[-19:])
-    count = rows.sizes - negative
-    good &= (count > 0) & (count <= 18) & (value <= T.TYPE[t].inf)
-    return np.where(negative, -value, value) if negative.any() else value, good
-
-
-_TENS = 10.0 ** np.arange(23)
-
-
-def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """At most 15 digits and a point are a whole number and a power of ten, whose quotient is exact."""
-    negative = _signs(m, rows)
-    m = m[-17:]
-    points = m == 46
-    count = rows.sizes - negative
-    after = np.zeros(m.shape[1], np.uint8)
-    pointed = points.sum(axis=0, dtype=np.uint8)
-    if pointed.any():
-        count = count - pointed
-        behind = pointed == 0  # of texts without a point all digits stay where they are
-        digits = np.full_like(m, 48)
-        digits[1:] = m[:-1]  # those before a point move over it
-        for k, row in enumerate(m):
-            np.copyto(digits[k], row, where=behind)
-            after += behind.view(np.uint8)
-            behind |= points[k]
-        after *= pointed
-        m = digits
-    value, good = _number(m)
-    good &= (count > 0) & (count <= 15) & (pointed <= 1)
-    out = value / _TENS.take(after, mode="clip")
-    if negative.any():
-        out = np.where(negative, -out, out)
-    late = np.flatnonzero(~good & (rows.sizes > 0))
-    left = Rows(rows.raw, rows.starts[late], rows.sizes[late], rows.data).matrix()
-    if left is not None:
-        rest = np.ascontiguousarray(left.T)
-        ok = _IN_FLOAT[rest].all(axis=1) & (rest[:, 0] != 0)
-        try:
-            out[late[ok]] = rest[ok].view(f"S{rest.shape[1]}").ravel().astype(np.float64)
-            good[late[ok]] = True
-        except ValueError:
-            pass
-    return out, good
-
-
-_IN_FLOAT = np.zeros(256, np.bool_)
-_IN_FLOAT[list(b"\0" + b"0123456789+-.eE")] = True
-
-
-def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """yyyy.mm.ddDhh:mm:ss, perhaps with .nnnnnnnnn, of which digits at the end may be missing."""
-    if not 19 <= len(m) <= 29:
-        return _none(m)
-    day, good = _date_column(T.D, m[:10], rows)
-    good &= (m[10] == 68) | (m[10] == 84) | (m[10] == 32)
-    second, ok = _time_column(T.V, m[11:19], rows)
-    good &= ok & (np.abs(day) < 100_000)
-    part: Array | int = 0
-    if len(m) > 20:
-        found, ok = _number(np.where(m[20:] == 0, np.uint8(48), m[20:]))
-        good &= ok
-        part = found.astype(np.int64) * 10 ** (29 - len(m))
-    if len(m) > 19:
-        good &= (m[19] == 46) | (m[19] == 0)
-    return (day.astype(np.int64) * 86400 + second) * 1_000_000_000 + part, good
-
-
-def _none(m: Array) -> tuple[Array, Array]:
-    """No text is of the form that is laid out as columns."""
-    n = m.shape[1]
-    return np.zeros(n, np.int64), np.zeros(n, np.bool_)
-
-
-def _date_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """yyyy.mm.dd, with . - or / between."""
-    if len(m) != 10:
-        return _none(m)
-    good = ((m[4] == 46) | (m[4] == 45) | (m[4] == 47)) & (m[4] == m[7])
-    (year, a), (month, b), (day, c) = _number(m[:4]), _number(m[5:7]), _number(m[8:])
-    good &= a & b & c & (year > 0) & (month >= 1) & (month <= 12) & (day >= 1)
-    if not good.any():
-        return _none(m)
-    first = np.where(good, (year - 2000) * 12 + month - 1, 0)
-    low = int(first.min())
-    starts = months_to_days(np.arange(low, int(first.max()) + 2)).astype(np.int32)
-    first -= low
-    start = starts[first]
-    good &= day <= starts[first + 1] - start
-    return start + day - 1, good
-
-
-def _time_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
-    """hh:mm:ss, perhaps with .mmm"""
-    if len(m) not in (8, 12):
-        return _none(m)
-    good = (m[2] == 58) & (m[5] == 58)
-    (hour, a), (minute, b), (second, c) = _number(m[:2]), _number(m[3:5]), _number(m[6:8])
-    ms: Array | int = 0
-    if len(m) == 12:
-        good &= m[8] == 46
-        ms, ok = _number(m[9:])
-        good &= ok
-    good &= a & b & c & (minute < 60) & (second < 60)
-    total = (hour * 60 + minute) * 60 + second
-    return (total * 1000 + ms if t == T.T else total if t == T.V else total // 60), good
-
-
-# with whether the texts are to end where the columns do
-_COLUMNS: dict[int, tuple[Callable[[int, Array, Rows], tuple[Array, Array]], bool]] = {
-    T.H: (_int_column, True), T.I: (_int_column, True), T.J: (_int_column, True),
-    T.E: (_float_column, True), T.F: (_float_column, True), T.D: (_date_column, False), T.T: (_time_column, False),
-    T.V: (_time_column, False), T.U: (_time_column, False), T.P: (_stamp_column, False)}
 
 
 # ------------------------------------------------------------------ one text
@@ -294,7 +178,7 @@ def _floating(s: bytes) -> float | None:
 
 
 def _boolean(s: bytes) -> bool:
-    return len(s) == 1 and s in b"txyTXY1"
+    return len(s) == 1 and bool(_TRUE[s[0]])
 
 
 def _byte(s: bytes) -> int | None:

@@ -1,0 +1,236 @@
+"""Tok of a column: texts that are laid out in the usual way, as rows of an array, parsed all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.cast import months_to_days
+from kshell.values.dispatch import Array
+from kshell.values.rows import Rows
+
+
+class Form(NamedTuple):
+    """How a type's texts are parsed: (type, characters, texts) to values and which of them are right; whether the texts
+    are to end where the rows of characters do; how many characters they may have."""
+
+    parse: Callable[[int, Array, Rows], tuple[Array, Array]]
+    right: bool
+    widest: int
+
+
+def _number(m: Array) -> tuple[Array, Array]:
+    """The numbers whose digits are the rows of an array, at most 19, and which are digits alone: ints of less than five
+    digits, longs of more. Two rows at a time become one, in the least type that holds it."""
+    digits = m - np.uint8(48)
+    good = digits.max(axis=0) <= 9
+    scale = 10
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64, np.uint64):
+        if len(digits) == 1:
+            break
+        odd = len(digits) % 2
+        joined = np.empty(((len(digits) + 1) // 2, digits.shape[1]), dtype)
+        joined[:odd] = digits[:odd]
+        np.multiply(digits[odd::2], scale, out=joined[odd:], dtype=dtype)
+        joined[odd:] += digits[odd + 1 :: 2]
+        digits, scale = joined, scale * scale
+    return digits[0].astype(np.int32 if len(m) < 5 else np.int64), good
+
+
+def _signs(m: Array, rows: Rows) -> Array:
+    """Which of the texts that end where the columns do begin with a minus sign, which becomes a nought."""
+    if not (m == 45).any():
+        return np.zeros(m.shape[1], np.bool_)
+    negative: Array = (rows.first() == 45) & (rows.sizes > 0)
+    at = np.flatnonzero(negative)
+    m[len(m) - rows.sizes[at], at] = 48
+    return negative
+
+
+def _int_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    negative = _signs(m, rows)
+    value, good = _number(m[-19:])
+    count = rows.sizes - negative
+    good &= (count > 0) & (count <= 18) & (value <= T.TYPE[t].inf)
+    return np.where(negative, -value, value) if negative.any() else value, good
+
+
+_TENS = 10.0 ** np.arange(23)
+_LONG = np.longdouble if np.finfo(np.longdouble).nmant == 63 else None  # of 64 bits, which hold any 18 digits
+_LONG_TENS = np.cumprod(np.array([1] + 27 * [10], _LONG)) if _LONG else None  # exact
+
+
+def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """Up to 18 digits and a point are a whole number and a power of ten, whose quotient is rounded once."""
+    negative = _signs(m, rows)
+    points = m == 46
+    after = np.zeros(m.shape[1], np.uint8)
+    pointed = points.sum(axis=0, dtype=np.uint8)
+    if pointed.any():
+        behind = pointed == 0  # of texts without a point all digits stay where they are
+        digits = np.full_like(m, 48)
+        digits[1:] = m[:-1]  # those before a point move over it
+        for k, row in enumerate(m):
+            np.copyto(digits[k], row, where=behind)
+            after += behind.view(np.uint8)
+            behind |= points[k]
+        after *= pointed
+        m = digits
+    value, good = _number(m[-18:])
+    good &= (m[:-18] == 48).all(axis=0) & (rows.sizes > pointed + negative) & (pointed <= 1)
+    out = value / _TENS.take(after, mode="clip")
+    hard = np.flatnonzero(good & ((value >= 1 << 53) | (after >= len(_TENS))))
+    if len(hard):
+        out[hard], good[hard] = _quotients(value[hard], after[hard])
+    if negative.any():
+        np.negative(out, out=out, where=negative)
+    late = np.flatnonzero(~good & (rows.sizes > 0))
+    if len(late):
+        out[late], good[late] = _by_numpy(rows.at(late))
+    return out, good
+
+
+def _quotients(value: Array, after: Array) -> tuple[Array, Array]:
+    """Whole numbers over powers of ten, and for which of them it is the nearest float: the quotient of 64 bits is the
+    nearest; rounded once more it still is, unless it lies just between two floats."""
+    if _LONG is None or _LONG_TENS is None:
+        return value.astype(np.float64), np.zeros(len(value), np.bool_)
+    found = value.astype(_LONG) / _LONG_TENS.take(after, mode="clip")
+    between = found.view(np.uint64)[::2] & 0x7FF == 0x400
+    return found.astype(np.float64), ~between & (after < len(_LONG_TENS))
+
+
+def _by_numpy(rows: Rows) -> tuple[Array, Array]:
+    """Texts of the characters of floats as numpy reads them, and which of them it was asked for."""
+    m = rows.matrix()
+    n = len(rows)
+    if m is None:
+        return np.zeros(n), np.zeros(n, np.bool_)
+    texts = np.ascontiguousarray(m.T)
+    ok = _IN_FLOAT[texts].all(axis=1) & (texts[:, 0] != 0)
+    out = np.zeros(n)
+    try:
+        out[ok] = texts[ok].view(f"S{texts.shape[1]}").ravel().astype(np.float64)
+    except ValueError:
+        ok[:] = False
+    return out, ok
+
+
+_IN_FLOAT = np.zeros(256, np.bool_)
+_IN_FLOAT[list(b"\0" + b"0123456789+-.eE")] = True
+
+
+def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """yyyy.mm.ddDhh:mm:ss, perhaps with .nnnnnnnnn, of which digits at the end may be missing, perhaps with a Z."""
+    if not 19 <= len(m) <= 30:
+        return _none(m)
+    zoned = np.flatnonzero(rows.sizes > 19)
+    zoned = zoned[rows.data[rows.starts[zoned] + rows.sizes[zoned] - 1] == 90]
+    m[rows.sizes[zoned] - 1, zoned] = 0
+    day, good = _date_column(T.D, m[:10], rows)
+    good &= (m[10] == 68) | (m[10] == 84) | (m[10] == 32)
+    if len(m) == 30:
+        good &= m[29] == 0
+        m = m[:29]
+    second, ok = _clock(m[11:19])
+    good &= ok & (np.abs(day) < 100_000)
+    part: Array | int = 0
+    if len(m) > 20:
+        found, ok = _number(np.where(m[20:] == 0, np.uint8(48), m[20:]))
+        good &= ok
+        part = found.astype(np.int64) * 10 ** (29 - len(m))
+    if len(m) > 19:
+        good &= (m[19] == 46) | (m[19] == 0)
+    return (day.astype(np.int64) * 86400 + second) * 1_000_000_000 + part, good
+
+
+def _none(m: Array) -> tuple[Array, Array]:
+    """No text is of the form that is laid out as columns."""
+    n = m.shape[1]
+    return np.zeros(n, np.int64), np.zeros(n, np.bool_)
+
+
+def _date_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """yyyy.mm.dd, with . - or / between; a time may follow."""
+    if len(m) < 10:
+        return _none(m)
+    good = ((m[4] == 46) | (m[4] == 45) | (m[4] == 47)) & (m[4] == m[7])
+    if len(m) > 10:
+        good &= _DAY_END[m[10]]
+    (year, a), (month, b), (day, c) = _number(m[:4]), _number(m[5:7]), _number(m[8:10])
+    good &= a & b & c & (year > 0) & (month >= 1) & (month <= 12) & (day >= 1)
+    if not good.any():
+        return _none(m)
+    first = np.where(good, (year - 2000) * 12 + month - 1, 0)
+    low = int(first.min())
+    starts = months_to_days(np.arange(low, int(first.max()) + 2)).astype(np.int32)
+    first -= low
+    start = starts[first]
+    good &= day <= starts[first + 1] - start
+    return start + day - 1, good
+
+
+_DAY_END = np.zeros(256, np.bool_)
+_DAY_END[list(b"\0DT -")] = True
+
+
+def _clock(m: Array) -> tuple[Array, Array]:
+    """The seconds of hh:mm:ss, and which are right."""
+    good = (m[2] == 58) & (m[5] == 58)
+    (hour, a), (minute, b), (second, c) = _number(m[:2]), _number(m[3:5]), _number(m[6:8])
+    good &= a & b & c & (minute < 60) & (second < 60)
+    return (hour * 60 + minute) * 60 + second, good
+
+
+def _time_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """hh:mm:ss, perhaps with .mmm"""
+    if len(m) not in (8, 12):
+        return _none(m)
+    total, good = _clock(m)
+    ms: Array | int = 0
+    if len(m) == 12:
+        short = rows.sizes == 8
+        found, ok = _number(m[9:])
+        good &= short | ((rows.sizes == 12) & (m[8] == 46) & ok)
+        ms = np.where(short, 0, found)
+    return (total * 1000 + ms if t == T.T else total if t == T.V else total // 60), good
+
+
+def _span_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """hh:mm:ss.nnnnnnnnn, perhaps with days and a D before."""
+    if len(m) < 18:
+        return _none(m)
+    negative = _signs(m, rows)
+    days, good = _number(m[:-19]) if len(m) > 19 else _none(m[:1])
+    size = rows.sizes - negative
+    good &= (m[-19] == 68) & (size > 19) if len(m) > 18 else False
+    good |= size == 18
+    seconds, a = _clock(m[-18:-10])
+    part, b = _number(m[-9:])
+    good &= a & b & (m[-10] == 46) & (days < 100_000)
+    total = (np.where(size == 18, 0, days.astype(np.int64)) * 86400 + seconds) * 1_000_000_000 + part
+    return np.where(negative, -total, total), good
+
+
+_HEX = np.full(256, 255, np.uint8)
+_HEX[list(b"0123456789abcdefABCDEF")] = [*range(16), *range(10, 16)]
+
+
+def _guid_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
+    """32 hexadecimal digits in five groups."""
+    if len(m) != 36:
+        return np.zeros(m.shape[1], "V16"), _none(m)[1]
+    marks = [8, 13, 18, 23]
+    digits = _HEX[np.delete(m, marks, axis=0)]
+    good = (m[marks] == 45).all(axis=0) & (digits.max(axis=0) < 16)
+    return np.ascontiguousarray((digits[::2] << 4 | digits[1::2]).T).view("V16").ravel(), good
+
+
+FORMS = {
+    T.G: Form(_guid_column, False, 36), T.H: Form(_int_column, True, 20), T.I: Form(_int_column, True, 20),
+    T.J: Form(_int_column, True, 20), T.E: Form(_float_column, True, 26), T.F: Form(_float_column, True, 26),
+    T.D: Form(_date_column, False, 36), T.T: Form(_time_column, False, 12), T.V: Form(_time_column, False, 12),
+    T.U: Form(_time_column, False, 12), T.P: Form(_stamp_column, False, 30), T.N: Form(_span_column, True, 26)}
