@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import random
@@ -134,13 +135,22 @@ def test_links_and_modes_stay(tmp_path: Path) -> None:
 
 
 def test_only_the_leavings_of_the_dead_are_swept(tmp_path: Path) -> None:
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    names = [f"f.{dead.pid}.tmp", f"f.{os.getppid()}.tmp", "f.x.tmp", f"g.{dead.pid}.tmp"]
-    for name in names:
+    """What is locked is a living process's, whatever its number; what is not was left, even if the number is in use."""
+    (tmp_path / ".kshell-1-1.tmp").write_text("")
+    (tmp_path / f".kshell-{os.getppid()}-1.tmp").write_text("")
+    (tmp_path / ".kshell-1-2.tmp" / "a" / "b").mkdir(parents=True)
+    (tmp_path / ".kshell-1-2.tmp" / "a" / "x").write_text("")
+    kept = [".kshell-1-3.tmp", ".kshell-1-4.tmp", "f.1.tmp", ".kshell", ".x.tmp"]
+    (tmp_path / kept[0]).mkdir()
+    for name in kept[1:]:
         (tmp_path / name).write_text("")
+    held = [os.open(tmp_path / n, os.O_RDONLY) for n in kept[:2]]
+    for fd in held:
+        fcntl.flock(fd, fcntl.LOCK_EX)
     kdb.write(str(tmp_path / "f"), longs([1]))
-    assert sorted(os.listdir(tmp_path)) == sorted(["f", *names[1:]])
+    assert sorted(os.listdir(tmp_path)) == sorted(["f", *kept])
+    for fd in held:
+        os.close(fd)
 
 
 # ------------------------------------------------------------------ damage

@@ -6,7 +6,6 @@ A file's checksums and bounds are verified, and only what is data is made of it 
 from __future__ import annotations
 
 import copy
-import glob
 import hashlib
 import json
 import os
@@ -26,7 +25,7 @@ from kshell.kapi.optstate import is_opt_state, restore
 from kshell.kapi.pthvalues import from_q, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
-from kshell.store import atomic, safetensors
+from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.build import longs, sym_vec, symdict, table
 from kshell.values.core import NIL, Dict, List, Value, seq_items
@@ -44,9 +43,10 @@ def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
     """work(file, size) of a file that is there, with its errors as q errors that name the file."""
     problem: QError | None = None
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        where = unfinished.look(path)[0]
+        if not stat.S_ISREG(os.stat(where).st_mode):
             raise ValueError("it is no file")
-        with open(path, "rb") as f:
+        with open(where, "rb") as f:
             return work(f, os.fstat(f.fileno()).st_size)
     except OSError as e:
         problem = QError(os_text(e, path))
@@ -158,9 +158,10 @@ def _write_safetensors(path: str, value: Any) -> None:
 
 def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
-    found = glob.glob(os.path.join(glob.escape(path), "*" + _INDEX))
+    there = [os.path.join(path, n) for n in unfinished.names_in(path)]
+    found = [n for n in there if n.endswith(_INDEX)]
     if len(found) != 1:
-        alone = glob.glob(os.path.join(glob.escape(path), "*.safetensors"))
+        alone = [n for n in there if n.endswith(".safetensors")]
         if not found and len(alone) == 1:
             return _read_safetensors(alone[0])[:2]
         raise QError(f"ckpt: {path} has {len(found) or 'no'} index of .safetensors files")
@@ -198,7 +199,7 @@ def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
 
 def _write_folder(path: str, value: Any, most: int) -> None:
     """Tensors in files of at most so many bytes (one tensor at least), and their index."""
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+    if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
         raise QError(f"ckpt: {path} is there already, and not an empty folder")
     tensors, meta = _named_tensors(value)
     parts: list[dict[str, Any]] = []

@@ -31,7 +31,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import owners
 from kshell.kapi.snapshots import path_of
-from kshell.store import atomic
+from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import decode, encode
 from kshell.values.build import symdict
@@ -188,7 +188,9 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
     if not os.path.isdir(folder):
         raise QError(f"{call}: {folder} is no folder")
     if not os.path.exists(path):
-        raise QError(f"{call}: {folder} is no checkpoint of several processes: it has no {INDEX}")
+        begun = any(map(_ours, os.listdir(folder)))
+        raise QError(f"{call}: {folder} is no checkpoint of several processes: it has no {INDEX}" + (
+            ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
     try:
         with open(path, "rb") as f:
             found = json.loads(f.read())
@@ -239,7 +241,8 @@ def _fit_to_write(folder: str) -> str:
     if os.path.exists(folder):
         if not os.path.isdir(folder):
             raise QError(f"ckptsave: {folder} is no folder")
-        if INDEX not in os.listdir(folder) and any(not _ours(n) for n in os.listdir(folder)):
+        there = unfinished.names_in(folder)
+        if INDEX not in there and any(not _ours(n) for n in there):
             raise QError(f"ckptsave: {folder} has other files, expecting a new or empty folder, or an earlier save")
     return uuid.uuid4().hex
 

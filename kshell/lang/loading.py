@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.lang.verbs.disk import load_any
-from kshell.store import compress, kdb, parted, splay
+from kshell.store import compress, kdb, parted, splay, unfinished
 from kshell.values.context import running
 from kshell.values.core import NIL, Value, sym
 
@@ -42,8 +42,7 @@ def load(arg: str) -> Value:
 def is_data(path: str) -> bool:
     """Is it a file of kdb+'s binary form?"""
     try:
-        with open(path, "rb") as f:
-            return f.read(2) in _DATA
+        return unfinished.opened(path, lambda f: f.read(2)) in _DATA
     except OSError:
         return False
 
@@ -61,7 +60,8 @@ def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
         _enter(path)
     else:
         root = path.rstrip("/")
-    names = sorted(n for n in os.listdir(root) if not n.startswith(".") and not n.endswith(("$", "#")))
+    names = [n for n in unfinished.names_in(root)
+             if not n.startswith(".") and not n.endswith(("$", "#")) and not unfinished.is_earlier(n)]
     parts = parted.kind_of(names)
     code = [n for n in names if n.endswith(SCRIPTS)]
     skip = {"par.txt", *code, *(parts[2] if parts else [])}

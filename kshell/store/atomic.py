@@ -1,18 +1,27 @@
-"""The one door to files that are written: beside, synced, renamed; a save that fails leaves the old file whole."""
+"""The one door to files that are written: beside, synced, renamed; a save that fails leaves the old files whole.
+
+One file is renamed. Several files of one folder change together: they are written in a folder beside, which becomes the
+new folder, or where there is one already, its `.kshell-save` (unfinished.py). That rename is the moment of the save.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import glob
+import ctypes
+import errno
 import os
 from collections.abc import Callable, Sequence
 from typing import IO, BinaryIO
 
 from kshell.errors import QError, os_text
+from kshell.store import unfinished
 from kshell.values.interrupts import held_section
 from kshell.values.progress import Task
 
+Fill = Callable[[BinaryIO], None]
 _PIECE = 1 << 23  # bytes written at a time
+_AT_CWD, _EXCHANGE = -100, 2  # of renameat2
+_OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
+_TRIES = 100
 # a test's probe: called with the name of each step, may raise or kill
 PROBE: list[Callable[[str], None] | None] = [None]
 
@@ -22,7 +31,7 @@ def _step(name: str) -> None:
         PROBE[0](name)
 
 
-def write(path: str, fill: Callable[[BinaryIO], None]) -> None:
+def write(path: str, fill: Fill) -> None:
     """Make `path` hold what fill(stream) writes, all of it or (on any failure) what it held before.
 
     Folders on the way are made. A symbolic link is followed, and the file's mode is kept.
@@ -30,59 +39,190 @@ def write(path: str, fill: Callable[[BinaryIO], None]) -> None:
     write_all([(path, fill)])
 
 
-@held_section
-def write_all(files: Sequence[tuple[str, Callable[[BinaryIO], None]]]) -> None:
+def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> None:
     """Make several files hold what their fill(stream) writes. All are written and synced beside before the first takes
-    its place, in the order given: what fails while writing changes none of them."""
+    its place: what fails while writing changes none of them. Those of one folder change together, whatever happens.
+    With `over_file` the folder may take the place of a file."""
     problem: OSError | None = None
     path = ""
-    ready: list[tuple[str, str]] = []
+    folders: dict[str, str] = {}
+    try:
+        for path, _ in files:
+            here = os.path.dirname(path)
+            if here not in folders:
+                folders[here] = os.path.realpath(here)
+                unfinished.settle(folders[here], wait=True)
+    except OSError as e:
+        problem = e
+    if problem is not None:
+        raise QError(os_text(problem, path))
+    grouped: dict[str, list[tuple[str, Fill]]] = {}
+    for path, fill in files:
+        grouped.setdefault(folders[os.path.dirname(path)], []).append((path, fill))
+    _write_all(grouped, over_file)
+
+
+@held_section
+def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> None:
+    """Write the files of each folder beside, then put those of one folder after the other in their places."""
+    problem: OSError | None = None
+    path = ""
+    saves: list[_OneFile | _Files] = []
     try:
         try:
-            for path, fill in files:
-                target = os.path.realpath(path)
-                if os.path.exists(target) and not os.path.isfile(target):
-                    _pour(target, fill)
+            for folder, files in grouped.items():
+                path, fill = files[0]
+                if len(files) == 1 and _is_special(path):
+                    _pour(path, fill)
                     continue
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                sweep(target)
-                beside = f"{target}.{os.getpid()}.tmp"
-                ready.append((beside, target))
-                _fill(beside, target, fill)
+                saves.append(_OneFile(path) if len(files) == 1 and os.path.isdir(folder) else _Files(folder, over_file))
+                for path, fill in files:
+                    saves[-1].add(os.path.basename(path), fill)
             _step("synced")
-            while ready:
-                path = ready[0][1]
-                os.replace(*ready[0])
-                ready.pop(0)
+            for save in saves:
+                save.commit()
         finally:
-            for beside, _ in ready:
-                if os.path.exists(beside):
-                    os.unlink(beside)
+            for save in saves:
+                save.close()
         _step("renamed")
-        for folder in {os.path.dirname(os.path.realpath(path)) for path, _ in files if os.path.isfile(path)}:
-            _sync(folder)
         return
     except OSError as e:
         problem = e
     raise QError(os_text(problem, path))
 
 
-def _pour(target: str, fill: Callable[[BinaryIO], None]) -> None:
-    """Write to a device or a named pipe, which no file may replace."""
-    with open(target, "wb") as f:
+def _is_special(path: str) -> bool:
+    """Is it a device or a named pipe, which no file may replace?"""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def _pour(path: str, fill: Fill) -> None:
+    with open(path, "wb") as f:
         fill(f)
 
 
-def _fill(beside: str, target: str, fill: Callable[[BinaryIO], None]) -> None:
-    """Write and sync the file beside; it has the mode of the one it is to replace."""
+def _filled(fd: int, target: str, fill: Fill) -> None:
+    """Write and sync a file beside, and close it unless it is to stay locked; it has the mode of the one it is to
+    replace."""
+    if os.path.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
-    with open(beside, "wb") as f:
+    with open(fd, "wb", closefd=False) as f:
         fill(f)
         _step("written")
         f.flush()
-        os.fsync(f.fileno())
+        os.fsync(fd)
     if mode is not None:
-        os.chmod(beside, mode)
+        os.fchmod(fd, mode)
+
+
+class _OneFile:
+    """A file that is to take a place in a folder that is there."""
+
+    def __init__(self, path: str) -> None:
+        self.target = os.path.realpath(path)
+        self.folder = os.path.dirname(self.target)
+        unfinished.sweep(self.folder)
+        self.beside, self.fd = unfinished.made(self.folder)
+
+    def add(self, name: str, fill: Fill) -> None:
+        _filled(self.fd, self.target, fill)
+
+    def commit(self) -> None:
+        os.replace(self.beside, self.target)
+        self.beside = ""
+        _sync(self.folder)
+
+    def close(self) -> None:
+        if self.beside:
+            os.unlink(self.beside)
+        os.close(self.fd)
+
+
+class _Files:
+    """Files that are to change together in a folder, which need not be there yet: `top` is what of it is not."""
+
+    def __init__(self, folder: str, over_file: bool) -> None:
+        self.folder, self.over_file = folder, over_file
+        top = self._missing()
+        above = os.path.dirname(top) if top else folder
+        for where in {above, os.path.dirname(folder)} if over_file else {above}:
+            unfinished.sweep(where)
+        self.staged, self.fd = unfinished.made(above, is_folder=True)
+        self.inner = folder[len(top):] if top else ""
+        self.names: list[str] = []
+        if self.inner:
+            os.makedirs(self.staged + self.inner)
+
+    def _missing(self) -> str:
+        """The uppermost folder on the way that is not there; an empty text if all are."""
+        if self.over_file and os.path.isfile(self.folder):
+            return self.folder
+        top, up = "", self.folder
+        while not os.path.lexists(up):
+            top, up = up, os.path.dirname(up)
+        return top
+
+    def add(self, name: str, fill: Fill) -> None:
+        fd = os.open(f"{self.staged}{self.inner}/{name}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            _filled(fd, f"{self.folder}/{name}", fill)
+        finally:
+            os.close(fd)
+        self.names.append(name)
+
+    def commit(self) -> None:
+        at = self.staged + self.inner
+        while len(at) >= len(self.staged):
+            _sync(at)
+            at = os.path.dirname(at)
+        for _ in range(_TRIES):
+            top = self._missing()
+            below = self.folder[len(top):] if top else ""
+            if not self.inner.endswith(below):
+                break  # folders above have gone meanwhile
+            source = self.staged + self.inner[: len(self.inner) - len(below)] if top else self.staged + self.inner
+            if self._renamed(source, top or f"{self.folder}/{unfinished.SAVE}"):
+                _sync(os.path.dirname(top) if top else self.folder)
+                if not top:
+                    _step("committed")
+                    unfinished.finish(self.folder, self.names)
+                return
+            unfinished.settle(self.folder, wait=True)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.folder)
+
+    def _renamed(self, source: str, target: str) -> bool:
+        """Give a folder its name; false if something has that."""
+        try:
+            if self.over_file and os.path.isfile(target) and target == self.folder:
+                _exchange(source, target)
+            else:
+                os.rename(source, target)
+            return True
+        except OSError as e:
+            if e.errno not in _OCCUPIED:
+                raise
+        return False
+
+    def close(self) -> None:
+        if os.path.exists(self.staged):
+            unfinished.remove(self.staged)
+        os.close(self.fd)
+
+
+def _exchange(a: str, b: str) -> None:
+    """Exchange the names of two things, at once where the file system can."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if hasattr(libc, "renameat2") and not libc.renameat2(_AT_CWD, os.fsencode(a), _AT_CWD, os.fsencode(b), _EXCHANGE):
+        return
+    aside = f"{b}.{os.getpid()}.old"
+    os.rename(b, aside)
+    try:
+        os.rename(a, b)
+    except BaseException:
+        os.rename(aside, b)
+        raise
+    os.rename(aside, a)
 
 
 def _sync(folder: str) -> None:
@@ -93,23 +233,9 @@ def _sync(folder: str) -> None:
         os.close(handle)
 
 
-def sweep(target: str) -> None:
-    """Remove what savers of this file that are gone left beside it."""
-    for name in glob.glob(glob.escape(target) + ".*.tmp"):
-        pid = name.rsplit(".", 2)[1]
-        if pid.isdigit() and int(pid) != os.getpid() and not _alive(int(pid)):
-            with contextlib.suppress(OSError):  # another process has swept it, or the folder is read-only
-                os.unlink(name)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+def sweep(path: str) -> None:
+    """Finish or remove what saves in the folder of this file have left, whose processes are gone."""
+    unfinished.clean(os.path.dirname(os.path.realpath(path)))
 
 
 def write_bytes(path: str, *parts: bytes | memoryview) -> None:

@@ -240,11 +240,13 @@ class Reader:
 
     def __init__(self, data: bytes | memoryview, at: int = 0, need: Callable[[int], None] | None = None) -> None:
         self.need = need
+        self.short = False  # was the error that there are too few bytes?
         self.data, self.at, self.depth = memoryview(data), at, 0
         self.raw = data if isinstance(data, bytes) else bytes(data)
 
     def take(self, n: int) -> memoryview:
         if n < 0 or self.at + n > len(self.data):
+            self.short = n >= 0
             raise QError("corrupt")
         self.at += n
         return self.data[self.at - n : self.at]
@@ -255,6 +257,7 @@ class Reader:
     def text(self) -> str:
         end = self.raw.find(b"\0", self.at)
         if end < 0:
+            self.short = True
             raise QError("corrupt")
         s = self.raw[self.at : end].decode("utf-8", "surrogateescape")
         self.at = end + 1
@@ -300,6 +303,7 @@ class Reader:
         dom = self.text() if t == T.ENUM else ""
         n = self.number("<i")
         if not 0 <= n <= len(self.data) or attr >= len(ATTRS):
+            self.short = n >= 0 and attr < len(ATTRS)
             raise QError("corrupt")
         self._needs(_LIST + 16 * n if t == 0 else _VEC + (_SYM if t == T.S else 0) * n)
         if t == 0:
@@ -341,6 +345,7 @@ class Reader:
                     k = int.from_bytes(raw[at + 2 : at + 6], "little", signed=True)
                     self.at = at + 6 + k * size
                     if k < 0 or self.at > end:
+                        self.short = k >= 0
                         raise QError("corrupt")
                     if self.need is not None:
                         self.need(_VEC + k * size)
@@ -397,6 +402,7 @@ class Reader:
     def _many(self, t: int) -> Value:
         n = self.number("<i")
         if not 1 <= n <= len(self.data):
+            self.short = n > 0
             raise QError("corrupt")
         self._needs(_LIST)
         f, *args = [self.value() for _ in range(n)]

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kshell.errors import QError, os_text
+from kshell.store import tails
 
 Values = Mapping[str, float | list[float]]
 _TAIL = 1 << 16  # bytes at the end of a file that are looked at for the last steps
@@ -94,6 +95,7 @@ class JsonLines:
         self.path = path
         self.steps = _last_steps(path)
         self._fd = _opened(path)
+        tails.mend_lines(self._fd, path)
 
     def add(self, call: str, step: int, seconds: float, values: Values) -> None:
         record = {"step": step, "time": round(seconds, 3), "call": call, **{k: _finite(v) for k, v in values.items()}}
@@ -130,8 +132,7 @@ class Events:
 def _append(fd: int, data: bytes, path: str) -> None:
     problem = None
     try:
-        while data:
-            data = data[os.write(fd, data):]
+        tails.added(fd, data)
         return
     except OSError as e:
         problem = e

@@ -18,12 +18,11 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.store import atomic, compress
+from kshell.store import atomic, compress, unfinished
 from kshell.store.codec import ATTRS, Reader, encode
 from kshell.values import types as T
 from kshell.values.build import as_nd
 from kshell.values.core import List, Nd, Value, Vec, atom, char
-from kshell.values.interrupts import held_section
 
 Array = np.ndarray
 Part = bytes | memoryview
@@ -50,14 +49,15 @@ class Packing(NamedTuple):
 
 def packing_of(path: str) -> Packing | None:
     """How a file is compressed; None if it is not, or is not there."""
-    if not os.path.isfile(path):
-        return None
-    with open(path, "rb") as f:
+
+    def work(f: BinaryIO) -> Packing | None:
         if f.read(8) != compress.MAGIC:
             return None
         f.seek(0)
         tail = compress.tail_of(f.read())
-    return Packing(tail.block.bit_length() - 1, tail.algorithm, tail.level)
+        return Packing(tail.block.bit_length() - 1, tail.algorithm, tail.level)
+
+    return unfinished.opened(path, work) if unfinished.there(path) else None  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ writing
@@ -65,9 +65,17 @@ def packing_of(path: str) -> Packing | None:
 
 def write(path: str, x: Value, packing: Packing | None = None) -> None:
     """Save a value to a file, whole or not at all."""
-    atomic.write_all([(name, atomic.filling(parts)) for name, parts in files_of(path, x, packing)])
-    if os.path.exists(path + "#") and not _is_nested(x):
-        os.unlink(path + "#")
+    write_all([(path, x, packing)])
+
+
+def write_all(values: Sequence[tuple[str, Value, Packing | None]], over_file: bool = False) -> None:
+    """Save values to files; those of one folder change together."""
+    files = [f for value in values for f in files_of(*value)]
+    atomic.write_all([(name, atomic.filling(parts)) for name, parts in files], over_file)
+    written = {name for name, _ in files}
+    for path, _, _ in values:  # what a list that was there before has left
+        if path + "#" not in written and os.path.exists(path + "#"):
+            os.unlink(path + "#")
 
 
 def files_of(path: str, x: Value, packing: Packing | None = None) -> list[tuple[str, list[Part]]]:
@@ -148,25 +156,31 @@ def _rows(x: Nd) -> tuple[Array, Array]:
 
 def size_of(path: str) -> int:
     """The length in bytes of what is in a file, which of a compressed one is that of the data before."""
-    if os.path.isfile(path) and os.path.getsize(path) > len(compress.MAGIC):
-        with open(path, "rb") as f:
+    where, before = unfinished.look(path)
+    if os.path.isfile(where) and os.path.getsize(where) > len(compress.MAGIC):
+        with open(where, "rb") as f:
             if f.read(len(compress.MAGIC)) == compress.MAGIC:
                 with mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
                     return compress.tail_of(view).size
-    return os.path.getsize(path)
+    return before.size if before else os.path.getsize(where)
 
 
 def contents(path: str) -> Any:
     """The bytes of a file: mapped if it is big, decompressed if it is compressed."""
     problem: OSError | None = None
+    where, before = unfinished.look(path)
     try:
-        with open(path, "rb") as f:
+        with open(where, "rb") as f:
             size = os.fstat(f.fileno()).st_size
             data: Any = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if size >= _MAPPED else f.read()
     except OSError as e:
         problem = e
     if problem is not None:
+        if where != path:  # it has just been moved
+            return contents(path)
         raise QError(os_text(problem))
+    if before is not None:
+        return data[: before.at] + before.head + data[before.at + len(before.head) : before.size]
     return compress.unpack(data[:]) if data[:8] == compress.MAGIC else data
 
 
@@ -232,6 +246,18 @@ def valid_part(data: Any) -> tuple[int, int, bool]:
             return n, end, False
         n, end = n + 1, reader.at
     return n, end, True
+
+
+def torn_at(data: Any) -> int:
+    """Where the last value of a general list's file begins, if only the first bytes of that are there; -1 if not."""
+    reader = Reader(bytes(data), 8)
+    while reader.at < len(reader.data):
+        end = reader.at
+        try:
+            reader.value()
+        except (QError, struct.error):
+            return end if reader.short else -1
+    return -1
 
 
 def _head_at(data: Any, at: int) -> tuple[int, str, int]:
@@ -331,48 +357,54 @@ def _old(data: Any) -> Value:
 # ------------------------------------------------------------------ appending
 
 
-@held_section
 def append(files: Sequence[tuple[str, Value]]) -> bool:
-    """Append to what is in some files, vectors or lists of vectors, in place; false if one of them is none that this
-    can be done to. The attribute s stays if a vector still ascends; any other goes.
+    """Append to what is in some files of one folder, vectors or lists of vectors, in place: to all of them or to none,
+    also if the process ends; false if one of them is none that this can be done to. The attribute s stays if a vector
+    still ascends; any other goes.
 
-    The new counts are written last, when all items are there: what fails before has appended nothing, to any of them.
-    What was given to the system is not waited for, as it is when a file is replaced: appending is for rows that come by
-    the thousand.
+    The new counts are written last, when all items are there. What was given to the system is not waited for, as it is
+    when a file is replaced: appending is for rows that come by the thousand.
     """
     problem: OSError | None = None
     path = ""
-    sizes: list[tuple[BinaryIO, int]] = []  # the files that are open, and how long they were, until all is done
-    with ExitStack() as opened:
 
-        def opened_file(path: str) -> BinaryIO:
-            f = opened.enter_context(open(path, "r+b", 0))
-            sizes.append((f, os.fstat(f.fileno()).st_size))
-            return f
+    def work(note: Any) -> bool:
+        nonlocal path
+        with ExitStack() as streams:
 
-        try:
-            if not all(can_append(path, x) for path, x in files):
-                return False
-            heads = []
+            def opened(path: str) -> BinaryIO:
+                return streams.enter_context(open(path, "r+b", 0))
+
+            targets: list[tuple[Any, ...]] = []
             for path, x in files:
-                heads.append(_poured(opened_file(path), x) if x.__class__ is Vec else
-                             _poured_items(opened_file(path), opened_file(path + "#"), x))
+                f = opened(path)
+                first = f.read(PAGE)
+                if not _can_append(first, x):
+                    return False
+                targets.append((f, x, first, None if x.__class__ is Vec else opened(path + "#")))
+            note([b for (path, _), (f, _, first, g) in zip(files, targets, strict=True)
+                  for b in (_before(path, f, first), *([] if g is None else [_before(path + "#", g)]))])
+            heads = [_poured(f, first, x) if g is None else _poured_items(f, first, g, x) for f, x, first, g in targets]
             for f, at, head in heads:
                 _put(f, at, head)
-            sizes.clear()
-            return True
-        except OSError as e:
-            problem = e
-        finally:
-            for f, size in sizes:
-                os.truncate(f.fileno(), size)
+        return True
+
+    try:
+        return unfinished.in_turn(os.path.dirname(files[0][0]) or ".", work)
+    except OSError as e:
+        problem = e
     raise QError(os_text(problem, path))
 
 
-def can_append(path: str, x: Value) -> bool:
-    """Is the file one that x can be appended to in place?"""
-    with open(path, "rb") as f:
-        first = f.read(PAGE)
+def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
+    """What is to be known of a file that is appended to, and begins so, to make it what it was."""
+    about = os.fstat(f.fileno())
+    at = 0 if first[:2] == VECTOR else PAGE - 16
+    return unfinished.Before(os.path.basename(path), about.st_ino, about.st_size, at, first[at : at + 16])
+
+
+def _can_append(first: bytes, x: Value) -> bool:
+    """Is a file that begins so one that x can be appended to in place?"""
     if x.__class__ is not Vec:
         return _is_nested(x) and first[:2] == PAGED and len(first) == PAGE and first[PAGE - 14] == ANYMAP
     if x.t == T.ENUM:
@@ -390,9 +422,8 @@ def _put(f: BinaryIO, at: int, data: bytes | memoryview) -> None:
             done += f.write(left[done:])
 
 
-def _poured(f: BinaryIO, x: Vec) -> tuple[BinaryIO, int, bytes]:
-    """Write a vector behind the one in a file; where its head is, and what that is to be."""
-    first = f.read(PAGE)
+def _poured(f: BinaryIO, first: bytes, x: Vec) -> tuple[BinaryIO, int, bytes]:
+    """Write a vector behind the one in a file, which begins so; where its head is, and what that is to be."""
     at = 0 if first[:2] == VECTOR else PAGE - 16
     t, attr, n = _head_at(first, at)
     size = T.TYPE[t].size
@@ -402,9 +433,8 @@ def _poured(f: BinaryIO, x: Vec) -> tuple[BinaryIO, int, bytes]:
     return f, at, _HEAD.pack(first[at : at + 2], t, keep, n + len(x.a))
 
 
-def _poured_items(f: BinaryIO, g: BinaryIO, x: Value) -> tuple[BinaryIO, int, bytes]:
+def _poured_items(f: BinaryIO, first: bytes, g: BinaryIO, x: Value) -> tuple[BinaryIO, int, bytes]:
     """Write vectors behind those of the list in a file and its second one, as _poured."""
-    first = f.read(PAGE)
     n = _head_at(first, PAGE - 16)[2] or (os.fstat(f.fileno()).st_size - PAGE) // 8
     base = os.fstat(g.fileno()).st_size - PAGE
     base += -base % 16

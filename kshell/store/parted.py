@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.store import splay
+from kshell.store import splay, unfinished
 from kshell.values import types as T
 from kshell.values.core import List, Table, Value, Vec
 from kshell.values.join import concat
@@ -67,7 +67,7 @@ class Database:
         self.per_segment: list[list[int]] = []
         kind = None
         for folder in self.segments or [self.root]:
-            here = kind_of(sorted(os.listdir(folder)) if os.path.isdir(folder) or not self.segments else [])
+            here = kind_of(unfinished.names_in(folder) if os.path.isdir(folder) or not self.segments else [])
             self.per_segment.append([])
             if here is not None:
                 kind = here
@@ -82,7 +82,7 @@ class Database:
         self.prototypes: dict[str, Table] = {}
         self.tables: dict[str, list[str]] = {}
         folder = self.folder(len(self.pv) - 1)
-        for name in sorted(os.listdir(folder)):
+        for name in unfinished.names_in(folder):
             path = f"{folder}/{name}"
             if splay.is_splayed(path) and not name.endswith("$"):
                 self.tables[name] = splay.names_in(path)
@@ -125,7 +125,7 @@ class Database:
         order = range(len(self.pv)) if first else range(len(self.pv) - 1, -1, -1)
         for i in order:
             folder = self.folder(i)
-            for name in sorted(os.listdir(folder)):
+            for name in unfinished.names_in(folder):
                 path = f"{folder}/{name}"
                 if name not in self.prototypes and splay.is_splayed(path):
                     t = splay.read(path)
@@ -232,7 +232,7 @@ def check(root: str) -> list[list[str]]:
     db = Database(root)
     like: dict[str, Table] = {}
     for i in reversed(range(len(db.pv))):
-        for name in sorted(os.listdir(db.folder(i))):
+        for name in unfinished.names_in(db.folder(i)):
             if name not in like and splay.is_splayed(f"{db.folder(i)}/{name}"):
                 like[name] = empty_like(splay.read(f"{db.folder(i)}/{name}"))
     out: list[list[str]] = []

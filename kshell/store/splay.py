@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex
 
 from kshell.errors import QError
-from kshell.store import atomic, kdb
+from kshell.store import kdb, unfinished
 from kshell.values import types as T
 from kshell.values.build import sym_vec
 from kshell.values.core import Dict, List, Table, Value, Vec
@@ -97,7 +97,7 @@ class NoCols(LazyCols):
 
 def is_splayed(path: str) -> bool:
     """Is this the folder of a splayed table?"""
-    return os.path.isfile(os.path.join(path, ".d"))
+    return unfinished.there(f"{path}/.d")
 
 
 def names_in(path: str) -> list[str]:
@@ -123,42 +123,21 @@ def write(path: str, x: Value, packing: Any = None) -> None:
     if x.__class__ is Dict or x.__class__ is not Table:
         raise QError("type")
     path = path.rstrip("/")
-    files: list[Any] = []
+    values: list[Any] = []
     for name, col in zip(x.names, x.cols, strict=True):
         if not storable(col):
             raise QError("type")
         how = packing.get(name, packing.get("")) if isinstance(packing, dict) else packing
-        files += kdb.files_of(f"{path}/{name}", col, how)
-    files += kdb.files_of(f"{path}/.d", sym_vec(x.names))
-    aside = _give_way(path)
-    try:
-        atomic.write_all([(name, atomic.filling(parts)) for name, parts in files])
-    except BaseException:
-        if aside and not os.path.exists(path):
-            os.replace(aside, path)
-        raise
-    if aside:
-        os.unlink(aside)
-    for name, _ in files:  # what a nested column of this name left
-        if not name.endswith("#") and os.path.exists(name + "#") and all(f != name + "#" for f, _ in files):
-            os.unlink(name + "#")
+        values.append((f"{path}/{name}", col, how))
+    kdb.write_all([*values, (f"{path}/.d", sym_vec(x.names), None)], over_file=True)
 
 
 def packings_of(path: str) -> dict[str, kdb.Packing]:
     """How the compressed columns of a splayed table are compressed."""
     if not os.path.isdir(path):
         return {}
-    found = {name: kdb.packing_of(os.path.join(path, name)) for name in os.listdir(path)}
+    found = {name: kdb.packing_of(os.path.join(path, name)) for name in unfinished.names_in(path)}
     return {name: how for name, how in found.items() if how is not None}
-
-
-def _give_way(path: str) -> str:
-    """Put a file that stands where the folder is to be aside; its name there, if there was one."""
-    if not os.path.isfile(path):
-        return ""
-    aside = f"{path}.{os.getpid()}.old"
-    os.replace(path, aside)
-    return aside
 
 
 def storable(col: Value) -> bool:

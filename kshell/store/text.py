@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import BinaryIO
 
 from kshell.errors import QError, os_text
+from kshell.store import unfinished
 
 
 def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
     """The bytes of a file, or `length` of them from `offset`; the system's refusal as a q error."""
     problem: OSError | None = None
-    try:
-        if not offset and length < 0:
-            return Path(path).read_bytes()
-        with open(path, "rb") as f:
+
+    def work(f: BinaryIO) -> bytes:
+        if offset:
             f.seek(offset)
-            return f.read(length)
+        return f.read(length)
+
+    try:
+        return unfinished.opened(path, work)  # type: ignore[no-any-return]
     except OSError as e:
         problem = e
     raise QError(os_text(problem))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from kshell import registry
 from kshell.errors import QError, os_text
 from kshell.lang.console import Input
 from kshell.registry import verb
-from kshell.store import codec, kdb
+from kshell.store import codec, kdb, tails
 from kshell.values import types as T
 from kshell.values.context import running
 from kshell.values.core import NIL, Atom, List, Sym, Value, Vec, atom_t, raw, text_of
@@ -35,6 +34,9 @@ def opened() -> dict[int, OpenFile]:
 @verb("hopen")
 def hopen(x: Value) -> Value:
     """Open a file to append to; gives its handle. The file and its folders are made if they are not there.
+
+    Of a log of messages whose last writer was killed, the part of a message at its end is cut off, and said so, since
+    nothing behind it could be read: unless another process has the log open.
 
     q)h:hopen`:/tmp/kshell_doc.txt
     q)neg[h]"ab";
@@ -74,7 +76,10 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
         if not pipe:
             os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         fd = os.open(path, flags, 0o666)
+        cut = 0 if pipe or not os.path.isfile(path) else tails.mend_log(fd, path)
         opened()[fd] = OpenFile(fd, path, pipe)
+        if cut:
+            running().warn(f"hopen: {path}: the last message was not all there, its {cut} bytes are cut off\n")
         return Atom(T.I, fd)
     except OSError as e:
         problem = e
@@ -158,9 +163,7 @@ def _is_counted(x: Value, path: str) -> bool:
 def _put(found: OpenFile, data: bytes) -> None:
     problem: OSError | None = None
     try:
-        view: Any = memoryview(data)
-        while view:
-            view = view[os.write(found.fd, view) :]
+        tails.added(found.fd, data)
         return
     except OSError as e:
         problem = e

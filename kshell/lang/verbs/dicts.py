@@ -11,6 +11,7 @@ from kshell.errors import QError
 from kshell.lang.tables import by_name, unkeyed
 from kshell.lang.verbs.lists import til
 from kshell.registry import verb
+from kshell.store import unfinished
 from kshell.values import types as T
 from kshell.values.build import sym_vec
 from kshell.values.cast import domain, is_link
@@ -144,8 +145,8 @@ def _key_of_name(name: str) -> Value:
 def _key_of_file(x: Sym) -> Value:
     path = os.path.expanduser(x.s[1:])
     if os.path.isdir(path):
-        return sym_vec(sorted(os.listdir(path)))
-    return x if os.path.exists(path) else List([])
+        return sym_vec(unfinished.names_in(path))
+    return x if os.path.exists(path) or unfinished.there(path) else List([])
 
 
 def enumerate_value(name: str, y: Value, extend: bool) -> Value:

@@ -14,7 +14,7 @@ from kshell.lang import tables
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
 from kshell.registry import verb
-from kshell.store import kdb, splay
+from kshell.store import kdb, splay, unfinished
 from kshell.values import types as T
 from kshell.values.build import collapse, sym_vec
 from kshell.values.cast import unenum
@@ -119,6 +119,7 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
     if not splay.is_splayed(path_of(x)) or (path and path[0].__class__ is Sym and not path[0].s):
         x, path = entry(x, path, make=True)
     where = path_of(x)
+    unfinished.settle(where if os.path.isdir(where) else os.path.dirname(where) or ".")
     named = bool(path) and _is_names(path[0])
     folder = where.endswith("/") or os.path.isdir(where) or (named and not os.path.exists(where))
     appends = not path and f.__class__ is Prim and f.name == ","
@@ -131,8 +132,8 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
             each = seq_items(y)
             if len(each) != len(names):
                 raise QError("length")
-        for name, item in zip(names, each, strict=True):
-            _amend_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
+        kdb.write_all([_amended_column(f"{where.rstrip('/')}/{name}", path[1:], f, item, amend)
+                       for name, item in zip(names, each, strict=True)])
         return
     if appends and not folder and y.__class__ is Vec and os.path.exists(where) and kdb.append([(where, y)]):
         return
@@ -158,13 +159,14 @@ def _needs_old(f: Value, where: str) -> bool:
     return name != ":" and (name != "," or os.path.exists(where.rstrip("/")))
 
 
-def _amend_column(file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
+def _amended_column(file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> Any:
+    """What a column's file is to hold, and how it is to be compressed."""
     old = kdb.read(file) if path or _needs_old(f, file) else List([])
     new = amend(old, path, f, y)
     if not splay.storable(new) and os.path.basename(file) != ".d":
         raise QError("type")
     how = _packing_there(file)
-    kdb.write(file, new, how if not isinstance(how, dict) else None)
+    return file, new, how if not isinstance(how, dict) else None
 
 
 def _appended(where: str, y: Table) -> bool:
@@ -255,7 +257,7 @@ def load_any(path: str) -> Value:
         return kdb.read(path)
     if splay.is_splayed(path):
         return splay.read(path)
-    files = [n for n in sorted(os.listdir(path)) if not n.endswith(("#", "$"))]
+    files = [n for n in unfinished.names_in(path) if not n.endswith(("#", "$"))]
     return Dict(sym_vec(files), List([load_any(os.path.join(path, n)) for n in files]))
 
 

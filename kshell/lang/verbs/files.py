@@ -12,7 +12,7 @@ from kshell.errors import QError, os_text
 from kshell.lang.format import raw_texts
 from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
-from kshell.store import atomic, compress, fields, kdb, text
+from kshell.store import atomic, compress, fields, kdb, text, unfinished
 from kshell.values import types as T
 from kshell.values.build import collapse, string, sym_vec, table
 from kshell.values.cast import EPOCH_DAYS, unenum
@@ -144,7 +144,12 @@ def hdel(x: Value) -> Value:
     path = path_of(x)
     problem: OSError | None = None
     try:
-        os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+        if os.path.isdir(path):
+            unfinished.clean(path)
+            os.rmdir(path)
+        else:
+            unfinished.settle(os.path.dirname(path) or ".")
+            os.unlink(path)
         return x
     except OSError as e:
         problem = e

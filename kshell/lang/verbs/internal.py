@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import struct
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.parse.lex import scan
 from kshell.registry import Entry, add
-from kshell.store import codec, compress, kdb
+from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import collapse, string, sym_vec
@@ -234,6 +233,8 @@ def replay(x: Value) -> Value:
         raise QError("type")
     if n == -2:
         count, end, good = kdb.valid_part(data)
+        if good:
+            tails.note_whole(path_of(file))
         return count if good else collapse([count, end])
     done = 0
     for item in kdb.records(data):
@@ -260,14 +261,13 @@ def compress_file(x: Value) -> Value:
         raise QError("length")
     source, target = path_of(items[0]), path_of(items[1])
     how = packing(*items[2:])
-    from kshell.store import atomic
-
     data = bytes(kdb.contents(source))
     if how is not None and how.algorithm:
         data = compress.pack(data, how.logical, how.level)
-    atomic.write_bytes(target, data)
-    if os.path.exists(source + "#"):
-        shutil.copyfile(source + "#", target + "#")
+    files = [(target, atomic.filling([data]))]
+    if unfinished.there(source + "#"):
+        files.insert(0, (target + "#", atomic.filling([text.read_bytes(source + "#")])))
+    atomic.write_all(files)
     return items[1]
 
 
@@ -290,8 +290,7 @@ def compression(x: Value) -> Value:
     """
     problem: OSError | None = None
     try:
-        with open(path_of(x), "rb") as f:
-            data = f.read()
+        data = unfinished.opened(path_of(x), lambda f: f.read())
     except OSError as e:
         problem = e
     if problem is not None:

@@ -1,0 +1,106 @@
+"""Files that grow at their end, a record at a time: what a writer that was killed left of its last record is cut off
+before the next record, which nobody could read behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+
+from kshell.store import kdb
+
+MOST = 1 << 26  # bytes of a record that may be cut off; more is no record that was begun, but damage
+_PIECE = 1 << 16
+_RECORD = b'{"step": '  # what each line of JSON begins with
+_WHOLE: dict[tuple[int, int], tuple[int, int]] = {}  # logs found whole: their size, and when they were changed
+
+
+@contextlib.contextmanager
+def _alone(fd: int) -> Iterator[bool]:
+    """Has no other process the file open to add to it? Until it is closed the others are told so of this one."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        alone = True
+    except OSError:
+        alone = False
+    try:
+        yield alone
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def added(fd: int, data: bytes) -> None:
+    """Add a record: all of it, or nothing where that fails and no other has added to the file."""
+    start, left = -1, memoryview(data)
+    try:
+        while left:
+            n = os.write(fd, left)
+            if n < len(left) and start < 0:
+                start = os.fstat(fd).st_size - n
+            left = left[n:]
+    except OSError:
+        done = len(data) - len(left)
+        if start >= 0 and os.fstat(fd).st_size == start + done:
+            os.ftruncate(fd, start)
+        raise
+
+
+def note_whole(path: str) -> None:
+    """Remember that a log was found to hold whole messages only."""
+    with contextlib.suppress(OSError):
+        about = os.stat(path)
+        _WHOLE[about.st_dev, about.st_ino] = about.st_size, about.st_mtime_ns
+
+
+def mend_log(fd: int, path: str) -> int:
+    """Cut off the last message of a log that is open, if not all of it is there; the bytes of that, 0 for none. What is
+    no log, or has other damage, is left as it is."""
+    about = os.fstat(fd)
+    if not about.st_size or _WHOLE.get((about.st_dev, about.st_ino)) == (about.st_size, about.st_mtime_ns):
+        return 0
+    with open(path, "rb") as f:
+        if f.read(4) != kdb.GENERAL + b"\0\0":
+            return 0
+    with _alone(fd) as alone:
+        if not alone:
+            return 0
+        end = kdb.torn_at(kdb.contents(path))
+        size = os.fstat(fd).st_size
+        if end < 0 or size - end > MOST:
+            return 0
+        os.ftruncate(fd, end)
+        return size - end
+
+
+def mend_lines(fd: int, path: str) -> None:
+    """Cut off the last line of a file of JSON records, if not all of it is there; end one that lacks only its end."""
+    with _alone(fd) as alone, open(path, "rb") as f:
+        size = os.fstat(fd).st_size
+        if not alone or not size:
+            return
+        at, last = size, b""
+        while at and b"\n" not in last and len(last) < MOST:
+            at, n = max(0, at - _PIECE), min(at, _PIECE)
+            f.seek(at)
+            last = f.read(n) + last
+        last = last[last.rfind(b"\n") + 1 :]
+        if not last:
+            return
+        text = last.rstrip(b"\0")  # which a power cut may leave in the place of what was written
+        if text[: len(_RECORD)] == _RECORD[: len(text)] and not _is_json(text):
+            text = b""
+        if len(text) < len(last):
+            os.ftruncate(fd, size - len(last) + len(text))
+        if text:
+            os.write(fd, b"\n")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
