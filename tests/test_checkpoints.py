@@ -355,3 +355,44 @@ def test_a_torchscript_program_is_named_and_wide_integers_are_read(tmp_path: Pat
     with pytest.raises(QError) as caught:
         s.run(f"ckpt`$\":{folder}/rng_state.pth\"")
     assert caught.value.text.count("rng_state") == 1
+
+
+MODELS = """
+mk:{module seq(`sequential;(`linear;`a;2;3);`relu;(`linear;`b;3;1))}
+m:mk[];k:model(m;loss(`ce;1 2e);opt(`adam;m;.1));x:tensor(1 2e;3 4e)
+backward Sum forward(k;x);step k
+n:mk[];j:model(n;loss(`ce;1 2e);opt(`adam;n;.5))
+e:{[a;b](evaluate[(a;x)]~evaluate(b;x))and(state[a]`optimizer)[`parms][`buffers]~(state[b]`optimizer)[`parms]`buffers}
+"""
+
+
+@pytest.mark.parametrize("given", ["ckpt`:k.pt", "`model`optimizer!(ckpt`:k.pt)`module`optimizer", "state k",
+                                   "`epoch`model`optimizer!(3;m;(ckpt`:k.pt)`optimizer)"])
+def test_what_a_model_wrote_goes_back_into_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    s = Session()
+    s.run(MODELS.strip().replace("\n", ";"))
+    s.run("ckpt(`:k.pt;k)")
+    assert s.run("(key ckpt`:k.pt)~`module`loss`optimizer") is True
+    s.run(f"putstate(j;{given})")
+    assert s.run("e[j;k]") is True
+    assert s.run("(lr j)~lr k") is True
+    s.run("zerograd k;backward Sum forward(k;x);step k;backward Sum forward(j;x);step j")
+    assert s.run("e[j;k]") is True
+
+
+@pytest.mark.parametrize(("given", "text"), [
+    ("n;d`loss", "putstate: no a.weight given"), ("n;d`nosuch", r"expecting a tensor of size \[3, 2\] for a.weight, given null"),
+    ("n;d", "no a.weight given, it is in `module of the dictionary"), ("j;`module`optimizer!(d`module;1)", "a dictionary of its state, given long scalar"),
+    ("j;`module`optimizer!(`a`b!1 2;d`optimizer)", "no a.weight given"), ("j;1", "expecting"),
+    ("j;`module`optimizer!(d`module;`a`b!1 2)", "expecting state and param_groups")])
+def test_what_is_not_of_a_model_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str,
+                                                text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    s = Session()
+    s.run(MODELS.strip().replace("\n", ";"))
+    s.run("ckpt(`:k.pt;k);d:ckpt`:k.pt;was:(state j)")
+    with pytest.raises(QError, match=text):
+        s.run(f"putstate({given})")
+    assert s.run("(was`module)~state[j]`module") is True
+    assert s.run("(lr j)~enlist .5") is True

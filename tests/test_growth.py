@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import time
 from typing import Any
 
@@ -286,3 +287,52 @@ def test_what_an_item_changes_does_not_change_items_behind_it(s: Session) -> Non
     assert [raw(v) if not hasattr(v, "items") else [raw(i) for i in v.items] for v in s.run("f 1").items] == \
         [7, 2, 9, 7, 2, 2, [2, 2], 1]
     assert [raw(v) for v in s.run("h[]").items] == [5, 6, 5, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("build", "one"), [
+    ("m:module seq(`sequential;`relu)", "module(m;`relu)"), ("m:module enlist`modulelist", "module(m;enlist(`linear;1;1))"),
+    ("m:module seq(`sequential;`relu)", "module(m;module`tanh)"), ("m:module enlist`seqdict;module(m;`sequential`a)", "module(m;`relu)")])
+def test_layers_are_added_one_by_one_without_looking_at_the_others(s: Session, build: str, one: str) -> None:
+    """How many functions an addition calls does not grow with the layers that are there."""
+    s.run(build)
+
+    def calls(n: int) -> int:
+        found = 0
+
+        def count(frame: Any, event: str, arg: Any) -> None:
+            nonlocal found
+            found += 1
+
+        s.run(f"do[{n};{one}]")
+        sys.setprofile(count)
+        try:
+            s.run(one)
+        finally:
+            sys.setprofile(None)
+        return found
+
+    few = calls(20)
+    assert calls(400) <= few + 50
+
+
+def test_a_module_of_a_state_looks_at_each_row_once(s: Session) -> None:
+    """The calls for modules of states with twice the layers are twice as many, also within a module that made them."""
+    for kind in ("enlist`modulelist", "enlist(`encoder;(`encoderlayer;2;1;2);{})"):
+        found = []
+        for n in (8, 16):
+            s.run(f"m:module {kind.format(n)}")
+            if "{" not in kind:
+                s.run(f"do[{8 * n};module(m;enlist(`linear;1;1))]")
+            s.run("st:state m")
+            events = [0]
+
+            def count(frame: Any, event: str, arg: Any, events: list[int] = events) -> None:
+                events[0] += 1
+
+            sys.setprofile(count)
+            try:
+                s.run("k:module st")
+            finally:
+                sys.setprofile(None)
+            found.append(events[0])
+        assert found[1] < 2.3 * found[0], kind

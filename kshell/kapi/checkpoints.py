@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 
 from kshell.errors import QError, os_text
 from kshell.kapi import pthfiles
-from kshell.kapi.args import flag_of, items, long_of
+from kshell.kapi.args import flag_of, items, long_of, names_of
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import is_array, put, to_tensor
+from kshell.kapi.convert import is_array, kname, put, to_tensor
 from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.moduletree import is_state, state_dict
 from kshell.kapi.optim import Opt
@@ -28,7 +28,7 @@ from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.build import longs, sym_vec, symdict, table
-from kshell.values.core import NIL, Dict, List, Value, seq_items
+from kshell.values.core import NIL, Dict, List, Table, Value, seq_items
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
            "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
@@ -303,12 +303,14 @@ def ckpttable(x: Value) -> Value:
 
 
 @api("putstate", "putstate(module;d[;strict])", "putstate(module;state[;strict])", "putstate(module;module[;strict])",
-     "putstate(optimizer;d)", "putstate(optimizer;state)", held=True, since="kshell",
+     "putstate(optimizer;d)", "putstate(optimizer;state)", "putstate(model;d[;strict])", held=True, since="kshell",
      target="torch.nn.Module.load_state_dict")
 def putstate(x: Value) -> Value:
     """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
     reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the
-    objects that they are. Names, sizes and counts are checked before anything changes.
+    objects that they are. Names, sizes and counts are checked before anything changes. A model takes the checkpoint
+    that was made of one, or its state: `module, `loss and `optimizer, or what there is of them, each for its part;
+    scripts that call the module `model are read too.
 
     With the flag 0b (strict=False in torch) a module takes what has its names, whatever is missing or more; the result
     is the names that are missing and those that are unexpected. Sizes must fit all the same.
@@ -338,23 +340,67 @@ def putstate(x: Value) -> Value:
     if isinstance(h, OptimizerHandle) and is_opt_state(given[1]):
         _put_state_of(h.obj, given[1])
         return NIL
-    of_module = not isinstance(h, OptimizerHandle)
-    value = state_dict(given[1]) if of_module and is_state(given[1]) else from_q(given[1])
-    if not isinstance(value, dict):
-        raise QError("putstate: expecting a module or an optimizer, and a dictionary")
-    if of_module and given[1].__class__ is Dict and not is_state(given[1]):  # arrays of any type are tensors here
-        value |= {k: to_tensor(v) for k, v in zip(value, seq_items(given[1].v), strict=True) if is_array(v)}
-    if not of_module:
-        _put_optimizer(h.obj, value)
+    if isinstance(h, OptimizerHandle):
+        _put_optimizer(h.obj, _dictionary(from_q(given[1]), given[1]))
         return NIL
-    m = h.obj.module if isinstance(h, ModelHandle) else h.obj
+    parts = _parts_of(given[1]) if isinstance(h, ModelHandle) else None
+    if parts is not None:
+        return _put_model(h.obj, parts, strict)
+    return _put_tensors(h.obj.module if isinstance(h, ModelHandle) else h.obj, given[1], strict)()
+
+
+def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise QError(f"putstate: expecting a module or an optimizer, and a dictionary of its state, given {kname(x)}")
+    return value
+
+
+_MODULE = ("module", "model")  # what the module of a model is called in a file, and in many files of scripts
+
+
+def _parts_of(x: Value) -> dict[str, Value] | None:
+    """What a checkpoint or state of a model has for its module, loss and optimizer; None if x is not of a model."""
+    names = names_of(x.k) if x.__class__ is Dict else None
+    if not names:
+        return None
+    found = dict(zip(names, seq_items(x.v), strict=True))
+    parts = {("module" if k in _MODULE else k): v for k, v in found.items() if k in (*_MODULE, "loss", "optimizer")}
+    held = [v for k, v in parts.items() if k != "loss"]
+    return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
+
+
+def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
+    """Give the parts of a model what a checkpoint has for them. All are checked before one changes."""
+    put = [_put_tensors(m.module, parts["module"], strict)] if "module" in parts else []
+    loss = parts.get("loss")
+    if loss.__class__ is Dict and len(loss) and not is_state(loss):
+        put.append(_put_tensors(m.loss, loss, strict))
+    state = parts.get("optimizer")
+    if state is not None and is_opt_state(state):
+        _put_state_of(m.optimizer, state)
+    elif state is not None:
+        _put_optimizer(m.optimizer, _dictionary(from_q(state), state))
+    done = [apply() for apply in put]
+    return done[0] if done else NIL
+
+
+def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
+    """What gives a module the tensors of a state_dict, a state or another module, once they are checked."""
+    of_state = is_state(x) and _parts_of(x) is None
+    value = _dictionary(state_dict(x) if of_state else from_q(x), x)
+    if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
+        value |= {k: to_tensor(v) for k, v in zip(value, seq_items(x.v), strict=True) if is_array(v)}
     own = m.state_dict(keep_vars=True)
     value = {k: torch.as_tensor(v) if isinstance(v, bool | int | float) else v for k, v in value.items()}
     missing, more = _fits(own, value, strict)
-    for k, t in own.items():
-        if k in value:
-            put(t, value[k])
-    return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
+
+    def apply() -> Value:
+        for k, t in own.items():
+            if k in value:
+                put(t, value[k])
+        return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
+
+    return apply
 
 
 def _put_state_of(o: Opt, state: Value) -> None:
@@ -387,11 +433,17 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
     missing = [k for k in own if k not in given]
     more = [k for k in given if k not in own]
     if strict and (missing or more):
+        inside = next((k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None)
+        if inside is not None:
+            raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
         raise QError(f"putstate: no {missing[0]} given" if missing else f"putstate: unable to find {more[0]}")
     for k, t in own.items():
         if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape):
-            found = list(given[k].shape) if isinstance(given[k], torch.Tensor) else "no tensor"
-            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {found}")
+            if not isinstance(given[k], torch.Tensor):
+                raise QError(f"putstate: expecting a tensor of size {list(t.shape)} for {k}, given "
+                             + ("null, as a dictionary gives for a key that it lacks" if given[k] is None else
+                                f"a {type(given[k]).__name__}"))
+            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {list(given[k].shape)}")
     return missing, more
 
 

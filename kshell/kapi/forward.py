@@ -28,7 +28,9 @@ from kshell.kapi.handles import (
 from kshell.kapi.moduleapi import device_of_module
 from kshell.kapi.moduledef import type_of
 from kshell.kapi.moduleparts import child_of
-from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
+from kshell.kapi.named import Inputs, add_named, named_output
+from kshell.values.build import symdict
+from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
 
 # ------------------------------------------------------------------ inputs
 
@@ -53,6 +55,17 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
         raise QError(f"{call}: unrecognized arg, {kname(x)}")
     chosen = chosen_of(x.items, call)
     return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
+
+
+def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str) -> list[Any]:
+    """The inputs of a module for arguments, the last of which may be a dictionary of inputs by name. Arrays become
+    tensors on the device of the module `at`."""
+    last: Any = given[-1] if given else None
+    if last.__class__ is not Dict and last.__class__ is not DictHandle:
+        return [t for a in given for t in inputs_of(a, at, call)]
+    before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
+    found = add_named(before, last, m, call, device_of_module(at))
+    return [*before, *last.get().values()] if found is None else found
 
 
 def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
@@ -85,6 +98,8 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
 
 def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
+    if tensors.__class__ is Inputs:
+        return m(*tensors, **tensors.named)  # type: ignore[attr-defined]
     n = len(tensors)
     if n == 1:
         try:
@@ -147,26 +162,49 @@ def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
         return run()
 
 
-def flat(out: Any, gaps: bool = False) -> list[Any]:
-    """The tensors of an output, nested tuples made flat; with `gaps` also None for each that it lacks."""
+def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
+    """The tensors of an output, nested tuples made flat; with `gaps` also None for each that it lacks. Inside of an
+    output other things than tensors are left out."""
     if isinstance(out, torch.Tensor):
         return [out]
     if out is None:
         return [None] if gaps else []
-    return [t for v in (out.values() if isinstance(out, dict) else out) for t in flat(v, gaps)]
+    named = named_output(out)
+    if named is None and not isinstance(out, tuple | list):
+        if inside:
+            return []
+        raise QError(f"the output is a {type(out).__name__}, expecting tensors")
+    return [t for v in (out if named is None else named.values()) for t in flat(v, gaps, True)]
 
 
 def wrapped(out: Any) -> Value:
-    """The handle of an output: a tensor, or a vector or dictionary of tensors."""
+    """The handle of an output: a tensor, or a vector or dictionary of tensors; of one with names a q dictionary."""
     if out is None or isinstance(out, torch.Tensor):
         return TensorHandle(out)
-    if isinstance(out, dict):
+    if out.__class__ is dict and all(isinstance(t, torch.Tensor) for t in out.values()):
         return dict_handle(out)
-    return vector_handle(flat(out, True))
+    named = named_output(out)
+    return vector_handle(flat(out, True)) if named is None else _by_name(named, wrapped)
+
+
+def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
+    """The parts of an output by name: tensors, lists and dictionaries of them, numbers and texts."""
+    out: dict[str, Value] = {}
+    for k, v in named.items():
+        if v is None or isinstance(v, bool | float):
+            out[k] = NIL if v is None else v
+        elif isinstance(v, int | str):
+            out[k] = long(v) if isinstance(v, int) else sym(v)
+        elif isinstance(v, torch.Tensor | tuple | list) or named_output(v) is not None:
+            out[k] = value(v)
+    return symdict(list(out), list(out.values()))
 
 
 def _values(out: Any) -> Value:
-    return to_q(out) if out is None or isinstance(out, torch.Tensor) else list_q(flat(out, True))
+    if out is None or isinstance(out, torch.Tensor):
+        return to_q(out)
+    named = named_output(out)
+    return list_q(flat(out, True)) if named is None else _by_name(named, _values)
 
 
 def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
@@ -186,6 +224,8 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
         raise QError(f"{call}: requires a module or model and at least one input")
     if len(rest) == 2 and rest[0].__class__ is DictHandle and names_of(rest[1]) is not None:
         return m, chosen_of(rest, call) or []
+    if rest[-1].__class__ is Dict or rest[-1].__class__ is DictHandle:
+        return m, inputs_with_names(rest, m, device, call)
     tensors = [t for a in rest for t in inputs_of(a, device, call, True)]
     while tensors and tensors[-1] is None:
         tensors.pop()
@@ -223,11 +263,18 @@ def forward(x: Value) -> Value:
     """The output of a module or model in training mode, with gradients.
 
     An input is a tensor, an array, a vector, (vector;indices) or (dictionary;keys); `[]` and an undefined tensor keep
-    the place of one that is left out.
+    the place of one that is left out. A dictionary in the last place has inputs by name, as Python's keyword arguments:
+    tensors and arrays, and atoms for numbers, flags and texts. If none of its names is one of the module's, the
+    dictionary itself is an input. An output with names (a dataclass, a named tuple, a ModelOutput of transformers) is
+    a dictionary of what it holds; a dictionary of tensors is that of ktorch.
 
     q)m:module enlist(`linear;2;1)
     q)size forward(m;3 2#1e)
     3 1
+
+    q)m:module enlist(`bilinear;2;3;1)
+    q)size forward(m;`input2`input1!(4 3#1e;4 2#1e))
+    4 1
     """
     if x.__class__ is List and len(x.items) == 2:
         h, a = x.items
@@ -319,9 +366,14 @@ def functionalcall(x: Value) -> Value:
 
     try:
         tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]
-        return wrapped(torch.func.functional_call(Called(m, calculate), named, tuple(tensors)))
+        options = tensors.named if isinstance(tensors, Inputs) else {}
+        return wrapped(torch.func.functional_call(Called(m, _called), named, tuple(tensors), options))
     except Exception as exc:
         raise known_to_all("functionalcall", exc, m, torch.is_grad_enabled(), x) from None
+
+
+def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
+    return calculate(m, Inputs(tensors, named) if named else tensors)
 
 
 def _substitutes(d: Value, m: Any) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 A handle keeps its torch object alive by Python's reference count, so an object goes when no q value refers to it.
 `free` ends it earlier: the handle then answers 'stale pointer.
+
+A function that takes over what it is given (`model`, `vector`, `dict`, a module put into another) has it lent: it is
+the handle's again when the whole is freed or nothing refers to it any more, so a line that fails loses nothing.
 """
 
 from __future__ import annotations
@@ -39,11 +42,12 @@ LENT = "was lent to a function for the time of one call"  # why a temporary hand
 
 class KHandle(Handle):
     """Base of the k-api's handles. `obj` is what it owns (GONE once freed), `kind` its class name in q, `usage` how an
-    object is used that is no function. `why` is set when it is freed: the reason in words, and the q code
-    that ran."""
+    object is used that is no function. `lent` is set where the object is a part of another handle's. `why` is set when
+    it is freed: the reason in words, and the q code that ran."""
 
-    __slots__ = ("obj", "why")
+    __slots__ = ("lent", "obj", "why")
     kind = ""
+    lent: Lending | None
     usage = ""
     plural = ""  # in messages
     values = "state"  # the function that gives what is in it as a q value
@@ -70,22 +74,14 @@ class KHandle(Handle):
         return obj
 
     def free(self, why: str = "") -> None:
-        """Give the object up; further use is 'stale pointer. `why` is told then; without it, the line that runs."""
+        """Give the object up; further use is 'stale pointer. Parts that were lent to it are their handles' again. `why`
+        is told then; without it, the line that runs."""
         self.obj = GONE
+        self.lent = None
         self.why: tuple[str, Any] = (why, None) if why else ("was freed", _running_code())
         table().live.pop(self.number, None)
-
-    def give_up(self) -> None:
-        """Free the handle of an object that belongs to another one from now on."""
-        self.obj = GONE
-        self.why = "went into another object", _running_code()
-        table().live.pop(self.number, None)
-
-    def take(self) -> Any:
-        """The object, and the handle freed: ownership goes to the caller (a vector, a dictionary, a model)."""
-        obj = self.get()
-        self.give_up()
-        return obj
+        for lending in lendings(self):
+            give_back(lending)
 
     def monad(self, name: str) -> Value:
         if name == "first":
@@ -185,6 +181,53 @@ class RuleHandle(KHandle):
     kind, plural = "rule", "rules"
 
 
+# ------------------------------------------------------------------ parts of wholes
+
+
+class Lending(weakref.ref[KHandle]):
+    """That the object of a handle, the part, is in that of another, the whole, which this refers to weakly. `kept` is
+    the object if the part answers 'stale pointer meanwhile; GONE if it goes on with its object, which both have."""
+
+    __slots__ = ("kept", "part")
+    part: weakref.ref[KHandle]
+    kept: Any
+
+
+def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
+    """Let a whole have the objects of those values that are handles until it goes. Shared parts stay usable: only what
+    is about who manages an object (`mapped`, `class`, `obj`) leaves them out."""
+    for h in parts:
+        if not isinstance(h, KHandle) or h is whole or h.obj is GONE:
+            continue
+        lending = Lending(whole, give_back)
+        lending.part, lending.kept = weakref.ref(h), GONE if shared else h.obj
+        h.lent = lending
+        if not shared:
+            h.obj = GONE
+            h.why = "went into another object", _running_code()
+
+
+def give_back(lending: Any) -> None:
+    """Let a part's handle have its object again."""
+    h: Any = lending.part()
+    if h is not None and getattr(h, "lent", None) is lending:
+        h.lent = None
+        if h.obj is GONE:
+            h.obj = lending.kept
+
+
+def lendings(whole: KHandle) -> list[Lending]:
+    """What is lent to a handle."""
+    return [r for r in weakref.getweakrefs(whole) if isinstance(r, Lending)]
+
+
+def whole_of(h: KHandle) -> KHandle | None:
+    """The handle to which the object of a handle is lent; None if it is its own."""
+    lending = getattr(h, "lent", None)
+    whole = lending() if lending is not None else None
+    return None if whole is None or whole.obj is GONE else whole  # type: ignore[no-any-return]
+
+
 # ------------------------------------------------------------------ the session's table
 
 
@@ -217,7 +260,7 @@ class HandleTable:
         """Free every live handle."""
         why = "was freed", _running_code()
         for h in self:
-            h.obj, h.why = GONE, why
+            h.obj, h.lent, h.why = GONE, None, why
         self.live.clear()
 
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
+from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
@@ -192,6 +193,10 @@ def of_name(name: str, text: bool = False) -> Value:
             options = module_options(entry)
             if not len(options):  # the console shows nothing of it
                 show_entries(found)
+            needed = [o.name for o in entry.options if o.default is REQUIRED]
+            session: Any = running()
+            if needed and entry.since == "ktorch" and session.interactive:
+                session.warn(f"{', '.join(needed)}: required, with examples; help\"{name}\" has all\n")
             return options
         entry = registry.find("optimizer", name)
         if entry is not None:

@@ -12,7 +12,7 @@ from kshell.kapi.args import flag_of, items
 from kshell.kapi.call import api, known_to_all, run_backward
 from kshell.kapi.convert import kname, to_q
 from kshell.kapi.device import TensorOptions
-from kshell.kapi.forward import calculate, flat, inputs_of
+from kshell.kapi.forward import calculate, flat, inputs_of, inputs_with_names
 from kshell.kapi.gradients import drop_gradient, zero_gradient
 from kshell.kapi.handles import (
     KHandle,
@@ -22,12 +22,16 @@ from kshell.kapi.handles import (
     OptimizerHandle,
     behaves,
     behaviour,
+    give_back,
     handle,
+    lend,
+    lendings,
     model_handle,
 )
 from kshell.kapi.moduleapi import brought, device_of_module, every_option, tensors_of_module
 from kshell.kapi.moduledef import definition
 from kshell.kapi.modulestr import cpp_text
+from kshell.kapi.named import Inputs, by_name
 from kshell.kapi.optstate import counts
 from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, counted, elements_of
@@ -95,8 +99,12 @@ class Model:
             self.data = data
 
     def inputs(self, test: bool = False) -> list[Any]:
-        """The stored input tensors of training, or of testing, on the module's device."""
-        return brought(parts_of(self.data_of(test).x), self.module)
+        """The stored inputs of training, or of testing, on the module's device: those of a dictionary by name, if the
+        module has these names."""
+        x = self.data_of(test).x
+        tensors = brought(parts_of(x), self.module)
+        return Inputs((), dict(zip(x, tensors, strict=True))) if isinstance(x, dict) and by_name(self.module, x) \
+            else tensors
 
     def targets(self, test: bool = False) -> list[Any]:
         """The stored target tensors of training, or of testing, on the module's device."""
@@ -124,12 +132,17 @@ def _part(h: Value) -> str | None:
 def model(x: Value) -> Value:
     """Make a model of a module, a loss and an optimizer, in any order; get its definition; replace parts of it.
 
-    The parts' own handles are given up to the model; `addref` keeps one.
+    The parts' own handles go on, as the same objects. For ktorch's sake `mapped` and `obj` leave them out and `class`
+    calls them stale while the model is there; `free` of a part ends its handle only, and after `free` of the model the
+    parts that have handles are still there.
 
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
     q)key model m
     `module`loss`optimizer`train`test
+    q)parm(q;`bias;7e)
+    q)tensor parm(m;`bias)
+    ,7e
     q)mapped q
     0b
     """
@@ -141,14 +154,15 @@ def model(x: Value) -> Value:
             return describe(h.obj, every_option() if flag is None else flag, False)
         for name, part in _parts(given[1:], 1).items():
             setattr(h.obj, name, part)
-        _give_up(given[1:])
+        lend(given[1:], h, True)
+        _release(h)
         return NIL
     parts = _parts(given, 0)
     for _, name in _PARTS:
         if name not in parts:
             raise QError(f"{name} not specified")
     made = model_handle(Model(parts["module"], parts["loss"], parts["optimizer"]))
-    _give_up(given)
+    lend(given, made, True)
     return made
 
 
@@ -159,13 +173,18 @@ def _parts(given: list[Value], start: int) -> dict[str, Any]:
         name = _part(h)
         if name is None:
             raise QError(f"model arg[{k + start}] unrecognized: {kname(h)}")
+        if name in out:
+            raise QError(f"model: more than one {name} given")
         out[name] = h.obj
     return out
 
 
-def _give_up(given: list[Value]) -> None:
-    for h in given:
-        h.free()
+def _release(h: ModelHandle) -> None:
+    """Let handles of parts that have been replaced be handles of their own again."""
+    for lending in lendings(h):
+        part: Any = lending.part()
+        if part is not None and not any(part.obj is getattr(h.obj, name) for _, name in _PARTS):
+            give_back(lending)
 
 
 def describe(m: Model, every: bool, state: bool) -> Dict:
@@ -282,7 +301,7 @@ def _backward(h: ModelHandle, *rest: Value) -> Value:
     if len(rest) > 2:
         raise QError(f"backward: up to 3 args expected, (model;inputs;targets) but {len(rest) + 1} given")
     try:
-        inputs = inputs_of(rest[0], m.module, "backward") if rest else m.inputs()
+        inputs = inputs_with_names(rest[:1], m.module, m.module, "backward") if rest else m.inputs()
         targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()
         found = m.loss_of(inputs, targets)
         run_backward("backward", [found], found.backward)

@@ -25,6 +25,7 @@ from kshell.kapi.handles import (
     ask,
     behaviour,
     handle,
+    lend,
     module_handle,
     table,
     tensor_handle,
@@ -32,7 +33,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.moduledef import definition, options_of, type_name
 from kshell.kapi.modulemake import entry_of
 from kshell.kapi.modulestr import cpp_text
-from kshell.kapi.moduletree import define, extend, pairs_from_tree, seq_of, tree_from_pairs
+from kshell.kapi.moduletree import ALONE, define, extend, pairs_from_tree, seq_of, tree_from_pairs
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.values import types as T
 from kshell.values.build import string, sym_vec, symdict
@@ -109,7 +110,9 @@ def module(x: Value) -> Value:
         raise QError(f"module: unrecognized arg(s), {kname(first)}")
     if is_empty(x):
         raise QError("module: empty list")
-    return module_handle(define(x))
+    made = define(x)
+    made.__dict__[ALONE] = True
+    return module_handle(made)
 
 
 def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
@@ -120,13 +123,13 @@ def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
         return definition(m, every_option() if flag is None else flag)
     if len(rest) == 1 and isinstance(rest[0], ModuleHandle):
         extend(m, rest[0].get())
-        rest[0].give_up()
+        lend(rest, h, True)
     elif len(rest) == 1:
         define(rest[0], m)
     elif len(rest) == 2 and rest[0].__class__ is int:
         if isinstance(rest[1], ModuleHandle):
             extend(m, rest[1].get(), rest[0])
-            rest[1].give_up()
+            lend(rest, h, True)
         else:
             define(rest[1], m, rest[0])
     else:

@@ -16,7 +16,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, is_empty, long_of, number_of, number_word, spellings, unknown
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.handles import KHandle, TensorHandle
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import floats, longs, symdict
@@ -138,6 +138,19 @@ def signature_options(cls: type) -> tuple[Option, ...]:
     return tuple(out)
 
 
+def with_defaults(cls: type, options: Sequence[Option]) -> tuple[Option, ...]:
+    """Options of a class, those without a default with that of the class; such as the class must have are required."""
+    known = inspect.signature(cls).parameters
+    out = []
+    for o in options:
+        p = known.get(torch_name(o))
+        if o.default is None and p is not None:
+            plain = p.default is None or type(p.default) in _TYPES
+            o = o._replace(default=REQUIRED if p.default is p.empty else p.default if plain else None)
+        out.append(o)
+    return tuple(out)
+
+
 _NAMES: dict[str, tuple[int, set[str]]] = {}
 
 
@@ -213,8 +226,11 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of the torch class: what was given under torch's names, and defaults that differ."""
+    """The keyword arguments of the torch class: what was given under torch's names, and defaults that differ; of a
+    class that is not torch's all defaults."""
     own = entry.extra.get("own", {})
+    if "class" in entry.extra:
+        given = {o.name: o.default for o in entry.options if o.default not in (None, REQUIRED)} | given
     out = {torch_name(o): given[o.name] for o in entry.options if o.name in given and o.torch != "-"}
     for key, value in own.items():
         out.setdefault(key, value)
@@ -298,8 +314,54 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
     return symdict(names, out) if names else symdict([], [])
 
 
+_GIVEN = "kshell_options"
+_NONE: Any = object()  # an option that cannot be known
+# what the attribute of an option's name is, if it is the option: one that is called `type` may be a method of the class
+_FITS: dict[str, tuple[type, ...]] = {
+    "long": (int,), "double": (int, float), "boolean": (bool,), "symbol": (str,), "pad": (int, str, tuple, list),
+    **dict.fromkeys(("size", "longs", "doubles"), (int, float, tuple, list))}
+
+
+def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
+    """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
+    were then: an option need not be an attribute, or not as it was given."""
+    if "class" in entry.extra:
+        m.__dict__[_GIVEN] = {o.name: (given[o.name], _attribute(m, o)) for o in entry.options
+                              if o.name in given and not isinstance(given[o.name], KHandle)}
+
+
+def _attribute(m: Any, o: Option) -> Any:
+    """The attribute of an option's name, if it can be the option's value."""
+    value = getattr(m, torch_name(o), _NONE)
+    if o.type == "boolean" and (value is None or hasattr(value, "requires_grad")):
+        return value is not None  # bias: a parameter, or None where there is none
+    if value is None:
+        return None if o.default is None else _NONE
+    fits = isinstance(value, _FITS[o.type]) if o.type in _FITS else not callable(value)
+    return value if fits and (o.type == "boolean" or not isinstance(value, bool)) else _NONE
+
+
+def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
+    """The options of a module of a class of the user's: those with which it was made, unless the attribute has changed
+    since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
+    made = m.__dict__.get(_GIVEN, {})
+    out = {}
+    for o in entry.options:
+        now = _attribute(m, o)
+        given, then = made.get(o.name, (_NONE, _NONE))
+        if given is not _NONE and (now is _NONE or not _differs(now, then)):
+            now = given
+        if now is _NONE:
+            now = o.default
+        if now is not REQUIRED:
+            out[o.name] = now
+    return out
+
+
 def live_values(entry: Entry, m: Any) -> dict[str, Any]:
     """The option values of a live torch object, read from its attributes."""
+    if "class" in entry.extra:
+        return _own_values(entry, m)
     readers = entry.extra.get("read", {})
     out = {}
     for o in entry.options:
@@ -318,11 +380,14 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
 
 
 def options_dict(entry: Entry) -> Dict:
-    """The q dictionary of an entry's options with their defaults; required ones with the entry's example values."""
+    """The q dictionary of an entry's options with their defaults. Required ones of ktorch's types have the example
+    values that ktorch shows, others the symbol `required."""
     example: dict[str, Any] = dict(entry.extra.get("example", {}))
-    values = {}
+    values: dict[str, Any] = {}
     for o in entry.options:
-        if o.name in example:
+        if o.default is REQUIRED and entry.since != "ktorch":
+            values[o.name] = "required"
+        elif o.name in example:
             values[o.name] = example[o.name]
         elif o.default is not REQUIRED:
             values[o.name] = o.default

@@ -14,6 +14,7 @@ from kshell.values.core import Dict, Value, sym
 # ------------------------------------------------------------------ names and types of live modules
 
 _NAME = "kshell_name"
+REPLACED = "kshell_replaced"  # the names of the children that a module did not make itself
 _CLASSES: list[tuple[int, dict[type, Entry]]] = []
 
 
@@ -63,6 +64,11 @@ def label(m: Any) -> str:
 def pytorch_name(entry: Entry) -> str:
     """The class or function behind an entry, as the help tables name it."""
     return str(entry.extra.get("pytorch") or entry.target)
+
+
+def mark_replaced(m: Any, key: str) -> None:
+    """Note that a child of a module is another than the one that it made."""
+    m.__dict__[REPLACED] = tuple(dict.fromkeys((*m.__dict__.get(REPLACED, ()), key)))
 
 
 def is_container(m: Any) -> bool:

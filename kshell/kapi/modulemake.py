@@ -16,7 +16,7 @@ from kshell.kapi.args import entry_named, is_empty, split
 from kshell.kapi.call import mapped, torch
 from kshell.kapi.convert import dict_q, kname, own_tensor
 from kshell.kapi.handles import DictHandle, KHandle, ModuleHandle
-from kshell.kapi.moduleargs import Pairs, as_dict, check, class_of, live_values, parse, torch_args
+from kshell.kapi.moduleargs import Pairs, as_dict, check, class_of, live_values, parse, remember, torch_args
 from kshell.registry import Entry
 from kshell.values.build import longs, symdict
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
@@ -35,7 +35,9 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
         check(entry, given)
     guard.windows(entry.name, given)
     try:
-        return entry.extra.get("make", _plain)(entry, given)
+        m = entry.extra.get("make", _plain)(entry, given)
+        remember(entry, m, given)
+        return m
     except QError:
         raise
     except Exception as exc:
@@ -289,7 +291,7 @@ def _part(kind: str, x: Value) -> Any:
     a dictionary of options."""
     entry = entry_of(kind)
     if isinstance(x, ModuleHandle):
-        return x.take()
+        return x.get()
     if x.__class__ is Dict:
         return build(entry, [x], 0)
     if x is NIL or isinstance(x, KHandle):
@@ -363,7 +365,7 @@ def transformer(entry: Entry, given: Given) -> Any:
 
 def _custom(x: Value) -> Any:
     if isinstance(x, ModuleHandle):
-        return x.take()
+        return x.get()
     from kshell.kapi.moduletree import create
 
     return create(x)

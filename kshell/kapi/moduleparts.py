@@ -150,8 +150,10 @@ def children(x: Value) -> Value:
 def child(x: Value) -> Value:
     """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
 
-    A replaced child keeps its place and name. Optimizers that have its parameters get the new ones, by their names in
-    the groups of the old ones; what they keep for the old ones goes.
+    A replaced child keeps its place and name, in the module of any class: a layer of a container, or an attribute, as
+    setattr(m, "fc", layer) sets it in torch. Where the old child is at other places too, it stays there. Optimizers
+    that have its parameters get the new ones, by their names in the groups of the old ones; what they keep for the old
+    ones goes.
 
     q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
     `linear
@@ -179,7 +181,9 @@ def child(x: Value) -> Value:
         raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
     from kshell.kapi.replacing import replace_child  # which knows of optimizers
 
-    replace_child(m, given[1].s, given[2])
+    h = handle(given[0])
+    if h is not None:
+        replace_child(h, m, given[1].s, given[2])
     return NIL
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi import modulemake as make
-from kshell.kapi.moduleargs import signature_options
+from kshell.kapi.moduleargs import signature_options, with_defaults
 from kshell.kapi.optionwords import worded
 from kshell.registry import REQUIRED, Entry, Option
 
@@ -75,14 +75,16 @@ def row(name: str, target: str, summary: str, *options: Option, kind: str = "mod
 def module(name: str, *options: Option, **fields: Any) -> Callable[[type], type]:
     """Register a torch module class as a module type, as its decorator; its docstring is the help text.
 
-    Options that are not given are read from the signature. Each is an argument of the class and an attribute of it.
+    Options that are not given are read from the signature, and so is the default of one that has none. Each is an
+    argument of the class; what a module was made with is remembered, and an attribute of the same name is followed.
     """
 
     def register(cls: type) -> type:
         code = getattr(vars(cls).get("__init__"), "__code__", None)
         registry.add(Entry(
             name, fields.pop("kind", "module"), doc=inspect.getdoc(cls) or name, topic="modules",
-            options=options or signature_options(cls), target=f"{cls.__module__}.{cls.__qualname__}",
+            options=with_defaults(cls, options) or signature_options(cls),
+            target=f"{cls.__module__}.{cls.__qualname__}",
             since=fields.pop("since", "kshell"), file=code.co_filename if code else "",
             line=code.co_firstlineno if code else 0, extra={"class": cls, **fields}))
         return cls

@@ -6,7 +6,8 @@ definition with its depth; a table has a row a module. All three become pushes o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kshell import registry
@@ -15,12 +16,14 @@ from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name, kname, to_tensor
 from kshell.kapi.handles import ModuleHandle
 from kshell.kapi.moduleargs import live_values
-from kshell.kapi.moduledef import is_container, label, name_of_module, set_name, type_name, type_of
+from kshell.kapi.moduledef import is_container, label, mark_replaced, name_of_module, set_name, type_name, type_of
 from kshell.kapi.modulemake import build, entry_of
-from kshell.registry import Entry
+from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import enlist, sym_vec
 from kshell.values.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym
+
+ALONE = "kshell_alone"  # the mark of a module that was made by itself and not put into another yet
 
 # ------------------------------------------------------------------ one definition
 
@@ -66,13 +69,18 @@ def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
     if spec.name and not spec.args and "alone" in entry.extra:
         raise QError(f"{entry.name}: {entry.extra['alone'].format(spec.name)}")
-    if spec.name and not spec.args and spec.before == 2 and entry.options and spec.name in entry.options[0].choices:
+    if spec.name and not spec.args and spec.before == 2 and entry.options and _is_option(spec.name, entry.options[0]):
         spec = spec._replace(name="", args=(sym(spec.name),), before=1)  # (`gelu;`tanh): the option, not a name
     m = build(entry, spec.args, spec.before)
     set_name(m, spec.name)
     if spec.parms is not None or spec.buffers is not None:
         put_state(m, spec)
     return m
+
+
+def _is_option(name: str, o: Option) -> bool:
+    """Is the symbol that stands alone behind a type the value of its first option, and not the name of the module?"""
+    return name in o.choices or (o.type == "symbol" and o.default is REQUIRED)
 
 
 # ------------------------------------------------------------------ parameters and buffers from a state
@@ -131,7 +139,7 @@ def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
 
 def share(base: Any, rows: Sequence[tuple[int, Spec]]) -> None:
     """Let the modules of a state share the parameters that they shared."""
-    modules = dict(base.named_modules())
+    modules = dict(base.named_modules(remove_duplicate=False))
     for path, spec in _paths(rows):
         for key, name in _shared(spec.parms).items():
             owner, _, last = name.rpartition(".")
@@ -175,20 +183,15 @@ class Stack:
 
     def __init__(self, root: Any = None) -> None:
         self.open: list[Any] = []
-        self.before: dict[int, tuple[Any, dict[str, Any]]] = {}  # the children that containers of the root had
+        self.undone: list[Callable[[], Any]] = []  # what takes out again what was added to the root
         self.extends = root is not None
-        self.implicit = 0  # how many rows named children that a module made itself
-        if root is not None:
-            self._enter(root, 0)
-            if not self.open:
-                self.open.append(root)
-
-    def _enter(self, m: Any, depth: int) -> None:
-        del self.open[depth:]
-        if is_container(m):
+        self.made: list[Any] = []  # a module that made children itself, and those down to that of the last row
+        m = root
+        while m is not None and is_container(m):
             self.open.append(m)
-            for child in m.children():
-                self._enter(child, depth + 1)
+            m = last_child(m)
+        if root is not None and not self.open:
+            self.open.append(root)
 
     @property
     def root(self) -> Any:
@@ -219,9 +222,14 @@ class Stack:
         """Add a module, made just now or not, to the innermost open container; a container is open from then on."""
         if self.open:
             parent = self.open[-1]
-            if self.extends and id(parent) not in self.before:
-                self.before[id(parent)] = parent, dict(parent._modules)
-            add_child(parent, m, new)
+            if not self.extends:
+                add_child(parent, m, new)
+            elif hasattr(parent, "kshell_add") or "replaces" in _fields(parent):
+                before = dict(parent._modules)
+                add_child(parent, m, new)
+                self.undone.append(partial(_put_back, parent._modules, before))
+            else:
+                self.undone.append(partial(parent._modules.pop, add_child(parent, m, new)))
         if not self.open or (entry is not None and "container" in entry.extra):
             self.open.append(m)
 
@@ -229,44 +237,72 @@ class Stack:
         """As push; but a row below a module that makes its own children sets the state of one of those."""
         parent = self._maker()
         if parent is not None and depth > (len(self.open) if is_container(self.open[-1]) else 0):
-            find_implicit(parent, self.implicit, spec)
-            self.implicit += 1
+            level = depth - (len(self.open) if is_container(self.open[-1]) else 0)
+            self.made = self.made[:level] or [parent]
+            if level > len(self.made):
+                raise QError(f"{spec.kind}: depth {depth} above max depth of {depth - level + len(self.made)}")
+            self.made.append(put_implicit(self.made[-1], spec))
             return
-        self.implicit = 0
+        self.made = []
         self.push(depth, spec)
 
     def _maker(self) -> Any:
         if not self.open:
             return None
         top = self.open[-1]
-        last = next(reversed(list(top.children())), None) if is_container(top) else top
+        last = last_child(top) if is_container(top) else top
         if last is None or is_container(last) or next(last.children(), None) is None:
             return None
         return last
 
     def undo(self) -> None:
         """Take out what was added, put back what was replaced."""
-        for parent, children in self.before.values():
-            parent._modules.clear()
-            parent._modules.update(children)
+        for undo in reversed(self.undone):
+            undo()
 
 
-def find_implicit(parent: Any, at: int, spec: Spec) -> None:
-    """Set the state of the child number `at` that a module made itself, after checking that it is the one meant."""
+def last_child(m: Any) -> Any:
+    """The last child of a module; None without any."""
+    return next((k for k in reversed(m._modules.values()) if k is not None), None)
+
+
+def _put_back(children: dict[str, Any], before: dict[str, Any]) -> None:
+    children.clear()
+    children.update(before)
+
+
+def _fields(m: Any) -> dict[str, Any]:
+    entry = type_of(m)
+    return {} if entry is None else entry.extra
+
+
+def put_implicit(owner: Any, spec: Spec) -> Any:
+    """Set the state of a child that a module made itself, and give the child. Where a row has another one, that was
+    put in its place: it is made, and put there again."""
     if not spec.name:
-        raise QError(f"attempting to find {spec.kind} layer in {label(parent)}, but no name given")
-    found = list(parent.named_modules())[1:]
-    if at >= len(found):
-        raise QError(f"unable to find {spec.kind}({spec.name}) in parent {label(parent)}")
-    path, m = found[at]
-    if not path.endswith(spec.name):
-        raise QError(f"child module mismatch: {path} does not end with expected suffix '{spec.name}'")
-    if not is_container(m):
-        # the options are compared by making the module that the row describes
-        other = build(entry_of(spec.kind), spec.args, 0)
-        if type_name(m) != spec.kind or not same_options(m, other):
-            raise QError(f"child module {path} mismatch with given options")
-    put_state(m, spec, path)
+        raise QError(f"attempting to find {spec.kind} layer in {label(owner)}, but no name given")
+    child = owner._modules.get(spec.name)
+    if child is not None and _is_of(child, spec):
+        put_state(child, spec, spec.name)
+        return child
+    if spec.name not in owner._modules and not is_container(owner):
+        raise QError(f"unable to find {spec.kind}({spec.name}) in parent {label(owner)}")
+    new = _create(spec)
+    if spec.name not in owner._modules:
+        add_child(owner, new, True)
+        return new
+    owner._modules[spec.name] = new
+    if not is_container(owner):
+        mark_replaced(owner, spec.name)
+    return new
+
+
+def _is_of(m: Any, spec: Spec) -> bool:
+    """Is a module that is there such as a row says? The options are compared by making the module of the row."""
+    entry = registry.find("module", spec.kind)
+    if entry is None or "class" in entry.extra or is_container(m):
+        return type_name(m) == spec.kind  # a class of the user's may be made with what only its parent knows
+    return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
 
 def same_options(a: Any, b: Any) -> bool:
@@ -321,8 +357,10 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
 
 
 def _check_apart(parent: Any, child: Any, new: bool) -> None:
-    """Is a module neither inside the other already?"""
-    if not new and (any(m is child for m in parent.modules()) or any(m is parent for m in child.modules())):
+    """Is a module neither inside the other already? One that was made by itself is in none."""
+    alone = child.__dict__.pop(ALONE, False)
+    if not new and (any(m is parent for m in child.modules()) or (
+            not alone and any(m is child for m in parent.modules()))):
         raise QError(f"{type_name(parent)}: the module is part of it already")
 
 

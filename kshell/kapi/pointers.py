@@ -12,6 +12,7 @@ from kshell.kapi.convert import dict_q, dtype_name, kname, list_q, to_q, to_tens
 from kshell.kapi.device import device_of
 from kshell.kapi.handles import (
     GONE,
+    STALE,
     DictHandle,
     KHandle,
     ModelHandle,
@@ -23,10 +24,12 @@ from kshell.kapi.handles import (
     behaves,
     behaviour,
     handle,
+    lend,
     stale,
     table,
+    whole_of,
 )
-from kshell.kapi.vectors import owned
+from kshell.kapi.vectors import read_tensors
 from kshell.values.build import collapse, longs, sym_vec
 from kshell.values.build import table as make_table
 from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym
@@ -111,7 +114,8 @@ def value_of(h: KHandle) -> Value:
 
 @api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True)
 def use(x: Value, y: Value) -> Value:
-    """Let a tensor, vector or dictionary handle refer to another object, or to a q value; the other handle is freed.
+    """Let a tensor, vector or dictionary handle refer to another object, or to a q value. The other handle is stale
+    until the first one goes.
 
     q)t:tensor 1 2 3
     q)use[t]tensor(`zeros;2)
@@ -126,21 +130,25 @@ def use(x: Value, y: Value) -> Value:
         return NIL
     if other is not None:
         if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
-            h.obj = [other.take()]
+            h.obj = [other.get()]
+            lend([other], h)
             return NIL
         if not isinstance(other, TensorHandle | VectorHandle | DictHandle):
             raise QError(f"use: unable to re-assign {h.kind} to given {other.kind}")
         if other.__class__ is not h.__class__:
             raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
-        h.obj = other.take()
+        h.obj = other.get()
+        lend([other], h)
     elif isinstance(h, TensorHandle):
         h.obj = to_tensor(y)
     elif isinstance(h, VectorHandle):
-        h.obj = owned(seq_items(y) if is_list(y) else [y], "use")
+        values = seq_items(y) if is_list(y) else [y]
+        h.obj = read_tensors(values, "use")
+        lend(values, h)
     elif y.__class__ is Dict or y is NIL or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle))):
         from kshell.kapi.vectors import dict_  # names and values, as `dict` takes them
 
-        h.obj = dict_(y).take()
+        h.obj = dict_(y).get()
     else:
         raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
     return NIL
@@ -162,12 +170,13 @@ def addref(x: Value) -> Value:
 
 @api("mapped", "mapped x")
 def mapped(x: Value) -> Value:
-    """Is x a handle whose object is alive? Never an error.
+    """Is x a handle whose object is alive, and no part of another handle's (a module that a model has)? Never an
+    error.
 
     q)mapped each(tensor 1;"text")
     10b
     """
-    return isinstance(x, KHandle) and x.obj is not GONE
+    return isinstance(x, KHandle) and x.obj is not GONE and whole_of(x) is None
 
 
 # ------------------------------------------------------------------ what there is
@@ -175,7 +184,8 @@ def mapped(x: Value) -> Value:
 
 @api("obj", "obj[]")
 def obj(x: Value) -> Value:
-    """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes.
+    """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes. Handles
+    of parts, as a module that a model has, are left out.
 
     q)t:tensor 1 2 3
     q)-1#select class,elements,bytes from obj[]
@@ -185,7 +195,7 @@ def obj(x: Value) -> Value:
     """
     if not is_empty(x):
         raise QError(f"obj: empty arg expected, given {kname(x)}")
-    rows = [(h, *_row(h)) for h in table()]
+    rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
     cols = list(zip(*rows, strict=True)) if rows else [()] * 7
     return make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
         List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
@@ -265,7 +275,8 @@ def elements_of(t: Any) -> int:
 
 @api("class", "class ptr")
 def class_(x: Value) -> Value:
-    """The class of a torch object: tensor vector dictionary module loss optimizer model.
+    """The class of a torch object: tensor vector dictionary module loss optimizer model. Of a part of another, as a
+    module that a model has, it is the error 'stale pointer, though the other functions take such a handle.
 
     q)class each(tensor 1 2;vector(1 2;3))
     `tensor`vector
@@ -273,6 +284,8 @@ def class_(x: Value) -> Value:
     h = handle(x)
     if h is None:
         raise QError(f"class: need allocated torch object, e.g. tensor, module, given {kname(x)}")
+    if whole_of(h) is not None:
+        raise QError(STALE)
     return sym(h.kind)
 
 

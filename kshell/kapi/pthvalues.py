@@ -212,7 +212,8 @@ def _of_handle(h: Any, where: str) -> Any:
     if isinstance(h, OptimizerHandle | SchedulerHandle):
         return _whole(obj.torch.state_dict())
     if isinstance(h, ModelHandle):
-        return _whole({"model": obj.module.state_dict(), "optimizer": obj.optimizer.torch.state_dict()})
+        return _whole({"module": obj.module.state_dict(), "loss": obj.loss.state_dict(),
+                       "optimizer": obj.optimizer.torch.state_dict()})
     raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
 
 

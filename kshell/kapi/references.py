@@ -18,6 +18,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     behaves,
     table,
+    whole_of,
 )
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.values.build import collapse, sym_vec
@@ -81,7 +82,7 @@ def references(found: Any) -> int:
     """How many references there are to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
     models that hold it, and the views made of it. (Counted from the session's live handles: the interpreter's own
     references are none of the user's.)"""
-    return max(sum(_holds(h, found) for h in table()), 1)
+    return max(sum(_holds(h, found) for h in table() if whole_of(h) is None), 1)
 
 
 def _holds(h: KHandle, found: Any) -> int:

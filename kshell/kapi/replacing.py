@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.kapi.handles import ModuleHandle
+from kshell.kapi.handles import KHandle, ModuleHandle, lend
 from kshell.kapi.moduleapi import device_of_module
-from kshell.kapi.moduledef import label, set_name, type_of
+from kshell.kapi.moduledef import mark_replaced, set_name, type_of
 from kshell.kapi.moduleparts import child_of
-from kshell.kapi.moduletree import add_child, define
+from kshell.kapi.moduletree import ALONE, add_child, define
 from kshell.kapi.optapi import live_optimizers
 from kshell.kapi.optim import Opt, group_values
 from kshell.kapi.optparms import check_new
 from kshell.kapi.parmtables import Group, commit
+from kshell.values.context import running
 from kshell.values.core import Value, sym
 
 
-def replace_child(m: Any, name: str, x: Value) -> None:
-    """Replace the child of a dotted name by a module or by one of a specification. With an error nothing changes."""
+def replace_child(h: KHandle, m: Any, name: str, x: Value) -> None:
+    """Replace the child of a dotted name in m, which a handle has, by a module or by one of a specification, as
+    torch's setattr does: at this place, wherever else the old one is. With an error nothing changes."""
     path, _, key = name.rpartition(".")
     old = child_of(m, sym(name), "child")
     parent = child_of(m, sym(path), "child") if path else m
@@ -30,24 +32,43 @@ def replace_child(m: Any, name: str, x: Value) -> None:
             raise QError("child: the module is part of it already")
     else:
         new = define(x).to(device_of_module(m)).train(old.training)
-    children = _with(parent, key, new)
-    changes = list(_changes(m, old, new))
+    put = _placing(parent, key, new)
+    place = _Place(parent, key, new)
+    changes = list(_changes(m, old, place))
     for c in changes:
         check_new(c.o, c.added)
+    if not changes:
+        _say_if_unknown(name, place)
     for c in changes:
         commit(c.o, c.groups, c.added)
     set_name(new, key)
-    parent._modules.clear()
-    parent._modules.update(children)
-    if isinstance(x, ModuleHandle):
-        x.give_up()
+    new.__dict__.pop(ALONE, None)
+    put()
+    lend([x], h, True)
+
+
+def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
+    """What puts a module in the place of the child `key`. A container must take it as one of its children; in the
+    module of any other class the attribute is set."""
+    entry = type_of(parent)
+    if entry is None or "container" not in entry.extra:
+        return lambda: _set_attribute(parent, key, new)
+    children = _with(parent, key, new)
+
+    def put() -> None:
+        parent._modules.clear()
+        parent._modules.update(children)
+
+    return put
+
+
+def _set_attribute(parent: Any, key: str, new: Any) -> None:
+    setattr(parent, key, new)
+    mark_replaced(parent, key)
 
 
 def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
     """The children of a container with another one in the place of `key`, if it takes that one."""
-    entry = type_of(parent)
-    if entry is None or "container" not in entry.extra:
-        raise QError(f"child: `{key} is a part of a {label(parent)} module, which cannot be replaced")
     trial = copy.copy(parent)
     trial.__dict__["_modules"] = {}
     if not hasattr(trial, "kshell_add"):
@@ -64,6 +85,25 @@ def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
     return dict(trial._modules)
 
 
+class _Place(NamedTuple):
+    """The place of a child, and the module that comes there."""
+
+    parent: Any
+    key: str
+    new: Any
+
+    def modules(self, root: Any) -> Iterator[Any]:
+        """The modules inside of another one as they are once the new child is there."""
+        seen, waiting = set(), [root]
+        while waiting:
+            m = waiting.pop()
+            if id(m) not in seen:
+                seen.add(id(m))
+                yield m
+                children = {**m._modules, self.key: self.new} if m is self.parent else m._modules
+                waiting += [k for k in children.values() if k is not None]
+
+
 class Change(NamedTuple):
     """What becomes of an optimizer: its groups, and the parameters that are new to it."""
 
@@ -72,17 +112,18 @@ class Change(NamedTuple):
     added: list[Any]
 
 
-def _changes(m: Any, old: Any, new: Any) -> Iterator[Change]:
+def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
     """The optimizers that have parameters of the old child, and their groups afterwards: those of the same names take
-    the places of the old ones, others follow in the last group that had one, and what has no successor goes."""
-    inside = set(old.modules())
-    used = {id(p) for k in m.modules() if k not in inside for p in k._parameters.values()}
-    coming = dict(new.named_parameters())
-    staying = used | {id(p) for p in coming.values()}
-    names = {id(p): n for n, p in old.named_parameters() if id(p) not in staying}
+    the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
+    still used elsewhere, in m or in the module that the optimizer was made of, stays."""
+    coming = dict(place.new.named_parameters())
     for o in {id(o): o for o in live_optimizers()}.values():
+        roots = [m] if o.container is None else [m, o.container]
+        staying = {id(p) for root in roots for k in place.modules(root) for p in k._parameters.values()}
+        own = {id(p): n for n, p in old.named_parameters()}
+        names = {k: n for k, n in own.items() if k not in staying}
         has = {id(p) for p in o.parameters()}
-        last = max((i for i, g in enumerate(o.groups) if any(id(p) in names for p in g["params"])), default=None)
+        last = max((i for i, g in enumerate(o.groups) if any(id(p) in own for p in g["params"])), default=None)
         if last is None:
             continue
         added = {n: p for n, p in coming.items() if id(p) not in has}
@@ -93,3 +134,13 @@ def _changes(m: Any, old: Any, new: Any) -> Iterator[Change]:
             groups.append(Group(group_values(o.entry, g), [p for p in found if p is not None]))
         groups[last].params.extend(rest.values())
         yield Change(o, groups, list(added.values()))
+
+
+def _say_if_unknown(name: str, place: _Place) -> None:
+    """Say so if there is an optimizer of the module, and it does not have the parameters that come into it."""
+    coming = {id(p) for p in place.new.parameters() if p.requires_grad}
+    for o in live_optimizers():
+        if o.container is not None and any(k is place.parent for k in o.container.modules()) and not coming <= {
+                id(p) for p in o.parameters()}:
+            running().warn(f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n")
+            return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,9 +26,10 @@ from kshell.kapi.handles import (
     SchedulerHandle,
     TensorHandle,
     VectorHandle,
+    lend,
 )
 from kshell.kapi.models import Data, Model
-from kshell.kapi.moduledef import is_container, set_name, type_name
+from kshell.kapi.moduledef import REPLACED, is_container, set_name, type_name
 from kshell.kapi.modulemake import build, entry_of
 from kshell.kapi.optim import create, edit_group, group_values
 from kshell.kapi.optim import entry_of as optimizer_of
@@ -63,6 +64,18 @@ def _unfilled() -> Any:
     return Unfilled()
 
 
+def _known(kind: str, rec: Record, find: Callable[[str], Any]) -> Any:
+    """The entry of a record's type. A file that is whole may have types of a class that is not registered here."""
+    try:
+        return find(rec["type"])
+    except QError:
+        if rec.get("class", "torch.").startswith(("torch.", "kshell.")):
+            raise
+    name = str(rec["class"]).rpartition(".")[2]
+    raise QError(f"resume: there is no {kind} type `{rec['type']} here, of class {name}; \\l of the file that "
+                 "registers it comes first")
+
+
 class Loader:
     """Makes objects of records when they are first asked for; `finish` completes what depends on others."""
 
@@ -77,6 +90,7 @@ class Loader:
         self._filling: set[int] = set()
         self._optimizers: list[tuple[Any, Record]] = []
         self._parts: list[tuple[Any, Any, int, int]] = []
+        self._lent: list[tuple[KHandle, Record]] = []
         self.moved: set[str] = set()  # devices that are not there
 
     def record(self, kind: str, i: Any) -> Record:
@@ -121,12 +135,18 @@ class Loader:
                 group.update({"params": params, **self.python(own)})
         for t, whole, dim, start in self._parts:
             _parts()[t] = _Part(whole, dim, start)
+        for h, rec in self._lent:  # which grows, if a whole is a part itself
+            shared = h.obj is not GONE
+            if not shared:
+                h.obj = self._owned(h.__class__, rec["obj"])
+            lend([h], self.get("handle", rec["whole"]), shared)
 
     def close(self) -> None:
         """Refer to nothing that was made any more."""
         self._made.clear()
         self._optimizers.clear()
         self._parts.clear()
+        self._lent.clear()
 
     @contextmanager
     def bounds(self) -> Iterator[None]:
@@ -168,16 +188,20 @@ class Loader:
 
     def _handle(self, i: int, rec: Record) -> KHandle:
         cls = _HANDLES[rec["kind"]]
-        if rec.get("freed"):
-            return cls(GONE)
-        obj = rec["obj"]
+        made = cls(GONE if rec.get("freed") else self._owned(cls, rec["obj"]))
+        if "whole" in rec:
+            self._lent.append((made, rec))
+        return made
+
+    def _owned(self, cls: type[KHandle], obj: Any) -> Any:
+        """What a handle of a class owns."""
         if cls is TensorHandle:
-            return cls(self.tensor(obj))
+            return self.tensor(obj)
         if cls is VectorHandle:
-            return cls([self.tensor(t) for t in obj])
+            return [self.tensor(t) for t in obj]
         if cls is DictHandle:
-            return cls({str(k): self.tensor(t) for k, t in obj})
-        return cls(self.get(cls.kind, obj))
+            return {str(k): self.tensor(t) for k, t in obj}
+        return self.get(cls.kind, obj)
 
     # ------------------------------------------------------------ tensors
 
@@ -256,11 +280,11 @@ class Loader:
 
     def _module(self, i: int, rec: Record) -> Any:
         owner = rec["owner"]
-        if owner is not None and ("module", owner) not in self._opening:
+        if owner is not None and ("module", owner) not in self._opening and owner not in self._filling:
             self._opening.discard(("module", i))  # the owner asks for it, if it does not make it itself
             self.get("module", owner)
             return self._made["module", i]
-        entry = entry_of(rec["type"])
+        entry = _known("module", rec, entry_of)
         options = self.decoder.value(rec["options"]) if "options" in rec else None
         m = self._built(entry, options)
         self._fill(i, m)
@@ -287,8 +311,12 @@ class Loader:
             m._init_flat_weights()
         if set(m._modules) - {k for k, _ in rec["children"]}:
             raise ValueError(f"module {i} lacks children")
+        for key in rec.get("replaced", ()):
+            m._modules[key] = None
         for key, n in rec["children"]:
             self._child(m, str(key), n)
+        if "replaced" in rec:
+            m.__dict__[REPLACED] = tuple(map(str, rec["replaced"]))
         m.training = bool(rec["training"])
         set_recompute(m, bool(rec["recompute"]))
         self._filling.discard(i)
@@ -318,8 +346,10 @@ class Loader:
             raise ValueError(f"module {n} is part of itself")
         if ("module", n) in self._made:
             m._modules[key] = self._made["module", n]
-        elif m._modules.get(key) is not None:
+        elif m._modules.get(key) is not None and self._alike(n, m._modules[key]):
             self._fill(n, m._modules[key])
+        elif key in m._modules:  # another child has been put there
+            m._modules[key] = self.get("module", n)
         elif is_container(m):
             adder = getattr(m, "kshell_add", None)
             child = self.get("module", n)
@@ -329,6 +359,13 @@ class Loader:
                 raise ValueError(f"child {key} is not taken")
         else:
             raise ValueError(f"child {key} is not known")
+
+    def _alike(self, i: int, m: Any) -> bool:
+        """Is a module such as a record's: of its type, its own parameters of the same sizes?"""
+        rec = self.record("module", i)
+        sizes = {k: None if n is None else self.record("tensor", n)["shape"] for k, n in rec["parms"]}
+        return rec["type"] in (None, type_name(m)) and all(
+            p is None or sizes.get(k) == list(p.shape) for k, p in m._parameters.items())
 
     def _loss(self, i: int, rec: Record) -> Any:
         m = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
@@ -343,7 +380,7 @@ class Loader:
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
     def _optimizer(self, i: int, rec: Record) -> Any:
-        entry = optimizer_of(rec["type"])
+        entry = _known("optimizer", rec, optimizer_of)
         groups = [([self.tensor(p) for p in params], self.python(own)) for params, own in rec["groups"]]
         if not groups or any(not isinstance(p, torch.Tensor) for params, _ in groups for p in params):
             raise ValueError("a wrong optimizer")

@@ -18,10 +18,11 @@ from kshell.kapi.batches import count
 from kshell.kapi.call import api, known_to_all, torch
 from kshell.kapi.clip import clip_model
 from kshell.kapi.convert import kname, to_q
-from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
+from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, inputs_with_names, with_gradients
 from kshell.kapi.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
 from kshell.kapi.models import Data, Model, Settings, parts_of
 from kshell.kapi.moduleapi import beside, brought
+from kshell.kapi.named import Inputs, by_name
 from kshell.kapi.precision import Scaler
 from kshell.kapi.training import begin, both, define
 from kshell.parallel import group
@@ -157,9 +158,12 @@ def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[lis
             raise QError(f"{call}: tensor has no dimensions")
     cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
     away = beside((*xs, *ys), m) is not None
+    names = list(data.x) if isinstance(data.x, dict) and by_name(m, data.x) else []
     for i in range(s["task"], n, s["tasks"]):
         inputs, targets = [t[i] for t in cut_x], [t[i] for t in cut_y]
-        yield (brought(inputs, m), brought(targets, m)) if away else (inputs, targets)
+        if away:
+            inputs, targets = brought(inputs, m), brought(targets, m)
+        yield Inputs((), dict(zip(names, inputs, strict=True))) if names else inputs, targets
 
 
 def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> None:
@@ -193,7 +197,7 @@ def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
 
     def run(module: Any, tensors: Sequence[Any]) -> Any:
         nonlocal straight
-        if straight is not None and len(tensors) == 1:
+        if straight is not None and len(tensors) == 1 and tensors.__class__ is list:
             return straight(tensors[0])
         out = calculate(module, tensors)
         straight = forward_of(module)
@@ -394,7 +398,8 @@ def backstep(x: Value) -> Value:
     if len(given) not in (1, 3):
         raise QError(f"backstep expecting (model;inputs;targets), but {len(given)} args given")
     try:
-        inputs = inputs_of(given[1], model.module, "backstep") if len(given) == 3 else model.inputs()
+        inputs = inputs_with_names(given[1:2], model.module, model.module, "backstep") if len(given) == 3 \
+            else model.inputs()
         targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
         trainer, data = _Trainer(model, "backstep"), model.data
         before = data.hidden if len(given) == 1 else None

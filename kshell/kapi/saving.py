@@ -15,12 +15,12 @@ from kshell.kapi import losses, sched
 from kshell.kapi.batches import part_of
 from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name
-from kshell.kapi.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle
+from kshell.kapi.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
-from kshell.kapi.moduledef import name_of_module, options_of, type_of
+from kshell.kapi.moduledef import REPLACED, is_container, name_of_module, options_of, type_of
 from kshell.kapi.optim import class_of as optimizer_class
 from kshell.kapi.storages import memory_of
-from kshell.registry import find
+from kshell.registry import REQUIRED, find
 from kshell.store.archive import Member
 from kshell.store.snapshot import Encoder
 from kshell.values.functions import Handle
@@ -50,7 +50,10 @@ class Saver:
         self.tables: dict[str, list[Record | None]] = {k: [] for k in KINDS}
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
-        self._modules: list[tuple[Any, int]] = []
+        self._modules: list[tuple[Any, int, str]] = []
+        self._places: dict[int, tuple[Any, int, str]] = {}  # of a module: its first parent, and its name there
+        self.variable = ""  # whose value is written
+        self._handles: list[tuple[KHandle, Record]] = []
         self.notes: list[str] = []  # what the file does not keep
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
@@ -71,27 +74,42 @@ class Saver:
 
     def finish(self) -> dict[str, Any]:
         """All records; every module must be one that can be made again."""
-        for m, n in self._modules:
-            rec = self.tables["module"][n]
-            if rec is not None and rec["owner"] is None and not _makeable(m):
-                raise QError(f"a module of class {type(m).__name__} cannot be saved")
+        alone: set[int] = set()  # modules that no other one makes when it is made
+        for m, n, variable in self._modules:
+            parent, at, key = self._places.get(n, (None, -1, ""))
+            if parent is None or key in parent.__dict__.get(REPLACED, ()) or (at in alone and is_container(parent)):
+                alone.add(n)
+                _check_makeable(m, variable)
+        for h, record in self._handles:
+            self._part(h, record)
         self.encoder.needs += needs(self.tables)
         return dict(self.tables)
 
     # ------------------------------------------------------------ handles
 
     def _handle(self, h: KHandle) -> Record:
-        if h.obj is GONE:
-            return {"kind": h.kind, "freed": True}
+        rec = {"kind": h.kind, "freed": True} if h.obj is GONE else {"kind": h.kind, "obj": self._owned(h, h.obj)}
+        self._handles.append((h, rec))
+        return rec
+
+    def _owned(self, h: KHandle, obj: Any) -> Any:
+        """What a handle owns."""
         if isinstance(h, TensorHandle):
-            obj: Any = self.tensor(h.obj)
-        elif isinstance(h, VectorHandle):
-            obj = [self.tensor(t) for t in h.obj]
-        elif isinstance(h, DictHandle):
-            obj = [[k, self.tensor(t)] for k, t in h.obj.items()]
-        else:
-            obj = self.ref(h.kind, h.obj)
-        return {"kind": h.kind, "obj": obj}
+            return self.tensor(obj)
+        if isinstance(h, VectorHandle):
+            return [self.tensor(t) for t in obj]
+        if isinstance(h, DictHandle):
+            return [[k, self.tensor(t)] for k, t in obj.items()]
+        return self.ref(h.kind, obj)
+
+    def _part(self, h: KHandle, rec: Record) -> None:
+        """That the object of a handle is lent to another one, if that one is saved too."""
+        whole = whole_of(h)
+        at = None if whole is None else self._numbers.get(("handle", id(whole)))
+        if at is not None and h.lent is not None:
+            rec["whole"] = at
+            if h.obj is GONE:
+                rec["obj"] = self._owned(h, h.lent.kept)
 
     # ------------------------------------------------------------ tensors
 
@@ -172,16 +190,22 @@ class Saver:
                        "training": m.training, "recompute": recomputes(m)}
         if entry is not None and entry.name != "parmdict":
             rec["options"] = self.encoder.value(options_of(m, True, True))
+        if entry is not None and "class" in entry.extra:
+            rec["class"] = entry.target
+        replaced = m.__dict__.get(REPLACED, ())
+        if replaced:
+            rec["replaced"] = list(replaced)
         rec["parms"] = [[k, self.tensor(t)] for k, t in m._parameters.items()]
         rec["buffers"] = [[k, self.tensor(t)] for k, t in m._buffers.items()]
         rec["children"] = []
         own = self._numbers["module", id(m)]
-        self._modules.append((m, own))
+        self._modules.append((m, own, self.variable))
         for k, child in m._modules.items():
             n = None if child is None else self.ref("module", child)
             rec["children"].append([k, n])
             if n is not None and (kept := self.tables["module"][n]) is not None and kept["owner"] is None:
                 kept["owner"] = own
+                self._places[n] = m, own, k
         return rec
 
     def _loss(self, m: Any) -> Record:
@@ -201,7 +225,7 @@ class Saver:
             raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
         dropped = entry.extra.get("drop", ())
         rec: Record = {
-            "type": entry.name, "own": o.own,
+            "type": entry.name, "own": o.own, "class": entry.target,
             "container": None if o.container is None else self.ref("module", o.container),
             "groups": [[[self.tensor(p) for p in g["params"]],
                         self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
@@ -235,6 +259,21 @@ class Saver:
                 "order": self.tensor(d.order),
                 "generator": None if d.generator is None else self.ref("generator", d.generator),
                 "hidden": self.python(d.hidden)}
+
+
+def _check_makeable(m: Any, variable: str) -> None:
+    """An error that names the variable for a module that could not be made again."""
+    where = f"{variable}: " if variable else ""
+    if not _makeable(m):
+        raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
+                     "of kshell.kapi.modules registers its class, and ckpt saves its tensors")
+    entry = type_of(m)
+    if entry is None or "class" not in entry.extra:
+        return
+    lost = [o.name for o in entry.options if o.default is REQUIRED and o.name not in live_values(entry, m)]
+    if lost:
+        raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
+                     "attribute of it")
 
 
 def _makeable(m: Any) -> bool:

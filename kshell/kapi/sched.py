@@ -20,6 +20,7 @@ from kshell.kapi.handles import (
     SchedulerHandle,
     behaviour,
     handle,
+    lend,
     scheduler_handle,
 )
 from kshell.kapi.help import TOPICS
@@ -97,8 +98,7 @@ def sched(x: Value) -> Value:
     entry = entry_of(name.s)
     values, taken = _with_handles(entry, parse(entry, *_arguments(entry, given[2:]), before=2), o)
     made = scheduler_handle(make(entry, values, o))
-    for part in taken:
-        part.give_up()
+    lend(taken, made)
     return made
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kshell import __version__
 from kshell.errors import QError, QExit
 from kshell.kapi.args import items, names_of
-from kshell.kapi.call import api, loaded, torch
+from kshell.kapi.call import api, loaded, mapped, torch
 from kshell.kapi.convert import dtype_name, dtype_named, kname
 from kshell.kapi.handles import table
 from kshell.kapi.rng import checked, states
@@ -143,18 +143,23 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
+    at = [""]  # the variable
 
     def handle(h: Any) -> int:
         if not saver:
             from kshell.kapi.saving import Saver
 
             saver.append(Saver(encoder))
+        saver[0].variable = at[0]
         return saver[0].handle(h)  # type: ignore[no-any-return]
 
     encoder = Encoder(handle, copy)
     found: dict[str, Any] = {}
     for space, held in spaces.items():
-        found[space] = {k: _encoded(encoder, f"{call}: {_full(space, k)}", v) for k, v in held.items()}
+        found[space] = {}
+        for k, v in held.items():
+            at[0] = _full(space, k)
+            found[space][k] = _encoded(encoder, call, at[0], v)
     views = {k: v.text for k in list(session.names.views)
              if (names is None or k in names) and (v := session.names.view(k)) is not None}
     manifest: dict[str, Any] = {"kshell": __version__, "spaces": found, "views": views}
@@ -163,7 +168,7 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         manifest["random"] = encoder.value(states() if loaded() else _own_state())
     if saver:
         manifest["torch"] = str(torch.__version__)
-        manifest["objects"] = saver[0].finish()
+        manifest["objects"] = _finished(saver[0], call)
     encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
     needs = encoder.needs + sum(map(function_cost, views.values()))
     return Captured(manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else [])
@@ -176,12 +181,24 @@ def _own_state() -> Dict:
     return symdict(["q"], [own_state()])
 
 
-def _encoded(encoder: Encoder, name: str, x: Value) -> Any:
+def _finished(saver: Any, call: str) -> Any:
+    """The records of all objects; an error names the variable."""
     try:
-        return encoder.value(x)
+        return saver.finish()
     except QError as e:
         text = e.text
-    raise QError(f"{name}: {text}")
+    raise QError(f"{call}: {text}")
+
+
+def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
+    """The form of a variable's value; an error names the variable."""
+    try:
+        return encoder.value(x)
+    except Exception as e:  # of a class of the user's, whose attributes are read, anything may come
+        error = mapped(call, e)
+    if error.text.startswith(("wsfull", "limit", "stop", "stack")):
+        raise error
+    raise QError(f"{call}: {name}: {error.text.removeprefix(f'{call}: ')}")
 
 
 # ------------------------------------------------------------------ bringing back

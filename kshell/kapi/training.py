@@ -233,8 +233,10 @@ def test(x: Value) -> Value:
 def gather(given: Sequence[Value], m: Any, call: str) -> Any:
     """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
     parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
-    if parts and all(x.__class__ is DictHandle for x in parts):
-        return {k: t for x in parts for k, t in x.get().items()}
+    if parts and all(x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts):
+        return {k: t for x in parts for k, t in (
+            x.get().items() if x.__class__ is DictHandle else
+            zip(names_of(x.k) or (), (inputs_of(v, m, call)[0] for v in seq_items(x.v)), strict=True))}
     if len(given) == 1:
         x = given[0]
         if is_empty(x):

@@ -16,22 +16,28 @@ from kshell.kapi.handles import (
     VectorHandle,
     dict_handle,
     handle,
+    lend,
     vector_handle,
 )
 from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_list, seq_items
 
 
-def owned(values: Sequence[Value], call: str) -> list[Any]:
-    """The tensors of some values, whose handles are given up: a tensor handle gives its tensor, an array a new one.
-
-    Everything is read before any handle is freed, so an error changes nothing.
-    """
-    tensors = _read(values, call)
-    _release(values)
-    return tensors
+def _vector_of(values: Sequence[Value]) -> VectorHandle:
+    """A vector of the tensors of some values, which are lent to it."""
+    made = vector_handle(read_tensors(values, "vector"))
+    lend(values, made)
+    return made
 
 
-def _read(values: Sequence[Value], call: str) -> list[Any]:
+def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
+    """A dictionary of the tensors of some values, which are lent to it."""
+    made = dict_handle(dict(zip(names, read_tensors(values, "dict"), strict=True)))
+    lend(values, made)
+    return made
+
+
+def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
+    """The tensors of some values: a tensor handle has one, an array makes a new one. The handles stay as they are."""
     tensors = []
     for v in values:
         h = handle(v)
@@ -42,12 +48,6 @@ def _read(values: Sequence[Value], call: str) -> list[Any]:
         else:
             raise QError(f"{call}: expected tensor or array, given {kname(v)}")
     return tensors
-
-
-def _release(values: Sequence[Value]) -> None:
-    for v in values:
-        if isinstance(v, KHandle):
-            v.give_up()
 
 
 def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
@@ -81,8 +81,8 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
 def vector(x: Value) -> Value:
     """Make a vector of tensors, read it back as a list, replace or append some of its tensors.
 
-    Each item of a list makes a tensor, also each number of a simple one. Tensor handles put into a vector are given up
-    to it; `addref` keeps one. Index 0N or -1 appends.
+    Each item of a list makes a tensor, also each number of a simple one. Tensor handles put into a vector are lent to
+    it: they are stale until it goes; `addref` keeps one. Index 0N or -1 appends.
 
     q)v:vector(1 2;3 4 5.0)
     q)vector(v;1)
@@ -100,11 +100,11 @@ def vector(x: Value) -> Value:
     if x.__class__ is Vec:
         return vector_handle([t.clone() for t in to_tensor(x, own=False)])
     if not is_list(x):
-        return vector_handle(owned([x], "vector"))
+        return _vector_of([x])
     found = items(x)
     if found[0].__class__ is VectorHandle:
         return _vector_edit(found[0], found[1:])
-    return vector_handle(owned(found, "vector"))
+    return _vector_of(found)
 
 
 def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
@@ -113,17 +113,20 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
         return list_q(tensors)
     if len(rest) == 1:
         if rest[0].__class__ is VectorHandle:
-            tensors.extend(rest[0].take() if rest[0] is not h else list(tensors))
+            tensors.extend(list(rest[0].get()))
+            lend(rest, h)
             return NIL
         at = _positions(rest[0], len(tensors), "vector")
         return to_q(tensors[at[0]]) if long_of(rest[0]) is not None else list_q([tensors[i] for i in at])
     if len(rest) != 2:
         raise QError(f"vector: expecting up to 3 args, given {len(rest) + 1}")
     at = _positions(rest[0], len(tensors), "vector", grow=True)
-    made = owned(_values(rest[1], len(at), long_of(rest[0]) is not None, "vector"), "vector")
+    values = _values(rest[1], len(at), long_of(rest[0]) is not None, "vector")
+    made = read_tensors(values, "vector")
     tensors.extend([None] * (max(at, default=-1) + 1 - len(tensors)))
     for i, t in zip(at, made, strict=True):
         tensors[i] = t
+    lend(values, h)
     return NIL
 
 
@@ -149,7 +152,7 @@ def dict_(x: Value) -> Value:
     if is_empty(x):
         return dict_handle({})
     if x.__class__ is Dict:
-        return dict_handle(dict(zip(_keys(x.k), owned(seq_items(x.v), "dict"), strict=True)))
+        return _dict_of(_keys(x.k), seq_items(x.v))
     if not is_list(x):
         raise QError(f"dict: expected dictionary, or keys and values, given {kname(x)}")
     found = items(x)
@@ -158,8 +161,7 @@ def dict_(x: Value) -> Value:
     if len(found) != 2:
         raise QError(f"dict: expecting keys and values, given {len(found)} arg(s)")
     names = _keys(found[0])
-    return dict_handle(dict(zip(names, owned(_values(found[1], len(names), is_atom(found[0]), "dict"), "dict"),
-                                strict=True)))
+    return _dict_of(names, _values(found[1], len(names), is_atom(found[0]), "dict"))
 
 
 def _keys(x: Value) -> list[str]:
@@ -197,8 +199,8 @@ def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
         values = _values(rest[1], len(names), is_atom(rest[0]), "dict")
     else:
         raise QError(f"dict: expecting up to 3 args, given {len(rest) + 1}")
-    put_named(h, dict(zip(names, _read(values, "dict"), strict=True)), "dict")
-    _release(values)
+    put_named(h, dict(zip(names, read_tensors(values, "dict"), strict=True)), "dict")
+    lend(values, h)
     return NIL
 
 

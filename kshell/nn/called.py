@@ -9,11 +9,11 @@ from torch import nn
 
 
 class Called(nn.Module):
-    """`run` of the module `m` and the inputs."""
+    """`run` of the module `m`, the inputs, and those by name."""
 
-    def __init__(self, m: nn.Module, run: Callable[[nn.Module, Sequence[Any]], Any]) -> None:
+    def __init__(self, m: nn.Module, run: Callable[[nn.Module, Sequence[Any], dict[str, Any]], Any]) -> None:
         super().__init__()
         self.m, self.run = m, run
 
-    def forward(self, *inputs: Any) -> Any:
-        return self.run(self.m, inputs)
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        return self.run(self.m, inputs, named)
