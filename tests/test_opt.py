@@ -16,7 +16,8 @@ import torch
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.handles import OptimizerHandle, table
-from kshell.kapi.optim import adopt, optimizer
+from kshell.kapi.optim import optimizer
+from kshell.kapi.optwrapped import adopt
 from kshell.optim.lamb import Lamb
 from kshell.registry import Option
 from kshell.session import Session

@@ -345,8 +345,10 @@ def test_a_new_scheduler_begins_at_the_rates_of_now() -> None:
 def test_groups_made_later() -> None:
     s = session_of("o:opt(`sgd;();1.)", "s:sched(o;`linear;`max`steps!(.1;10))", "opt(o;1;();.7)", "step s")
     assert console(s, "lr o") == "0.09 0.09\n"
-    s = session_of("o:opt(`sgd;();1.)", "s:sched(o;`steplr;2)", "opt(o;1;();.7)")
-    assert console(s, "step s").startswith("'steplr: made for 1 parameter group(s), the optimizer has 2")
+    s = session_of("o:opt(`sgd;();1.)", "s:sched(o;`steplr;2)", "opt(o;1;();.7)", "step(s;2)")
+    assert console(s, "lr o") == "0.1 0.07\n"
+    s["o"].obj.torch.add_param_group({"params": []})  # behind the back of all
+    assert console(s, "step s").startswith("'steplr: made for 2 parameter group(s), the optimizer has 3")
 
 
 def test_a_scheduler_is_shown_with_its_optimizer() -> None:

@@ -87,6 +87,17 @@ def number_of(x: Value) -> int | float | None:
     return x.v if c is Atom and x.t in (T.H, T.I, T.E) else None
 
 
+def doubles_of(x: Value) -> list[float] | None:
+    """The numbers of a numeric atom or vector (not of booleans) as doubles, nulls as nan; else None."""
+    n = _double(x, True)
+    if n is not None:
+        return [n]
+    if x.__class__ is not Vec or x.t not in (T.H, T.I, T.J, T.E, T.F):
+        return None
+    null = T.NULL[x.t]
+    return [math.nan if v == null else float(v) for v in x.a.tolist()]
+
+
 def flag_of(x: Value) -> bool | None:
     """The Python bool of a boolean atom, else None."""
     return x if x.__class__ is bool else None
@@ -262,8 +273,8 @@ def _double(x: Value, named: bool) -> Any:
         return float(x)
     if x is NULL_J:
         return math.nan
-    if named and c is Atom and x.t in (T.H, T.I):
-        return float(x.v)
+    if c is Atom and x.t in (T.H, T.I, T.E):
+        return math.nan if x.v == T.NULL[x.t] else float(x.v)
     return float(x.v) if c is Special else None
 
 
@@ -285,9 +296,7 @@ def _longs(x: Value, named: bool) -> Any:
 
 def _doubles(x: Value, named: bool) -> Any:
     n = _double(x, True)
-    if n is not None:
-        return n
-    return [float(v) for v in x.a.tolist()] if x.__class__ is Vec and x.t in (T.J, T.I, T.H, T.F, T.E) else None
+    return doubles_of(x) if n is None else n
 
 
 # how each type word of an Option reads a value, and how messages call it: (reader, positional words, named words)

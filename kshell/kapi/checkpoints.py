@@ -20,9 +20,10 @@ from kshell.kapi.call import api, reserve, torch
 from kshell.kapi.convert import is_array, kname, put, to_tensor
 from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.moduletree import is_state, state_dict
+from kshell.kapi.optgroups import check_groups, regroup, restored_groups
 from kshell.kapi.optim import Opt
 from kshell.kapi.optstate import is_opt_state, restore
-from kshell.kapi.pthvalues import from_q, to_q_value
+from kshell.kapi.pthvalues import NAMES, from_q, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
@@ -403,6 +404,22 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
     return apply
 
 
+def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
+    """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
+    if any(not isinstance(g, dict) for g in groups):
+        raise QError("putstate: expecting state and param_groups")
+    names = [g.pop(NAMES, None) for g in groups]
+    if all(isinstance(own, list) and len(own) == len(g.get("params", ()))
+           for own, g in zip(names, groups, strict=True)):
+        found = restored_groups(o, names)
+        if found is not None:
+            check_groups(o, found)
+            return found
+    if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
+        raise QError("putstate: the parameter groups have other sizes")
+    return [list(g["params"]) for g in o.groups]
+
+
 def _put_state_of(o: Opt, state: Value) -> None:
     """Give an optimizer what its state, taken before, held."""
     if o.container is None or o.own:
@@ -414,8 +431,11 @@ def _put_state_of(o: Opt, state: Value) -> None:
         whole.free()
     if made.entry is not o.entry:
         raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {made.entry.name}")
-    if [[*map(id, g["params"])] for g in made.groups] != [[*map(id, g["params"])] for g in o.groups]:
+    params = [list(g["params"]) for g in made.groups]
+    own = {id(p) for p in o.parameters()}
+    if {id(p) for group in params for p in group} != own:
         raise QError("putstate: the groups of the state have other parameters")
+    regroup(o, params)
     _load(o, made.torch.state_dict())
 
 
@@ -451,15 +471,15 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     groups = value.get("param_groups")
     if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
         raise QError("putstate: expecting state and param_groups")
-    if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
-        raise QError("putstate: the parameter groups have other sizes")
-    places = dict(zip([i for g in groups for i in g["params"]], o.parameters(), strict=True))
+    params = _groups_by_name(o, groups)
+    places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
     for i, state in value["state"].items():
         for k, t in state.items():
             p = places.get(i)
             if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
                              and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
                 raise QError(f"putstate: {k} of parameter {i} has a wrong size")
+    regroup(o, params)
     before = copy.deepcopy(o.torch.state_dict()) if hasattr(o.torch, "set_extra") else None
     try:
         _load(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's

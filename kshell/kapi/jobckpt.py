@@ -28,8 +28,9 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
+from kshell.kapi.optgroups import check_groups, regroup
 from kshell.kapi.optim import Opt
-from kshell.kapi.optparms import owners
+from kshell.kapi.optparms import names_of_parameters
 from kshell.kapi.snapshots import path_of
 from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
@@ -107,9 +108,9 @@ class _Parts:
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
         numbers: dict[str, dict[str, Any]] = {}
-        names = parameter_names(o)
+        names = names_of_parameters(o)
         for p, key in names:
-            state = o.torch.state.get(p, {})
+            state = o.state.get(p, {})
             numbers[key] = {}
             for k, v in state.items():
                 if isinstance(v, torch.Tensor):
@@ -131,12 +132,6 @@ def check_optimizer(o: Opt, call: str) -> None:
     for k, w in o.wraps.items():
         if not match(w.state(), w.options()):
             raise QError(f"{call}: the state of `{k} around {o.entry.name} is not one of parameters; save its `state`")
-
-
-def parameter_names(o: Opt) -> list[tuple[Any, str]]:
-    """The parameters of an optimizer and their names."""
-    known = owners(o.container)
-    return [(p, known.get(id(p), ("", str(i)))[1]) for i, p in enumerate(o.parameters())]
 
 
 def _plain(v: Any) -> Any:
@@ -371,13 +366,15 @@ class _Wanted(_Parts):
         saved = self.index["about"][at]["optimizer"]
         if saved["type"] != o.entry.name:
             raise QError(f"{self.call}: the optimizer is {o.entry.name}, in the checkpoint {saved['type']}")
-        names = parameter_names(o)
-        places = {id(p): key for p, key in names}
-        own = [[places[id(p)] for p in g["params"]] for g in o.groups]
-        if own != [g["params"] for g in saved["groups"]]:
-            raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
+        places = {key: p for p, key in names_of_parameters(o)}
+        names = [key for g in saved["groups"] for key in g["params"]]
+        if not set(names) <= places.keys():
+            raise QError(f"{self.call}: the parameters of {o.entry.name} are others than in the checkpoint")
+        params = [[places[key] for key in g["params"]] for g in saved["groups"]]
+        check_groups(o, params)
         state: dict[int, dict[str, Any]] = {}
-        for i, (p, key) in enumerate(names):
+        for i, key in enumerate(names):
+            p = places[key]
             found: dict[str, Any] = dict(saved["numbers"][key])
             prefix = f"{name}/{key}/"
             for k, (dtype, size, _) in self.index["tensors"].items():
@@ -386,13 +383,19 @@ class _Wanted(_Parts):
             if found:
                 state[i] = found
         groups, at_number = [], 0
-        for g, live in zip(saved["groups"], o.groups, strict=True):
+        for g in saved["groups"]:
             n = len(g["params"])
             groups.append({k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
                           | {"params": list(range(at_number, at_number + n))})
-            groups[-1] |= {k: v for k, v in live.items() if k not in groups[-1]}
             at_number += n
-        self.jobs.append(lambda: o.torch.load_state_dict({"state": state, "param_groups": groups}))
+
+        def job() -> None:
+            regroup(o, params)
+            for g, live in zip(groups, o.groups, strict=True):
+                g |= {k: v for k, v in live.items() if k not in g}
+            o.torch.load_state_dict({"state": state, "param_groups": groups})
+
+        self.jobs.append(job)
         return {}
 
     def _buffer(self, p: Any, dtype: str, size: Sequence[int]) -> Any:

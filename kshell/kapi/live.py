@@ -26,7 +26,8 @@ from kshell.kapi.handles import (
     vector_handle,
 )
 from kshell.kapi.moduleargs import class_of
-from kshell.kapi.optim import Opt, adopt
+from kshell.kapi.optim import Opt
+from kshell.kapi.optwrapped import adopt, is_optimizer
 from kshell.values.core import Value, sym
 
 _OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so that all of them own the same
@@ -41,7 +42,7 @@ def value_of(x: Any) -> Value | None:
         return tensor_handle(x)
     if isinstance(x, torch.nn.Module):
         return loss_handle(x) if _is_loss(x) else module_handle(x)
-    if isinstance(x, torch.optim.Optimizer):
+    if is_optimizer(x):
         return optimizer_handle(opt_of(x))
     if isinstance(x, torch.dtype):
         return sym(dtype_name(x))
@@ -59,6 +60,7 @@ def opt_of(o: Any) -> Opt:
     if found is None:
         found = adopt(o)
         o.__dict__[_OPT] = found
+    found.crossed, found.placed = True, None
     if found.container is None:
         mine = {id(p) for p in found.parameters()}
         found.container = next((h.obj for h in table() if isinstance(h, ModuleHandle)
@@ -87,13 +89,19 @@ def object_of(h: KHandle) -> Any:
     kshell's own and stay handles. 'stale pointer of a freed one."""
     obj = h.get()
     if isinstance(h, OptimizerHandle):
-        obj.torch.__dict__[_OPT] = obj
-        return obj.torch
+        return _given(obj)
     if isinstance(h, ModelHandle):
-        obj.optimizer.torch.__dict__[_OPT] = obj.optimizer
-        return {"module": obj.module, "loss": obj.loss, "optimizer": obj.optimizer.torch}
+        return {"module": obj.module, "loss": obj.loss, "optimizer": _given(obj.optimizer)}
     if isinstance(h, VectorHandle):
         return list(obj)
     if isinstance(h, DictHandle):
         return dict(obj)
     return obj if isinstance(h, TensorHandle | ModuleHandle | LossHandle) else h
+
+
+def _given(o: Opt) -> Any:
+    """The torch optimizer of a handle, or what was around it, which knows what its handles own."""
+    found = o.torch if o.outer is None else o.outer
+    o.crossed, o.placed = True, None
+    found.__dict__[_OPT] = o
+    return found

@@ -272,12 +272,14 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
         raise QError(f"fp16: {o.entry.name} calls back for the loss")
     if hasattr(o.torch, "gather"):
         raise QError(f"fp16: {o.entry.name} takes losses by layer")
+    if o.outer is not None or o.inner is not None:
+        raise QError(f"fp16: {o.entry.name} is inside of a {type(o.outer or o.torch).__name__}")
     if "dims" in o.entry.extra:
         raise QError(f"fp16: {o.entry.name} takes parameters of {o.entry.extra['dims']} dimensions, and the copies are "
                      "vectors")
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
-    if o.torch.state:
+    if o.state:
         raise QError("fp16: the optimizer has made steps already")
     args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
 
@@ -286,7 +288,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
 
     made = FP16(o.groups, inner, **{p.torch or p.name: values[p.name] for p in FP16_OPTIONS})
     made.agree("fp16")
-    o.torch = made
+    o.torch, o.placed, o.contents = made, None, None
     o.wraps["fp16"] = FP16Wrap(values)
 
 

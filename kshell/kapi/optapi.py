@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import autosave
-from kshell.kapi.args import flag_of, items, number_of, split
+from kshell.kapi.args import doubles_of, flag_of, items, number_of, split
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q
 from kshell.kapi.device import device_of
@@ -26,6 +26,7 @@ from kshell.kapi.handles import (
     table,
 )
 from kshell.kapi.moduleapi import every_option
+from kshell.kapi.optgroups import edited, move_base, with_names
 from kshell.kapi.optim import (
     Opt,
     Values,
@@ -44,10 +45,9 @@ from kshell.kapi.pointers import counted
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
 from kshell.parallel.group import joined
 from kshell.registry import Entry, find
-from kshell.values import types as T
 from kshell.values.apply import apply1, is_function
 from kshell.values.build import floats
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, long, seq_items, sym
+from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
 from kshell.values.progress import line
 
 # ------------------------------------------------------------------ opt
@@ -173,21 +173,25 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
 def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
     """Set options of a group and add the parameters of x to it: all is checked before anything changes."""
     chosen = select(x)
-    if chosen is None:
-        edit_group(o, at, values, [])
-        return
-    check_new(o, chosen.params)
-    container = plan(o, chosen)
-    edit_group(o, at, values, chosen.params)
-    container.commit(o)
+    if chosen is not None:
+        check_new(o, chosen.params)
+        container = plan(o, chosen)
+    with edited(o, "opt"), with_names(o):
+        edit_group(o, at, values, [] if chosen is None else chosen.params)
+    if chosen is not None:
+        container.commit(o)
 
 
 # ------------------------------------------------------------------ learning rate and step
 
 
-@api("lr", "lr o", "lr(o;rates)")
+@api("lr", "lr o", "lr(o;rates)", "lr(o;rates;flag)")
 def lr(x: Value) -> Value:
     """The learning rates of an optimizer or model, one a parameter group; given rates, set them.
+
+    A scheduler sets the rates too, at each of its steps: a line says so, and whether it goes on from the rates given or
+    computes its own. With the flag 1b the rates from which schedulers compute are multiplied by the same ratio, so that
+    they go on from the rates given.
 
     q)o:opt(`sgd;();.1)
     q)opt(o;1;();.01)
@@ -204,23 +208,28 @@ def lr(x: Value) -> Value:
         if own is None:
             raise QError(f"lr: not implemented for {first.kind}")
         return own(first, *given[1:])
-    if len(given) > 2:
-        raise QError(f"lr: expecting 1-2 args, given {len(given)}")
-    groups = optimizer_of(first).torch.param_groups
+    if len(given) > 3:
+        raise QError(f"lr: expecting 1-3 args, given {len(given)}")
+    o = optimizer_of(first)
     if len(given) == 1:
-        return floats([float(g["lr"]) for g in groups])
-    for group, rate in zip(groups, _rates(given[1], len(groups)), strict=True):
-        set_rate(group, rate)
+        return floats([float(g["lr"]) for g in o.groups])
+    flag = flag_of(given[2]) if len(given) == 3 else False
+    if flag is None:
+        raise QError(f"lr: expecting optimizer, rates and a flag, given {kname(given[2])}")
+    rates = _rates(given[1], len(o.groups))
+    with edited(o, "lr", flag):
+        if flag:
+            move_base(o, rates)
+        else:
+            for group, rate in zip(o.groups, rates, strict=True):
+                set_rate(group, rate)
     return NIL
 
 
 def _rates(x: Value, n: int) -> list[float]:
     """Learning rates for n groups: a single one is for all of them."""
-    if x.__class__ is float:
-        rates = [x]
-    elif x.__class__ is Vec and x.t == T.F:
-        rates = x.a.tolist()
-    else:
+    rates = doubles_of(x)
+    if rates is None:
         raise QError("lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
     if len(rates) == 1:
         rates *= n
@@ -309,12 +318,19 @@ def _optimizer_for(m: Any) -> Opt:
 
 
 def live_optimizers() -> Iterator[Opt]:
-    """The optimizers that a live handle steps: their own, and those of models and scaling rules."""
+    """The optimizers that a live handle steps, each once: their own, and those of models and scaling rules. Of one that
+    has a handle of its own and one of what is around it, the latter."""
+    found: dict[int, Opt] = {}
     for h in table():
         if isinstance(h, OptimizerHandle | ModelHandle):
-            yield optimizer_of(h)
+            o = optimizer_of(h)
         elif isinstance(h, RuleHandle) and h.obj.opt.wraps.get("scale") is h.obj:
-            yield h.obj.opt
+            o = h.obj.opt
+        else:
+            continue
+        if o.outer is not None or id(o.torch) not in found:
+            found[id(o.torch)] = o
+    return iter(found.values())
 
 
 # ------------------------------------------------------------------ what every class of handle answers

@@ -401,12 +401,21 @@ def group_values(entry: Entry, group: dict[str, Any]) -> Values:
 
 class Opt:
     """What an optimizer handle owns: the registered entry, the torch optimizer, and the module that holds the
-    parameters it was given (`own`: made here, because they are tensors, or came from several objects)."""
+    parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
+    wrapper of a Python program around it, by which it is stepped (kapi/optwrapped.py)."""
 
-    __slots__ = ("container", "entry", "own", "timings", "torch", "waiting", "wraps")
+    __slots__ = ("container", "contents", "crossed", "entry", "inner", "outer", "own", "placed", "program", "scheduled",
+                 "timings", "torch", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
+        self.contents: Any = None  # what is in a container that was made here: kapi/optparms.py
+        self.outer: Any = None
+        self.crossed = False  # does a Python program know it?
+        self.scheduled = False  # has a scheduler been made of it here?
+        self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
+        self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
+        self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
         self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/wraps.py
         self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
         self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
@@ -414,6 +423,11 @@ class Opt:
     @property
     def groups(self) -> list[dict[str, Any]]:
         return self.torch.param_groups  # type: ignore[no-any-return]
+
+    @property
+    def state(self) -> dict[Any, dict[str, Any]]:
+        """What is kept for each parameter."""
+        return (self.torch if self.inner is None else self.inner).state  # type: ignore[no-any-return]
 
     def parameters(self) -> list[Any]:
         """The parameters of all groups."""
@@ -431,6 +445,7 @@ class Opt:
         """Parameters went to another device or type: `kshell.optim.moved` tells what is given."""
         from kshell.optim.moved import follow
 
+        self.placed = self.contents = None
         follow(self.torch, was)
         for w in self.wraps.values():
             w.moved()
@@ -449,7 +464,7 @@ class Opt:
     def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
         buffers one by one, and could not go on from half of them."""
-        state = self.torch.state
+        state = self.state
         known = len(state)
         try:
             return self._update(closure, given)
@@ -461,6 +476,8 @@ class Opt:
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         from kshell.optim import fused
 
+        if self.outer is not None:
+            return self.outer.step(**given) if closure is None else self.outer.step(closure, **given)
         if given:
             return self.torch.step(closure, **given)
         if closure is None:
@@ -530,14 +547,23 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         held.fill_(rate)
 
 
-def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
-    """Set options of a group and add parameters to it; the group after the last is made. Nothing here can fail that
-    was checked before (`build` on the same values, selection of the parameters), save what an optimizer that is told of
-    new parameters (its method `attached`) finds among several processes: then all is as it was."""
+# what is told of a group that was added: the optimizer, and the number of the group that it came from, if there is one
+NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
+
+
+def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: int | None = None,
+               last: bool = True) -> None:
+    """Set options of a group and add parameters to it; the group after the last is made, from the group `source`.
+    `last` is false while other groups follow in the same edit. Nothing here can fail that was checked before (`build`
+    on the same values, selection of the parameters), save what an optimizer that is told of new parameters (its method
+    `attached`) finds among several processes: then all is as it was."""
     args = torch_args(o.entry, values)
-    held = [dict(g, params=list(g["params"])) for g in o.groups]
-    if at == len(o.groups):
-        o.torch.add_param_group({"params": list(params), **args})
+    held = [dict(g, params=list(g["params"])) for g in o.groups] if hasattr(o.torch, "attached") else []
+    new = at == len(o.groups)
+    if new:
+        from kshell.optim.moved import append
+
+        append(o.torch, {"params": list(params), **args})
     else:
         group = o.groups[at]
         rate = args.pop("lr", None)
@@ -546,6 +572,8 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
         group.update(args)
         group["params"].extend(params)
     add_buffers(o, o.groups[at])
+    if o.placed is not None:
+        o.placed.update(map(id, params))
     if params and "added" in o.entry.extra:
         o.entry.extra["added"](o.torch)
     if hasattr(o.torch, "attached"):
@@ -556,27 +584,17 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any]) -> None:
             for group, old in zip(o.groups, held, strict=True):
                 group.update(old)
             raise
-    for w in o.wraps.values():
-        w.attached(o)
+    if last and (new or params):
+        for w in o.wraps.values():
+            w.attached(o, at, params)
+    for follow in NEW_GROUP if new else ():
+        follow(o, source)
 
 
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
     for option, name in o.entry.extra.get("later", {}).items():
         for p in group["params"] if group.get(option) else ():
-            state = o.torch.state.get(p)
+            state = o.state.get(p)
             if state and name not in state:
                 state[name] = torch.zeros_like(p)
-
-
-def adopt(torch_optimizer: Any, container: Any = None) -> Opt:
-    """An optimizer made by plain Python as one of the k-api; a class that is not registered shows what it has."""
-    if isinstance(torch_optimizer, Opt):
-        return torch_optimizer
-    cls = type(torch_optimizer)
-    for entry in registry.entries("optimizer"):
-        if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls:
-            return Opt(entry, torch_optimizer, container)
-    entry = Entry(cls.__name__.lower(), "optimizer", options=signature_options(cls), extra={"class": cls},
-                  target=f"{cls.__module__}.{cls.__qualname__}")
-    return Opt(entry, torch_optimizer, container)

@@ -6,7 +6,7 @@ Selecting and planning change nothing; only `Plan.commit` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
@@ -22,7 +22,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
-from kshell.kapi.moduledef import name_of_module, type_name
+from kshell.kapi.moduledef import is_container, name_of_module, type_name
 from kshell.kapi.optim import Opt
 from kshell.values.core import NULL_J, List, Special, Value
 
@@ -134,7 +134,7 @@ def _from_module(m: Any, selector: Value | None) -> Selection:
 
 def _submodules(m: Any, at: Sequence[int]) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules with these numbers."""
-    found = list(m.modules())[1:]
+    found = list(_parts(m, set()))
     for i in at:
         if i < 0:
             raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
@@ -143,23 +143,54 @@ def _submodules(m: Any, at: Sequence[int]) -> Iterator[tuple[str, list[Any]]]:
         yield str(i), list(found[i].parameters())
 
 
+def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
+    """The submodules of a module in the order of `m.modules()`, each once."""
+    children = dict.fromkeys(c for c in m._modules.values() if c is not None)
+    if not seen and not any([c._modules for c in children]):
+        yield from children  # a plain list of layers
+        return
+    for part in children:
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            if part._modules:
+                yield from _parts(part, seen)
+
+
 def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules and parameters with these names."""
-    modules = dict(m.named_modules(remove_duplicate=False))
-    params = dict(m.named_parameters(remove_duplicate=False))
     for name in names:
-        if name and name in modules:
-            yield f"`{name}", list(modules[name].parameters())
-        elif name in params:
-            yield f"`{name}", [params[name]]
+        above, _, last = name.rpartition(".")
+        part = _at(m, above)
+        found = None if part is None else part._modules.get(last)
+        if found is not None:
+            yield f"`{name}", list(found.parameters())
+        elif part is not None and part._parameters.get(last) is not None:
+            yield f"`{name}", [part._parameters[last]]
         else:
-            raise unknown("opt: no module or parameter named `", name, [*modules, *params])
+            raise unknown("opt: no module or parameter named `", name, [
+                *(n for n, _ in m.named_modules(remove_duplicate=False)),
+                *(n for n, _ in m.named_parameters(remove_duplicate=False))])
+
+
+def _at(m: Any, path: str) -> Any:
+    """The submodule of a dotted path; None if there is none."""
+    for key in path.split(".") if path else ():
+        m = m._modules.get(key)
+        if m is None:
+            break
+    return m
 
 
 def check_new(o: Opt, params: Sequence[Any]) -> None:
     """Are the tensors leaves, in no group yet, no two of them the same, and all such as the optimizer can take?"""
     dims = o.entry.extra.get("dims")
-    groups = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    if o.placed is None:
+        o.placed = {id(p) for g in o.groups for p in g["params"]}
+    known = o.crossed or any(id(p) in o.placed for p in params)
+    groups = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]} if known else {}
+    if o.crossed:
+        o.placed = None
     seen: dict[int, int] = {}
     for i, p in enumerate(params):
         if not p.is_leaf:
@@ -199,6 +230,12 @@ def owners(container: Any) -> dict[int, tuple[str, str]]:
     return out
 
 
+def names_of_parameters(o: Opt) -> list[tuple[Any, str]]:
+    """The parameters of an optimizer and their names; their numbers without a container."""
+    known = owners(o.container)
+    return [(p, known.get(id(p), ("", str(i)))[1]) for i, p in enumerate(o.parameters())]
+
+
 class Plan(NamedTuple):
     """A container as it will be: `add` are the children to put into it under their keys, `tensors` those to put into
     the ParameterDict `among`."""
@@ -215,6 +252,10 @@ class Plan(NamedTuple):
             self.container._modules[key] = m
         for key, t in self.tensors:
             _put_tensor(self.among, key, t)
+        if o.contents is not None and o.contents.container is self.container:
+            for key, m in self.add:
+                o.contents.add(key, m)
+            o.contents.ids.update(id(t) for _, t in self.tensors)
         o.container, o.own = self.container, self.own
 
 
@@ -224,7 +265,7 @@ def plan(o: Opt, chosen: Selection) -> Plan:
     now, new = o.container, chosen.holder
     if now is None:
         return Plan(new, chosen.made)
-    if any(m is new for m in now.modules()) or _held(now, chosen):
+    if now is new or _within(o, new) or _held(o, chosen):
         return Plan(now, o.own)
     among = _made_dict(o) if chosen.made else None
     if among is not None:
@@ -236,7 +277,7 @@ def plan(o: Opt, chosen: Selection) -> Plan:
     if not o.own and any(m is now for m in new.modules()):
         return Plan(new, False)
     if o.own and isinstance(now, torch.nn.ModuleDict):
-        return Plan(now, True, [(_key(new, list(now._modules), chosen.made), new)])
+        return Plan(now, True, [(_key(new, now._modules, chosen.made), new)])
     first = _key(now, [], o.own)
     return Plan(torch.nn.ModuleDict(), True, [(first, now), (_key(new, [first], chosen.made), new)])
 
@@ -248,7 +289,7 @@ def kept(o: Opt) -> Callable[[], None]:
     held = [(m, dict(m._modules), dict(m._parameters)) for m in parts]
 
     def back() -> None:
-        o.container, o.own = container, own
+        o.container, o.own, o.contents = container, own, None
         for m, modules, tensors in held:
             m._modules.clear()
             m._modules.update(modules)
@@ -268,18 +309,60 @@ def _made_dict(o: Opt) -> Any:
                  and key.startswith(_TENSORS) and not name_of_module(m)), None)
 
 
-def _held(now: Any, chosen: Selection) -> bool:
+class Contents:
+    """What is in a container that was made here, so that it is not looked through for each group that is added: the ids
+    of its children and of tensors in a ParameterDict made for these; the children that are a user's modules, and those
+    of them that may have parts."""
+
+    def __init__(self, container: Any) -> None:
+        self.container, self.ids = container, {id(container)}
+        self.modules: list[Any] = []
+        self.deep: list[Any] = []
+        if isinstance(container, torch.nn.ParameterDict):
+            self.ids.update(map(id, container._parameters.values()))
+        for key, m in container._modules.items():
+            self.add(key, m)
+
+    def add(self, key: str, m: Any) -> None:
+        self.ids.add(id(m))
+        if isinstance(m, torch.nn.ParameterDict) and key.startswith(_TENSORS):
+            self.ids.update(map(id, m._parameters.values()))
+            return
+        self.modules.append(m)
+        if m._modules or is_container(m):
+            self.deep.append(m)
+
+
+def _contents(o: Opt) -> Contents:
+    """What is in the container of an optimizer."""
+    if not o.own:
+        return Contents(o.container)
+    if o.contents is None or o.contents.container is not o.container:
+        o.contents = Contents(o.container)
+    return o.contents  # type: ignore[no-any-return]
+
+
+def _held(o: Opt, chosen: Selection) -> bool:
     """Are the chosen tensors parameters of the container already (got from it by `parm`, say)?"""
     if not isinstance(chosen.holder, torch.nn.ParameterDict):
         return False
-    held = {id(p) for p in now.parameters()}
-    return all(id(p) in held for p in chosen.params)
+    found = _contents(o)
+    left = {id(p) for p in chosen.params} - found.ids
+    if left and not o.own:
+        left -= {id(p) for p in o.container.parameters()}
+    return not left or not left - {id(p) for part in found.modules for p in part.parameters()}
+
+
+def _within(o: Opt, new: Any) -> bool:
+    """Is a module the container, or a part of it?"""
+    found = _contents(o)
+    return id(new) in found.ids or any(new is m for part in found.deep for m in part.modules())
 
 
 _TENSORS = "parms"
 
 
-def _key(m: Any, used: Sequence[str], made: bool) -> str:
+def _key(m: Any, used: Collection[str], made: bool) -> str:
     """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for one made for
     tensors."""
     name = name_of_module(m).replace(".", "_")

@@ -140,7 +140,7 @@ def parms_table(o: Opt, state: bool = False) -> Table:
 def buffers(o: Opt, p: Any) -> Dict:
     """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
     others; empty before the first step."""
-    state = o.torch.state.get(p)
+    state = o.state.get(p)
     if not state:
         return symdict([], [])
     names: dict[str, str] = o.entry.extra.get("state", {})
@@ -190,7 +190,7 @@ def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
         elif value is not None and not isinstance(value, str):
             yield True, value
 
-    for p, state in list(o.torch.state.items()):
+    for p, state in list(o.state.items()):
         dims = p.dim() if isinstance(p, torch.Tensor) else 1
         for key, value in state.items():
             if key not in o.entry.extra.get("drop", ()):
@@ -230,17 +230,19 @@ def restore(state: Dict, h: KHandle) -> Opt:
     if chosen is not None:
         o.container, o.own = chosen.holder, chosen.made
     groups: list[list[Any]] = [[] for _ in o.groups]
-    held: list[tuple[Any, Value]] = []
+    taken: set[int] = set()
+    held: list[tuple[int, Any, Value]] = []
     known = {n: p for p, _, n in named_parameters(o.container)}
     for d in _table_rows(rows):
         row = _fields(d)
-        p = _find(row, known, groups)
+        p = _find(row, known, len(groups), taken)
+        taken.add(id(p))
         groups[row["parmgroup"]].append(p)
-        held.append((p, row.get("buffers", NIL)))
+        held.append((row["parmgroup"], p, row.get("buffers", NIL)))
     for i, params in enumerate(groups):
         edit_group(o, i, {}, params)
-    for p, found in held:
-        put_buffers(o, p, found)
+    for at, p, found in held:
+        put_buffers(o, p, found, o.groups[at])
     if "wrap" in fields:
         from kshell.kapi import wraps
 
@@ -316,19 +318,19 @@ def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
     return o
 
 
-def _find(row: dict[str, Value], known: dict[str, Any], groups: Sequence[Sequence[Any]]) -> Any:
-    """The parameter that a row of a state names."""
+def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]) -> Any:
+    """The parameter that a row of a state names, which is none of those taken, with one of so many groups."""
     name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
     if name.__class__ is not Sym or at.__class__ is not int:
         raise QError("opt: unrecognized state, expecting name and group of a parameter, "
                      f"given {kname(name)}, {kname(at)}")
     what = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
-    if not 0 <= at < len(groups):
-        raise QError(f"opt: group[{at}] for {what} is invalid, {len(groups)} group(s) defined")
+    if not 0 <= at < groups:
+        raise QError(f"opt: group[{at}] for {what} is invalid, {groups} group(s) defined")
     p = known.get(name.s)
     if p is None:
         raise QError(f"opt: unable to find {what}")
-    if any(p is q for g in groups for q in g):
+    if id(p) in taken:
         raise QError(f"opt: {what} is repeated")
     given = [n for n in seq_items(size)] if not is_atom(size) else [size]
     if given != list(p.shape):
@@ -339,11 +341,10 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: Sequence[Sequenc
 # ------------------------------------------------------------------ buffers back into torch
 
 
-def put_buffers(o: Opt, p: Any, found: Value) -> None:
-    """Set what an optimizer keeps for a parameter from the dictionary of a state."""
+def put_buffers(o: Opt, p: Any, found: Value, group: dict[str, Any]) -> None:
+    """Set what an optimizer keeps for a parameter of a group from the dictionary of a state."""
     if found.__class__ is not Dict or not len(found):
         return
-    group = next(g for g in o.groups if any(p is q for q in g["params"]))
     made = _made(o.entry, torch_args(o.entry, group_values(o.entry, group)), p)
     names: dict[str, str] = o.entry.extra.get("state", {})
     state = {}
@@ -353,7 +354,7 @@ def put_buffers(o: Opt, p: Any, found: Value) -> None:
             continue  # documented, and not in use
         state[name] = buffer_value(key, x, p, made.get(name))
     if state:
-        o.torch.state[p] = state
+        o.state[p] = state
 
 
 def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:

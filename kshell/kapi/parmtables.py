@@ -14,7 +14,8 @@ from kshell.kapi.device import device_of
 from kshell.kapi.handles import KHandle, ModelHandle, ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.numbers import NAMES, columns, norms
 from kshell.kapi.optapi import live_optimizers, optimizer_of
-from kshell.kapi.optim import Opt, Values, build, edit_group, group_values, how_of, options_of, parse
+from kshell.kapi.optgroups import Group, check_movable, commit, edited
+from kshell.kapi.optim import Opt, Values, build, group_values, how_of, options_of, parse
 from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan
 from kshell.kapi.optstate import option_q, shown_options
 from kshell.registry import Option, entries
@@ -238,7 +239,7 @@ def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
             for k, v in value.items():
                 yield from walk(f"{key}.{k}", v)
 
-    for key, value in o.torch.state.get(p, {}).items():
+    for key, value in o.state.get(p, {}).items():
         if key not in dropped:
             yield from walk(names.get(key, key), value)
 
@@ -285,13 +286,6 @@ def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
     return flags
 
 
-class Group(NamedTuple):
-    """A group as it is to be: its options, and its parameters."""
-
-    values: Values
-    params: list[Any]
-
-
 def _edit(h: KHandle, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]) -> None:
     chosen = _chosen(rows, given.get("name"))
     flags = _flags(chosen, given.get("gradflag"))
@@ -312,7 +306,9 @@ def _edit(h: KHandle, rows: Sequence[Row], optimizers: Sequence[Opt], given: dic
         added = [p for g in groups for p in g.params if id(p) not in before]
         check_new(o, added)
         container = plan(o, Selection(added, _module(h))) if added else None
-        commit(o, groups, added)
+        check_movable(o, groups)
+        with edited(o, "parmtable"):
+            commit(o, groups)
         if container is not None:
             container.commit(o)
     for r, flag in zip(chosen, flags, strict=True):
@@ -369,12 +365,13 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
     kept: list[Group] = []
     more: list[Group] = []
     for i, base in enumerate(bases):
-        kinds: list[Group] = []
+        found: dict[Any, Group] = {}
         for p, values in members[i]:
-            kind = next((g for g in kinds if g.values == values), None)
-            if kind is None:
-                kinds.append(kind := Group(values, []))
-            kind.params.append(p)
+            key = _key(values)
+            if key not in found:
+                found[key] = Group(values, [], i if i < n else None)
+            found[key].params.append(p)
+        kinds = list(found.values())
         if len(kinds) > 1 and "parts" in o.entry.extra:
             raise QError(f"parmtable: parameters in a group of {o.entry.name} have the same options")
         first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
@@ -387,11 +384,11 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
     if most is not None and n + len(more) > most:
         raise QError(f"parmtable: {o.entry.name} optimizer has a single parameter group")
     for name in o.entry.extra.get("same", ()):
-        found = {g.values[name] for g in (*kept, *more) if g.params}
-        if len(found) > 1:
+        used = {g.values[name] for g in (*kept, *more) if g.params}
+        if len(used) > 1:
             raise QError(f"parmtable: {o.entry.name} has one {name} for all groups")
-        for g in (*kept, *more) if found else ():
-            g.values[name] = next(iter(found))
+        for g in (*kept, *more) if used else ():
+            g.values[name] = next(iter(used))
     for g in (*kept, *more):
         if "fill" in o.entry.extra:
             o.entry.extra["fill"](g.values)
@@ -399,17 +396,6 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
     return kept + more
 
 
-def commit(o: Opt, groups: Sequence[Group], added: Sequence[Any]) -> None:
-    """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
-    stay = {id(p) for g in groups for p in g.params}
-    for p in o.parameters():
-        if id(p) not in stay:
-            o.torch.state.pop(p, None)
-    n = len(o.groups)
-    moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
-    for g, new in zip(o.groups, groups[:n], strict=True):
-        g["params"][:] = new.params  # the list stays: lbfgs has it too
-    for i, new in enumerate(groups):
-        edit_group(o, i, new.values, new.params if i >= n else [])
-    if moved and "added" in o.entry.extra:
-        o.entry.extra["added"](o.torch)
+def _key(values: Values) -> Any:
+    """What is the same for equal values of options."""
+    return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(values.items()))

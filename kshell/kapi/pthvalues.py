@@ -25,6 +25,8 @@ from kshell.kapi.handles import (
     handle,
     tensor_handle,
 )
+from kshell.kapi.optim import Opt
+from kshell.kapi.optparms import names_of_parameters
 from kshell.values import types as T
 from kshell.values.build import collapse, longs, symdict
 from kshell.values.core import (
@@ -195,7 +197,7 @@ def _from_dict(x: Dict, where: str) -> dict[Any, Any]:
         for g in out["param_groups"]:
             if not isinstance(g, dict):
                 raise QError(f"ckpt: {_at(where, 'param_groups')} is no table of groups")
-            g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k != "params"})
+            g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
     return out
 
 
@@ -209,12 +211,29 @@ def _of_handle(h: Any, where: str) -> Any:
         return _whole(dict(obj))
     if isinstance(h, VectorHandle):
         return _whole(list(obj))
-    if isinstance(h, OptimizerHandle | SchedulerHandle):
+    if isinstance(h, OptimizerHandle):
+        return _whole(_optimizer_state(obj))
+    if isinstance(h, SchedulerHandle):
         return _whole(obj.torch.state_dict())
     if isinstance(h, ModelHandle):
         return _whole({"module": obj.module.state_dict(), "loss": obj.loss.state_dict(),
-                       "optimizer": obj.optimizer.torch.state_dict()})
+                       "optimizer": _optimizer_state(obj.optimizer)})
     raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
+
+
+NAMES = "param_names"  # torch's own word
+
+
+def _optimizer_state(o: Opt) -> dict[str, Any]:
+    """The state_dict of an optimizer. Where its parameters are not in one group in the order of the module's, groups
+    have their names too, as torch's have that were made with names."""
+    state: dict[str, Any] = o.torch.state_dict()
+    if o.container is None or any(NAMES in g for g in state["param_groups"]):
+        return state
+    names = iter([name for _, name in names_of_parameters(o)])
+    if len(o.groups) > 1 or [*map(id, o.parameters())] != [*map(id, o.container.parameters())]:
+        state["param_groups"] = [{**g, NAMES: [next(names) for _ in g["params"]]} for g in state["param_groups"]]
+    return state
 
 
 def _whole(v: Any) -> Any:

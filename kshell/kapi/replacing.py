@@ -13,9 +13,9 @@ from kshell.kapi.moduledef import mark_replaced, set_name, type_of
 from kshell.kapi.moduleparts import child_of
 from kshell.kapi.moduletree import ALONE, add_child, define
 from kshell.kapi.optapi import live_optimizers
+from kshell.kapi.optgroups import Group, commit
 from kshell.kapi.optim import Opt, group_values
 from kshell.kapi.optparms import check_new
-from kshell.kapi.parmtables import Group, commit
 from kshell.values.context import running
 from kshell.values.core import Value, sym
 
@@ -40,7 +40,7 @@ def replace_child(h: KHandle, m: Any, name: str, x: Value) -> None:
     if not changes:
         _say_if_unknown(name, place)
     for c in changes:
-        commit(c.o, c.groups, c.added)
+        commit(c.o, c.groups)
     set_name(new, key)
     new.__dict__.pop(ALONE, None)
     put()

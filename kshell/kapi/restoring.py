@@ -126,6 +126,8 @@ class Loader:
                     wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
             if "extra" in rec:  # of what is around it, if that is an optimizer itself
                 o.torch.set_extra(self.python(rec["extra"]))
+            for k, form in rec.get("pending", ()):
+                o.wraps[k].set_pending(self.python(form))
         for o, rec in self._optimizers:
             if "waiting" in rec:
                 o.waiting = sched.restored(self._state(rec["waiting"]), o)

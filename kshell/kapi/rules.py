@@ -17,7 +17,7 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import wraps
-from kshell.kapi.args import entry_named, items, looks_paired, pairs, parse_options, split
+from kshell.kapi.args import doubles_of, entry_named, items, looks_paired, pairs, parse_options, split
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q, to_tensor
 from kshell.kapi.gradients import MODES, zero_gradient
@@ -184,7 +184,7 @@ class RuleWrap(wraps.Wrap):
             symdict(["progress", "accum", "sqr", "var", "sums", "biased", "last"], [
                 state["progress"], math.nan if accum is None else accum, floats(state["sqr"]), floats(state["var"]),
                 List([floats(s) for s in state["sums"]]), state["biased"],
-                NIL if last is None else List([to_q(t) for t in last])])])
+                NIL if last is None else List([NIL if t is None else to_q(t) for t in last])])])
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -206,12 +206,21 @@ class RuleWrap(wraps.Wrap):
     def failed(self, o: Opt) -> None:
         self.rule.end(False)
 
-    def attached(self, o: Opt) -> None:
-        self.rule.noise.attach()
+    def attached(self, o: Opt, at: int | None = None, params: Sequence[Any] = ()) -> None:
+        if at is None:
+            self.rule.noise.attach()
+        else:
+            self.rule.noise.add(at, params)
 
     def moved(self) -> None:
         self.rule.load_state_dict(self.rule.state_dict())  # puts gradients it holds where the parameters are
         self.rule.noise.attach()
+
+    def pending(self) -> tuple[list[int], list[float | None]] | None:
+        return self.rule.noise.pending() if self.rule.noise.accum_count else None  # type: ignore[no-any-return]
+
+    def set_pending(self, found: Any) -> None:
+        self.rule.noise.set_pending(*found)
 
 
 def _refusing(call: str, fn: Any) -> Any:
@@ -276,7 +285,7 @@ def _load(w: RuleWrap, s: dict[str, Value]) -> None:
     state = {"progress": s["progress"], "accum_scale": None if math.isnan(accum) else accum,
              "sqr": s["sqr"].a.tolist(), "var": s["var"].a.tolist(), "biased": bool(s["biased"]),
              "sums": [v.a.tolist() for v in seq_items(s["sums"])],
-             "last": None if s["last"] is NIL else [to_tensor(t) for t in seq_items(s["last"])]}
+             "last": None if s["last"] is NIL else [None if t is NIL else to_tensor(t) for t in seq_items(s["last"])]}
     _refusing("scale", lambda: w.rule.load_state_dict(state))
 
 
@@ -403,9 +412,8 @@ def gns(x: Value) -> Value:
 
 
 def _table(rule: Any, x: Value) -> Value:
-    found = seq_items(x) if x.__class__ is Vec else [x]
-    numbers = [float(v) if v.__class__ in (int, float) else math.nan for v in found]
-    if not all(v > 0 and math.isfinite(v) for v in numbers):
+    numbers = doubles_of(x)
+    if numbers is None or not all(v > 0 and math.isfinite(v) for v in numbers):
         raise QError("gns: expecting a rule and scales above 0")
     factors = np.array([rule.factors(v) for v in numbers])
     cols = floats(factors[:, 0]) if factors.ndim == 2 and factors.shape[1] == 1 else \

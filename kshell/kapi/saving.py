@@ -223,6 +223,8 @@ class Saver:
         plain = o.torch.inner if "fp16" in o.wraps else o.torch  # fp16 is around it, and put there again
         if entry is None or entry is not o.entry or type(plain) is not optimizer_class(entry):
             raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
+        if o.outer is not None:
+            self.notes.append(f"the {type(o.outer).__name__} around an optimizer")
         dropped = entry.extra.get("drop", ())
         rec: Record = {
             "type": entry.name, "own": o.own, "class": entry.target,
@@ -231,10 +233,13 @@ class Saver:
                         self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
             "defaults": self.python(dict(plain.defaults)),
             "state": [[self.tensor(p), self.python({k: v for k, v in s.items() if k not in dropped})]
-                      for p, s in o.torch.state.items()],
+                      for p, s in o.state.items()],
             "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}
         if hasattr(o.torch, "get_extra"):
             rec["extra"] = self.python(o.torch.get_extra())
+        pending = [[k, self.python(found)] for k, w in o.wraps.items() if (found := w.pending()) is not None]
+        if pending:
+            rec["pending"] = pending
         if o.waiting is not None:
             rec["waiting"] = self.encoder.value(sched.state_of(o.waiting))
         return rec

@@ -104,6 +104,8 @@ def rates_of(o: Opt) -> list[float]:
 
 def schedulers_of(o: Opt) -> list[Sched]:
     """The schedulers of the live handles that are of an optimizer."""
+    if not o.scheduled:
+        return []
     return [h.obj for h in table() if isinstance(h, SchedulerHandle) and h.obj.opt is o]
 
 
@@ -150,6 +152,7 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
         add_buffers(o, g)  # it may have set a momentum
     written = sorted({k for g, was in zip(o.groups, before, strict=True) for k in g
                       if k != "params" and (k not in was or k == "lr" or g[k] is not was[k])})
+    o.scheduled = True
     return Sched(entry, values, o, made, rates, written)
 
 
@@ -243,6 +246,64 @@ def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
         return float(number)
 
     return call
+
+
+# ------------------------------------------------------------------ groups that come later
+
+# options with a value for each group, if a list is given
+_BY_GROUP = ("baselr", "basemomentum", "lrlambda", "maxlr", "maxmomentum", "minlr", "swalr")
+_RATE_OPTIONS = ("baselr", "maxlr", "swalr")
+
+
+def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
+    """Tell a scheduler of a group that was added last, which came from the group `source` and has `ratio` times its
+    rate: it gets that group's part in everything. Megatron's kind has one rate for all groups without overrides, also
+    for a group that is new and was not `split` from another."""
+    from kshell.optim.schedules import extend
+
+    n = len(s.opt.groups) - 1
+    if s.megatron:
+        _own_rates(s, s.opt.groups[-1], s.opt.groups[source], ratio if split else 1.0)
+    else:
+        extend(s.torch, s.opt.groups, source, ratio)
+    for p in s.parts:
+        if len(p.rates) == n:
+            p.rates = [*p.rates, p.rates[source] * ratio]
+        for k in _BY_GROUP:
+            value, scale = p.values.get(k), ratio if k in _RATE_OPTIONS else 1.0
+            if value.__class__ is List and len(value.items) == n:
+                p.values[k] = List([*value.items, value.items[source]])
+            elif isinstance(value, list) and len(value) == n:
+                p.values[k] = [*value, value[source] * scale]
+            elif isinstance(value, float) and scale != 1.0:
+                p.values[k] = [*[value] * n, value * scale]
+
+
+def _own_rates(s: Sched, group: dict[str, Any], of: dict[str, Any], ratio: float) -> None:
+    """Give a group the highest and lowest rate of another one times a ratio: Megatron's kind calls these overrides."""
+    if ratio != 1.0:
+        for k in ("max_lr", "min_lr"):
+            group[k] = float(of.get(k, getattr(s.torch, k))) * ratio
+        group["overrides"] = tuple(dict.fromkeys((*group.get("overrides", ()), "max_lr", "min_lr")))
+
+
+def rebased(s: Sched, ratios: Sequence[float]) -> None:
+    """Multiply the rates from which a scheduler computes, a ratio for each group."""
+    from kshell.optim.schedules import rebase
+
+    if s.megatron:
+        for group, ratio in zip(s.opt.groups, ratios, strict=True):
+            if "max_lr" not in group:  # otherwise those of the group were multiplied
+                _own_rates(s, group, {}, ratio)
+    else:
+        rebase(s.torch, s.opt.groups, ratios)
+    for p in s.parts:
+        p.rates = [r * ratio for r, ratio in zip(p.rates, ratios, strict=False)]
+        for k in _RATE_OPTIONS:
+            value = p.values.get(k)
+            if isinstance(value, float) or (isinstance(value, list) and len(value) == len(ratios)):
+                each = value if isinstance(value, list) else [value] * len(ratios)
+                p.values[k] = [v * ratio for v, ratio in zip(each, ratios, strict=True)]
 
 
 # ------------------------------------------------------------------ tabulating

@@ -93,9 +93,10 @@ def _sharded(x: Value) -> Value:
             raise QError(f"fsdp: {what} does not take sharded parameters")
         for p in o.parameters():
             if id(p) in held and any(hasattr(v, "dim") and v.dim() and v.shape != p.shape
-                                     for v in o.torch.state.get(p, {}).values()):
+                                     for v in o.state.get(p, {}).values()):
                 raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
     new = around.shard(m, told_by("forward"))
     for o in using:
+        o.placed = o.contents = None
         around.exchange(o.torch, new, [] if o.container is None else list(o.container.modules()))
     return NIL

@@ -8,7 +8,7 @@ put back. A wrap is part of the optimizer: `opt o` shows its options, `state o` 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell.errors import QError
@@ -65,11 +65,17 @@ class Wrap:
         """After a step that ended in an error."""
         self.done(o)
 
-    def attached(self, o: Opt) -> Any:
-        """Parameters were added to the optimizer."""
+    def attached(self, o: Opt, at: int | None = None, params: Sequence[Any] = ()) -> Any:
+        """Parameters were added to a group of the optimizer; without its number, groups have changed otherwise."""
 
     def moved(self) -> Any:
         """Parameters of the optimizer went to another device or type."""
+
+    def pending(self) -> Any:
+        """What it knows of the step that is being made, as plain numbers, for a snapshot; None if there is nothing."""
+
+    def set_pending(self, found: Any) -> None:
+        """Go on with a step that was being made."""
 
 
 KINDS: dict[str, type[Wrap]] = {}

@@ -58,38 +58,55 @@ class GradientNoiseScale:
         self.sqr, self.var = [1.0] * n, [0.0] * n
         self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in range(n)]  # weighed sqr and its weight, weighed var and its weight
         self.biased = False
-        self._last: list[Tensor] | None = None
-        self._hooks: dict[int, Any] = {}
+        self._last: dict[int, Tensor] | None = None  # the gradients of the step before, by parameter
+        self._hooks: dict[int, tuple[Tensor, Any]] = {}
+        self._places: dict[int, int] = {}  # the group of each parameter
         self._counts: dict[int, int] = {}
         self._local: dict[int, Tensor] = {}
         self.attach()
 
     # -------------------------------------------------------------- what backward passes bring
 
-    def _parameters(self) -> Iterator[tuple[int, Tensor]]:
+    def _every(self) -> Iterator[tuple[int, Tensor]]:
         for i, group in enumerate(self.optimizer.param_groups):
             for p in group["params"]:
-                if p.requires_grad:
-                    yield i, p
+                yield i, p
+
+    def _parameters(self) -> Iterator[tuple[int, Tensor]]:
+        return ((i, p) for i, p in self._every() if p.requires_grad)
 
     def attach(self) -> None:
-        """Notice the gradients of all parameters that are trained now."""
+        """Notice the gradients of all parameters that the optimizer has now, in the groups where they are now. One that
+        is frozen is noticed from the moment when it is trained again; one that has left the optimizer no more."""
+        self._places = {}
+        for i, group in enumerate(self.optimizer.param_groups):
+            self.add(i, group["params"])
+        for key in self._hooks.keys() - self._places.keys():
+            self._hooks.pop(key)[1].remove()
+            self._counts.pop(key, None)
+            if self._last is not None:
+                self._last.pop(key, None)
+
+    def add(self, group: int, params: Sequence[Tensor]) -> None:
+        """Notice the gradients of parameters of a group, too."""
         for _ in range(len(self.optimizer.param_groups) - len(self.sqr)):
             self.sqr.append(1.0)
             self.var.append(0.0)
             self._sums.append([0.0, 0.0, 0.0, 0.0])
-        for i, p in self._parameters():
-            if id(p) not in self._hooks:
-                self._hooks[id(p)] = p.register_hook(_noticing(weakref.ref(self), i, id(p)))
+        for p in params:
+            key = id(p)
+            self._places[key] = group
+            if key not in self._hooks and (p.is_floating_point() or p.is_complex()):
+                self._hooks[key] = p, _hooked(p, _noticing(weakref.ref(self), key))
 
     def detach(self) -> None:
         """Notice no more gradients."""
-        for hook in self._hooks.values():
+        for _, hook in self._hooks.values():
             hook.remove()
         self._hooks.clear()
 
-    def _notice(self, group: int, key: int, grad: Tensor) -> None:
-        n = _square(grad)
+    def _notice(self, key: int, grad: Tensor) -> None:
+        group, n = self._places[key], _square(grad)
         held = self._local.get(group)
         self._local[group] = n if held is None else held + n.to(held.device)
         self._counts[key] = self._counts.get(key, 0) + 1
@@ -171,12 +188,12 @@ class GradientNoiseScale:
             self.biased, self._last = False, None
             self._estimate([x / n for x in squares], totals, n, scale)
             return True
-        now = [(torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()) for p in params]
+        now = {id(p): (torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()) for p in params}
         last, self._last, self.biased = self._last, now, True
-        if last is not None and [t.shape for t in last] == [t.shape for t in now]:
-            groups = [i for i, _ in self._parameters()]
-            before = self._by_group(list(zip(groups, last, strict=True)))
-            mean = self._by_group([(i, (a.to(b) + b) / 2) for i, a, b in zip(groups, last, now, strict=True)])
+        if last is not None and last.keys() == now.keys():
+            pairs = [(i, last[id(p)], now[id(p)]) for i, p in self._parameters()]
+            before = self._by_group([(i, a) for i, a, _ in pairs])
+            mean = self._by_group([(i, (a.to(b) + b) / 2) for i, a, b in pairs])
             self._estimate([(a + b) / 2 for a, b in zip(before, totals, strict=True)], mean, 2, 2 * self.accum_scale)
         return True
 
@@ -209,22 +226,29 @@ class GradientNoiseScale:
     # -------------------------------------------------------------- state
 
     def state_dict(self) -> dict[str, Any]:
-        """The estimates and what they are made from; not the gradients of a step that is being made."""
+        """The estimates and what they are made from; not the gradients of a step that is being made. `last` has the
+        gradients of the step before for the parameters in order, None for one that had none."""
+        self.attach()
+        last = self._last
         return {"accum_scale": self._accum_scale, "sqr": list(self.sqr), "var": list(self.var),
                 "sums": [list(s) for s in self._sums], "biased": self.biased,
-                "last": None if self._last is None else list(self._last)}
+                "last": None if last is None else [last.get(id(p)) for _, p in self._every()]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state; a ValueError if it is of another number of groups or parameters."""
         n = len(self.optimizer.param_groups)
         if not len(state["sqr"]) == len(state["var"]) == len(state["sums"]) == n:
             raise ValueError(f"the state is of {len(state['sqr'])} parameter group(s), the optimizer has {n}")
-        params = [p for _, p in self._parameters()]
         last = state["last"]
         if last is not None:
-            if [tuple(t.shape) for t in last] != [tuple(p.shape) for p in params]:
+            params = [p for _, p in self._every()]
+            if len(last) != len(params):  # before frozen parameters had a place
+                params = [p for p in params if p.requires_grad]
+            if len(last) != len(params) or any(t is not None and t.shape != p.shape
+                                               for t, p in zip(last, params, strict=True)):
                 raise ValueError("the gradients in the state are not of the sizes of the parameters")
-            last = [t.detach().to(device=p.device, dtype=p.dtype).clone() for t, p in zip(last, params, strict=True)]
+            last = {id(p): t.detach().to(device=p.device, dtype=p.dtype).clone()
+                    for t, p in zip(last, params, strict=True) if t is not None}
         if state["accum_scale"] is not None:
             _positive("accum_scale", state["accum_scale"])
         self._accum_scale = state["accum_scale"]
@@ -233,16 +257,45 @@ class GradientNoiseScale:
         self.biased, self._last = bool(state["biased"]), last
         self.reset()
 
+    def pending(self) -> tuple[list[int], list[float | None]]:
+        """What is known of the step that is being made: the backward passes of each parameter, the squares of each
+        group."""
+        self.attach()
+        squares = [self._local.get(i) for i in range(len(self.sqr))]
+        return ([self._counts.get(id(p), 0) for _, p in self._every()],
+                [None if q is None else float(q) for q in squares])
 
-def _noticing(found: Any, group: int, key: int) -> Callable[[Tensor], None]:
+    def set_pending(self, counts: Sequence[int], squares: Sequence[float | None]) -> None:
+        """Go on with a step that was being made; a ValueError if it is one of other parameters."""
+        keys = [id(p) for _, p in self._every()]
+        if len(counts) != len(keys) or len(squares) != len(self.sqr):
+            raise ValueError("the step that was being made is one of other parameters")
+        self._counts = {k: n for k, n in zip(keys, counts, strict=True) if n}
+        self._local = {i: torch.tensor(q, dtype=torch.float64) for i, q in enumerate(squares) if q is not None}
+
+
+def _noticing(found: Any, key: int) -> Callable[[Tensor], None]:
     """A hook on a parameter that does not keep the estimator alive."""
 
     def hook(grad: Tensor) -> None:
         noise = found()
         if noise is not None:
-            noise._notice(group, key, grad)
+            noise._notice(key, grad)
 
     return hook
+
+
+def _hooked(p: Tensor, hook: Callable[[Tensor], None]) -> Any:
+    """Put a hook on the gradient of a parameter. torch takes one only of what is trained; it stays while that is
+    frozen."""
+    frozen = not p.requires_grad
+    if frozen:
+        p.requires_grad_(True)
+    try:
+        return p.register_hook(hook)
+    finally:
+        if frozen:
+            p.requires_grad_(False)
 
 
 def _positive(name: str, value: float) -> float:

@@ -72,3 +72,17 @@ def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(_moved(v, p, dtype, counter) for v in x)
     return x
+
+
+def append(t: Any, group: dict[str, Any]) -> None:
+    """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
+    held = t.param_groups
+    if type(t).add_param_group is not Optimizer.add_param_group:
+        t.add_param_group(group)
+        return
+    t.param_groups = []
+    try:
+        t.add_param_group(group)
+    finally:
+        made, t.param_groups = t.param_groups, held
+    held.extend(made)

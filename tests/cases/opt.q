@@ -8,7 +8,8 @@ opt(`adamm;())  / 'opt: unrecognized optimizer: adamm (near `adam`radam`nadam`ad
 opt`SGD  / 'opt: unrecognized optimizer: SGD (near `sgd`asgd)
 opt(`sgd;();`momentm,.9)  / 'opt: unrecognized optimizer setting: momentm (near `momentum)
 opt(`sgd;();`x)  / 'sgd lr: expected long/double scalar, given symbol scalar
-opt(`sgd;();1e)  / 'sgd lr: expected long/double scalar, given real scalar
+opt(`sgd;();1b)  / 'sgd lr: expected long/double scalar, given boolean scalar
+lr each opt each((`sgd;();1);(`sgd;();1h);(`sgd;();1i);(`sgd;();1e);(`sgd;();`lr,1e);(`sgd;();`lr,1h))  / 1\n1\n1\n1\n1\n1
 opt(`sgd;();1;2;3;4;0b;7)  / 'sgd: expecting up to 7 positional args, 8 given
 opt(`sgd;();`lr`decay`x)  / 'uneven no. of symbols for name,value pairs: `lr`decay`x
 opt(`sgd;();((`lr;1.);(`decay;1;2)))  / 'name,value pair[1] has 3 elements (expected 2)
@@ -57,8 +58,10 @@ opt(o;v)  /
 opt(o;vector(addref t;t))  / 'opt: parameter[1] is duplicate of parameter[0]
 opt[o]`parms  / parmgroup pointer  module   name     size\n-----------------------------------------\n0         80000000 linear   0.a.bias 2\n0         80000016 parmdict parms.0  2\n0         80000032 parmdict parms.1  2\n0         80000048 parmdict parms.2  2
 lr o  / ,0.01
-lr(o;1)  / 'lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s) (given optimizer, long 1)
-lr(o;1.;2.)  / 'lr: expecting 1-2 args, given 3
+lr(o;1b)  / 'lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s) (given optimizer, boolean scalar)
+lr(o;1.;2.)  / 'lr: expecting optimizer, rates and a flag, given double scalar
+lr(o;1.;0b;2.)  / 'lr: expecting 1-3 args, given 4
+lr(o;0N)  / 'lr: Invalid learning rate: nan
 lr`x  / 'lr: not implemented for symbol scalar
 lr(o;.1 .2)  / 'lr: length error: 2 learning rates given for 1 parameter group
 lr(o;-.1)  / 'lr: Invalid learning rate: -0.1
@@ -231,16 +234,16 @@ putstate(o;state opt(`adamw;(m;`0)))  / 'putstate: the groups of the state have 
 putstate(m;state module enlist(`linear;3;4))  / 'putstate: no 0.weight given (given module, kdictionary)
 putstate(m;1_s)  / 'putstate: no 0.weight given (given module, table)
 z:tensor(1 2e;`grad);putstate(p;state p:opt(`sgd;z))  / 'putstate: expecting an optimizer of the parameters of one module
-/ a group made after a scheduler: what the scheduler was made for is told, and its state comes back
+/ a group made after a scheduler: the scheduler knows it too, and its state comes back
 o:opt(`sgd;();1.); s:sched(o;`steplr;2;.5); opt(o;1;();.5)  /
-step s  / 'steplr: made for 1 parameter group(s), the optimizer has 2
-lrs(s;til 3)  / 'steplr: made for 1 parameter group(s), the optimizer has 2
+lrs(s;til 3)  / step lr\n-------------\n0    1   0.5\n1    1   0.5\n2    0.5 0.25
+step(s;2); lr o  / 0.5 0.25
 p:opt(`sgd;();1.); opt(p;1;();.5); r:sched(p;state s); (state r)~state s  / 1b
-step r  / 'steplr: made for 1 parameter group(s), the optimizer has 2
+step r; step r; lr p  / 0.25 0.125
 sched(p;@[state s;`rates;:;1 2 3.])  / 'sched: unrecognized state, expecting a rate for each parameter group
 sched(p;@[state s;`rates;:;`float$()])  / 'sched: unrecognized state, expecting a rate for each parameter group
 o:opt(`sgd;();1.); s:sched(o;`chainedscheduler;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5))); opt(o;1;();.5)  /
-lrs(s;til 3)  / 'constantlr: made for 1 parameter group(s), the optimizer has 2
+lrs(s;til 3)  / step lr\n--------------\n0    0.1  0.5\n1    0.05 0.25\n2    0.25 1.25
 / schedulers go on after putstate of a state that was taken before
 t:tensor(1 2e;`grad); o:opt(`sgd;();.1); m:module enlist(`linear;2;1); o:opt(`sgd;m;.1); u:state o; s:sched(o;`onecyclelr;1.;10;`cyclemomentum,0b)  /
 step s; putstate(o;u); lr o  / ,0.1

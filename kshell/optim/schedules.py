@@ -1,0 +1,110 @@
+"""Schedulers of torch, and of other libraries, that are attached to an optimizer: found, and told of its groups.
+
+A scheduler keeps lists with an item for each parameter group, and entries in the groups themselves. When a group is
+added, its items are made from those of the group that it came from.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.optim import lr_scheduler as lrs
+from torch.optim import swa_utils
+
+# per group: the rates among these are scaled with the rate of a group, the others are only copied
+_RATES = ("base_lrs", "max_lrs", "base_values")
+_OTHERS = ("lr_lambdas", "min_lrs", "base_momentums", "max_momentums")
+_LAST = "_last_lr"
+_OWN = re.compile(r"(lrs?|rates?|lambdas|momentums?|decays?|factors?|gammas?)$")  # of classes of other libraries
+GROUP_RATES = ("initial_lr", "max_lr", "min_lr", "swa_lr")  # entries of a group that are rates
+_HERE = ("torch.", "kshell.")
+
+COMPUTED = (lrs.LambdaLR, lrs.CyclicLR, lrs.OneCycleLR, lrs.CosineAnnealingWarmRestarts)  # from the base rates
+FOLLOWING = (lrs.MultiplicativeLR, lrs.StepLR, lrs.MultiStepLR, lrs.ConstantLR, lrs.LinearLR, lrs.ExponentialLR,
+             lrs.PolynomialLR, lrs.CosineAnnealingLR, lrs.ReduceLROnPlateau, lrs.ChainedScheduler, swa_utils.SWALR)
+
+
+def attached(optimizers: Sequence[Any]) -> list[Any]:
+    """The schedulers that refer to one of these objects (an optimizer, and what is around it); a scheduler that is part
+    of another one comes with that."""
+    out: dict[int, Any] = {}
+    for o in optimizers:
+        found = gc.get_referrers(o)
+        own = [r for r in found if isinstance(r, dict) and r.get("optimizer") is o]
+        for r in (*found, *(gc.get_referrers(*own) if own else ())):
+            if r.__class__ is not dict and r is not o and _is_scheduler(r, o):
+                out[id(r)] = r
+    parts = {id(p) for s in out.values() for p in _parts(s) if p is not s}
+    return [s for k, s in out.items() if k not in parts]
+
+
+def _is_scheduler(x: Any, o: Any) -> bool:
+    own = getattr(x, "__dict__", None)
+    if not isinstance(own, dict) or own.get("optimizer") is not o or not callable(getattr(x, "step", None)):
+        return False
+    return isinstance(x, lrs.LRScheduler) or any(isinstance(own.get(k), list) for k in _RATES)
+
+
+def _parts(s: Any) -> Iterable[Any]:
+    """A scheduler, and those that it is made of."""
+    yield s
+    for p in vars(s).get("_schedulers") or ():
+        yield from _parts(p)
+
+
+def _lists(s: Any, n: int) -> list[str]:
+    """The attributes of a scheduler that have an item for each of n groups."""
+    own = vars(s)
+    known = [k for k in (*_RATES, *_OTHERS, _LAST) if k in own]
+    if not type(s).__module__.startswith(_HERE):
+        known += [k for k in own if k not in known and _OWN.search(k)]
+    return [k for k in known if isinstance(own[k], list | tuple) and len(own[k]) == n]
+
+
+def extend(s: Any, groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
+    """Tell a scheduler of the last of these groups, which came from the group `source` and has `ratio` times its rate.
+    A scheduler that knew another number of groups stays as it is."""
+    for p in _parts(s):
+        own = vars(p)
+        for k in _lists(p, len(groups) - 1):
+            held = own[k]
+            item = groups[-1]["lr"] if k == _LAST else held[source]
+            if isinstance(item, torch.Tensor):
+                item = item.clone()
+            own[k] = type(held)((*held, scaled(item, ratio) if k in _RATES else item))
+
+
+def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
+    """Give the last group every entry of the group `source` that it lacks; rates times `ratio`."""
+    new = groups[-1]
+    for k, v in groups[source].items():
+        if k not in new and k != "param_names":  # torch has names in all groups or in none
+            new[k] = scaled(copy.copy(v), ratio) if k in GROUP_RATES else copy.copy(v)
+
+
+def rebase(s: Any, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) -> None:
+    """Multiply the rates from which a scheduler computes, a ratio for each group."""
+    for p in _parts(s):
+        own = vars(p)
+        for k in _lists(p, len(groups)):
+            if k in _RATES:
+                own[k] = type(own[k])(scaled(v, r) for v, r in zip(own[k], ratios, strict=True))
+
+
+def scaled(rate: Any, ratio: float) -> Any:
+    """A rate times a ratio; the very rate if that is 1."""
+    return rate if ratio == 1.0 or not isinstance(rate, int | float | torch.Tensor) else rate * ratio
+
+
+def manner(s: Any) -> str:
+    """What becomes of a rate that is set beside a scheduler: `computed` (the next step overwrites it), `following` (the
+    next step goes on from it), or `unknown`."""
+    cls = type(s)
+    if isinstance(s, lrs.SequentialLR):
+        return "unknown"
+    return "computed" if cls in COMPUTED else "following" if cls in FOLLOWING else "unknown"
