@@ -95,6 +95,14 @@ def first_line(text: str, limit: int = 255) -> str:
     return "".join(c if c.isprintable() else " " for c in line)[:limit]
 
 
+def message_of(exc: BaseException) -> str:
+    """The message of a foreign exception; empty if it has none to give."""
+    try:
+        return str(exc)
+    except Exception:
+        return ""
+
+
 _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
     (RecursionError, "stack"),
     (KeyboardInterrupt, "stop"),
@@ -157,7 +165,7 @@ def as_qerror(exc: BaseException) -> QError:
             return QError(text)
     if isinstance(exc, OSError):
         return QError(os_text(exc))
-    message = first_line(str(exc))
+    message = first_line(message_of(exc))
     low = message.lower()
     if isinstance(exc, RuntimeError) and of_memory(low):
         return QError("cuda: out of memory") if "cuda" in low else wsfull(_asked(message))

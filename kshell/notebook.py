@@ -121,7 +121,7 @@ def load_ipython_extension(shell: Any) -> None:
             for name in _names(given.input):
                 if name not in variables:
                     raise NameError(f"name '{name}' is not defined")
-                session[name] = variables[name]
+                _shown_as_q(session, lambda n=name: session.__setitem__(n, variables[n]))  # type: ignore[misc]
             text = "\n".join([" ".join(given.text), cell])
             _shown_as_q(session, lambda: run(session, text, lambda data, _: display(Shown(data))))
             for name in _names(given.output):

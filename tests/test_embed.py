@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import kshell
+from kshell.python import taking
 from tests.test_cli import Terminal
 
 PROGRAM = """
@@ -97,31 +105,151 @@ def test_on_a_terminal(program: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert t.close() == 0
 
 
-def test_where_there_can_be_no_prompt() -> None:
-    found: list[str] = []
+class Lines(io.StringIO):
+    """Standard input that is no terminal, and that another test may look at."""
 
-    def work() -> None:
-        try:
-            kshell.embed()
-        except RuntimeError as e:
-            found.append(str(e))
 
-    thread = threading.Thread(target=work)
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Lets lines be read from standard input."""
+    return lambda text: monkeypatch.setattr(sys, "stdin", Lines(text))
+
+
+def test_where_there_can_be_no_prompt(typed: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    """The values are there all the same, and the program goes on."""
+    typed("exit 1")
+    found: list[kshell.Session] = []
+    thread = threading.Thread(target=lambda: found.append(kshell.embed(n=5)))
     thread.start()
     thread.join()
-    assert found == ["embed: the prompt needs the main thread"]
-
-
-def test_not_in_an_event_loop() -> None:
-    import asyncio
+    assert capsys.readouterr().err == "embed: no prompt: it needs the main thread; the program goes on\n"
 
     async def work() -> None:
-        kshell.embed()
+        found.append(kshell.embed(n=6))
 
-    with pytest.raises(RuntimeError, match="event loop"):
-        asyncio.run(work())
+    asyncio.run(work())
+    assert capsys.readouterr().err == \
+        "embed: no prompt: an event loop is running in this thread; in a notebook use %%q; the program goes on\n"
+    assert [s["n"] for s in found] == [5, 6]
 
 
-def test_a_name_that_q_cannot_have() -> None:
-    with pytest.raises(kshell.QError, match="assign"):
-        kshell.embed(til=1)
+class Broken(Lines):
+    def readline(self, *_: Any) -> str:
+        raise OSError("gone")
+
+
+def test_nothing_is_raised(typed: Callable[[str], None], capsys: pytest.CaptureFixture[str],
+                           monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, why in ((None, "standard input is closed"), (Broken(), "OSError: gone")):
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert kshell.embed(n=1).n == 1
+        assert capsys.readouterr().err == f"embed: no prompt: {why}; the program goes on\n"
+    typed("n+1\nbig\n")
+    before = signal.getsignal(signal.SIGINT)
+    s = kshell.embed(til=1, n=1, big=2**64, select=2, _x=3)
+    assert capsys.readouterr().out == "2\nforeign\n" and s.n == 1 and s["big"] == 2**64 and "til" not in list(s)
+    typed("1")
+    kshell.embed(torch.nn.Linear(1, 1), n=1)  # type: ignore[arg-type]
+    out, err = capsys.readouterr()
+    assert out == "1\n" and err == "embed: expected a session, given Linear; variables go by name: embed(x=x)\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_is_told_of_names(typed: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    typed("")
+    kshell.embed(til=1, big=2**64, a=object(), select=2)
+    assert capsys.readouterr().err == ("embed: not taken as they are: til, select (no name in q)\n"
+                                       "embed: not taken as they are: big (held as it is: limit)\n")
+
+
+CALLER = """
+from __future__ import annotations
+import signal, os, sys, pathlib, torch, kshell
+import numpy as np
+from typing import Any
+from torch import nn
+from torch.utils.data import DataLoader
+
+rate, seed, n, my_var, til, _own, big = 1e-3, 5, 3, 2.5, 9, 1, [0] * 1_000_001
+path = pathlib.Path("a")
+signal.signal(signal.SIGUSR1, lambda number, frame: kshell.embed(frame))
+
+class Net(nn.Module):
+    pass
+
+def twice(x):
+    return 2 * x
+
+def train(x):
+    return x
+
+def main(n):
+    m = nn.Linear(2, 1)
+    o = torch.optim.SGD(m.parameters(), lr=0.5)
+    sch = torch.optim.lr_scheduler.StepLR(o, 3)
+    loader, x, w = DataLoader([1, 2]), torch.ones(2, 2), {"a": 1, "p": path}
+    s = kshell.embed()
+    print(o.param_groups[0]["lr"], x[0, 0].item(), s.w["p"] is path, s["loader"] is loader, sch.last_epoch)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    print(o.param_groups[0]["lr"])
+
+main(4)
+"""
+
+
+def test_the_caller_s_variables(tmp_path: Path) -> None:
+    """Those of the function and its module, without what is no data or would be in the way; and by a signal."""
+    path = tmp_path / "run.py"
+    path.write_text(CALLER)
+    lines = ("lr(o;.25)\nx[0;0]:7e\nmy_var,n\ntwice 4\nexec name from parmtable m\nstep sch\nseed 1\nloader\n"
+             "\\\\\nlr(o;.125)\nn\n\\\\\n")
+    done = subprocess.run([sys.executable, str(path)], input=lines, capture_output=True, text=True, check=False)
+    at = [i for i, line in enumerate(CALLER.splitlines(), 1) if "embed()" in line or "os.kill" in line]
+    assert done.stdout.splitlines()[:5] == ["2.5", "4", "8", "`weight`bias", "foreign"], done.stdout + done.stderr
+    assert done.stdout.splitlines()[5:] == ["0.25 7.0 True True 1", "4", "0.125"]
+    note = ("dictionary w; float rate, my_var; function twice, main; long n; module m; optimizer\n  o; scheduler sch; tensor x; "
+            "foreign DataLoader loader; foreign PosixPath path\nnot taken: seed, train (would hide the function of that name)\n"
+            "not taken: til (no name in q)\nnot taken: big (large; embed(big=big) copies it)\n")
+    first, second = done.stderr.split("from run.py:")[1:]
+    assert first == f"{at[0]}: {note}"
+    assert second.startswith(f"{at[1]}: dictionary w;") and "session" not in second
+    assert done.returncode == 0
+
+
+def test_large_values_are_not_copied_unasked() -> None:
+    small = taking.small
+    assert small([1] * 10) and small({"a": [[1, 2], "x"]}) and small(np.zeros(10)) and small("x")
+    assert not small([0] * 1_000_001) and not small([[0] * 600_000, [0] * 600_000]) and not small(
+        np.broadcast_to(np.zeros(1), (1 << 26,)))
+    nested: list[object] = []
+    nested.append(nested)
+    assert small(nested)
+
+
+def test_variables_that_cannot_be_read(typed: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    """An object that raises whatever it is asked is held as it is."""
+
+    class Bad:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError(name)
+
+    class Reads(dict[str, int]):
+        def values(self) -> object:  # type: ignore[override]
+            raise AssertionError("was read")
+
+    bad, reads = Bad(), Reads(a=1)
+    typed("bad")
+    s = kshell.embed()
+    assert capsys.readouterr().out == "foreign\n" and s["bad"] is bad and s["reads"] is reads
+
+
+def test_in_the_background_of_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    outer, inner = pty.openpty()
+    try:
+        monkeypatch.setattr(sys, "stdin", os.fdopen(os.dup(inner)))
+        monkeypatch.setattr(os, "tcgetpgrp", lambda fd: os.getpgrp() + 1)
+        kshell.embed(n=1)
+        assert "in the background of its terminal" in capsys.readouterr().err
+    finally:
+        os.close(outer)
+        os.close(inner)

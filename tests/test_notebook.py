@@ -221,6 +221,18 @@ def test_magics_share_a_session(shell: Any) -> None:
 
 
 @needs_ipython
+def test_magics_take_any_variable(shell: Any) -> None:
+    """What has no q value is held, and what cannot be taken is an error as q shows it."""
+    cell(shell, "import pathlib\nx = [pathlib.Path('a'), 1j, 2]\nbig = 2**64\n_own = 1")
+    assert cell(shell, "%%q -i x -o y\ny:reverse x\ny") == "2\nforeign\nforeign\n"
+    assert shell.user_ns["y"][2] is shell.user_ns["x"][0]
+    for name, text in (("big", "'limit"), ("_own", "'assign")):
+        shown = cell(shell, f"%%q -i {name}\n1")
+        assert text in shown and "Traceback" not in shown
+    assert cell(shell, "z = %q x 1\nprint(z)") == "1j\n"
+
+
+@needs_ipython
 def test_input_of_a_cell(bare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a notebook of Python `read0 0` asks as Python's input does."""
     bare.kernel = object()

@@ -83,12 +83,11 @@ def test_python_values_are_q_values(s: Session, x: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(("x", "error"), [
-    (object(), "no q value for a Python object of class object"), (1j, "no q value for a Python object of class complex"),
-    (np.array([1j]), "no q type for numpy's complex128"), (2**63, "limit"), ([1, 2**64], "limit"),
+    (2**63, "limit"), ([1, 2**64], "limit"),
     (np.array([2**63], "u8"), "limit"), (np.datetime64("3000-01-01T00:00:00"), "limit"),
     (np.datetime64(-(10**9), "D").astype("M8[s]"), "limit"),
     (Table({"a": [1], "b": [1, 2]}), "length"), (Table({"a": 1}), "column a: expected a list, given int"),
-    (np.zeros(2, "V3"), "no q type for numpy's |V3")])
+    (Table({"a": np.zeros(2, "V3")}), "no q type for numpy's |V3")])
 def test_what_has_no_q_value_is_an_error(s: Session, x: Any, error: str) -> None:
     s["x"] = 42
     with pytest.raises(QError) as e:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from kshell import registry
-from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, of_memory, wsfull
+from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, message_of, of_memory, wsfull
 from kshell.parallel import group
 from kshell.values.context import running
 from kshell.values.core import Value
@@ -105,7 +105,7 @@ def mapped(name: str, exc: BaseException) -> QError:
         return exc
     if isinstance(exc, _PLAIN):
         return as_qerror(exc)
-    message = first_line(str(exc))
+    message = first_line(message_of(exc))
     if getattr(exc, "alike", False):
         return Agreed(message)
     low = message.lower()

@@ -17,7 +17,7 @@ from kshell.kapi.handles import KHandle, TensorHandle, table
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, regular
 from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
-from kshell.values.functions import Derived
+from kshell.values.functions import Derived, Foreign
 
 # torch's names of the data types: the symbol, torch's attribute, the q type that shows it
 _DTYPES = (
@@ -122,6 +122,8 @@ def kname(x: Value) -> str:
         return "lambda"
     if isinstance(x, Derived):
         return "f" + x.glyph
+    if x.__class__ is Foreign:
+        return f"foreign {type(x.obj).__name__}"
     if x.__class__.__name__ == "Prim":
         return "operator" if getattr(x.entry, "infix", False) else "null/unary primitive"
     return _COMPOUND.get(x.__class__.__name__, "value")

@@ -15,12 +15,14 @@ from kshell.kapi.handles import (
     ModelHandle,
     ModuleHandle,
     OptimizerHandle,
+    SchedulerHandle,
     TensorHandle,
     VectorHandle,
     dict_handle,
     loss_handle,
     module_handle,
     optimizer_handle,
+    scheduler_handle,
     table,
     tensor_handle,
     vector_handle,
@@ -34,19 +36,29 @@ _OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so
 
 
 def value_of(x: Any) -> Value | None:
-    """The handle of a tensor, module, loss or optimizer, the symbol of a data type or device; None of anything else."""
-    torch = sys.modules.get("torch")
-    if torch is None:
+    """The handle of a tensor, module, loss, optimizer or scheduler, the symbol of a data type or device; None of
+    anything else. The class counts, not what `__class__` says: a stand-in may say anything."""
+    torch, cls = sys.modules.get("torch"), type(x)
+    if torch is None or not hasattr(torch, "optim"):
         return None  # without torch nothing can be one of its objects
-    if isinstance(x, torch.Tensor):
+    if issubclass(cls, torch.Tensor):
         return tensor_handle(x)
-    if isinstance(x, torch.nn.Module):
+    if issubclass(cls, torch.nn.Module):
         return loss_handle(x) if _is_loss(x) else module_handle(x)
     if is_optimizer(x):
         return optimizer_handle(opt_of(x))
-    if isinstance(x, torch.dtype):
+    if issubclass(cls, torch.dtype):
         return sym(dtype_name(x))
-    return sym(str(x)) if isinstance(x, torch.device) else None
+    if issubclass(cls, torch.device):
+        return sym(str(x))
+    return _scheduler(x)
+
+
+def _scheduler(x: Any) -> Value | None:
+    from kshell.kapi import livesched
+
+    found = livesched.taken(x, opt_of) if livesched.proper(x) is not None else None
+    return None if found is None else scheduler_handle(found)
 
 
 def _is_loss(m: Any) -> bool:
@@ -71,7 +83,7 @@ def opt_of(o: Any) -> Opt:
 def all_tensors(items: Sequence[Any]) -> bool:
     """Are these tensors, one at least and no other thing?"""
     torch = sys.modules.get("torch")
-    return torch is not None and bool(items) and all(isinstance(x, torch.Tensor) for x in items)
+    return torch is not None and bool(items) and all(issubclass(type(x), torch.Tensor) for x in items)
 
 
 def vector_of(items: Sequence[Any]) -> Value:
@@ -85,13 +97,15 @@ def dict_of(items: Mapping[str, Any]) -> Value:
 
 
 def object_of(h: KHandle) -> Any:
-    """The torch object of a handle; of a vector a list, of a dictionary or model a dict. Schedulers and rules are
-    kshell's own and stay handles. 'stale pointer of a freed one."""
+    """The torch object of a handle; of a vector a list, of a dictionary or model a dict. Rules, and schedulers made in
+    q, are kshell's own and stay handles. 'stale pointer of a freed one."""
     obj = h.get()
     if isinstance(h, OptimizerHandle):
         return _given(obj)
     if isinstance(h, ModelHandle):
         return {"module": obj.module, "loss": obj.loss, "optimizer": _given(obj.optimizer)}
+    if isinstance(h, SchedulerHandle):
+        return obj.given if obj.live else h
     if isinstance(h, VectorHandle):
         return list(obj)
     if isinstance(h, DictHandle):

@@ -25,6 +25,10 @@ def _values(t: Any) -> Any:
     """What is measured of a tensor, floats or doubles: of a complex one absolute values, of a sparse one the values
     that it holds, of integers the same doubles."""
     v = whole(t.detach())
+    if v.is_nested:
+        v = torch.cat([part.reshape(-1) for part in v.unbind()])
+    if v.is_quantized:
+        v = v.dequantize()
     if v.layout is not torch.strided:
         v = v.coalesce().values() if v.layout is torch.sparse_coo else v.values()
     if v.is_complex():
@@ -57,6 +61,33 @@ def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
     parts = [torch.linalg.vector_norm(c - mean) for c in v.reshape(-1).split(_AT_ONCE)]
     norm = parts[0] if len(parts) == 1 else torch.linalg.vector_norm(torch.stack(parts))
     return mean, norm / math.sqrt(v.numel() - 1), *torch.aminmax(v)
+
+
+def activity(t: Any) -> Any:
+    """Mean, standard deviation, share of zeros and count of values that are not finite, of a tensor: four numbers on
+    its device, for `activities` to fetch. None of one that has no values at hand."""
+    v = _values(t)
+    if v.is_meta:
+        return None
+    if not v.numel():
+        return torch.tensor([math.nan, math.nan, math.nan, 0.0], device=v.device)
+    mean, std, _, _ = _spread(v)
+    kind = torch.float32 if v.device.type == "mps" else torch.float64
+    zeros = (v == 0).sum().to(kind) / v.numel()
+    return torch.stack([mean.to(kind), std.to(kind), zeros, (~torch.isfinite(v)).sum().to(kind)])
+
+
+def activities(found: Sequence[Any]) -> list[Value]:
+    """The numbers of `activity` as columns, nulls for None; one transfer from each device."""
+    out = np.full((len(found), 4), math.nan)
+    places: dict[Any, list[int]] = {}
+    for i, numbers in enumerate(found):
+        if numbers is not None:
+            places.setdefault(numbers.device, []).append(i)
+    for at in places.values():
+        out[at] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in at]).cpu().numpy()
+    bad = np.where(np.isnan(out[:, 3]), NULL_J.v, np.nan_to_num(out[:, 3])).astype(np.int64)
+    return [*(floats(np.ascontiguousarray(c)) for c in out.T[:3]), longs(bad)]
 
 
 def _host(numbers: Sequence[Any]) -> np.ndarray:

@@ -6,6 +6,7 @@ options and state are those of the optimizer inside; a step goes through the wra
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from kshell import registry
@@ -18,18 +19,25 @@ _INSIDE = ("optimizer", "optim", "_optimizer", "base_optimizer", "inner_optimize
 
 
 def is_optimizer(x: Any) -> bool:
-    """Is x an optimizer of torch, or something that has parameter groups and steps around one?"""
-    if isinstance(x, torch.optim.Optimizer):
+    """Is x an optimizer of torch, or something that has parameter groups and steps around one? The class counts, not
+    what `__class__` or a stand-in's attributes say, and nothing that x raises comes out."""
+    if issubclass(type(x), torch.optim.Optimizer):
         return True
-    return isinstance(getattr(x, "param_groups", None), list) and callable(getattr(x, "step", None)) \
-        and _held(x) is not None
+    if not hasattr(type(x), "step") or _held(x) is None:
+        return False
+    with suppress(Exception):
+        return isinstance(x.param_groups, list)
+    return False
 
 
 def _held(x: Any) -> Any:
     """The optimizer, or the wrapper around one, that a wrapper is around; None if x is no wrapper."""
-    found = getattr(x, "__dict__", {})
-    return next((y for n in _INSIDE if (y := found.get(n)) is not None and y is not x
-                 and (isinstance(y, torch.optim.Optimizer) or is_optimizer(y))), None)
+    found: Any = None
+    with suppress(Exception):
+        found = object.__getattribute__(x, "__dict__")
+    if found.__class__ is not dict:
+        return None
+    return next((y for n in _INSIDE if (y := found.get(n)) is not None and y is not x and is_optimizer(y)), None)
 
 
 def _entry(cls: type) -> Entry | None:

@@ -245,6 +245,8 @@ class Saver:
         return rec
 
     def _scheduler(self, s: Any) -> Record:
+        if s.live and not s.known:
+            raise QError(f"a scheduler of class {type(s.torch).__name__} that Python made cannot be saved")
         return {"optimizer": self.ref("optimizer", s.opt), "state": self.encoder.value(sched.state_of(s))}
 
     def _rule(self, r: Any) -> Record:

@@ -9,7 +9,7 @@ import inspect
 import math
 import re
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -50,6 +50,7 @@ class Sched:
     proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
 
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
+    live = False  # did the Python program make it? (kapi/livesched.py)
 
     def __init__(self, entry: Entry, values: Values, o: Opt, made: Any, rates: list[float], written: list[str]) -> None:
         self.entry, self.values, self.opt, self.torch = entry, values, o, made
@@ -86,7 +87,11 @@ class Sched:
         self.check()
         with _Undo(self.opt, [self]):
             for _ in range(count):
-                self.torch.step(*measured)
+                self.advance(*measured)
+
+    def advance(self, *measured: float) -> None:
+        """One step of the scheduler proper."""
+        self.torch.step(*measured)
 
     def check(self) -> None:
         """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
@@ -325,6 +330,8 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     if any(c.entry.name == MEASURED for c in s.parts):
         raise QError(f"lrs: the rates of {MEASURED} depend on what is measured")
     s.check()
+    if s.live and (not s.known or int(steps.min(initial=s.count)) >= s.count):  # type: ignore[attr-defined]
+        return s.ahead(steps), None  # type: ignore[attr-defined]
     last = int(steps.max(initial=0))
     if last > MOST_STEPS:
         raise QError("limit")
@@ -395,6 +402,10 @@ def state_q(value: Any) -> Value:
         return Dict(longs(list(value)), longs(list(value.values())))
     if isinstance(value, dict):
         return symdict(list(map(str, value)), [state_q(v) for v in value.values()])
+    if hasattr(value, "tolist"):
+        return state_q(value.tolist())
+    if not isinstance(value, list | tuple | set | frozenset | deque):
+        return NIL  # of a class of the program's: no part of a state of numbers
     if all(isinstance(v, float) for v in value) and value:
         return floats(value)
     return List([state_q(v) for v in value])

@@ -13,7 +13,7 @@ from kshell.lang.format import atom_text, enum_values, marked, null_word, quoted
 from kshell.values import types as T
 from kshell.values.cast import is_link
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
-from kshell.values.functions import Comp, Derived, Handle, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.functions import Comp, Derived, Foreign, Handle, Iter, Lambda, ListProj, Prim, Proj
 from kshell.values.primitives import in_k
 
 NO_LIMIT = 1 << 62
@@ -166,6 +166,7 @@ _BY_CLASS: dict[type, Any] = {
     Comp: _Writer.comp,
     Derived: _Writer.derived,
     Iter: lambda w, x, room: x.glyph,
+    Foreign: lambda w, x, room: "foreign",
     NIL.__class__: lambda w, x, room: "::",
     HOLE.__class__: lambda w, x, room: "",
 }

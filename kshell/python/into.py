@@ -1,7 +1,9 @@
 """Python values as q values. Arrays and frames are copied, since q values never change; torch objects are shared.
 
 str is a symbol and bytes a string, as in other interfaces to q; None is the null of the list it stands in, else `::`.
-What a library brings is known by what it can do, never by importing the library.
+What a library brings is known by what its class can do, never by importing the library. What has no q value is held as
+it is, by itself and in lists and dictionaries (`Foreign`); an object that answers a question about it with an exception
+is one of these.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError, first_line
+from kshell.errors import QError, first_line, message_of
 from kshell.python import arrow, interchange
 from kshell.python.objects import Function, Table
 from kshell.values import core
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, guid_vec, longs, regular, string
 from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Sym, Value, Vec, atom, atom_t, long, sym, sym_codes
+from kshell.values.functions import Foreign, Handle, Prim
 from kshell.values.functions import Function as QFunction
-from kshell.values.functions import Handle, Prim
 
 # numpy's data types and q's: what holds every value of the other
 _TYPES = {"b1": T.B, "u1": T.X, "i1": T.H, "i2": T.H, "u2": T.I, "i4": T.I, "u4": T.J, "i8": T.J, "u8": T.J,
@@ -36,17 +38,35 @@ _NANOS = {"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 
 _Q_VALUES = (Vec, List, Dict, core.Table, Atom, Sym, core.Special, QFunction, Handle)
 
 
+class NoType(QError):
+    """A data type of numpy's that q has no type for."""
+
+
 def to_q(x: Any) -> Value:
-    """The q value of a Python object; an error that names its class if there is none."""
-    found = _PLAIN.get(x.__class__)
-    if found is not None:
-        return found(x)
-    if x is NIL or isinstance(x, _Q_VALUES):
-        return x
-    for cls, convert in _CLASSES:
-        if isinstance(x, cls):
-            return convert(x)
-    return _duck(x)
+    """The q value of a Python object; one that has none is held as it is. An error if a part of it cannot be taken."""
+    found = _PLAIN.get(type(x))  # what `__class__` says may be another class
+    return _other(x) if found is None else found(x)
+
+
+def _other(x: Any) -> Value:
+    """What is not exactly of one of the commonest classes."""
+    own = type(x)
+    try:
+        if x is NIL or issubclass(own, _Q_VALUES):
+            return x
+        for cls, convert in _CLASSES:
+            if issubclass(own, cls):
+                return convert(x)
+        return _duck(x)
+    except (QError, MemoryError, RecursionError):
+        raise
+    except Exception:  # it is not what it seemed to be
+        return Foreign(x)
+
+
+def _can(x: Any, *names: str) -> bool:
+    """Has its class all of these? An instance may make up any attribute that it is asked for."""
+    return all(hasattr(type(x), name) for name in names)
 
 
 def _duck(x: Any) -> Value:
@@ -58,31 +78,31 @@ def _duck(x: Any) -> Value:
         return found
     if missing(x):
         return NIL
-    if hasattr(x, "iloc") and hasattr(x, "dtypes"):
-        return _frame(x) if hasattr(x, "columns") else _series(x)
+    if _can(x, "iloc", "dtypes"):
+        return _frame(x) if _can(x, "columns") else _series(x)
     if arrow.offers(x):
         return _arrow(x)
     if interchange.offers(x):
         return _keyed(interchange.read(x, Made), ())
-    if hasattr(x, "to_datetime64") or hasattr(x, "to_timedelta64"):
-        return to_q(x.to_datetime64() if hasattr(x, "to_datetime64") else x.to_timedelta64())
-    if hasattr(x, "__array__"):
+    if _can(x, "to_datetime64") or _can(x, "to_timedelta64"):
+        return to_q(x.to_datetime64() if _can(x, "to_datetime64") else x.to_timedelta64())
+    if _can(x, "__array__"):
         return array(np.asarray(x))
-    if isinstance(x, Mapping):
+    if issubclass(type(x), Mapping):
         return _dict(x)
-    if isinstance(x, Sequence):
+    if issubclass(type(x), Sequence):
         return listing(list(x))
-    if callable(x):
-        return function(x)
-    raise QError(f"no q value for a Python object of class {type(x).__name__}")
+    return function(x) if callable(x) else Foreign(x)
 
 
 def function(f: Callable[..., Any]) -> Value:
     """A Python function as one of q: its arguments come as Python values (`f[]` gives none), its result goes as a q
-    value. What it raises is an error that names it and the exception."""
+    value. What it raises is an error that names it and the exception. Python gets the function itself back."""
     from kshell.python.outof import from_q
 
-    name = getattr(f, "__name__", type(f).__name__)
+    name = getattr(f, "__name__", None)
+    if not isinstance(name, str):
+        name = type(f).__name__
 
     def call(*args: Value) -> Value:
         given = [from_q(a) for a in args] if len(args) > 1 or args[0] is not NIL else []
@@ -91,9 +111,10 @@ def function(f: Callable[..., Any]) -> Value:
         except QError:
             raise
         except Exception as e:
-            error = QError(first_line(f"{name}: {type(e).__name__}: {e}"))
+            error = QError(first_line(f"{name}: {type(e).__name__}: {message_of(e)}"))
         raise error
 
+    call.python = f  # type: ignore[attr-defined]
     return Prim(name, {-1: call}, None, 112)
 
 
@@ -178,10 +199,17 @@ def _filled(items: list[Value]) -> list[Value]:
 def _dict(x: Mapping[Any, Any]) -> Value:
     from kshell.kapi import live
 
-    values = list(x.values())
-    if live.all_tensors(values) and all(isinstance(k, str) for k in x):
+    keys, values = list(x), list(x.values())
+    if live.all_tensors(values) and all(isinstance(k, str) for k in keys):
         return live.dict_of(x)
-    return Dict(listing(list(x)), listing(values))
+    return Dict(_items(keys), _items(values))
+
+
+def _items(items: list[Any]) -> Value:
+    """The list of keys, values or the items of a column: of tensors one of handles."""
+    from kshell.kapi import live
+
+    return List([to_q(x) for x in items]) if live.all_tensors(items) else listing(items)
 
 
 def _table(x: Table) -> Value:
@@ -199,13 +227,21 @@ def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
 
 def column(x: Any, name: str = "") -> Value:
     """The q column of a Python one."""
-    out = to_q(x)
+    out = array(x) if isinstance(x, np.ndarray) else _items(list(x)) if isinstance(x, list | tuple) else to_q(x)
     if out.__class__ not in (Vec, core.Table) and not isinstance(out, List):
         raise QError(f"column {name}: expected a list, given {type(x).__name__}")
     return out
 
 
 # ------------------------------------------------------------------ numpy
+
+
+def _numpy(x: Any) -> Value:
+    """The value of an array or scalar of numpy's; of a type that q has none for, the object itself."""
+    try:
+        return array(np.asarray(x) if isinstance(x, np.generic) else x)
+    except NoType:
+        return Foreign(x)
 
 
 def array(a: np.ndarray) -> Value:
@@ -254,7 +290,7 @@ def _numbers(a: np.ndarray) -> tuple[int, np.ndarray]:
         return T.G, np.array(a, "V16")
     t = T.F if a.dtype.kind == "f" and a.dtype.itemsize > 8 else _TYPES.get(f"{a.dtype.kind}{a.dtype.itemsize}")
     if t is None:
-        raise QError(f"no q type for numpy's {a.dtype}")
+        raise NoType(f"no q type for numpy's {a.dtype}")
     if a.dtype.kind == "u" and a.dtype.itemsize == 8 and a.size and a.max() >= T.M63:
         raise QError("limit")
     return t, np.array(a, T.DTYPE[t], order="C")
@@ -334,7 +370,7 @@ def _column(x: Any) -> Value:
         with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
             return array(np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent))
     items = x.to_numpy(dtype=object)
-    return listing([None if gone else v for v, gone in zip(items.tolist(), absent.tolist(), strict=True)])
+    return _items([None if gone else v for v, gone in zip(items.tolist(), absent.tolist(), strict=True)])
 
 
 def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -> Value:
@@ -370,13 +406,13 @@ class Made:
 
 _PLAIN: dict[type, Callable[[Any], Value]] = {
     type(None): lambda x: NIL, bool: lambda x: x, float: lambda x: x, int: _long, str: sym, bytes: _bytes,
-    list: listing, tuple: lambda x: listing(list(x)), dict: _dict, np.ndarray: array, Table: _table,
+    list: listing, tuple: lambda x: listing(list(x)), dict: _dict, np.ndarray: _numpy, Table: _table,
     Function: lambda x: x.value,
 }
 _CLASSES: tuple[tuple[Any, Callable[[Any], Value]], ...] = (
     (np.ma.core.MaskedConstant, lambda x: NULL_J),
     (np.bytes_, _bytes), (np.str_, lambda x: sym(str(x))),
-    (np.ndarray, array), (np.generic, lambda x: array(np.asarray(x))),
+    (np.ndarray, _numpy), (np.generic, _numpy),
     (bool, bool), (int, lambda x: _long(int(x))), (float, float), (str, lambda x: sym(str(x))),
     ((bytes, bytearray, memoryview), lambda x: string(bytes(x))), (uuid.UUID, lambda x: Atom(T.G, x.bytes)),
     (dt.datetime, lambda x: NIL if missing(x) else _datetime(x)), (dt.timedelta, lambda x: _timedelta(x)),

@@ -14,8 +14,8 @@ from kshell.values.build import as_nd
 from kshell.values.cast import unenum
 from kshell.values.context import running
 from kshell.values.core import NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, sym_at
+from kshell.values.functions import Foreign, Handle, Prim
 from kshell.values.functions import Function as QFunction
-from kshell.values.functions import Handle
 
 # q's temporal types as numpy's: data type, and the count of q's epoch since 1970
 _TIMES = {T.P: ("M8[ns]", 946_684_800_000_000_000), T.M: ("M8[M]", 360), T.D: ("M8[D]", 10957), T.N: ("m8[ns]", 0),
@@ -50,7 +50,11 @@ def from_q(x: Value) -> Any:
         from kshell.kapi import live
 
         return live.object_of(x)  # type: ignore[arg-type]
+    if c is Foreign:
+        return x.obj
     if isinstance(x, QFunction):
+        if isinstance(x, Prim) and x.python is not None:
+            return x.python
         session: Any = running()
         return Function(x, session.apply, session.show(x))
     return None
@@ -125,11 +129,18 @@ def _dict(x: Dict) -> Any:
 
 
 def _hashable(x: Any) -> Any:
+    """x as the key of a dict; an object that cannot be one stays a q value."""
     if isinstance(x, dict):
         return tuple(map(_hashable, x.items()))
     if isinstance(x, list | tuple):
         return tuple(map(_hashable, x))
-    return tuple(x.tolist()) if isinstance(x, np.ndarray) else x
+    if isinstance(x, np.ndarray):
+        return _hashable(x.tolist())
+    try:
+        hash(x)
+        return x
+    except Exception:
+        return Foreign(x)
 
 
 def _table(x: core.Table) -> Table:

@@ -160,7 +160,7 @@ class Encoder:
             return ["der", x.glyph, self.value(x.f)]
         if isinstance(x, View):
             raise QError("a view cannot be saved in a list")
-        raise QError("type")
+        raise QError(getattr(x, "unsaved", "type"))
 
 
 class Decoder:

@@ -78,6 +78,11 @@ class Prim(Function):
         known = [n for n in fns if n > 0]
         self.rank = 0 if -1 in fns else 2 if 2 in known else min(known)
 
+    @property
+    def python(self) -> Any:
+        """The function of a Python program that this one calls, if it is one."""
+        return getattr(self.fns.get(-1), "python", None) if self.entry is None else None
+
     def call(self, args: Sequence[Value]) -> Value:
         fn = self.fns.get(len(args)) or self.fns.get(-1)
         if fn is None:
@@ -214,6 +219,29 @@ class View(Function):
         finally:
             self.busy = False
         return self.value
+
+
+class Foreign(Function):
+    """A Python object that has no q value, held as it is (type 112h): not copied, and Python gets the very same object
+    back. No verb knows what is in it ('type); `~` asks whether two are the same object."""
+
+    __slots__ = ("obj",)
+    t = 112
+    rank = 0
+
+    def __init__(self, obj: Any) -> None:
+        self.obj = obj
+
+    @property
+    def unsaved(self) -> str:
+        """What is said where the bytes of the value are wanted."""
+        return f"type: expected a value, given a Python object of class {type(self.obj).__name__}"
+
+    def call(self, args: Sequence[Value]) -> Value:
+        raise QError("type")
+
+    def __repr__(self) -> str:
+        return f"Foreign({type(self.obj).__name__})"
 
 
 class Handle:

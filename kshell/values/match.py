@@ -8,7 +8,7 @@ import numpy as np
 
 from kshell.values import types as T
 from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
-from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.functions import Comp, Derived, Foreign, Iter, Lambda, ListProj, Prim, Proj
 from kshell.values.primitives import in_k
 
 TOLERANCE = 2.0**-43  # relative, as in q's comparisons
@@ -94,6 +94,13 @@ def _tables(x: Table, y: Table) -> bool:
     return x.names == y.names and all(map(match, x.cols, y.cols))
 
 
+def _prims(x: Prim, y: Prim) -> bool:
+    """Those of kdb+ have several names; a function of Python is only itself."""
+    if x.python is not None or y.python is not None:
+        return x.python is y.python
+    return in_k(x.name) == in_k(y.name) and x.t == y.t
+
+
 def _all(xs: Any, ys: Any) -> bool:
     return len(xs) == len(ys) and all(map(match, xs, ys))
 
@@ -111,7 +118,8 @@ _RULES: dict[type, Any] = {
     Nd: _arrays,
     Dict: lambda x, y: match(x.k, y.k) and match(x.v, y.v),
     Table: _tables,
-    Prim: lambda x, y: in_k(x.name) == in_k(y.name) and x.t == y.t,
+    Prim: _prims,
+    Foreign: lambda x, y: x.obj is y.obj,
     Proj: lambda x, y: match(x.f, y.f) and _all(x.args, y.args),
     ListProj: lambda x, y: _all(x.args, y.args),
     Comp: lambda x, y: _all(x.fs, y.fs),

@@ -30,7 +30,7 @@ from kshell.values.core import (
     raw,
     seq_items,
 )
-from kshell.values.functions import Comp, Derived, Iter, Lambda, Prim, Proj
+from kshell.values.functions import Comp, Derived, Foreign, Iter, Lambda, Prim, Proj
 from kshell.values.keys import (
     distinct_keys,
     find_keys,
@@ -76,7 +76,9 @@ def _function_key(x: Value) -> Hashable:
     if isinstance(x, Lambda):
         return "l", x.text
     if isinstance(x, Prim):
-        return "p", in_k(x.name), x.t
+        return ("p", in_k(x.name), x.t) if x.python is None else ("o", id(x.python))
+    if x.__class__ is Foreign:
+        return "o", id(x.obj)
     if isinstance(x, Derived):
         return "d", x.glyph, key_of(x.f)
     if isinstance(x, Iter):

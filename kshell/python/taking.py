@@ -1,0 +1,213 @@
+"""Variables of a running Python program for a session: which are taken, under what names, and a note on them.
+
+Nothing here raises: a value that cannot be converted is held as it is, and the note says why.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import textwrap
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError, first_line, message_of
+from kshell.python.session import Session, check
+from kshell.values import types as T
+from kshell.values.core import NIL, Dict, List, Table, Value, Vec, atom_t
+from kshell.values.functions import Foreign, Handle, Prim
+
+MOST_ITEMS = 1_000_000  # of a list, dictionary or frame that is copied without being asked for
+MOST_BYTES = 256 << 20  # and of an array
+_WIDTH = 100  # columns of the note
+_AT_HAND = ("builtins", "datetime", "decimal", "fractions", "uuid", "collections")  # modules of classes
+_NAMES = 60  # names that a line of the note has, at most
+_LIBRARY = tuple(os.path.abspath(p) + os.sep for p in {sysconfig.get_paths()[k] for k in (
+    "stdlib", "platstdlib", "purelib", "platlib")})
+
+Reasons = dict[str, list[str]]  # why variables are not as they were: the names by reason
+
+
+# ------------------------------------------------------------------ what a frame has
+
+
+def own_frame(frame: types.FrameType) -> types.FrameType:
+    """The innermost frame of the program itself, from one that may be inside a library (a signal comes anywhere)."""
+    at: types.FrameType | None = frame
+    while at is not None and (at.f_code.co_filename.startswith(_LIBRARY) or at.f_code.co_filename[:1] == "<"):
+        at = at.f_back
+    return frame if at is None else at
+
+
+def of_frame(session: Session, frame: types.FrameType) -> tuple[dict[str, Any], Reasons]:
+    """The variables of a function and its module that a user would want: no modules, classes, private names, functions
+    that were imported; and why others are left out."""
+    session.names.load_builtins()
+    taken: dict[str, Any] = {}
+    left: Reasons = {}
+    module = frame.f_globals.get("__name__")
+    for name, x in {**frame.f_globals, **frame.f_locals}.items():
+        if name[:1] == "_" or _of_code(x, module):
+            continue
+        reason = _refused(name, x)
+        if reason:
+            left.setdefault(reason, []).append(name)
+        else:
+            taken[name] = x
+    return taken, left
+
+
+def _of_code(x: Any, module: Any) -> bool:
+    """Is it a part of the program's text, and not of its data?"""
+    cls = type(x)
+    if issubclass(cls, (types.ModuleType, type)) or cls.__module__ in ("typing", "types", "__future__"):
+        return True
+    if cls is types.FunctionType:
+        return x.__module__ != module
+    return issubclass(cls, (types.BuiltinFunctionType, types.MethodType))
+
+
+def _refused(name: str, x: Any) -> str:
+    """Why a variable is not taken; empty if it is."""
+    try:
+        check(name)
+    except QError:
+        return "no name in q"
+    if registry.find("api", name) is not None and not _is_torch(x):
+        return "would hide the function of that name"
+    return "" if small(x) else f"large; embed({name}={name}) copies it"
+
+
+def _is_torch(x: Any) -> bool:
+    """Is it one of the objects that handles are for?"""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "optim"):
+        return False
+    return issubclass(type(x), (torch.Tensor, torch.nn.Module, torch.optim.Optimizer,
+                                torch.optim.lr_scheduler.LRScheduler))
+
+
+def small(x: Any) -> bool:
+    """Is a copy of it no burden for the program?"""
+    return _room(x, MOST_ITEMS, 0) >= 0
+
+
+def _room(x: Any, room: int, depth: int) -> int:
+    """The items that may still be copied after x, negative if x is too large."""
+    cls = type(x)
+    if issubclass(cls, np.ndarray):
+        return room if x.nbytes <= MOST_BYTES and (x.dtype.kind != "O" or x.size <= room) else -1
+    if cls in (str, bytes, bytearray):
+        return room if len(x) <= MOST_BYTES else -1
+    if cls in (list, tuple, set, frozenset, dict):
+        room -= len(x)
+        for item in (x.values() if cls is dict else x) if room >= 0 and depth < 50 else ():
+            if type(item) not in (int, float, bool):
+                room = _room(item, room, depth + 1)
+            if room < 0:
+                break
+        return room
+    try:
+        shape = x.shape if hasattr(cls, "columns") else ()  # of a frame
+        return room - int(np.prod([int(n) for n in shape])) if shape else room
+    except Exception:
+        return room
+
+
+# ------------------------------------------------------------------ into a session
+
+
+def put(session: Session, values: Mapping[str, Any], given: bool) -> Reasons:
+    """Make variables of the session, modules before optimizers, whose parameters have their names, and these before
+    schedulers; what does not go as it should. What was not `given` by name is read only if its class is known."""
+    problems: Reasons = {}
+    for name, x in sorted(values.items(), key=lambda item: _rank(item[1])):
+        problem = _put(session, name, x if given or _known(x) else Foreign(x))
+        if problem:
+            problems.setdefault(problem, []).append(name)
+    return problems
+
+
+def _put(session: Session, name: str, x: Any) -> str:
+    try:
+        check(name)
+    except QError:
+        return "no name in q"
+    problem = ""
+    for value in (x, Foreign(x)):
+        try:
+            session[name] = value
+            return f"held as it is: {problem}" if problem else ""
+        except Exception as e:
+            problem = first_line(message_of(e)) or type(e).__name__
+    return problem
+
+
+def _rank(x: Any) -> int:
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "optim") or issubclass(type(x), torch.nn.Module):
+        return 0
+    return 1 if issubclass(type(x), torch.optim.Optimizer) else 2
+
+
+def _known(x: Any) -> bool:
+    """Is it of a class whose values are at hand? Another mapping or sequence may read them from a disk."""
+    cls = type(x)
+    return cls.__module__ in _AT_HAND or cls.__module__.partition(".")[0] in ("torch", "accelerate", "kshell") or \
+        _is_torch(x) or issubclass(cls, (types.FunctionType, np.ndarray, np.generic)) or \
+        hasattr(cls, "columns") or hasattr(cls, "to_datetime64")
+
+
+# ------------------------------------------------------------------ the note
+
+
+def note(session: Session, names: Mapping[str, Any], frame: types.FrameType, left: Reasons) -> str:
+    """What a session has of a program's variables, and what it has not, in a few lines."""
+    kinds: dict[str, list[str]] = {}
+    space = session.names.spaces["."]
+    for name in names:
+        if name in space:
+            kinds.setdefault(_kind(space[name]), []).append(name)
+    order = sorted(kinds, key=lambda k: (k.startswith("foreign"), k))
+    there = "; ".join(f"{k} {_listed(kinds[k])}" for k in order) or "nothing"
+    lines = [f"from {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}: {there}"]
+    return "".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ", break_long_words=False) + "\n"
+                   for line in [*lines, *told(left, "not taken")])
+
+
+def told(reasons: Reasons, what: str) -> list[str]:
+    """Why variables are not there, or not as they were, a line a reason."""
+    return [f"{what}: {_listed(names)} ({reason})" for reason, names in reasons.items()]
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _kind(x: Value) -> str:
+    if isinstance(x, Handle):
+        return str(getattr(x, "kind", "handle"))
+    if x.__class__ is Prim:
+        return "function"
+    if x.__class__ is Dict:
+        return "keyed table" if x.keyed else "dictionary"
+    if x.__class__ is Table:
+        return "table"
+    if x.__class__ is Foreign:
+        return f"foreign {type(x.obj).__name__}"
+    if x is NIL:
+        return "null"
+    t = atom_t(x)
+    if t:
+        return str(T.TYPE[t].name)
+    if x.__class__ is Vec:
+        return "string" if x.t == T.C else f"{T.TYPE[x.t].name} list"
+    return "list" if isinstance(x, List) else "function"
+
+
