@@ -42,15 +42,19 @@ class Entry:
     """What is known of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the ways
     to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target` the
     dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file it
-    stands in; `since` the program it is known from."""
+    stands in; `since` the program it is known from; `effect` what calling it does beside giving a value: "none";
+    "changes" something that stays; "opens" or runs something; "reads1": it reads with up to one argument (or another
+    number) and changes with more; "own": it depends on the arguments, and the function asks. None is not known, and
+    counts as "changes". `reval` goes by it."""
 
-    __slots__ = ("doc", "extra", "file", "fns", "forms", "infix", "kind", "line", "name", "options", "qtype", "since",
-                 "target", "topic")
+    __slots__ = ("doc", "effect", "extra", "file", "fns", "forms", "infix", "kind", "line", "name", "options", "qtype",
+                 "since", "target", "topic")
 
     def __init__(self, name: str, kind: str, fns: dict[int, Callable[..., Any]] | None = None,
                  forms: tuple[str, ...] = (), doc: str = "", options: tuple[Option, ...] = (), infix: bool = False,
                  qtype: int = 100, target: str = "", topic: str = "", since: str = "q", file: str = "", line: int = 0,
-                 extra: dict[str, Any] | None = None) -> None:
+                 extra: dict[str, Any] | None = None, effect: str | None = None) -> None:
+        self.effect = effect
         self.name, self.kind, self.fns, self.forms, self.doc = name, kind, fns or {}, forms, doc
         self.options, self.infix, self.qtype, self.target = options, infix, qtype, target
         self.topic, self.since, self.file, self.line, self.extra = topic, since, file, line, extra or {}
@@ -166,27 +170,46 @@ def _register(kind: str, name: str, fn: Callable[..., Any], arities: Iterable[in
 
 
 def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, infix: bool | None = None,
-         handle: bool = False, **fields: Any) -> Callable[[F], F]:
+         handle: bool = False, effect: str | None = None, **fields: Any) -> Callable[[F], F]:
     """Register a function as a verb of the language: an operator or a keyword.
 
     Its parameters are q values and its number of parameters is the arity (give `arity` if it takes any number);
     functions with the same name in one file add arities to one entry. With `handle`, an argument that is a handle of
     the k-api is asked first (Handle.monad, Handle.dyad). A verb of two arguments may stand between them (`infix`).
     The docstring is the help; lines that start with `q)` in it are examples with their output, which a test runs.
+    `effect` is that of the entry; a verb of kshell's own has none unless it says so.
     """
 
     def register(fn: F) -> F:
         arities = (arity_of(fn),) if arity is None else (arity,) if isinstance(arity, int) else arity
-        run: Any = _asking(name, fn, arities) if handle else fn
-        _register("verb", name, run, arities, forms=forms,
+        does = "none" if effect is None and fn.__module__.startswith(_OWN) else effect
+        run: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
+        _register("verb", name, run, arities, forms=forms, effect=does,
                   infix=(2 in arities) if infix is None else infix, **fields)
         return run  # type: ignore[no-any-return]
 
     return register
 
 
+_OWN = __name__.partition(".")[0] + "."
 # set by values: is this object a handle, and how to ask it
 HANDLE: list[Any] = [()]
+# set by values: guarded(name, effect, fn), fn that asks whether it may run
+GUARD: list[Callable[[str, str | None, Callable[..., Any]], Callable[..., Any]]] = []
+
+
+def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn, which asks first whether it may run, as the effect of its entry says; it passes as fn otherwise."""
+    run = GUARD[0](name, effect, fn) if GUARD else fn
+    return run if run is fn else like(run, fn)
+
+
+def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
+    """run, with the help, module and place of fn, which it calls."""
+    run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn  # type: ignore[attr-defined]
+    run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,  # type: ignore[attr-defined]
+                                        co_firstlineno=fn.__code__.co_firstlineno)
+    return run
 
 
 def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callable[..., Any]:
@@ -207,18 +230,18 @@ def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callab
         wrapped = run2
     else:
         raise ValueError(f"verb {name}: handle works for one or two arguments")
-    wrapped.__doc__, wrapped.__module__, wrapped.__wrapped__ = fn.__doc__, fn.__module__, fn
-    wrapped.__code__ = wrapped.__code__.replace(co_filename=fn.__code__.co_filename,
-                                                co_firstlineno=fn.__code__.co_firstlineno)
-    return wrapped  # type: ignore[no-any-return]
+    return like(wrapped, fn)
 
 
-def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, **fields: Any) -> Callable[[F], F]:
-    """Register a k-api function: it takes one q value, the argument list as q made it (`use` takes two)."""
+def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, asks: bool = False,
+        **fields: Any) -> Callable[[F], F]:
+    """Register a k-api function: it takes one q value, the argument list as q made it (`use` takes two). With `asks`
+    the function asks itself whether it may run."""
 
     def register(fn: F) -> F:
         arities = (arity,) if isinstance(arity, int) else arity
-        _register("api", name, fn, arities, forms=forms, qtype=112, since=fields.pop("since", "ktorch"), **fields)
+        run = fn if asks else refusing(name, fields.get("effect"), fn)
+        _register("api", name, run, arities, forms=forms, qtype=112, since=fields.pop("since", "ktorch"), **fields)
         return fn
 
     return register

@@ -35,7 +35,7 @@ from kshell.lang import (
     views,
 )
 from kshell.lang.code import running_code, with_frames
-from kshell.lang.compile import compile_statement, is_infix, prim
+from kshell.lang.compile import check_stores, compile_statement, is_infix, prim
 from kshell.lang.console import Input
 from kshell.lang.outline import is_table, outline
 from kshell.lang.runtime import HELPERS
@@ -44,7 +44,7 @@ from kshell.lang.show import error_text, show_text
 from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
-from kshell.values import context, interrupts, progress
+from kshell.values import context, interrupts, progress, restrict
 from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import string
@@ -84,6 +84,7 @@ class Session:
         self.names.builtins.update((e.name, e.fns[0]()) for e in registry.entries("name") if e.name[0] != ".")
         self.settings = Settings()
         self._rng = np.random.default_rng(abs(self.settings.S))
+        self._readers_rng = np.random.default_rng([abs(self.settings.S), 1])
         self.input = Input()
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
@@ -99,6 +100,7 @@ class Session:
         self._handles: Any = None
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
+        self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # what was warned of and need not be again
         self.together: Any = None  # the console of several processes, when lines are those of all
@@ -111,9 +113,12 @@ class Session:
 
     @property
     def rng(self) -> Any:
-        """The generator of random numbers; a thread of peach has its own."""
+        """The generator of random numbers; a thread of peach has its own, and so have restricted evaluations, which
+        leave the numbers that others draw as they are."""
         at = context.worker()
-        return self._rng if at is None else at.rng
+        if at is not None:
+            return at.rng
+        return self._readers_rng if context.restricted() else self._rng
 
     @rng.setter
     def rng(self, made: Any) -> None:
@@ -255,7 +260,7 @@ class Session:
 
     def _add_api(self, builtins: dict[str, Any]) -> None:
         """Make the k-api's functions known by name; importing them does not import torch."""
-        with interrupts.HOLD:
+        with interrupts.HOLD, restrict.lifted():
             registry.load_package("kshell.kapi")
             for entry in registry.entries("api"):
                 builtins.setdefault(entry.name, prim(entry))
@@ -335,7 +340,7 @@ class Session:
 
         With `show`, values are printed as the console does. Every error is a QError with the q frames it went through.
         """
-        return self._guarded(self._run, text, file, line, show)
+        return self._asked(self._run, text, file, line, show)
 
     __call__ = run
 
@@ -345,7 +350,7 @@ class Session:
         if self.names.find(".z.pi") is None:
             self.run(line, show=True)
         else:
-            self._guarded(self._enter, line)
+            self._asked(self._enter, line)
 
     def _enter(self, line: str) -> Value:
         out = apply1(self.names.find(".z.pi"), string(line + "\n"))
@@ -360,7 +365,7 @@ class Session:
     def run_suspended(self, text: str, show: bool = True) -> Value:
         """Run a line where the debugger stands, with the local variables there; its values are printed, unless `show`
         is false. The last one."""
-        return self._guarded(self._run_suspended, self.suspended[-1].level, text, show)
+        return self._asked(self._run_suspended, self.suspended[-1].level, text, show)
 
     def _run_suspended(self, level: debug.Level, text: str, show: bool) -> Value:
         source = Source(text)
@@ -382,7 +387,7 @@ class Session:
         """Go on after the error that the debugger shows, with a value in the place of what failed."""
         held = self._going_on = self.suspended.pop()
         try:
-            self._guarded(held.go_on, value)
+            self._asked(held.go_on, value)
         finally:
             self._going_on = None
 
@@ -394,6 +399,17 @@ class Session:
         """Call `.z.exit` with the exit code; its errors are those of `run`."""
         if self.names.find(".z.exit") is not None:
             self._guarded(system.call_exit, code)
+
+    def _asked(self, work: Callable[..., Value], *args: Any) -> Value:
+        """What somebody asks for: restricted, if the session is read-only. The timer and handlers are not."""
+        if not self.read_only:
+            return self._guarded(work, *args)
+        check_stores(self.names)
+        return self._guarded(self._restricted, work, *args)
+
+    def _restricted(self, work: Callable[..., Value], *args: Any) -> Value:
+        with restrict.restriction(restrict.READ_ONLY):
+            return work(*args)
 
     def _guarded(self, work: Callable[..., Value], *args: Any) -> Value:
         outer = not self._runs

@@ -418,3 +418,14 @@ def test_old_files_go(cache: Path, tmp_path: Path) -> None:
     run("s.q", cwd=tmp_path)
     left = kept(cache)
     assert len(left) == 100 and not (cache / f"{20:064x}").exists() and (cache / f"{21:064x}").exists()
+
+
+def test_a_read_only_prompt(tmp_path: Path) -> None:
+    """What the script defines can be asked, and nothing changed; the script may write."""
+    (tmp_path / "s.q").write_text("a:1\n`:out set a;\n")
+    done = subprocess.run([sys.executable, "-m", "kshell", "--read-only", "-i", "-q", "s.q"], cwd=tmp_path, text=True,
+                          input="a+1\na:2\n`:new set 1\nsystem\"ls\"\nget`:out\na\nexit 3\n", capture_output=True)
+    assert (done.stdout, done.returncode) == ("2\n1\n1\n", 3)
+    said = [line for line in done.stderr.splitlines() if line[:1] == "'"]
+    assert said == ["'noupdate: `. `a", "'noupdate: set", "'access: \\ls"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "s.q"]

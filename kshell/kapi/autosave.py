@@ -178,7 +178,7 @@ def _stop(session: Any) -> None:
 
 
 @api("autosave", "autosave(`:file.ks;seconds)", "autosave(`:file.ks;n;`steps)", "autosave[]", "autosave 0b", held=True,
-     since="kshell")
+     since="kshell", effect="changes")
 def autosave(x: Value) -> Value:
     """Save the session now, as `snapshot` does, and from then on every so many seconds, or steps of optimizers, in
     which something has run; the result is the file. `0b` ends it; without an argument a dictionary says what is asked

@@ -58,7 +58,7 @@ def _source(x: Value, call: str) -> dict[str, Any]:
     raise QError(f"{call}: expecting dictionary of tensors, given {kname(x)}")
 
 
-@api("copyparms", "copyparms m", "copyparms(m;dict)", held=True)
+@api("copyparms", "copyparms m", "copyparms(m;dict)", held=True, effect="reads1")
 def copyparms(x: Value) -> Value:
     """A dictionary of copies of a module's parameters; with a dictionary, copy the tensors in it into the parameters
     of the same names: which of them were there is the result.
@@ -87,7 +87,7 @@ def copyparms(x: Value) -> Value:
     return symdict(list(own), [k in new for k in own])
 
 
-@api("avgparms", "avgparms(m;dict)", held=True, target="torch.optim.swa_utils.AveragedModel")
+@api("avgparms", "avgparms(m;dict)", held=True, target="torch.optim.swa_utils.AveragedModel", effect="changes")
 def avgparms(x: Value) -> Value:
     """Take a module's parameters into the running means in a dictionary; the number of averages is the result, and is
     kept in the dictionary as `.n`.
@@ -124,7 +124,8 @@ def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[st
     return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
 
 
-@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell", target="torch.optim.swa_utils.get_ema_avg_fn")
+@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell", target="torch.optim.swa_utils.get_ema_avg_fn",
+     effect="changes")
 def emaparms(x: Value) -> Value:
     """Take a module's parameters into the exponential means in a dictionary: decay times the mean, and what is left to
     1 times the parameter. The number of averages is the result, and is kept in the dictionary as `.n`.
@@ -172,7 +173,8 @@ def _norms(m: Any) -> dict[str, Any]:
     return {k: v for k, v in m.named_modules() if isinstance(v, torch.nn.modules.batchnorm._BatchNorm)}
 
 
-@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", held=True, target="torch.optim.swa_utils.update_bn")
+@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", held=True, target="torch.optim.swa_utils.update_bn",
+     effect="changes")
 def batchnorm(x: Value) -> Value:
     """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
     momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta

@@ -131,7 +131,7 @@ def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
     return start < n
 
 
-@api("batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model")
+@api("batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model", effect="changes")
 def batch(x: Value) -> Value:
     """Show the next batch of a tensor, vector or dictionary of tensors in place: 1b until all were shown, then 0b, and
     the tensors are whole again. With an index, show that batch. Of a model: the next batch of its training data.
@@ -175,7 +175,7 @@ def batch(x: Value) -> Value:
     return NIL
 
 
-@api("restore", "restore(ptr;dim)", "restore ptr", "restore model")
+@api("restore", "restore(ptr;dim)", "restore ptr", "restore model", effect="changes")
 def restore(x: Value) -> Value:
     """Show the whole of tensors that showed a batch; the result is their size along the dimension of the batches.
 
@@ -216,7 +216,7 @@ def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     return h, dim
 
 
-@api("shuffle", "shuffle ptr", "shuffle(ptr;dim)", "shuffle model", held=True)
+@api("shuffle", "shuffle ptr", "shuffle(ptr;dim)", "shuffle model", held=True, effect="changes")
 def shuffle(x: Value) -> Value:
     """Put the places of tensors along a dimension in random order, the same for all of a vector or dictionary, or for
     the training data of a model.

@@ -23,6 +23,7 @@ from kshell.parallel import group
 from kshell.values.context import running
 from kshell.values.core import Value
 from kshell.values.interrupts import HOLD, PENDING, held_section, wake, whole
+from kshell.values.restrict import guarded, lifted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +48,7 @@ _QUIET = ("The given NumPy array is not writable", "An output with one or more e
 def load() -> Any:
     """The torch module; its first import sets what must be set once."""
     if not _MODULE:
-        with HOLD:  # half of torch cannot be imported again
+        with HOLD, lifted():  # half of torch cannot be imported again
             _import()
     return _MODULE[0]
 
@@ -295,22 +296,26 @@ def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = False,
-        **fields: Any) -> Callable[[F], F]:
+        effect: str | None = None, **fields: Any) -> Callable[[F], F]:
     """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
 
-    An interrupt waits until the call ends. `held` says that it must: a step, an edit of what others share; for such a
+    An interrupt waits until the call ends. `effect` is what the call does beside giving a value, as an entry of the
+    registry says it: "none" where it only computes. A file whose functions all do may say so once, as EFFECT; who says
+    nothing counts as one that changes things, which `reval` refuses.
+    `held` says that it must: a step, an edit of what others share; for such a
     call the whole of it is a held section, whoever calls it. The docstring is the help.
     The decorated function itself stays as it is, for use from Python.
     """
 
     def register(fn: F) -> F:
-        inner = held_section(fn) if held else fn
+        does = effect or fn.__globals__.get("EFFECT")
+        inner = guarded(name, does, held_section(fn) if held else fn)
         run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
         run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
                                             co_firstlineno=fn.__code__.co_firstlineno, co_name=fn.__name__)
         run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn
         whole(run.__code__)
-        registry.api(name, *forms, arity=arity, **fields)(run)
+        registry.api(name, *forms, arity=arity, asks=True, effect=does, **fields)(run)
         return fn
 
     return register

@@ -235,7 +235,7 @@ def read(path: str) -> Value:
 
 
 @api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell",
-     target="torch.save")
+     target="torch.save", effect="reads1")
 def ckpt(x: Value) -> Value:
     """Read a checkpoint of PyTorch, or write one: .safetensors by its name, a folder of such files with their index if
     the most bytes of a file are given, .pt else.
@@ -275,7 +275,7 @@ def ckpt(x: Value) -> Value:
     return given[0]
 
 
-@api("ckpttable", "ckpttable value", since="kshell")
+@api("ckpttable", "ckpttable value", since="kshell", effect="none")
 def ckpttable(x: Value) -> Value:
     """The tensors of a checkpoint that was read, a row each: where they are, data type, size, bytes.
 
@@ -305,7 +305,7 @@ def ckpttable(x: Value) -> Value:
 
 @api("putstate", "putstate(module;d[;strict])", "putstate(module;state[;strict])", "putstate(module;module[;strict])",
      "putstate(optimizer;d)", "putstate(optimizer;state)", "putstate(model;d[;strict])", held=True, since="kshell",
-     target="torch.nn.Module.load_state_dict")
+     target="torch.nn.Module.load_state_dict", effect="changes")
 def putstate(x: Value) -> Value:
     """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
     reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the

@@ -94,7 +94,7 @@ def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[
 
 
 @api("clip", "clip(ptr;max)", "clip(ptr;max;exponent)", "clip(ptr;max;groupflag)", "clip(ptr;max;exponent;groupflag)",
-     "clip model", held=True, target="torch.nn.utils.clip_grad_norm_")
+     "clip model", held=True, target="torch.nn.utils.clip_grad_norm_", effect="changes")
 def clip(x: Value) -> Value:
     """Scale gradients down so that their norm is at most a limit; the norm before is the result.
 
@@ -133,7 +133,7 @@ def clip(x: Value) -> Value:
     return _number(_by_norm(_tensors(h, call), most, exponent))
 
 
-@api("clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_")
+@api("clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_", effect="changes")
 def clipv(x: Value) -> Value:
     """Clip each gradient to the range from -max to max; the result is 0n.
 

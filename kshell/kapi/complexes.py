@@ -12,6 +12,8 @@ from kshell.kapi.handles import TensorHandle, tensor_handle
 from kshell.kapi.pointers import need_handle
 from kshell.values.core import List, Value
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
     def run(x: Value) -> Value:

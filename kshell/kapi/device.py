@@ -159,7 +159,7 @@ def device_of(t: Any) -> str:
     return "" if t is None else str(t.device)
 
 
-@api("device", "device()", "device ptr")
+@api("device", "device()", "device ptr", effect="none")
 def device(x: Value) -> Value:
     """The device of a tensor, vector, dictionary, module or model; of an optimizer that of its parameters.
 
@@ -182,7 +182,7 @@ def device(x: Value) -> Value:
     return ask("device", h)
 
 
-@api("cudadevice", "cudadevice()", "cudadevice`cuda:0")
+@api("cudadevice", "cudadevice()", "cudadevice`cuda:0", effect="reads0")
 def cudadevice(x: Value) -> Value:
     """The current CUDA device; given a device, it becomes the current one.
 
@@ -200,7 +200,7 @@ def cudadevice(x: Value) -> Value:
     return NIL
 
 
-@api("cudadevices", "cudadevices[]", "cudadevices()")
+@api("cudadevices", "cudadevices[]", "cudadevices()", effect="none")
 def cudadevices(x: Value) -> Value:
     """The CUDA devices: cudadevices[] counts them, cudadevices() names them.
 
@@ -214,7 +214,7 @@ def cudadevices(x: Value) -> Value:
     return max(len(names) - 1, 0) if x is NIL else sym_vec(names)
 
 
-@api("sync", "sync()", "sync device", "sync n", "sync ptr")
+@api("sync", "sync()", "sync device", "sync n", "sync ptr", effect="none")
 def sync(x: Value) -> Value:
     """Wait until all work queued on a device is done.
 
@@ -269,7 +269,8 @@ def seeds() -> Dict:
     return Dict(sym_vec(names), collapse([long(generator_of(n).initial_seed()) for n in names]))
 
 
-@api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True, target="torch.manual_seed")
+@api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True, target="torch.manual_seed",
+     effect="changes")
 def seed(x: Value) -> Value:
     """Get or set the seeds of torch's random generators; 0N seeds from the system.
 

@@ -20,7 +20,7 @@ from kshell.values.build import bools
 from kshell.values.core import NIL, Sym, Value
 
 
-@api("autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast")
+@api("autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast", effect="none")
 def autocast(x: Value) -> Value:
     """A function of q applied with torch's autocast: products and convolutions are calculated in bfloat16 or half, what
     needs it in float. Gradients are calculated outside.
@@ -50,7 +50,7 @@ def autocast(x: Value) -> Value:
 
 
 @api("checkpoint", "checkpoint m", "checkpoint(m;flag)", "checkpoint(m;names)", "checkpoint(m;names;flag)", held=True,
-     since="kshell", target="torch.utils.checkpoint.checkpoint")
+     since="kshell", target="torch.utils.checkpoint.checkpoint", effect="changes")
 def checkpoint(x: Value) -> Value:
     """Let a module, or the modules in it with these names, keep nothing but their inputs for the gradients, and
     calculate again what backward needs: less memory for more time, and the same numbers. Without a flag, whether they
@@ -94,7 +94,7 @@ _COMPILERS = ("g++", "clang++", "cl")
 
 
 @api("compile", "compile m", "compile(m;backend)", "compile(m;flag)", "compile f", "compile(f;backend)", held=True,
-     since="kshell", target="torch.compile")
+     since="kshell", target="torch.compile", effect="changes")
 def compile_(x: Value) -> Value:
     """Let torch.compile make the code of a module's forward calculation, at its next call and for each new kind of
     input; with 0b, take that code away. The backend is torch's default, inductor, or another, such as eager.

@@ -19,6 +19,8 @@ from kshell.kapi.math import ANY, Row, along_last, inputs, match, option_words, 
 from kshell.values import types as T
 from kshell.values.core import NIL, Value, Vec, is_atom
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 def _along(name: str) -> Callable[..., Any]:
     """A torch function whose dimension stands behind its first input."""

@@ -32,6 +32,8 @@ from kshell.kapi.named import Inputs, add_named, named_output
 from kshell.values.build import symdict
 from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 # ------------------------------------------------------------------ inputs
 
 
@@ -65,7 +67,10 @@ def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str) -> lis
         return [t for a in given for t in inputs_of(a, at, call)]
     before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
     found = add_named(before, last, m, call, device_of_module(at))
-    return [*before, *last.get().values()] if found is None else found
+    if found is not None:
+        return found
+    tensors: Any = last
+    return [*before, *tensors.get().values()]
 
 
 def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:

@@ -16,7 +16,7 @@ from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
 
 
 @api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True,
-     target="torch.nn.Module.requires_grad_")
+     target="torch.nn.Module.requires_grad_", effect="changes")
 def freeze(x: Value) -> Value:
     """Turn off gradients of parameters: all, the named ones or those of named children, or the named ones with values
     to set.
@@ -32,7 +32,8 @@ def freeze(x: Value) -> Value:
     return _freeze(x, False, "freeze")
 
 
-@api("unfreeze", "unfreeze ptr", "unfreeze(m;names)", "unfreeze(m;names;values)", "unfreeze(m;dictionary)", held=True)
+@api("unfreeze", "unfreeze ptr", "unfreeze(m;names)", "unfreeze(m;names;values)", "unfreeze(m;dictionary)", held=True,
+     effect="changes")
 def unfreeze(x: Value) -> Value:
     """Turn on gradients of parameters: all, the named ones or those of named children, or the named ones with values
     to set.

@@ -23,6 +23,8 @@ from kshell.registry import REQUIRED, Entry
 from kshell.values.core import NIL, Sym, Value, Vec
 from kshell.values.types import NUMERIC
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 # name of the module type: an example of the function, `expression|result`
 _EXAMPLES = {
     "celu": "celu(-1 0 1f)|-0.6321206 0 1", "elu": "elu(-1 0 1f;2)|-1.264241 0 1",

@@ -37,6 +37,8 @@ from kshell.values.context import perhaps, running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, text_of
 from kshell.values.functions import Function
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 def is_function(x: Value) -> bool:
     """Can x be the function of these calls: a function, its name or source text, or a module?"""
@@ -473,7 +475,8 @@ class _Hook(_Later):
         return None if found is NIL else super()._tensors(found)
 
 
-@api("registerhook", "registerhook(t;f)", "registerhook(t;::)", since="torch", target="torch.Tensor.register_hook")
+@api("registerhook", "registerhook(t;f)", "registerhook(t;::)", since="torch", target="torch.Tensor.register_hook",
+     effect="changes")
 def registerhook(x: Value) -> Value:
     """Let `backward` call a function with the gradient of a tensor, when it has calculated it. What the function gives
     takes the gradient's place; if that is ::, the gradient stays. With :: as the function, those of the tensor go.
@@ -497,7 +500,7 @@ def registerhook(x: Value) -> Value:
     return NIL
 
 
-@api("retaingrad", "retaingrad t", since="torch", target="torch.Tensor.retain_grad")
+@api("retaingrad", "retaingrad t", since="torch", target="torch.Tensor.retain_grad", effect="changes")
 def retaingrad(x: Value) -> Value:
     """Let `grad` have the gradient of a tensor that was calculated from others, too.
 

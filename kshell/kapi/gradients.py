@@ -37,7 +37,7 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
     return need_handle(found[0], call), found[1:]
 
 
-@api("grad", "grad t", "grad enlist t", "grad vector", "grad dict")
+@api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
 def grad(x: Value) -> Value:
     """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle. Those of a
     vector's tensors as a list, of a dictionary's by name.
@@ -69,7 +69,7 @@ def grad(x: Value) -> Value:
 
 
 @api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])",
-     target="torch.Tensor.requires_grad_")
+     target="torch.Tensor.requires_grad_", effect="reads1")
 def gradflag(x: Value) -> Value:
     """Does a tensor require a gradient? With a flag, set it.
 
@@ -114,7 +114,7 @@ def set_flags(tensors: Iterable[Any], flag: bool) -> None:
         raise
 
 
-@api("detach", "detach t", "detach(t;inplace)", "detach(vector[;i])", "detach(dict[;key])")
+@api("detach", "detach t", "detach(t;inplace)", "detach(vector[;i])", "detach(dict[;key])", effect="reads1")
 def detach(x: Value) -> Value:
     """A tensor on the same storage, outside the graph of gradients; with 1b, or for a vector or dictionary, in place.
 
@@ -152,7 +152,7 @@ MODES = {"free": (False, False), "retain": (True, False), "create": (True, True)
 
 
 @api("backward", "backward ptr", "backward(ptr;mode)", "backward(ptr;gradient)", "backward(ptr;gradient;mode)",
-     "backward model", "backward(model;x;y)", held=True, target="torch.Tensor.backward")
+     "backward model", "backward(model;x;y)", held=True, target="torch.Tensor.backward", effect="changes")
 def backward(x: Value) -> Value:
     """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it. Of a vector or
     dictionary of tensors, those of their sum; given gradients, there is one for each, :: for a scalar.
@@ -224,7 +224,7 @@ def _gradient(g: Value, t: Any) -> Any:
 # ------------------------------------------------------------------ clearing gradients
 
 
-@api("zerograd", "zerograd ptr", held=True, target="torch.optim.Optimizer.zero_grad")
+@api("zerograd", "zerograd ptr", held=True, target="torch.optim.Optimizer.zero_grad", effect="changes")
 def zerograd(x: Value) -> Value:
     """Set the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.
 
@@ -238,7 +238,7 @@ def zerograd(x: Value) -> Value:
     return NIL
 
 
-@api("nograd", "nograd ptr", "nograd(f;x;..)", held=True, target="torch.no_grad")
+@api("nograd", "nograd ptr", "nograd(f;x;..)", held=True, target="torch.no_grad", effect="changes")
 def nograd(x: Value) -> Value:
     """Drop the gradients of a tensor, vector, dictionary, module, optimizer or model.
 

@@ -209,11 +209,11 @@ def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
 
 def give_back(lending: Any) -> None:
     """Let a part's handle have its object again."""
-    h: Any = lending.part()
+    h, kept = lending.part(), lending.kept
     if h is not None and getattr(h, "lent", None) is lending:
         h.lent = None
         if h.obj is GONE:
-            h.obj = lending.kept
+            h.obj = kept
 
 
 def lendings(whole: KHandle) -> list[Lending]:

@@ -46,6 +46,8 @@ from kshell.values.context import running
 from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, text_of
 from kshell.values.functions import Prim
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 # ------------------------------------------------------------------ entries with options
 
 

@@ -40,7 +40,7 @@ def png_bytes(t: Any) -> bytes:
         struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d)) for kind, d in parts)
 
 
-@api("png", "png(file;x)")
+@api("png", "png(file;x)", effect="changes")
 def png(x: Value) -> Value:
     """Write a picture, channels x height x width, of shades from 0 to 255 to a PNG file; the file is the result.
 
@@ -58,7 +58,7 @@ def png(x: Value) -> Value:
     return given[0]
 
 
-@api("makegrid", "makegrid(x;rows[;cols;pad;padvalue])")
+@api("makegrid", "makegrid(x;rows[;cols;pad;padvalue])", effect="none")
 def makegrid(x: Value) -> Value:
     """Pictures, n x channels x height x width, as one picture of rows and columns with padding between and around them.
 

@@ -27,6 +27,8 @@ from kshell.kapi.moduleapi import module_behind
 from kshell.kapi.vectors import tensors_in
 from kshell.values.core import NIL, Sym, Value, Vec
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 class Init(NamedTuple):
     """One function that fills a tensor in place, with options as those of a math function's row; symbols and numbers
@@ -224,7 +226,7 @@ def _register(row: Init) -> None:
     forms = (f"{row.name} x", f"{row.name}(x{names})", f"{row.name}(tensors;indices{names})",
              f"{row.name}(tensors;names{names})")
     api(row.name, *(forms[1:] if any(o.required for o in options) else dict.fromkeys(forms)), topic="init",
-        held=True)(run)
+        held=True, effect="none")(run)
 
 
 TYPES["nonlinearity"] = (nonlinearity, "name of a nonlinearity")

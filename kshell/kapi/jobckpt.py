@@ -248,7 +248,7 @@ def _ours(name: str) -> bool:
     return name.endswith(SUFFIX) or name.startswith(INDEX)
 
 
-@api("ckptsave", "ckptsave(`:folder;object)", "ckptsave(`:folder;dict)", held=True, since="kshell")
+@api("ckptsave", "ckptsave(`:folder;object)", "ckptsave(`:folder;dict)", held=True, since="kshell", effect="changes")
 def ckptsave(x: Value) -> Value:
     """Save objects of several processes to a folder that all see, by torch.distributed.checkpoint: modules (after
     `ddp`, `fsdp` or as they are), optimizers, models, tensors, and in a dictionary q values too. What is the same
@@ -369,7 +369,7 @@ class _Wanted(_Parts):
         places = {key: p for p, key in names_of_parameters(o)}
         names = [key for g in saved["groups"] for key in g["params"]]
         if not set(names) <= places.keys():
-            raise QError(f"{self.call}: the parameters of {o.entry.name} are others than in the checkpoint")
+            raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
         params = [[places[key] for key in g["params"]] for g in saved["groups"]]
         check_groups(o, params)
         state: dict[int, dict[str, Any]] = {}
@@ -406,7 +406,8 @@ class _Wanted(_Parts):
         return torch.empty(size, dtype=dtype_of(dtype))
 
 
-@api("ckptload", "ckptload`:folder", "ckptload(`:folder;object)", "ckptload(`:folder;dict)", held=True, since="kshell")
+@api("ckptload", "ckptload`:folder", "ckptload(`:folder;object)", "ckptload(`:folder;dict)", held=True, since="kshell",
+     effect="reads1")
 def ckptload(x: Value) -> Value:
     """Give live objects what `ckptsave` saved, on any number of processes, sharded or not; the dictionary of the q
     values that were saved with them is the result. The objects are made as they were, and the names are the same.

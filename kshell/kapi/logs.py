@@ -86,7 +86,7 @@ def _by_hand(log: Log | None, given: list[Value]) -> None:
 
 
 @api("logto", "logto`:folder", "logto`:file.jsonl", "logto dict", "logto(step;dict)", "logto[]", "logto 0b", held=True,
-     since="kshell", target="torch.utils.tensorboard.SummaryWriter")
+     since="kshell", target="torch.utils.tensorboard.SummaryWriter", effect="changes")
 def logto(x: Value) -> Value:
     """Keep metrics in files: from now on each `run` and `testrun` adds a record of its loss, accuracy, matches and
     batchloss, so far as the model's options ask for them; a dictionary adds one by hand, of the next step or of that

@@ -37,6 +37,8 @@ from kshell.registry import Entry, Option
 from kshell.values.build import string, symdict
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 _REDUCE = S("reduce", "reduction", "mean", choices=("none", "mean", "sum"))
 _REDUCE_KL = S("reduce", "reduction", "mean", choices=("none", "batchmean", "mean", "sum"))
 _WEIGHT, _MARGIN = T("weight", "", None), D("margin", "", 1.0)

@@ -36,6 +36,8 @@ from kshell.kapi.handles import TensorHandle, VectorHandle, vector_handle
 from kshell.values import types as T
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 ANY = -1  # as many inputs as are given
 
 

@@ -137,7 +137,7 @@ def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
 
 
 @registry.api("profile", "profile text", "profile(text;`torch)", since="kshell",
-              target="torch.profiler.profile")
+              target="torch.profiler.profile", effect="changes")
 def profile(x: Value) -> Value:
     """Run q text and tell what it did: a table of the functions, verbs and functions of the k-api that were called,
     how often, and their milliseconds, in all and without what they called, the longest first. With `torch the rows of

@@ -197,7 +197,7 @@ def _aggregate(o: Opt, values: dict[str, Any]) -> None:
     o.wraps["agg"] = made
 
 
-@api("agg", "agg(o;`world;options..)", "agg(o;`custom;options..)", "agg o", held=True, since="kshell")
+@api("agg", "agg(o;`world;options..)", "agg(o;`custom;options..)", "agg o", held=True, since="kshell", effect="changes")
 def agg(x: Value) -> Value:
     """Average gradients over all processes around the steps of any optimizer; of an optimizer alone, the options set.
 
@@ -292,7 +292,8 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     o.wraps["fp16"] = FP16Wrap(values)
 
 
-@api("fp16", "fp16(parms;optimizer;options..)", "fp16(o;options..)", "fp16 o", held=True, since="kshell")
+@api("fp16", "fp16(parms;optimizer;options..)", "fp16(o;options..)", "fp16 o", held=True, since="kshell",
+     effect="changes")
 def fp16(x: Value) -> Value:
     """An optimizer of half-precision parameters: it steps copies in single precision, and scales the loss.
 
@@ -346,7 +347,7 @@ def _fp16_of(x: Value, call: str) -> Any:
     return o.torch
 
 
-@api("lossscale", "lossscale o", since="kshell")
+@api("lossscale", "lossscale o", since="kshell", effect="none")
 def lossscale(x: Value) -> Value:
     """The loss scale of an optimizer made by fp16.
 
@@ -356,7 +357,7 @@ def lossscale(x: Value) -> Value:
     return float(_fp16_of(x, "lossscale").scaler.scale)
 
 
-@api("masters", "masters o", since="kshell")
+@api("masters", "masters o", since="kshell", effect="none")
 def masters(x: Value) -> Value:
     """The copies in single precision of an optimizer made by fp16, a tensor a group, in a vector.
 
@@ -369,7 +370,7 @@ def masters(x: Value) -> Value:
 # ------------------------------------------------------------------ estimates, neighbours, timings
 
 
-@api("estimated", "estimated o", "estimated(o;t)", "estimated(o;t;k)", held=True, since="kshell")
+@api("estimated", "estimated o", "estimated(o;t)", "estimated(o;t;k)", held=True, since="kshell", effect="changes")
 def estimated(x: Value) -> Value:
     """The estimates of the parameters of sparsifiedsgd or centralizedsparsifiedsgd, a vector of tensors; after step t,
     counted from 0, take the parameters into these running means (k: a number of coordinates other than the option's).
@@ -394,7 +395,7 @@ def estimated(x: Value) -> Value:
     return NIL
 
 
-@api("orthogonalize", "orthogonalize x", since="kshell")
+@api("orthogonalize", "orthogonalize x", since="kshell", effect="none")
 def orthogonalize(x: Value) -> Value:
     """Orthonormal columns that span those of a matrix, each in the direction of its own column; zeros stay zeros. What
     powersgd does to its products.
@@ -411,7 +412,7 @@ def orthogonalize(x: Value) -> Value:
     return result(work(t), isinstance(x, TensorHandle))
 
 
-@api("topo", "topo name", "topo(name;rank;world)", since="kshell")
+@api("topo", "topo name", "topo(name;rank;world)", since="kshell", effect="none")
 def topo(x: Value) -> Value:
     """The neighbours of this process, or of any, in a ring, full graph, line or star (around 0), for decentralizedsgd.
 
@@ -436,7 +437,7 @@ def topo(x: Value) -> Value:
     return longs(neighbors_of(name, r, n))  # type: ignore[arg-type]
 
 
-@api("timings", "timings o", "timings(o;flag)", since="kshell")
+@api("timings", "timings o", "timings(o;flag)", since="kshell", effect="reads1")
 def timings(x: Value) -> Value:
     """Seconds spent in the phases of an optimizer's steps since they were asked for with 1b: backward (by
     `backward(o;loss)`), communication, update. 0b ends it.
@@ -459,7 +460,7 @@ def timings(x: Value) -> Value:
     return NIL
 
 
-@api("traffic", "traffic[]", since="kshell")
+@api("traffic", "traffic[]", since="kshell", effect="none")
 def traffic(x: Value) -> Value:
     """What the communication of optimizers has cost this process so far: calls, bytes given away, seconds.
 

@@ -128,7 +128,8 @@ def _part(h: Value) -> str | None:
     return next((name for cls, name in _PARTS if isinstance(h, cls)), None)
 
 
-@api("model", "model(module;loss;optimizer)", "model m", "model(m;flag)", "model(m;part;..)", held=True)
+@api("model", "model(module;loss;optimizer)", "model m", "model(m;flag)", "model(m;part;..)", held=True,
+     effect="reads1")
 def model(x: Value) -> Value:
     """Make a model of a module, a loss and an optimizer, in any order; get its definition; replace parts of it.
 

@@ -74,7 +74,7 @@ def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
 
 
 @api("module", "module spec", "module ptr", "module(ptr;flag)", "module(ptr;spec)", "module(ptr;depth;spec)",
-     "module(ptr;module)", "module(ptr;depth;module)", "module model", "module optimizer", held=True)
+     "module(ptr;module)", "module(ptr;depth;module)", "module model", "module optimizer", held=True, effect="reads1")
 def module(x: Value) -> Value:
     """Make a module, add to one, or get its definition.
 
@@ -137,7 +137,7 @@ def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
     return NIL
 
 
-@api("seq", "seq(layer;layer;..)")
+@api("seq", "seq(layer;layer;..)", effect="changes")
 def seq(x: Value) -> Value:
     """The items of a list, all but the first enlisted: a container and its layers as a tree. Among the layers a
     container with layers of its own stays as it is.
@@ -153,7 +153,7 @@ def seq(x: Value) -> Value:
     return seq_of(x)
 
 
-@api("dv", "dv tree")
+@api("dv", "dv tree", effect="none")
 def dv(x: Value) -> Value:
     """The (depth;value) pairs of a tree of modules.
 
@@ -165,7 +165,7 @@ def dv(x: Value) -> Value:
     return List(pairs_from_tree(x))
 
 
-@api("tree", "tree pairs")
+@api("tree", "tree pairs", effect="none")
 def tree(x: Value) -> Value:
     """The tree of (depth;value) pairs.
 
@@ -180,7 +180,7 @@ def tree(x: Value) -> Value:
 # ------------------------------------------------------------------ state and copies
 
 
-@api("state", "state ptr", "state(ptr;flag)", target="torch.nn.Module.state_dict")
+@api("state", "state ptr", "state(ptr;flag)", target="torch.nn.Module.state_dict", effect="none")
 def state(x: Value) -> Value:
     """The definition of a module, loss, optimizer or model with its parameters and buffers.
 
@@ -209,7 +209,7 @@ def _module_state(h: ModuleHandle, every: bool) -> Value:
     return definition(h.obj, every, True)
 
 
-@api("clone", "clone ptr", held=True)
+@api("clone", "clone ptr", held=True, effect="none")
 def clone(x: Value) -> Value:
     """A deep copy of a module, loss or tensor; of a model or optimizer, of its module.
 
@@ -226,7 +226,7 @@ def clone(x: Value) -> Value:
     return LossHandle(m) if isinstance(h, LossHandle) else module_handle(m)
 
 
-@api("training", "training m", "training(m;flag)", held=True)
+@api("training", "training m", "training(m;flag)", held=True, effect="reads1")
 def training(x: Value) -> Value:
     """Is a module or model in training mode? With a flag, sets the mode.
 
@@ -427,7 +427,7 @@ def _str(h: KHandle) -> Value:
     return string(cpp_text(h.obj))
 
 
-@api("moduletypes", "moduletypes m", "moduletypes(m;type)", "moduletypes(m;types)")
+@api("moduletypes", "moduletypes m", "moduletypes(m;type)", "moduletypes(m;types)", effect="none")
 def moduletypes(x: Value) -> Value:
     """Module names and their types; given one type the names of that type, given several a dictionary of those.
 

@@ -78,7 +78,7 @@ def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
     return sym_vec([n for n, _ in find(_module_and_child(x, call)) if n])
 
 
-@api("names", "names m", "names(m;name)", "names(m;index)", "names dict")
+@api("names", "names m", "names(m;name)", "names(m;index)", "names dict", effect="none")
 def names(x: Value) -> Value:
     """The names of all modules inside a module, or inside one of its children; the keys of a tensor dictionary.
 
@@ -88,7 +88,7 @@ def names(x: Value) -> Value:
     return _names_of(x, "names", lambda m: m.named_modules())
 
 
-@api("childnames", "childnames m", "childnames(m;name)", "childnames(m;index)")
+@api("childnames", "childnames m", "childnames(m;name)", "childnames(m;index)", effect="none")
 def childnames(x: Value) -> Value:
     """The names of the immediate children of a module, or of one of its children.
 
@@ -98,7 +98,7 @@ def childnames(x: Value) -> Value:
     return _names_of(x, "children", lambda m: m.named_children())
 
 
-@api("parmnames", "parmnames m", "parmnames(m;name)", "parmnames(m;index)")
+@api("parmnames", "parmnames m", "parmnames(m;name)", "parmnames(m;index)", effect="none")
 def parmnames(x: Value) -> Value:
     """The names of the parameters of a module, or of one of its children.
 
@@ -108,7 +108,7 @@ def parmnames(x: Value) -> Value:
     return _names_of(x, "parmnames", lambda m: m.named_parameters())
 
 
-@api("buffernames", "buffernames m", "buffernames(m;name)", "buffernames(m;index)")
+@api("buffernames", "buffernames m", "buffernames(m;name)", "buffernames(m;index)", effect="none")
 def buffernames(x: Value) -> Value:
     """The names of the buffers of a module, or of one of its children.
 
@@ -123,7 +123,8 @@ def _handles(found: Any) -> Value:
     return Dict(sym_vec(named), collapse([module_handle(m) for m in named.values()]))
 
 
-@api("modules", "modules m", "modules(m;name)", "modules(m;index)", target="torch.nn.Module.named_modules")
+@api("modules", "modules m", "modules(m;name)", "modules(m;index)", target="torch.nn.Module.named_modules",
+     effect="none")
 def modules(x: Value) -> Value:
     """A dictionary of all modules inside a module, or inside one of its children, by dotted name.
 
@@ -134,7 +135,8 @@ def modules(x: Value) -> Value:
     return _handles((n, m) for n, m in _module_and_child(x, "modules").named_modules() if n)
 
 
-@api("children", "children m", "children(m;name)", "children(m;index)", target="torch.nn.Module.named_children")
+@api("children", "children m", "children(m;name)", "children(m;index)", target="torch.nn.Module.named_children",
+     effect="none")
 def children(x: Value) -> Value:
     """A dictionary of the immediate children of a module, or of one of its children.
 
@@ -146,7 +148,7 @@ def children(x: Value) -> Value:
 
 
 @api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,
-     target="torch.nn.Module.get_submodule")
+     target="torch.nn.Module.get_submodule", effect="reads2")
 def child(x: Value) -> Value:
     """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
 
@@ -187,7 +189,7 @@ def child(x: Value) -> Value:
     return NIL
 
 
-@api("parms", "parms m", "parms(m;name)", "parms(m;index)", target="torch.nn.Module.named_parameters")
+@api("parms", "parms m", "parms(m;name)", "parms(m;index)", target="torch.nn.Module.named_parameters", effect="none")
 def parms(x: Value) -> Value:
     """A dictionary of the parameters of a module, or of one of its children: the module's own tensors.
 
@@ -198,7 +200,8 @@ def parms(x: Value) -> Value:
     return DictHandle(Parameters(_module_and_child(x, "parms").named_parameters()))
 
 
-@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)", target="torch.nn.Module.named_buffers")
+@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)", target="torch.nn.Module.named_buffers",
+     effect="none")
 def buffers(x: Value) -> Value:
     """A dictionary of the buffers of a module, or of one of its children: the module's own tensors.
 
@@ -210,7 +213,7 @@ def buffers(x: Value) -> Value:
     return DictHandle(Buffers(_module_and_child(x, "buffers").named_buffers()))
 
 
-@api("parmtypes", "parmtypes m")
+@api("parmtypes", "parmtypes m", effect="none")
 def parmtypes(x: Value) -> Value:
     """Parameter names and the types of the modules they belong to.
 
@@ -228,7 +231,7 @@ def parmtypes(x: Value) -> Value:
     return symdict(list(found), list(found.values()))
 
 
-@api("inputmodule", "inputmodule m")
+@api("inputmodule", "inputmodule m", effect="none")
 def inputmodule(x: Value) -> Value:
     """The type of the module that takes the input of a network; the null symbol of an empty container.
 
@@ -238,7 +241,7 @@ def inputmodule(x: Value) -> Value:
     return _end_type(x, "inputmodule", 0)
 
 
-@api("outputmodule", "outputmodule m")
+@api("outputmodule", "outputmodule m", effect="none")
 def outputmodule(x: Value) -> Value:
     """The type of the module that gives the output of a network; the null symbol of an empty container.
 
@@ -342,7 +345,7 @@ def _as_parameter(t: Any) -> Any:
 
 
 @api("parm", "parm(m;name)", "parm(m;name;value)", "parm(m;name;enlist parameter)", held=True,
-     target="torch.nn.Module.register_parameter")
+     target="torch.nn.Module.register_parameter", effect="reads2")
 def parm(x: Value) -> Value:
     """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new). With an
     enlisted parameter, of this module or another, that becomes the parameter: both are one from then on.
@@ -360,7 +363,8 @@ def parm(x: Value) -> Value:
     return _tensor(x, "parameter", "parm")
 
 
-@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True, target="torch.nn.Module.register_buffer")
+@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True, target="torch.nn.Module.register_buffer",
+     effect="reads2")
 def buffer(x: Value) -> Value:
     """One buffer of a module as a tensor; with a value, the buffer set to it (registered if it is new).
 

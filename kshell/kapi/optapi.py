@@ -54,7 +54,8 @@ from kshell.values.progress import line
 
 
 @api("opt", "opt`name", "opt(name;parms;options..)", "opt(name;0;parms;options..)", "opt o", "opt(o;flag)",
-     "opt(o;parms;options..)", "opt(o;group;parms;options..)", "opt(state;module)", "opt model", held=True)
+     "opt(o;parms;options..)", "opt(o;group;parms;options..)", "opt(state;module)", "opt model", held=True,
+     effect="reads1")
 def opt(x: Value) -> Value:
     """Make an optimizer, get its definition, add parameters and groups to it, change options, restore it from a state.
 
@@ -185,7 +186,7 @@ def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
 # ------------------------------------------------------------------ learning rate and step
 
 
-@api("lr", "lr o", "lr(o;rates)", "lr(o;rates;flag)")
+@api("lr", "lr o", "lr(o;rates)", "lr(o;rates;flag)", effect="reads1")
 def lr(x: Value) -> Value:
     """The learning rates of an optimizer or model, one a parameter group; given rates, set them.
 
@@ -243,7 +244,7 @@ def _rates(x: Value, n: int) -> list[float]:
 
 
 @api("step", "step o", "step model", "step module", "step(o;denom)", "step(o;denom;multiplier)", "step(o;f)", "step s",
-     "step(s;n)", held=True)
+     "step(s;n)", held=True, effect="changes")
 def step(x: Value) -> Value:
     """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module; one step, or
     n, of a scheduler.

@@ -22,7 +22,7 @@ from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, seq_item
 from kshell.values.match import match
 
 
-@api("override", "override(o;group)", "override(o;group;options)", held=True, since="kshell")
+@api("override", "override(o;group)", "override(o;group;options)", held=True, since="kshell", effect="changes")
 def override(x: Value) -> Value:
     """Give a parameter group of an optimizer its own max, min, startwd, endwd for schedulers of Megatron's kind, and
     wdmult, by which its weight decay is multiplied; :: takes one away. The result is what the group has of its own.
@@ -96,7 +96,7 @@ def _own(group: dict[str, Any]) -> tuple[list[str], list[Value]]:
     return [k for k, _ in found], [v for _, v in found]
 
 
-@api("combine", "combine overrides", since="kshell")
+@api("combine", "combine overrides", since="kshell", effect="none")
 def combine(x: Value) -> Value:
     """The union of overrides: a list of dictionaries, :: for none. Any key is carried; two values of one are an error.
 
@@ -143,7 +143,7 @@ class _Compared:
         return (self.x.s if isinstance(self.x, Sym) else kname(self.x)) if n is None else f"{n:g}"
 
 
-@api("okey", "okey d", since="kshell")
+@api("okey", "okey d", since="kshell", effect="none")
 def okey(x: Value) -> Value:
     """An override as a key to group parameters by: its names and values as pairs, in the order of the names; :: stays.
 

@@ -277,7 +277,7 @@ row("callback", "kshell.nn.callback.Callback", _CALLBACK,
     pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
 
 
-@api("callbacks", "callbacks[]")
+@api("callbacks", "callbacks[]", effect="none")
 def callbacks(x: Value) -> Value:
     """The signatures that a callback module's function can have.
 

@@ -106,7 +106,7 @@ _SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "gra
 
 
 @api("parmtable", "parmtable m", "parmtable(m;options)", "parmtable(m;flag)", "parmtable(m;table)", held=True,
-     since="kshell")
+     since="kshell", effect="reads1")
 def parmtable(x: Value) -> Value:
     """A table of the parameters of a module, model or optimizer: a row each, for queries. With a table, edit them.
 
@@ -164,7 +164,7 @@ def parmtable(x: Value) -> Value:
         *columns(tensors), floats(norms([p.grad for p in tensors]))])
 
 
-@api("gradtable", "gradtable m", since="kshell")
+@api("gradtable", "gradtable m", since="kshell", effect="none")
 def gradtable(x: Value) -> Value:
     """A table of the gradients of a module, model or optimizer: a row for each parameter that has one.
 
@@ -187,7 +187,7 @@ def gradtable(x: Value) -> Value:
         sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(gradients), *columns(gradients)])
 
 
-@api("statetable", "statetable o", "statetable model", since="kshell")
+@api("statetable", "statetable o", "statetable model", since="kshell", effect="none")
 def statetable(x: Value) -> Value:
     """A table of an optimizer's state: a row for each buffer of each parameter; none before the first step.
 

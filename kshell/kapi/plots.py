@@ -69,7 +69,7 @@ def _series(x: Value) -> list[Series] | None:
     return None
 
 
-@api("plot", "plot y", "plot(`:file.png;y)", since="kshell")
+@api("plot", "plot y", "plot(`:file.png;y)", since="kshell", effect="none")
 def plot(x: Value) -> Value:
     """Draw numbers over their places: of a vector or tensor a curve, of a list of them, a dictionary or a table one for
     each, with its name. What is null or infinite is a gap.

@@ -48,7 +48,7 @@ def need_handle(x: Value, call: str) -> KHandle:
 # ------------------------------------------------------------------ lifetime
 
 
-@api("free", "free()", "free ptr", "free(p1;p2;..)", "free kdict", held=True)
+@api("free", "free()", "free ptr", "free(p1;p2;..)", "free kdict", held=True, effect="changes")
 def free(x: Value) -> Value:
     """Free torch objects: one handle, a list or dictionary of them, or all with no argument.
 
@@ -88,7 +88,7 @@ def _to_free(x: Value) -> list[KHandle]:
     return values  # type: ignore[no-any-return]
 
 
-@api("return", "return ptr", held=True)
+@api("return", "return ptr", held=True, effect="changes")
 def return_(x: Value) -> Value:
     """The q value of a tensor, vector or dictionary, which is freed.
 
@@ -112,7 +112,7 @@ def value_of(h: KHandle) -> Value:
     raise QError(f"return: expecting tensor, vector or dictionary, given {h.kind}")
 
 
-@api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True)
+@api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True, effect="changes")
 def use(x: Value, y: Value) -> Value:
     """Let a tensor, vector or dictionary handle refer to another object, or to a q value. The other handle is stale
     until the first one goes.
@@ -154,7 +154,7 @@ def use(x: Value, y: Value) -> Value:
     return NIL
 
 
-@api("addref", "addref ptr")
+@api("addref", "addref ptr", effect="changes")
 def addref(x: Value) -> Value:
     """A further handle of the same tensor, module, loss or optimizer.
 
@@ -168,7 +168,7 @@ def addref(x: Value) -> Value:
     return h.__class__(h.obj)
 
 
-@api("mapped", "mapped x")
+@api("mapped", "mapped x", effect="none")
 def mapped(x: Value) -> Value:
     """Is x a handle whose object is alive, and no part of another handle's (a module that a model has)? Never an
     error.
@@ -182,7 +182,7 @@ def mapped(x: Value) -> Value:
 # ------------------------------------------------------------------ what there is
 
 
-@api("obj", "obj[]")
+@api("obj", "obj[]", effect="none")
 def obj(x: Value) -> Value:
     """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes. Handles
     of parts, as a module that a model has, are left out.
@@ -273,7 +273,7 @@ def elements_of(t: Any) -> int:
     return t.untyped_storage().nbytes() // t.element_size()  # type: ignore[no-any-return]
 
 
-@api("class", "class ptr")
+@api("class", "class ptr", effect="none")
 def class_(x: Value) -> Value:
     """The class of a torch object: tensor vector dictionary module loss optimizer model. Of a part of another, as a
     module that a model has, it is the error 'stale pointer, though the other functions take such a handle.
@@ -289,7 +289,7 @@ def class_(x: Value) -> Value:
     return sym(h.kind)
 
 
-@api("objtype", "objtype ptr")
+@api("objtype", "objtype ptr", effect="none")
 def objtype(x: Value) -> Value:
     """The type of a torch object: tensor, parameter or buffer; a module's, loss's or optimizer's own type.
 
@@ -306,7 +306,7 @@ def objtype(x: Value) -> Value:
     return ask("objtype", h)
 
 
-@api("result", "result ptr")
+@api("result", "result ptr", effect="none")
 def result(x: Value) -> Value:
     """Not implemented for any object: the k-api has the name, and always answers with this error.
 
@@ -316,7 +316,7 @@ def result(x: Value) -> Value:
     raise QError(f"result: not implemented for {need_handle(x, 'result').plural}")
 
 
-@api("resolve", "resolve x")
+@api("resolve", "resolve x", effect="none")
 def resolve(x: Value) -> Value:
     """A q value with lists of one type made simple, and lists of dictionaries made tables, at every depth.
 

@@ -13,6 +13,8 @@ from kshell.kapi.handles import TensorHandle
 from kshell.kapi.math import Row, arguments, inputs, null_bound, register, wrapped, write
 from kshell.values.core import NIL, Value, atom_t
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 def _unary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True) -> Row:
     return Row(name, f"torch.{torch_name}", doc, example, inplace=f"{torch_name}_" if inplace else "")

@@ -110,7 +110,7 @@ def report(err: TextIO, text: str) -> None:
 # ------------------------------------------------------------------ who and how many
 
 
-@api("worldrank", "worldrank[]", since="kshell")
+@api("worldrank", "worldrank[]", since="kshell", effect="none")
 def worldrank(x: Value) -> Value:
     """The number of this process, from 0; 0 without a job. `rank[]` is the same.
 
@@ -122,7 +122,7 @@ def worldrank(x: Value) -> Value:
     return group.rank()
 
 
-@api("world", "world[]", since="kshell")
+@api("world", "world[]", since="kshell", effect="none")
 def world(x: Value) -> Value:
     """The number of processes; 1 without a job.
 
@@ -134,7 +134,7 @@ def world(x: Value) -> Value:
     return group.world()
 
 
-@api("barrier", "barrier[]", since="kshell")
+@api("barrier", "barrier[]", since="kshell", effect="opens")
 def barrier(x: Value) -> Value:
     """Wait until every process is here.
 
@@ -157,7 +157,7 @@ def _back(t: Any, x: Value) -> Value:
     return tensor_handle(t) if isinstance(x, KHandle) else to_q(t, copy=False)
 
 
-@api("allreduce", "allreduce x", "allreduce(x;op)", since="kshell")
+@api("allreduce", "allreduce x", "allreduce(x;op)", since="kshell", effect="opens")
 def allreduce(x: Value) -> Value:
     """The sum of a tensor or array over all processes, on each; or avg, min, max, prod. Sizes and types must agree.
 
@@ -192,7 +192,7 @@ def _reduced(x: Value) -> Value:
     return _back(collect.allreduce(as_tensor(given[0]), op), given[0])
 
 
-@api("allgather", "allgather x", since="kshell")
+@api("allgather", "allgather x", since="kshell", effect="opens")
 def allgather(x: Value) -> Value:
     """What x is on each process, in a list; of tensors a tensor with one dimension more, if sizes and types agree.
 
@@ -248,7 +248,7 @@ def _received(found: Any) -> Value:
     return decode(found) if isinstance(found, bytes) else tensor_handle(found)
 
 
-@api("broadcast", "broadcast(x;rank)", since="kshell")
+@api("broadcast", "broadcast(x;rank)", since="kshell", effect="opens")
 def broadcast(x: Value) -> Value:
     """What a tensor or q value is on one process, on every process. Modules, models, vectors and dictionaries of
     tensors get the values of that process in place.
@@ -276,7 +276,7 @@ def _from(x: Value) -> Value:
     return _received(collect.broadcast(_sent("broadcast", given[0]) if group.rank() == source else None, source))
 
 
-@api("send", "send(x;rank)", since="kshell")
+@api("send", "send(x;rank)", since="kshell", effect="opens")
 def send(x: Value) -> Value:
     """Send a tensor or q value to a process, which gets it by recv.
 
@@ -292,7 +292,7 @@ def send(x: Value) -> Value:
     return NIL
 
 
-@api("recv", "recv rank", "recv(t;rank)", since="kshell")
+@api("recv", "recv rank", "recv(t;rank)", since="kshell", effect="opens")
 def recv(x: Value) -> Value:
     """What a process sends: a tensor or a q value; or, given a tensor, put what is sent into it.
 
@@ -318,7 +318,7 @@ def recv(x: Value) -> Value:
     return NIL
 
 
-@api("shard", "shard x", since="kshell")
+@api("shard", "shard x", since="kshell", effect="opens")
 def shard(x: Value) -> Value:
     """This process's part of x: its items, rows or slices i where i modulo the number of processes is its number.
 
@@ -344,7 +344,7 @@ def _slice(t: Any, r: int, n: int) -> Any:
     return t[r::n].contiguous()
 
 
-@api("say", "say x", since="kshell")
+@api("say", "say x", since="kshell", effect="opens")
 def say(x: Value) -> Value:
     """Print a value on every process, in their order, marked with their numbers.
 

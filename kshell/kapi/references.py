@@ -24,6 +24,8 @@ from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.values.build import collapse, sym_vec
 from kshell.values.core import Dict, Value, long
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 # addresses of this process are 14 digits long; they are shown as numbers of eight, one for each address
 _SHOWN: dict[int, int] = {}
 

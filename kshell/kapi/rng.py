@@ -83,7 +83,7 @@ def restore(d: Dict) -> None:
     checked(d)()
 
 
-@api("rng", "rng[]", "rng dictionary", since="kshell", target="torch.get_rng_state")
+@api("rng", "rng[]", "rng dictionary", since="kshell", target="torch.get_rng_state", effect="reads0")
 def rng(x: Value) -> Value:
     """The states of all random generators, q's and torch's; given back, they continue from there.
 

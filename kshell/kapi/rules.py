@@ -298,7 +298,7 @@ def entry_of(name: str) -> Entry:
 
 
 @api("scale", "scale(o;name;options..)", "scale(s;options..)", "scale s", "scale(o;state)", "scale o", "scale(o;::)",
-     held=True, since="kshell")
+     held=True, since="kshell", effect="reads1")
 def scale(x: Value) -> Value:
     """Put a rule around an optimizer that scales its learning rates for each step: a handle of the rule.
 
@@ -377,7 +377,7 @@ def _change(w: RuleWrap, given: Sequence[Value]) -> None:
         w.values["local"] = None
 
 
-@api("gns", "gns s", "gns(s;scales)", since="kshell")
+@api("gns", "gns s", "gns(s;scales)", since="kshell", effect="none")
 def gns(x: Value) -> Value:
     """What a rule has found out: by parameter group the squared norm of the gradient (sqr) and the trace of its
     covariance at the base batch (var); scale, gain and factors of the step that is being made, or of the last one;

@@ -377,10 +377,10 @@ both("run", "testrun", _run, " m|(m;inputs;targets)",
       "Test a model on its test data, or on data given here; the result is its metrics.",
       "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
       "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
-      "loss     | -9\nbatchloss| 8")
+      "loss     | -9\nbatchloss| 8", effect="changes")
 
 
-@api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True)
+@api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True, effect="changes")
 def backstep(x: Value) -> Value:
     """One training step of a model on the given or its own data: forward, loss, backward, clipping, update. The loss
     before the update is the result.

@@ -54,7 +54,7 @@ _RAMP = {"style": "wdstyle", "start": "startwd", "end": "endwd", "steps": "wdste
 
 
 @api("sched", "sched(o;name;options..)", "sched(o;name;options..;decay)", "sched s", "sched(o;state)",
-     "sched(s;state)", "sched o", held=True, since="kshell")
+     "sched(s;state)", "sched o", held=True, since="kshell", effect="reads1")
 def sched(x: Value) -> Value:
     """Make a scheduler of an optimizer's learning rates, get its definition, restore it from a state.
 
@@ -165,7 +165,7 @@ def _lr(h: SchedulerHandle, *args: Value) -> Value:
     return floats(rates_of(h.obj.opt))
 
 
-@api("lrs", "lrs(s;steps)", since="kshell")
+@api("lrs", "lrs(s;steps)", since="kshell", effect="none")
 def lrs(x: Value) -> Value:
     """The learning rates of a scheduler after each number of steps, and the weight decays if it sets them. Of several
     parameter groups a list. Neither the scheduler nor the optimizer changes.

@@ -122,7 +122,7 @@ def value(name: str) -> Value:
     return SETTINGS[name].get()
 
 
-@api("setting", "setting()", "setting`name", "setting(name;value)")
+@api("setting", "setting()", "setting`name", "setting(name;value)", effect="reads1")
 def setting(x: Value) -> Value:
     """Get all settings or one of them, or set one.
 
@@ -171,7 +171,7 @@ def _lines() -> list[str]:
     return [line for line in text.split("\n") if line]
 
 
-@api("config", "config()", "config[]")
+@api("config", "config()", "config[]", effect="none")
 def config(x: Value) -> Value:
     """How torch was built: a list of strings; config[] prints them to standard error.
 
@@ -187,7 +187,7 @@ def config(x: Value) -> Value:
     return List([string(line) for line in _lines()])
 
 
-@api("version", "version()", "version[]")
+@api("version", "version()", "version[]", effect="none")
 def version(x: Value) -> Value:
     """The version of torch: a string, version[] a float, for comparisons.
 

@@ -16,6 +16,8 @@ from kshell.kapi.convert import as_tensor, as_tensors, kname, result, to_q
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
     """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
@@ -76,7 +78,7 @@ _sized("expand", "expand", "Dimensions of size 1 repeated to a larger size, with
        "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3")
 
 
-@api("resize", "resize(tensor;size)", "resize(array;size)", held=True)
+@api("resize", "resize(tensor;size)", "resize(array;size)", held=True, effect="changes")
 def resize(x: Value) -> Value:
     """Change the size of a tensor in place; elements that its storage did not have are 0.
 
@@ -282,7 +284,7 @@ _joined("stack", "stack", "Tensors or arrays of one size as the items of a new d
 
 
 @api("amend", "amend(tensor;values[;async])", "amend(vector;i;values[;async])", "amend(dict;key;values[;async])",
-     held=True)
+     held=True, effect="changes")
 def amend(x: Value) -> Value:
     """Overwrite the values of a tensor, or of those at some places of a vector or dictionary; size, type and device
     stay.
@@ -320,7 +322,7 @@ def _set(t: Any, call: str) -> Any:
     return t
 
 
-@api("reset", "reset(t;offset)", "reset(t;offset;size)", "reset(t;offset;size;stride)", held=True)
+@api("reset", "reset(t;offset)", "reset(t;offset;size)", "reset(t;offset;size;stride)", held=True, effect="changes")
 def reset(x: Value) -> Value:
     """Let a tensor show other places of its storage: from an offset, in a size, with strides.
 

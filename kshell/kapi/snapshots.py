@@ -21,6 +21,7 @@ from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
 from kshell.values.build import sym_vec, symdict
 from kshell.values.context import running
 from kshell.values.core import Dict, Sym, Value, Vec, text_of
+from kshell.values.restrict import check_read
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
 _SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
@@ -35,7 +36,9 @@ def path_of(x: Value, call: str) -> str:
     text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
     if len(text) < 2 or text[0] != ":":
         raise QError(f"{call}: expected a file symbol, given {kname(x)}")
-    return os.path.expanduser(text[1:])
+    path = os.path.expanduser(text[1:])
+    check_read(path)
+    return path
 
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
@@ -96,7 +99,7 @@ def _session() -> dict[str, Any]:
     return out
 
 
-@api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell")
+@api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell", effect="changes")
 def snapshot(x: Value) -> Value:
     """Save the session to a file, or the variables with these names: data, functions, views, handles with all that they
     own and share, and for a whole session the settings and the states of random generators too. The result is the file.
@@ -380,7 +383,7 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     raise problem
 
 
-@api("resume", "resume`:file.ks", "resume(`:file.ks;names)", held=True, since="kshell")
+@api("resume", "resume`:file.ks", "resume(`:file.ks;names)", held=True, since="kshell", effect="changes")
 def resume(x: Value) -> Value:
     """Bring back a session that `snapshot` saved, or the variables with these names from it. The result is the names.
 

@@ -12,6 +12,8 @@ from kshell.kapi.handles import TensorHandle, tensor_handle
 from kshell.kapi.pointers import need_handle
 from kshell.values.core import NIL, List, Value
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
     """The tensor of the first argument, whether it was a handle, and the second argument."""
@@ -116,7 +118,7 @@ def dense(x: Value) -> Value:
     return tensor_handle(t.to_dense())
 
 
-@api("coalesce", "coalesce t", held=True)
+@api("coalesce", "coalesce t", held=True, effect="changes")
 def coalesce(x: Value) -> Value:
     """Let a sparse tensor hold each index once, values of one index summed, sorted by index.
 

@@ -15,7 +15,7 @@ _DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an
 
 
 @api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell",
-     target="torch.nn.parallel.DistributedDataParallel")
+     target="torch.nn.parallel.DistributedDataParallel", effect="changes")
 def ddp(x: Value) -> Value:
     """Put torch's DistributedDataParallel around a module or model, in place: backward leaves the mean of the gradients
     of all processes in the parameters. All begin with the values of process 0; 0b takes it away.
@@ -51,7 +51,7 @@ def _averaged(x: Value) -> Value:
     return NIL
 
 
-@api("fsdp", "fsdp m", held=True, since="kshell", target="torch.distributed.fsdp.fully_shard")
+@api("fsdp", "fsdp m", held=True, since="kshell", target="torch.distributed.fsdp.fully_shard", effect="changes")
 def fsdp(x: Value) -> Value:
     """Shard a module or model with torch's FSDP2, in place: each process keeps a part of every parameter, gradient and
     buffer of the optimizer; layers are whole only while they are calculated, and gradients are the mean over all

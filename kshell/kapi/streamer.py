@@ -116,7 +116,7 @@ def _loss(h: OptimizerHandle, *rest: Value) -> Value:
     return NIL
 
 
-@api("groups", "groups(o;layer)", since="streamer")
+@api("groups", "groups(o;layer)", since="streamer", effect="none")
 def groups(x: Value) -> Value:
     """Which layers the loss of a layer reaches, by distance, and the weight of each distance.
 
@@ -133,7 +133,7 @@ def groups(x: Value) -> Value:
     return List([List([longs(g) for g in found]), floats(weights)])
 
 
-@api("addlayer", "addlayer(o;(f;p))", held=True, since="streamer")
+@api("addlayer", "addlayer(o;(f;p))", held=True, since="streamer", effect="changes")
 def addlayer(x: Value) -> Value:
     """Put a layer, encoder and predictor, on top of those of an optimizer of layers; () for no predictor.
 

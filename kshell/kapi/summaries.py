@@ -17,6 +17,8 @@ from kshell.values import types as T
 from kshell.values.build import longs, sym_vec, table
 from kshell.values.core import List, Value, Vec
 
+EFFECT = "none"  # of the functions here, if they say nothing else
+
 
 @api("summary", "summary m", "summary(m;size)", "summary(m;x;..)", since="kshell")
 def summary(x: Value) -> Value:

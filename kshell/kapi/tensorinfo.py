@@ -17,6 +17,9 @@ from kshell.registry import entries
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, longs, sym_vec, symdict
 from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym
+from kshell.values.restrict import refuse
+
+EFFECT = "none"  # of the functions here, if they say nothing else
 
 
 class Attribute(NamedTuple):
@@ -152,7 +155,7 @@ def contiguous(x: Value) -> Value:
     return attribute("contiguous", row, found[0])
 
 
-@api("dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype")
+@api("dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own")
 def dtype(x: Value) -> Value:
     """The data type of a tensor; with no argument the default one, which a symbol sets.
 
@@ -169,6 +172,7 @@ def dtype(x: Value) -> Value:
         found = dtype_named(name)
         if found is None:
             raise QError(f"dtype: unrecognized data type `{name}")
+        refuse("dtype")
         torch.set_default_dtype(found)
         return NIL
     return attribute("dtype", Attribute(lambda t: sym(dtype_name(t.dtype)), sym(""), "", ""), x)

@@ -36,7 +36,7 @@ from kshell.values.core import NIL, List, Sym, Value, Vec, seq_items
 
 
 @api("tensor", "tensor(value[;options])", "tensor(value;output)", "tensor(mode;..[;options])", "tensor ptr",
-     "tensor(ptr;[dim;]index)", "tensor(vector;i)", "tensor(dict;key)")
+     "tensor(ptr;[dim;]index)", "tensor(vector;i)", "tensor(dict;key)", effect="none")
 def tensor(x: Value) -> Value:
     """Make a tensor from a q value or by a creation mode, or read one back as a q value.
 

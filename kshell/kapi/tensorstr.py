@@ -113,7 +113,7 @@ def tensor_text(t: Any) -> str:
     return "\n".join(parts) + last
 
 
-@api("str", "str ptr")
+@api("str", "str ptr", effect="none")
 def str_(x: Value) -> Value:
     """A tensor or module as text in the form that libtorch prints, with embedded newlines.
 

@@ -191,7 +191,7 @@ def _setup(x: Value, test: bool) -> Value:
 
 
 @api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)", "train(m;pairs)",
-     "train(m;inputs[;targets])", held=True)
+     "train(m;inputs[;targets])", held=True, effect="reads1")
 def train(x: Value) -> Value:
     """Read or set a model's options for training, or give its training data: the result is the number of batches.
 
@@ -212,7 +212,7 @@ def train(x: Value) -> Value:
 
 
 @api("test", "test m", "test(m;flag)", "test(m;names)", "test(m;names;values)", "test(m;dict)", "test(m;pairs)",
-     "test(m;inputs[;targets])", held=True)
+     "test(m;inputs[;targets])", held=True, effect="reads1")
 def test(x: Value) -> Value:
     """Read or set a model's options for testing, or give its test data: the result is the number of batches.
 
@@ -345,7 +345,7 @@ _CALL = re.compile(r"\b\w+(?=\(m| m)")
 
 
 def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
-          example: str, **fields: Any) -> None:
+          example: str, effect: str = "reads1", **fields: Any) -> None:
     """Register a function of the training data and its twin of the test data, whose example has the twins' names."""
     _TWINS[name] = other
     for call, flag, text in ((name, False, doc), (other, True, test_doc)):
@@ -354,7 +354,7 @@ def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms:
 
         shown = _CALL.sub(lambda m: _TWINS.get(m[0], m[0]), example) if flag else example
         fn.__doc__ = f"{text}\n\n{shown}\n"
-        api(call, *[f"{call}{form}" for form in forms.split("|")], **fields)(fn)
+        api(call, *[f"{call}{form}" for form in forms.split("|")], effect=effect, **fields)(fn)
 
 
 _M = "q)m:model(module`identity;loss`mse;opt`sgd)\n"
@@ -451,7 +451,7 @@ def _batch(h: ModelHandle) -> bool:
     return _next_batch(h.obj, False)
 
 
-@api("testbatch", "testbatch m")
+@api("testbatch", "testbatch m", effect="changes")
 def testbatch(x: Value) -> Value:
     """Show the next batch of a model's test data in place: 1b until all were shown, then 0b, and all is whole again.
 
@@ -470,7 +470,7 @@ def _restored(h: ModelHandle) -> int:
     return _restore(h.obj.data)
 
 
-@api("testrestore", "testrestore m")
+@api("testrestore", "testrestore m", effect="changes")
 def testrestore(x: Value) -> Value:
     """Show the whole of a model's test data again; the result is its size along the first dimension.
 
@@ -485,7 +485,7 @@ def testrestore(x: Value) -> Value:
 both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
       "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
       "Begin a model's test data anew; the result is the number of batches.",
-      _M + "q)batchinit m\n-1", held=True)
+      _M + "q)batchinit m\n-1", held=True, effect="changes")
 
 
 @behaviour("shuffle", ModelHandle)
@@ -494,7 +494,7 @@ def _shuffled(h: ModelHandle) -> Value:
     return NIL
 
 
-@api("unshuffle", "unshuffle m", held=True)
+@api("unshuffle", "unshuffle m", held=True, effect="changes")
 def unshuffle(x: Value) -> Value:
     """Put a model's training data back into the order in which it was given.
 

@@ -47,7 +47,7 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
     return h, tensor_options(given[1], call), wait
 
 
-@api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True)
+@api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True, effect="changes")
 def to(x: Value) -> Value:
     """Change device, data type, layout or gradient flag of a tensor, vector, dictionary, module or model in place; an
     example tensor stands for its device and data type.
@@ -68,7 +68,7 @@ def to(x: Value) -> Value:
     return NIL
 
 
-@api("copyto", "copyto(ptr;options[;async])", "copyto(ptr;example[;async])")
+@api("copyto", "copyto(ptr;options[;async])", "copyto(ptr;example[;async])", effect="none")
 def copyto(x: Value) -> Value:
     """A copy of a tensor, vector or dictionary with another device, data type, layout or gradient flag.
 

@@ -77,7 +77,8 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
 # ------------------------------------------------------------------ vector
 
 
-@api("vector", "vector(x1;x2;..)", "vector v", "vector(v;i)", "vector(v;i;value)", "vector(v;w)", held=True)
+@api("vector", "vector(x1;x2;..)", "vector v", "vector(v;i)", "vector(v;i;value)", "vector(v;w)", held=True,
+     effect="reads1")
 def vector(x: Value) -> Value:
     """Make a vector of tensors, read it back as a list, replace or append some of its tensors.
 
@@ -134,7 +135,7 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
 
 
 @api("dict", "dict kdict", "dict(keys;values)", "dict d", "dict(d;keys)", "dict(d;keys;values)", "dict(d;kdict)",
-     held=True)
+     held=True, effect="reads1")
 def dict_(x: Value) -> Value:
     """Make a dictionary of tensors, read it back as a q dictionary, add or replace some of its tensors.
 

@@ -224,7 +224,9 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             text = self.local(head)
             for part in name.split(".")[1:]:
                 text = f"_dot({text},{part!r})"
-            return E(f"({self.mark(node)}{text})", None, deps=frozenset((head,)))
+            full, ctx = repr(name), repr(self.ctx)  # a global of the whole name is what q means
+            return E(f"(_get({full},{ctx}) if _known({full},{ctx}) else {self.mark(node)}{text})", None,
+                     deps=frozenset((head,)), glob=True, impure=True)
         if name[0] == ".":
             space, last = self.names.split(name)
             entry = registry.find("name", name)

@@ -7,6 +7,7 @@ that `lang/resume.py` makes the rest of a function when the debugger is told to 
 from __future__ import annotations
 
 import ast
+from contextlib import nullcontext
 from inspect import CO_VARARGS
 from types import FrameType, FunctionType, TracebackType
 from typing import Any
@@ -16,6 +17,7 @@ from kshell.lang import code, resume, trace
 from kshell.lang.compile import prim
 from kshell.values.core import NIL, Value
 from kshell.values.names import Names
+from kshell.values.restrict import RESTRICTING, restriction
 
 # errors of which nothing is kept: there is no memory for it, or it was asked to stop
 NEVER = ("stop", "wsfull", "stack")
@@ -79,11 +81,12 @@ class Level:
 
 class Suspension:
     """An error and the levels that it went through, innermost first; `at` is the one that is looked at. `given` are the
-    arguments of what failed."""
+    arguments of what failed. With `restricted` it was inside of `reval`, and what is left of it goes on as inside."""
 
-    __slots__ = ("at", "coming", "error", "given", "levels")
+    __slots__ = ("at", "coming", "error", "given", "levels", "restricted")
 
-    def __init__(self, error: QError, levels: list[Level], given: list[Value]) -> None:
+    def __init__(self, error: QError, levels: list[Level], given: list[Value], restricted: bool = False) -> None:
+        self.restricted = restricted
         self.error, self.levels, self.at, self.given = error, levels, 0, given
         self.coming: tuple[list[Level], list[resume.Step]] = [], []
 
@@ -132,12 +135,13 @@ class Suspension:
 
     def go_on(self, value: Value) -> Value:
         """Go on with a value in the place of what failed. After an error `coming` is what would have followed."""
-        for i, level in enumerate(self.levels):
-            steps: list[Any] = [level.go_on, *level.after]
-            while steps:
-                step = steps.pop(0)
-                self.coming = self.levels[i + 1:], steps
-                value = step(value)
+        with restriction() if self.restricted else nullcontext():
+            for i, level in enumerate(self.levels):
+                steps: list[Any] = [level.go_on, *level.after]
+                while steps:
+                    step = steps.pop(0)
+                    self.coming = self.levels[i + 1:], steps
+                    value = step(value)
         return value
 
 
@@ -160,7 +164,14 @@ def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Sus
         error.frames += [level.frame for level in further]
     if all(level.top for level in levels):
         return []
-    return [Suspension(error, levels, _given(tb))]
+    return [Suspension(error, levels, _given(tb), (outer is not None and outer.restricted) or _within_reval(tb))]
+
+
+def _within_reval(tb: TracebackType | None) -> bool:
+    """Did an error come through a restricted evaluation?"""
+    while tb is not None and tb.tb_frame.f_code not in RESTRICTING:
+        tb = tb.tb_next
+    return tb is not None
 
 
 def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:

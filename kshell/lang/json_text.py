@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -113,12 +114,21 @@ def quote(s: str) -> str:
 # ------------------------------------------------------------------ reading
 
 
+# a string, to be left as it is, or a word for a number that JSON has none for, as .j.j writes it
+_WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|\b(?:inf|nan)\b')
+_NUMBERS = {"inf": "Infinity", "nan": "NaN"}
+
+
+def _word(found: re.Match[str]) -> str:
+    return _NUMBERS.get(found[0], found[0])
+
+
 def read(text: str) -> Value:
     """The q value of JSON text: numbers are floats, strings strings, objects dictionaries with symbol keys."""
     data: Any = None
     problem = ""
     try:
-        data = json.loads(text, parse_int=float)
+        data = json.loads(_WORDS.sub(_word, text) if "inf" in text or "nan" in text else text, parse_int=float)
     except ValueError as e:
         problem = str(e).split(":")[0]
     if problem:

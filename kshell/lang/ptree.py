@@ -21,9 +21,10 @@ from kshell.parse import tree as N
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse, enlist, sym_vec
-from kshell.values.context import block, running, unblock
+from kshell.values.context import running
 from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, text_of
 from kshell.values.functions import Function, Iter, Prim
+from kshell.values.restrict import RESTRICTING, restriction
 
 # ------------------------------------------------------------------ node to value
 
@@ -358,17 +359,26 @@ def eval_(x: Value) -> Value:
 
 @verb("reval")
 def reval(x: Value) -> Value:
-    """Evaluate a parse tree, as eval does; while that runs, no global variable can be changed: 'noupdate.
+    """Evaluate a parse tree, as eval does; while that runs nothing outside of it can be changed, run or opened.
+
+    Assigning a global variable is 'noupdate, as is what writes files, steps, trains or edits objects of the k-api;
+    system commands other than those that read, exit, hopen and what talks to other processes are 'access. Files are
+    read below the present folder only. Random numbers drawn inside do not move those drawn outside.
 
     q)reval(+;1;2)
     3
+    q)a:1
+    q)reval parse"a:2"
+    'noupdate: `. `a
+      [0]  reval parse"a:2"
+           ^
     """
     check_stores(running().names)
-    token = block(True)
-    try:
+    with restriction():
         return eval_(x)
-    finally:
-        unblock(token)
+
+
+RESTRICTING.add(reval.__code__)
 
 
 def connect() -> None:

@@ -48,6 +48,14 @@ def get_global(name: str, ctx: str) -> Value:
     return running().names.get(name, ctx)
 
 
+def known_global(name: str, ctx: str) -> bool:
+    """Is there a global of a dotted name, whose first part is a local too?"""
+    try:
+        return running().names.find(name, ctx) is not None
+    except QError:
+        return False
+
+
 def view_value(name: str) -> Value:
     return running().names.read(name)
 
@@ -198,6 +206,7 @@ HELPERS: dict[str, Any] = {
     "_compose": compose,
     "_get": get_global,
     "_here": phrase_global,
+    "_known": known_global,
     "_set": set_global,
     "_put": put_global,
     "_allow": allow_global,

@@ -24,6 +24,7 @@ from kshell.values.build import longs, string, sym_vec
 from kshell.values.context import running, worker
 from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, text_of
 from kshell.values.functions import Function
+from kshell.values.restrict import REVAL, refuse, restricted
 
 
 def run(text: str) -> Value:
@@ -33,6 +34,8 @@ def run(text: str) -> Value:
         word, rest = "?", text.strip()[1:]
     name, _, count = word.partition(":")
     entry = registry.find("command", name)
+    if restricted():
+        _allow(word, name, entry, rest)
     if word == "\\":
         leave("")
     if not word:
@@ -44,6 +47,14 @@ def run(text: str) -> Value:
             entry.fns[1](rest.strip())
         return NIL if x is None else x
     return shell(text)
+
+
+def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> None:
+    """'access if a restricted evaluation may not run a command: it may read settings and what there is."""
+    effect = "changes" if entry is None and word not in ("", "\\") else "own" if entry is None else entry.effect
+    bare = not (_COMMENT.split(rest, 1)[0] if name in _PLAIN else rest).strip()
+    if effect not in ("none", "own") and not (effect == "reads0" and bare):
+        refuse("\\" + word, "access")
 
 
 # commands whose arguments are numbers and names, so that ` /` begins a comment and cannot be part of a path
@@ -64,7 +75,7 @@ def shell(text: str) -> Value:
     return List([string(s) for s in lines]) if lines else NIL
 
 
-@verb("system")
+@verb("system", effect="own")
 def system(x: Value) -> Value:
     """Run a system command given as a string, without its backslash.
 
@@ -74,7 +85,7 @@ def system(x: Value) -> Value:
     return run(text_of(x))
 
 
-@verb("exit")
+@verb("exit", effect="own")
 def exit_(x: Value) -> Value:
     """End the program with an exit code.
 
@@ -84,8 +95,15 @@ def exit_(x: Value) -> Value:
     code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in (T.X, T.H, T.I) else None
     if code is None:
         raise QError("type")
-    call_exit(int(code))
+    _leave("exit", int(code))
     raise QExit(int(code) & 255)
+
+
+def _leave(call: str, code: int) -> None:
+    """What comes before the end: not in reval, but whose session is read-only may leave it."""
+    if restricted() == REVAL:
+        refuse(call, "access")
+    call_exit(code)
 
 
 def call_exit(code: int) -> None:
@@ -128,7 +146,7 @@ def _timed(arg: str) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-@command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr")
+@command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr", effect="own")
 def t(arg: str) -> Value:
     """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval.
 
@@ -140,6 +158,7 @@ def t(arg: str) -> Value:
     if not arg:
         return _int(running().timer.interval)
     if arg.isdigit():
+        refuse("\\t", "access")
         running().timer.set(int(arg))
         return NIL
     return int(_timed(arg))
@@ -152,7 +171,7 @@ def _gpu(what: str) -> int:
     return 0 if entry is None else entry.fns[1](what)
 
 
-@command("ts", "\\ts expr", "\\ts:n expr")
+@command("ts", "\\ts expr", "\\ts:n expr", effect="changes")
 def ts(arg: str) -> Value:
     """Milliseconds that an expression takes, and the most bytes of memory it needs beside what is there: of a GPU if it
     uses any of that, else of the process, tensors among them.
@@ -170,7 +189,7 @@ def ts(arg: str) -> Value:
 # ------------------------------------------------------------------ settings
 
 
-@command("P", "\\P", "\\P n")
+@command("P", "\\P", "\\P n", effect="reads0")
 def precision(arg: str) -> Value:
     """Digits shown of a float; 0 shows all 17.
 
@@ -190,7 +209,7 @@ def precision(arg: str) -> Value:
     return NIL
 
 
-@command("c", "\\c", "\\c rows columns")
+@command("c", "\\c", "\\c rows columns", effect="reads0")
 def console(arg: str) -> Value:
     """Rows and columns of the console.
 
@@ -201,7 +220,7 @@ def console(arg: str) -> Value:
     return _size(arg, "c")
 
 
-@command("C", "\\C", "\\C rows columns")
+@command("C", "\\C", "\\C rows columns", effect="reads0")
 def http_console(arg: str) -> Value:
     """Rows and columns of text sent to a web browser.
 
@@ -220,7 +239,7 @@ def _size(arg: str, name: str) -> Value:
     return NIL
 
 
-@command("S", "\\S", "\\S n", "\\S 0N")
+@command("S", "\\S", "\\S n", "\\S 0N", effect="reads0")
 def seed(arg: str) -> Value:
     """The seed of random numbers; of 0N one from which they go on, if it is set again.
 
@@ -254,7 +273,7 @@ def _flag(name: str, arg: str, low: int, high: int) -> Value:
     return NIL
 
 
-@command("e", "\\e", "\\e 0|1|2")
+@command("e", "\\e", "\\e 0|1|2", effect="reads0")
 def error_mode(arg: str) -> Value:
     """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack.
 
@@ -264,7 +283,7 @@ def error_mode(arg: str) -> Value:
     return _flag("e", arg, 0, 2)
 
 
-@command("debug", "\\debug", "\\debug 0|1")
+@command("debug", "\\debug", "\\debug 0|1", effect="reads0")
 def debug(arg: str) -> Value:
     """At the prompt, whether an error inside a function opens the debugger.
 
@@ -275,7 +294,7 @@ def debug(arg: str) -> Value:
     return _flag("debug", arg, 0, 1)
 
 
-@command("progress", "\\progress", "\\progress seconds")
+@command("progress", "\\progress", "\\progress seconds", effect="reads0")
 def progress(arg: str) -> Value:
     """Whether long work tells how far it is: on a terminal a line that is redrawn, else a line every so many seconds; 0
     is never, as with -q.
@@ -287,7 +306,7 @@ def progress(arg: str) -> Value:
     return _flag("progress", arg, 0, 86400)
 
 
-@command("suggest", "\\suggest", "\\suggest 0|1")
+@command("suggest", "\\suggest", "\\suggest 0|1", effect="reads0")
 def suggest(arg: str) -> Value:
     """At the prompt, whether endings from the history are suggested; the right arrow takes one.
 
@@ -298,7 +317,7 @@ def suggest(arg: str) -> Value:
     return _flag("suggest", arg, 0, 1)
 
 
-@command("z", "\\z", "\\z 0|1")
+@command("z", "\\z", "\\z 0|1", effect="reads0")
 def date_form(arg: str) -> Value:
     """How "D"$ reads dates: 0 month before day, 1 day before month.
 
@@ -309,7 +328,7 @@ def date_form(arg: str) -> Value:
     return _flag("z", arg, 0, 1)
 
 
-@command("W", "\\W", "\\W n")
+@command("W", "\\W", "\\W n", effect="reads0")
 def week_offset(arg: str) -> Value:
     """The day that starts a week: 0 is Saturday, 2 Monday.
 
@@ -319,7 +338,7 @@ def week_offset(arg: str) -> Value:
     return _flag("W", arg, 0, 6)
 
 
-@command("o", "\\o", "\\o n")
+@command("o", "\\o", "\\o n", effect="reads0")
 def offset(arg: str) -> Value:
     """Offset of local time from UTC, in hours, or minutes if above 23.
 
@@ -333,7 +352,7 @@ def offset(arg: str) -> Value:
     return NIL
 
 
-@command("T", "\\T", "\\T seconds")
+@command("T", "\\T", "\\T seconds", effect="reads0")
 def time_limit(arg: str) -> Value:
     """The longest a client's call may take, in seconds; 0 is no limit.
 
@@ -343,7 +362,7 @@ def time_limit(arg: str) -> Value:
     return _flag("T", arg, 0, 1 << 30)
 
 
-@command("g", "\\g", "\\g 0|1")
+@command("g", "\\g", "\\g 0|1", effect="reads0")
 def collect(arg: str) -> Value:
     """Whether memory goes back to the system at once.
 
@@ -354,7 +373,7 @@ def collect(arg: str) -> Value:
     return _flag("g", arg, 0, 1)
 
 
-@command("s", "\\s", "\\s n", "\\s 0N")
+@command("s", "\\s", "\\s n", "\\s 0N", effect="reads0")
 def threads(arg: str) -> Value:
     """Threads that peach may use; of 0N how many there can be.
 
@@ -371,7 +390,7 @@ def threads(arg: str) -> Value:
     return out
 
 
-@command("w", "\\w", "\\w 0|1", "\\w megabytes")
+@command("w", "\\w", "\\w 0|1", "\\w megabytes", effect="reads0")
 def workspace(arg: str) -> Value:
     """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else a limit.
 
@@ -424,7 +443,7 @@ def _members(arg: str, kinds: tuple[str, ...]) -> Value:
     return sym_vec(sorted(n for n, kind in built.items() if kind in kinds))
 
 
-@command("v", "\\v", "\\v .ns")
+@command("v", "\\v", "\\v .ns", effect="none")
 def variables(arg: str) -> Value:
     """Names of the variables of a namespace.
 
@@ -435,7 +454,7 @@ def variables(arg: str) -> Value:
     return _members(arg, ("variable", "table"))
 
 
-@command("f", "\\f", "\\f .ns")
+@command("f", "\\f", "\\f .ns", effect="none")
 def functions(arg: str) -> Value:
     """Names of the functions of a namespace.
 
@@ -446,7 +465,7 @@ def functions(arg: str) -> Value:
     return _members(arg, ("function",))
 
 
-@command("a", "\\a", "\\a .ns")
+@command("a", "\\a", "\\a .ns", effect="none")
 def tables(arg: str) -> Value:
     """Names of the tables of a namespace.
 
@@ -457,7 +476,7 @@ def tables(arg: str) -> Value:
     return _members(arg, ("table",))
 
 
-@command("d", "\\d", "\\d .ns")
+@command("d", "\\d", "\\d .ns", effect="reads0")
 def directory(arg: str) -> Value:
     """The present namespace; with a name, go there.
 
@@ -477,7 +496,7 @@ def directory(arg: str) -> Value:
     return NIL
 
 
-@command("l", "\\l name")
+@command("l", "\\l name", effect="changes")
 def load(arg: str) -> Value:
     """Run a script, load a data file, splayed table or database; of a Python file (.py), register the entries.
 
@@ -508,7 +527,7 @@ def _entries(path: str) -> None:
     raise QError(text)
 
 
-@command("cd", "\\cd", "\\cd folder")
+@command("cd", "\\cd", "\\cd folder", effect="reads0")
 def change_folder(arg: str) -> Value:
     """The present folder; with a name, go there.
 
@@ -522,17 +541,17 @@ def change_folder(arg: str) -> Value:
     return NIL
 
 
-@command("\\", "\\\\")
+@command("\\", "\\\\", effect="own")
 def leave(arg: str) -> None:
     """Leave kshell.
 
     q)\\\\
     """
-    call_exit(0)
+    _leave("\\\\", 0)
     raise QExit(0)
 
 
-@command("r", "\\r from to")
+@command("r", "\\r from to", effect="changes")
 def rename(arg: str) -> Value:
     """Rename a file.
 
@@ -548,7 +567,7 @@ def rename(arg: str) -> Value:
     return NIL
 
 
-@command("x", "\\x .z.name")
+@command("x", "\\x .z.name", effect="changes")
 def expunge(arg: str) -> Value:
     """Forget what was assigned to a callback, as .z.pg.
 

@@ -4,10 +4,12 @@ order. numpy and torch compute large arrays without Python's lock, so that is wh
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from contextvars import copy_context
 from typing import Any
 
@@ -19,6 +21,7 @@ from kshell.values import context
 from kshell.values.context import running
 from kshell.values.core import Value
 from kshell.values.interrupts import HOLD
+from kshell.values.restrict import wall
 
 STACK = 1 << 26  # bytes of a thread's C stack: q calls may nest as deep as in the main thread
 _RETRY = 0.05  # seconds until a thread that could not be stopped is asked again
@@ -52,9 +55,10 @@ class _Deal:
         self.idents[number] = threading.get_ident()
         i = number
         try:
-            while i < len(self.items) and not (self.failed and i > min(self.failed)):
-                self.results[i] = self.work(self.items[i])
-                i += step
+            with wall() if context.restricted() else nullcontext():
+                while i < len(self.items) and not (self.failed and i > min(self.failed)):
+                    self.results[i] = self.work(self.items[i])
+                    i += step
         except QExit as e:
             self.failed[i] = e
         except BaseException as e:
@@ -77,7 +81,8 @@ def share(work: Callable[[Value], Value], items: Sequence[Value], threads: int) 
     deal = _Deal(work, items)
     before = threading.stack_size(STACK)
     try:
-        tasks = [pool.executor.submit(copy_context().run, deal.run, k, threads, pool.rngs[k]) for k in range(threads)]
+        rngs = copy.deepcopy(pool.rngs) if context.restricted() else pool.rngs
+        tasks = [pool.executor.submit(copy_context().run, deal.run, k, threads, rngs[k]) for k in range(threads)]
     finally:
         threading.stack_size(before)
     try:

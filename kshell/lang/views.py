@@ -118,7 +118,7 @@ def view(x: Value) -> Value:
     return string(found.text)
 
 
-@command("b", "\\b", "\\b .ns")
+@command("b", "\\b", "\\b .ns", effect="none")
 def list_views(arg: str) -> Value:
     """Names of the views of the root namespace.
 
@@ -130,7 +130,7 @@ def list_views(arg: str) -> Value:
     return views(NIL) if arg in ("", ".") else sym_vec([])
 
 
-@command("B", "\\B", "\\B .ns")
+@command("B", "\\B", "\\B .ns", effect="none")
 def list_pending(arg: str) -> Value:
     """Names of the views that are to be computed when they are read next.
 

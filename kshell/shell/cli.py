@@ -21,6 +21,7 @@ usage: kshell [options] [file.q [args]]
   -resume F  bring back the session that a snapshot saved, first of all
   -n N       run on N processes of this machine; process 0 reads lines for all, and prints
   -v         with several processes: all print, each line after its number
+  --read-only  what is typed, and lines of standard input, can change, run and open nothing; the script can
   --timeout S  seconds that a process waits for the others (60)
   --no-cache  neither read nor write the code of scripts that is kept in the user's cache folder
   --version  print the version
@@ -63,6 +64,7 @@ class Options:
     timeout: float | None = None  # seconds
     verbose: bool = False
     quiet: bool = False
+    read_only: bool = False  # after the script
     cache: bool = True  # is the code of scripts kept?
     stay: bool = False
 
@@ -136,6 +138,8 @@ def parse_args(argv: list[str]) -> Options:
             opts.verbose = True
         elif w == "--timeout" and not opts.script:
             opts.timeout = _seconds(words)
+        elif w == "--read-only" and not opts.script:
+            opts.read_only = True
         elif w == "--no-cache" and not opts.script:
             opts.cache = False
         elif w in ("-h", "--help") and not opts.script:

@@ -98,6 +98,7 @@ def console(session: Session, opts: Options) -> int:
         if session.rank:
             return session.together.follow()  # type: ignore[no-any-return]
     code = 1
+    session.read_only = opts.read_only
     try:
         if sys.stdin.isatty():
             from kshell.shell.prompt import loop

@@ -16,6 +16,7 @@ from kshell.errors import QError, os_text
 from kshell.store import unfinished
 from kshell.values.interrupts import held_section
 from kshell.values.progress import Task
+from kshell.values.restrict import refuse
 
 Fill = Callable[[BinaryIO], None]
 _PIECE = 1 << 23  # bytes written at a time
@@ -43,6 +44,7 @@ def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> Non
     """Make several files hold what their fill(stream) writes. All are written and synced beside before the first takes
     its place: what fails while writing changes none of them. Those of one folder change together, whatever happens.
     With `over_file` the folder may take the place of a file."""
+    refuse(files[0][0] if files else "files")
     problem: OSError | None = None
     path = ""
     folders: dict[str, str] = {}

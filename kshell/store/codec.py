@@ -234,6 +234,13 @@ def cost(x: Value) -> int:
     return _SYM if x.__class__ in (Sym, EnumAtom) else _ATOM
 
 
+def _known(t: int, a: np.ndarray) -> np.ndarray:
+    """The same array; 'corrupt if it is of booleans and has a byte that is neither 0 nor 1."""
+    if t == T.B and a.size and a.view(np.uint8).max() > 1:
+        raise QError("corrupt")
+    return a
+
+
 class Reader:
     """Decodes one value from bytes, within bounds; whatever is not the form is 'corrupt. `need`, if there is one, is
     told the bytes of memory that values need, and may refuse."""
@@ -296,7 +303,7 @@ class Reader:
             raise QError("corrupt")
         if t == T.G:
             return Atom(t, bytes(self.take(16)))
-        return atom(t, np.frombuffer(self.take(T.TYPE[t].size), T.DTYPE[t])[0])
+        return atom(t, _known(t, np.frombuffer(self.take(T.TYPE[t].size), T.DTYPE[t]))[0])
 
     def _vector(self, t: int) -> Value:
         attr = self.number("B")
@@ -314,7 +321,7 @@ class Reader:
             raise QError("corrupt")
         size = T.TYPE[t].size
         self._needs(n * size)
-        return Vec(t, np.frombuffer(bytes(self.take(n * size)), T.DTYPE[t]), ATTRS[attr], dom)
+        return Vec(t, _known(t, np.frombuffer(bytes(self.take(n * size)), T.DTYPE[t])), ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
         """n vectors of one fixed-width type and one length, all at once; None if what follows is not that."""
@@ -330,7 +337,7 @@ class Reader:
             return None
         self.at += n * step
         self._needs(n * step)
-        return Nd(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype))
+        return Nd(t.num, _known(t.num, np.ascontiguousarray(rows[:, 6:]).view(t.dtype)))
 
     def _items(self, n: int) -> list[Value]:
         """n values; plain vectors of fixed-width items among them without a call for each of their parts."""
@@ -349,7 +356,7 @@ class Reader:
                         raise QError("corrupt")
                     if self.need is not None:
                         self.need(_VEC + k * size)
-                    a = np.frombuffer(raw, T.DTYPE[t], k, at + 6)
+                    a = _known(t, np.frombuffer(raw, T.DTYPE[t], k, at + 6))
                     out.append(Vec(t, a if size == 1 else a.copy()))
                 else:
                     out.append(self.value())

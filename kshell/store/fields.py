@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def _places(raw: bytes, sep: bytes, *others: int) -> tuple[Array, int]:
         rows += int(np.count_nonzero(here))
         for c in (sep[0], *others):
             here |= part == c
-        places = np.flatnonzero(here).astype(dtype)
+        places: Array = np.flatnonzero(here).astype(dtype)
         places += at
         found.append(places)
     return np.concatenate(found), rows
@@ -133,7 +134,7 @@ class _Quotes:
         self.raw, self.data, self.sep, self.breaks = raw, np.frombuffer(raw, np.uint8), sep[0], breaks
         self.found: list[Array] = []
         self.opened: list[Array] = []  # the number of the field of each quote that opens one
-        self.pieces: list[Array | bytes] = []
+        self.pieces: list[Any] = []  # arrays and bytes
         self.rows = self.count = self.removed = 0
         self.inside = self.quote = False  # behind the last mark; was that a quote?
         self.last = -1  # where it stands

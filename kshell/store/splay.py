@@ -11,6 +11,7 @@ from kshell.store import kdb, unfinished
 from kshell.values import types as T
 from kshell.values.build import sym_vec
 from kshell.values.core import Dict, List, Table, Value, Vec
+from kshell.values.restrict import lifted
 
 
 class LazyCols(list[Any]):
@@ -79,7 +80,8 @@ class SplayedCols(LazyCols):
         self.path = path
 
     def make(self, i: int) -> Value:
-        return kdb.read(f"{self.path}/{self.names[i]}")
+        with lifted():  # whoever holds the table may see what is in it
+            return kdb.read(f"{self.path}/{self.names[i]}")
 
     def there(self) -> bool:
         return os.path.isdir(self.path)

@@ -388,6 +388,8 @@ class _Amend:
         if t.has(name):
             k = t.place(name)
             old = t.cols[k]
+            if old.__class__ is Table and self.plain and not _fits(old, rest, y):
+                old = List([old.item(i) for i in range(n)])  # a list of dictionaries that are no longer alike
             new = self.at(old, rest, y) if rest else self.new(old, y)
             if not is_list(new):
                 new = take_at(collapse([new]), np.zeros(n, np.int64))
@@ -423,6 +425,15 @@ class _Amend:
         for n, v in zip(names, items, strict=True):
             _ASSIGN.put_column(own, n, (k,), v)
         return own
+
+
+def _fits(t: Table, rest: Path, y: Value) -> bool:
+    """Does a column that is a table stay one, if y is assigned to a row of it, or to an item of a row?"""
+    if not rest or rest[0].__class__ is not int:
+        return True
+    if len(rest) > 1:
+        return rest[1].__class__ is not Sym or rest[1].s in t.names
+    return y.__class__ is Dict and not y.keyed and {k.s for k in seq_items(y.k) if k.__class__ is Sym} == set(t.names)
 
 
 _ASSIGN = _Amend(None)

@@ -71,6 +71,8 @@ class Worker:
 _RUNNING: ContextVar[Running] = ContextVar("running")
 _WORKER: ContextVar[Worker | None] = ContextVar("worker", default=None)
 _BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
+# is evaluation restricted, as values/restrict.py says: by what, empty if it is not
+RESTRICTED: ContextVar[str] = ContextVar("restricted", default="")
 
 
 def running() -> Running:
@@ -106,6 +108,11 @@ def work_as(found: Worker) -> None:
 def blocked() -> bool:
     """Are global variables to stay as they are, as in a thread of peach and in reval?"""
     return _BLOCKED.get()
+
+
+def restricted() -> str:
+    """What restricts evaluation here, `reval` or `read-only`; empty if nothing does."""
+    return RESTRICTED.get()
 
 
 def block(on: bool) -> Any:

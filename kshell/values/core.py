@@ -375,6 +375,8 @@ class Table:
         return len(self.cols[0]) if self.cols else 0
 
     def col(self, name: str) -> Value:
+        if len(self.names) <= _MANY_NAMES:
+            return self.cols[self.names.index(name)]
         return self.cols[self.place(name)]
 
     def place(self, name: str) -> int:

@@ -55,3 +55,12 @@ ep:" "vs/:ew;(("-"sv/:ep)~{"-"sv x}each ep;("--"sv/:ep)~{"--"sv x}each ep;(""sv/
 ew~" "sv/:ep  / 1b
 count each 3#ep  / 2 1 2
 ep[0 2 3]  / (,"a";,"b")\n("";"")\n("";"";,"x")
+
+/ a file of the present folder
+` vs `:file.q  / `:.`file.q
+` sv(first` vs`:file.q),`other.q  / `:./other.q
+` vs `:a/file.q  / `:a`file.q
+` vs `:/a/b.q  / `:/a`b.q
+` vs `:./file.q  / `:.`file.q
+` sv ` vs `:/file.q  / `:/file.q
+` vs `:  / `:`

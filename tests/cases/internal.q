@@ -40,3 +40,14 @@ rb:rc:rd:ra;-16!ra  / 4i
 (-9!-8!{2 xexp x}) 3  / 8f
 -9!-8!2 0#0n  / `float$()\n`float$()
 -22!2 3 0#0  / 62
+
+count -18!100#0  / 814
+count -18!til 1000  / 3276
+-9!0x010000000b000000ff02  / 'badmsg
+-9!0x010000000a000000ff01  / 1b
+-9!0x010000000a000000ff02  / 'corrupt
+-9!-8!101b  / 101b
+.Q.addr`localhost  / 2130706433i
+.Q.addr`$"no.such.host.invalid"  / 'no.such.host.invalid: no such host
+-9!0x0100000010000000010002000000,0x0102  / 'corrupt
+-9!0x0100000010000000010002000000,0x0101  / 11b

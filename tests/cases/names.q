@@ -91,3 +91,13 @@ ndb:`x`y!1 2;ndb.z:3;ndb  / x| 1\ny| 2\nz| 3
 .Q.addmonths[2020.01.31 2020.02.01;1 2 3]  / 'length
 .Q.gz(6;`abc)  / 'type
 .Q.j10 30#"9"  / -2342443691899625603
+
+/ a dotted global, whose first part is a local too
+clust.i.f:{x+1};{clust:5;clust.i.f x}3  / 4
+{[clust]clust.i.f clust}3  / 4
+{[clust]clust.i.f each clust}3 4  / 4 5
+{[d]d.a}`a`b!1 2  / 1
+{[clust]clust.i.g:clust}7;clust.i.g  / 7
+dd5:1;{[dd5]dd5.a}`a`b!1 2  / 1
+{{[clust]clust.i.f clust}x}5  / 6
+system"d .ml5";value"clust.i.f:{x+10};g:{[clust]clust.i.f clust}";system"d .";.ml5.g 1  / 11

@@ -92,3 +92,21 @@ system"d .cmtd / here";dd:system"d";system"d .";.cmtd.dd  / `.cmtd
 system"P / digits"  / 7i
 / only a line's end ends a line of a command's output
 system"printf 'a\\fb\\r\\n\\nc'"  / "a\014b"\n""\n,"c"
+
+/ reval stops what writes, runs or opens
+reval({system"P 3"};0)  / 'access: \P
+reval({system"ls"};0)  / 'access: \ls
+reval({exit 0};0)  / 'access: exit
+reval({`:nofile_r set x};0)  / 'noupdate: set
+reval({hopen`:nofile_r};0)  / 'access: nofile_r
+reval({read0`:/etc/passwd};0)  / 'access: /etc/passwd
+reval({setenv[`KSHELL_R;"x"]};0)  / 'noupdate: setenv
+reval({@[hdel;`:nofile_r;{x}]};0)  / "noupdate: hdel"
+reval({hdel each x};enlist enlist`:nofile_r)  / 'noupdate: hdel
+reval({(system"P";system"w")0};0)  / 7i
+reval({.z.ts:{x}};0)  / 'noupdate: `.z `ts
+reval({value"\\cd .."};0)  / 'access: \cd
+reval(value;"1+1")  / 2
+reval(reval;(+;1;2))  / 3
+wr:tensor 1 2e;reval({zeros wr};0)  / 'noupdate: zero_ would write a tensor that was there before
+reval({wr+1};0);tensor wr  / 1 2e

@@ -185,3 +185,11 @@ meta ku  / c| t f  a\n-| ------\nw| j kc
 ke:([]w:`kc$());`ke insert enlist`kc$(`x;2);ke  / w\n-\n2
 kd:(1#`)!enlist([k:`$()]v:`long$());kd[`p],:([]k:`b`c;v:1 2);kd[`p],:([]k:1#`c;v:5);kd`p  / k| v\n-| -\nb| 1\nc| 5
 (2#enlist([k:1 2]v:3 4))7  / k| v\n-| -\n1|\n2|
+
+/ a column of dictionaries, which stops being a table when one gets another key
+pd:([n:`a`b]i:2#enlist(1#`)!1#(::));pd[`a;`i;`new]:5;(pd[`a;`i;`new];type exec i from pd)  / 5\n0h
+pd:([n:`a`b]i:2#enlist(1#`)!1#(::));pd[`a;`i;`new]:`x`y!1 2;pd[`a;`i;`new]  / x| 1\ny| 2
+pd:([]i:2#enlist`a`b!1 2);pd[0;`i;`a]:5;pd[1;`i;`c]:7;pd`i  / `a`b!5 2\n`a`b`c!1 2 7
+pd:([]i:2#enlist`a`b!1 2);pd[0;`i;`a]:5;type pd`i  / 98h
+pd:([]i:2#enlist`a`b!1 2);pd[0;`i]:`c`d!3 4;pd[0;`i]  / c| 3\nd| 4
+{[p]p[0;`i;`c]:7;p[0;`i;`c]}([]i:2#enlist`a`b!1 2)  / 7

@@ -23,7 +23,6 @@ value each(::;+;-;*;%;get;value;neg;in;cor)  / 0 1 2 3 4 19 19 2 23 36
 value deltas  / -
 value differ  / ~:\n~':
 value(<=)  / ~:\n>
-value til  / 'type
 type each(neg;sum;+;in;raze;sums;deltas;differ;each;{x})  / 101 101 102 102 107 108 109 105 100 100h
 -3!-9!-8!(sums;deltas;neg;in;get)  / "(+\\;-':;-:;in;.:)"
 15#key`.q  / ``neg`not`null`string`reciprocal`floor`ceiling`signum`mod`xbar`xlog`and`or`each
@@ -40,3 +39,16 @@ count value{5+5+5.0+5i}  / 12
 (get~value;(and)~(&);neg~(-:);(neg)~abs)  / 1110b
 .q`ltime  / %:
 type each(hdel;hclose;ltime)  / 101 101 101h
+
+/ functions of the library
+value til  / `byte$()\n,`x\n`symbol$()\n,`q\n`long$()\n".q.til"\n""\n-1\n"til"
+(value .q`xasc)1  / `x`y
+all{@[{value x;1b};x;0b]}each value .q _`  / 1b
+all{@[{value x;1b};x;0b]}each(.Q.fs;.Q.en;.h.hy;.j.k;.Q.dpft)  / 1b
+(value hclose;value hdel)  / 10 15
+
+/ numbers that JSON has no form for
+.j.k"[inf,-inf,nan,1]"  / 0w -0w 0n 1
+.j.k"{\"inf\":\"nan inf\",\"b\":-inf}"  / inf| "nan inf"\nb  | -0w
+.j.k .j.j 0w -0w 0n 1  / 0w -0w 0n 1
+.j.k"\"a \\\"inf\\\" nan\""  / "a \"inf\" nan"

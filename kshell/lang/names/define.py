@@ -12,17 +12,19 @@ from kshell.values.core import Value
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def name(text: str, *forms: str, arity: int | None = None) -> Callable[[F], F]:
-    """Register a function under a dotted name. Without parameters it is computed at each reading of the name."""
+def name(text: str, *forms: str, arity: int | None = None, effect: str = "none") -> Callable[[F], F]:
+    """Register a function under a dotted name. Without parameters it is computed at each reading of the name. `effect`
+    is that of its entry."""
 
     def register(fn: F) -> F:
         n = registry.arity_of(fn) if arity is None else arity
         found = registry.find("name", text)
+        run: Any = registry.refusing(text, effect, fn)
         if found is not None and found.file == fn.__code__.co_filename and n not in found.fns:
-            found.fns[n] = fn
+            found.fns[n] = run
             return fn
-        registry.add(Entry(text, "name", {n: fn}, forms, fn.__doc__ or "", topic=text.rpartition(".")[0],
-                           file=fn.__code__.co_filename, line=fn.__code__.co_firstlineno))
+        registry.add(Entry(text, "name", {n: run}, forms, fn.__doc__ or "", topic=text.rpartition(".")[0],
+                           file=fn.__code__.co_filename, line=fn.__code__.co_firstlineno, effect=effect))
         return fn
 
     return register
@@ -31,7 +33,7 @@ def name(text: str, *forms: str, arity: int | None = None) -> Callable[[F], F]:
 def constant(text: str, value: Value, doc: str, example: str) -> None:
     """Register a name that always stands for one value."""
     registry.add(Entry(text, "name", {0: lambda: value}, doc=f"{doc}\n\n{example}",
-                       topic=text.rpartition(".")[0], file=__file__))
+                       topic=text.rpartition(".")[0], file=__file__, effect="none"))
 
 
 def verb(name: str, arity: int) -> Callable[..., Value]:

@@ -241,7 +241,8 @@ def _strings() -> None:
         def run(x: Value, make: Callable[[Value], str] = make) -> Value:
             return string(make(x))
 
-        registry.add(registry.Entry(full, "name", {1: run}, doc=text, topic=".h", file=__file__))
+        registry.add(registry.Entry(full, "name", {1: run}, doc=text, topic=".h", file=__file__,
+                                    effect="none"))
 
 
 _strings()

@@ -165,7 +165,8 @@ def precise(x: Value) -> Value:
     return q_string(f"{number(y):.{n}f}")
 
 
-registry.add(registry.Entry("-27", "internal", {1: precise}, ("-27!(places;x)",), precise.__doc__ or "", topic=".Q"))
+registry.add(registry.Entry("-27", "internal", {1: precise}, ("-27!(places;x)",), precise.__doc__ or "", topic=".Q",
+                            effect="none"))
 
 
 def clean(text: str) -> str:
@@ -272,7 +273,8 @@ def sha1(x: Value) -> Value:
     return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
 
 
-registry.add(registry.Entry("-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q"))
+registry.add(registry.Entry("-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q",
+                            effect="none"))
 
 
 @name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")
@@ -361,12 +363,15 @@ def j12(x: Value) -> Value:
 
 @name(".Q.addr")
 def addr(x: Value) -> Value:
-    """The IP address of a host, as an integer.
+    """The IP address of a host, as an integer; a host without one is an error.
 
     q).Q.addr`localhost
     2130706433i
     """
-    return Atom(T.I, address_of(text_of(x)))
+    found = address_of(text_of(x))
+    if found is None:
+        raise QError(f"{text_of(x)}: no such host")
+    return Atom(T.I, found)
 
 
 @name(".Q.host")

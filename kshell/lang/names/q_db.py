@@ -41,7 +41,7 @@ def folder_of(x: Value) -> str:
 # ------------------------------------------------------------------ saving
 
 
-@name(".Q.en", ".Q.en[folder;table]")
+@name(".Q.en", ".Q.en[folder;table]", effect="changes")
 def en(d: Value, t: Value) -> Value:
     """A table with its symbols enumerated against the list sym, kept in a folder; :: keeps it in memory only.
 
@@ -52,7 +52,7 @@ def en(d: Value, t: Value) -> Value:
     return ens(d, t, sym("sym"))
 
 
-@name(".Q.ens", ".Q.ens[folder;table;name]")
+@name(".Q.ens", ".Q.ens[folder;table;name]", effect="changes")
 def ens(d: Value, t: Value, s: Value) -> Value:
     """A table with its symbols enumerated against a list, kept in a file of its name in a folder.
 
@@ -101,7 +101,7 @@ def _mappable(c: Value) -> bool:
         v.__class__ is Vec for v in c.items)
 
 
-@name(".Q.dpft", ".Q.dpft[folder;partition;field;name]")
+@name(".Q.dpft", ".Q.dpft[folder;partition;field;name]", effect="changes")
 def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
     """Save a global table to a partition, sorted and parted by a field, symbols enumerated against sym.
 
@@ -114,7 +114,7 @@ def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
     return save_part(d, p, f, t, "sym")
 
 
-@name(".Q.dpfts", ".Q.dpfts[folder;partition;field;name;list]")
+@name(".Q.dpfts", ".Q.dpfts[folder;partition;field;name;list]", effect="changes")
 def dpfts(d: Value, p: Value, f: Value, t: Value, s: Value) -> Value:
     """Save a global table to a partition, sorted and parted by a field, symbols enumerated against a list.
 
@@ -129,7 +129,7 @@ def dpfts(d: Value, p: Value, f: Value, t: Value, s: Value) -> Value:
     return save_part(d, p, f, t, s.s if s.__class__ is Sym else "sym")
 
 
-@name(".Q.dpt", ".Q.dpt[folder;partition;name]")
+@name(".Q.dpt", ".Q.dpt[folder;partition;name]", effect="changes")
 def dpt(d: Value, p: Value, t: Value) -> Value:
     """Save a global table to a partition in the order it has.
 
@@ -142,7 +142,7 @@ def dpt(d: Value, p: Value, t: Value) -> Value:
     return save_part(d, p, None, t, "sym")
 
 
-@name(".Q.dpts", ".Q.dpts[folder;partition;name;list]")
+@name(".Q.dpts", ".Q.dpts[folder;partition;name;list]", effect="changes")
 def dpts(d: Value, p: Value, t: Value, s: Value) -> Value:
     """Save a global table to a partition in the order it has, symbols enumerated against a list.
 
@@ -155,7 +155,7 @@ def dpts(d: Value, p: Value, t: Value, s: Value) -> Value:
     return save_part(d, p, None, t, s.s if s.__class__ is Sym else "sym")
 
 
-@name(".Q.hdpf", ".Q.hdpf[port;folder;partition;field]")
+@name(".Q.hdpf", ".Q.hdpf[port;folder;partition;field]", effect="changes")
 def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
     """Save all tables to a partition, empty them, and have the database at a port load itself again.
 
@@ -176,7 +176,7 @@ def hdpf(h: Value, d: Value, p: Value, f: Value) -> Value:
     return NIL
 
 
-@name(".Q.dsftg", ".Q.dsftg[(folder;partition;table);(file;offset;length);fields;(types;widths);g]")
+@name(".Q.dsftg", ".Q.dsftg[(folder;partition;table);(file;offset;length);fields;(types;widths);g]", effect="changes")
 def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     """Load records of a binary file, a piece at a time, and append them, after g, to a table of a partition.
 
@@ -207,7 +207,7 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     return table
 
 
-@name(".Q.chk")
+@name(".Q.chk", effect="changes")
 def chk(d: Value) -> Value:
     """Make, empty, the tables that partitions of a database lack; for each partition what was made.
 
@@ -240,7 +240,7 @@ def par(d: Value, p: Value, t: Value) -> Value:
     raise QError("type")
 
 
-@name(".Q.Xf", ".Q.Xf[type;file]")
+@name(".Q.Xf", ".Q.Xf[type;file]", effect="changes")
 def xf(t: Value, file: Value) -> Value:
     """Make a file of an empty list of vectors.
 
@@ -253,7 +253,7 @@ def xf(t: Value, file: Value) -> Value:
     return file
 
 
-@name(".Q.Cf")
+@name(".Q.Cf", effect="changes")
 def cf(file: Value) -> Value:
     """Make a file of an empty list of strings.
 
@@ -268,7 +268,7 @@ def cf(file: Value) -> Value:
 # ------------------------------------------------------------------ loading
 
 
-@name(".Q.l")
+@name(".Q.l", effect="changes")
 def load(x: Value) -> Value:
     """Load a folder: the same as `\\l`.
 
@@ -286,7 +286,7 @@ def load(x: Value) -> Value:
     return loading.load_folder(x.s.removeprefix(":"))
 
 
-@name(".Q.lo", ".Q.lo[folder;enter;scripts]")
+@name(".Q.lo", ".Q.lo[folder;enter;scripts]", effect="changes")
 def load_without(x: Value, cd: Value, scripts: Value) -> Value:
     """Load a folder without making it the present one, or without running its scripts.
 
@@ -304,7 +304,7 @@ def load_without(x: Value, cd: Value, scripts: Value) -> Value:
     return loading.load_folder(x.s.removeprefix(":"), bool(raw(cd)), bool(raw(scripts)))
 
 
-@name(".Q.li")
+@name(".Q.li", effect="changes")
 def load_parts(x: Value) -> Value:
     """Add partitions that have come to the database that is loaded.
 
@@ -344,7 +344,7 @@ def grouped_lines(x: Value) -> Value:
     return List([longs([n for n, _ in found]), List([string(s) for _, s in found])])
 
 
-@name(".Q.view", ".Q.view x")
+@name(".Q.view", ".Q.view x", effect="changes")
 def view(x: Value) -> Value:
     """Restrict what queries see of a partitioned database to some partitions; without any, to all.
 
@@ -364,7 +364,7 @@ def view(x: Value) -> Value:
     return NIL
 
 
-@name(".Q.bv", ".Q.bv[]", ".Q.bv[`]")
+@name(".Q.bv", ".Q.bv[]", ".Q.bv[`]", effect="changes")
 def bv(x: Value) -> Value:
     """Have tables that are missing from some partitions taken as empty there.
 
@@ -386,7 +386,7 @@ def bv(x: Value) -> Value:
     return NIL
 
 
-@name(".Q.bvi")
+@name(".Q.bvi", effect="changes")
 def bvi(x: Value) -> Value:
     """The same as `.Q.bv`.
 
@@ -494,7 +494,8 @@ def _state(short: str, doc: str, example: str, make: Any) -> None:
     def run() -> Value:
         return make(_need(full))
 
-    registry.add(registry.Entry(full, "name", {0: run}, doc=f"{doc}\n{_SAVED}{example}", topic=".Q", file=__file__))
+    registry.add(registry.Entry(full, "name", {0: run}, doc=f"{doc}\n{_SAVED}{example}", topic=".Q", file=__file__,
+                                effect="none"))
 
 
 def _folders(paths: list[str]) -> Value:

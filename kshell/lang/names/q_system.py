@@ -239,7 +239,7 @@ def fsn(f: Value, file: Value, size: Value) -> Value:
     return stream(f, file, int_of(size))
 
 
-@name(".Q.fps", ".Q.fps[f;pipe]")
+@name(".Q.fps", ".Q.fps[f;pipe]", effect="opens")
 def fps(f: Value, file: Value) -> Value:
     """Apply f to the lines that come from a named pipe, a piece at a time; how many bytes came.
 
@@ -251,7 +251,7 @@ def fps(f: Value, file: Value) -> Value:
     return fpn(f, file, CHUNK)
 
 
-@name(".Q.fpn", ".Q.fpn[f;pipe;bytes]")
+@name(".Q.fpn", ".Q.fpn[f;pipe;bytes]", effect="opens")
 def fpn(f: Value, file: Value, size: Value) -> Value:
     """Apply f to the lines that come from a named pipe, so many bytes at a time; how many bytes came.
 
@@ -312,7 +312,7 @@ def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
     raise QError(first_line(f"{address}: {problem}"))
 
 
-@name(".Q.hg")
+@name(".Q.hg", effect="opens")
 def hg(url: Value) -> Value:
     """What a web address gives, as a string.
 
@@ -322,7 +322,7 @@ def hg(url: Value) -> Value:
     return request(url)
 
 
-@name(".Q.hp", ".Q.hp[address;kind;text]")
+@name(".Q.hp", ".Q.hp[address;kind;text]", effect="opens")
 def hp(url: Value, kind: Value, text: Value) -> Value:
     """What a web address answers to a text that is sent to it.
 

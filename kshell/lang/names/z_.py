@@ -245,16 +245,19 @@ def address() -> Value:
     q)type .z.a
     -6h
     """
-    return Atom(T.I, address_of(socket.gethostname()))
+    found = address_of(socket.gethostname())
+    return Atom(T.I, _LOCALHOST if found is None else found)
 
 
-def address_of(host: str) -> int:
-    """The IPv4 address of a host as a signed 32-bit integer; that of localhost if it has none."""
+_LOCALHOST = 0x7F000001
+
+
+def address_of(host: str) -> int | None:
+    """The IPv4 address of a host as a signed 32-bit integer; None if it has none."""
     try:
-        data = socket.inet_aton(socket.gethostbyname(host))
-    except OSError:
-        data = b"\x7f\0\0\1"
-    return int.from_bytes(data, "big", signed=True)
+        return int.from_bytes(socket.inet_aton(socket.gethostbyname(host)), "big", signed=True)
+    except (OSError, UnicodeError):
+        return None
 
 
 @name(".z.i")

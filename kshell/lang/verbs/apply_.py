@@ -28,7 +28,7 @@ def right(x: Value, y: Value) -> Value:
 # ------------------------------------------------------------------ apply
 
 
-@verb("@", "f@x", "@[x;i;f]", "@[x;i;f;y]", "@[f;x;e]", qtype=102)
+@verb("@", "f@x", "@[x;i;f]", "@[x;i;f;y]", "@[f;x;e]", qtype=102, effect="own")
 def at(f: Value, x: Value) -> Value:
     """f applied to x, or indexed by x; also amend at an index, and trap.
 
@@ -42,7 +42,7 @@ def at(f: Value, x: Value) -> Value:
     return apply1(f, x)
 
 
-@verb(".", "f . args", ".[x;path;f]", ".[x;path;f;y]", ".[f;args;e]", qtype=102)
+@verb(".", "f . args", ".[x;path;f]", ".[x;path;f;y]", ".[f;args;e]", qtype=102, effect="own")
 def dot(f: Value, x: Value) -> Value:
     """f applied to a list of arguments or path; also amend at depth, trap.
 

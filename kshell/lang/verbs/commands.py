@@ -17,7 +17,7 @@ from kshell.values.core import NIL, Atom, Value, sym
 _SHOWN = 40  # entries that a search lists
 
 
-@command("?", "\\?text")
+@command("?", "\\?text", effect="none")
 def search(arg: str) -> None:
     """Search the help: what has the text in its name or summary, or else in what is told of it.
 
@@ -92,7 +92,7 @@ class _Stream(io.TextIOWrapper):
         super().__init__(open(path, "ab"), "utf-8", "surrogateescape", line_buffering=True)  # noqa: SIM115
 
 
-@command("1", "\\1 file")
+@command("1", "\\1 file", effect="changes")
 def redirect_out(arg: str) -> Value:
     """Send what the console shows to a file; /dev/stdin ends that.
 
@@ -101,7 +101,7 @@ def redirect_out(arg: str) -> Value:
     return _redirect(arg, "out")
 
 
-@command("2", "\\2 file")
+@command("2", "\\2 file", effect="changes")
 def redirect_err(arg: str) -> Value:
     """Send errors to a file; /dev/stdin ends that.
 
@@ -110,7 +110,7 @@ def redirect_err(arg: str) -> Value:
     return _redirect(arg, "err")
 
 
-@command("_", "\\_", "\\_ script")
+@command("_", "\\_", "\\_ script", effect="reads0")
 def lock_script(arg: str) -> Value:
     """Whether writing is blocked for clients; with a script, make one of it whose text cannot be read.
 
@@ -129,7 +129,7 @@ def lock_script(arg: str) -> Value:
 # ------------------------------------------------------------------ connections
 
 
-@command("p", "\\p", "\\p port")
+@command("p", "\\p", "\\p port", effect="reads0")
 def port(arg: str) -> Value:
     """The port that is listened on, 0 if none.
 
@@ -146,7 +146,7 @@ def port(arg: str) -> Value:
     raise QError("listening on a port is not supported")
 
 
-@command("E", "\\E")
+@command("E", "\\E", effect="reads0")
 def encryption(arg: str) -> Value:
     """Whether connections are encrypted: 0, they are not.
 
@@ -158,7 +158,7 @@ def encryption(arg: str) -> Value:
     return Atom(T.I, 0) if not arg else NIL
 
 
-@command("u", "\\u")
+@command("u", "\\u", effect="changes")
 def passwords(arg: str) -> Value:
     """Read the file of users again; there is none, as there is no port.
 

@@ -15,6 +15,7 @@ from kshell.store import codec, kdb, tails
 from kshell.values import types as T
 from kshell.values.context import running
 from kshell.values.core import NIL, Atom, List, Sym, Value, Vec, atom_t, raw, text_of
+from kshell.values.restrict import refuse
 
 
 class OpenFile:
@@ -31,7 +32,7 @@ def opened() -> dict[int, OpenFile]:
     return running().files  # type: ignore[no-any-return]
 
 
-@verb("hopen")
+@verb("hopen", effect="own")
 def hopen(x: Value) -> Value:
     """Open a file to append to; gives its handle. The file and its folders are made if they are not there.
 
@@ -62,6 +63,7 @@ def hopen(x: Value) -> Value:
 
 def _connect(x: Value) -> Value:
     """Open a connection to a process, if there is what can do that."""
+    refuse("hopen", "access")
     entry = registry.find("handler", "hopen")
     if entry is not None:
         return entry.fns[1](x)
@@ -71,6 +73,7 @@ def _connect(x: Value) -> Value:
 
 
 def _open(path: str, flags: int, pipe: bool) -> Value:
+    refuse(path, "access")
     problem: OSError | None = None
     try:
         if not pipe:
@@ -86,7 +89,7 @@ def _open(path: str, flags: int, pipe: bool) -> Value:
     raise QError(os_text(problem))
 
 
-@verb("hclose")
+@verb("hclose", effect="opens")
 def hclose(x: Value) -> Value:
     """Close an open file.
 
@@ -112,6 +115,7 @@ def send(handle: int, args: Sequence[Value]) -> Value | None:
     handle itself is the result."""
     if len(args) != 1:
         raise QError("rank")
+    refuse(f"handle {handle}")
     found = opened().get(abs(handle))
     if found is None and not _is_message(args[0]):
         raise QError("type")

@@ -19,11 +19,12 @@ from kshell.values.context import running
 from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym
 from kshell.values.functions import Handle
 from kshell.values.index import positions
+from kshell.values.restrict import check_read
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 
 
-@verb("!", "keys!values", "n!table", "`enum!indexes", "-n!x", "![t;c;b;a]", qtype=102)
+@verb("!", "keys!values", "n!table", "`enum!indexes", "-n!x", "![t;c;b;a]", qtype=102, effect="own")
 def bang(x: Value, y: Value) -> Value:
     """The dictionary of keys x and values y; a table keyed on x columns.
 
@@ -109,7 +110,7 @@ def enum_of(name: str, y: Value) -> Value:
 # ------------------------------------------------------------------ key
 
 
-@verb("key", handle=True)
+@verb("key", handle=True, effect="own")
 def key(x: Value) -> Value:
     """The keys of a dictionary; what a name, file or vector stands for.
 
@@ -144,6 +145,7 @@ def _key_of_name(name: str) -> Value:
 
 def _key_of_file(x: Sym) -> Value:
     path = os.path.expanduser(x.s[1:])
+    check_read(path)
     if os.path.isdir(path):
         return sym_vec(unfinished.names_in(path))
     return x if os.path.exists(path) or unfinished.there(path) else List([])

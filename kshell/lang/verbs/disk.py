@@ -21,6 +21,7 @@ from kshell.values.cast import unenum
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym
 from kshell.values.functions import Prim
+from kshell.values.restrict import refuse
 
 # ------------------------------------------------------------------ set and get
 
@@ -116,6 +117,7 @@ def locked(path: str) -> Iterator[None]:
 def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> None:
     """`.[file;path;f;y]`: amend the value in a file, the columns of a splayed table, or append to either. Names lead
     from a folder to what is in it, or will be."""
+    refuse("set" if f.__class__ is not Prim else f.name)
     if not splay.is_splayed(path_of(x)) or (path and path[0].__class__ is Sym and not path[0].s):
         x, path = entry(x, path, make=True)
     where = path_of(x)
@@ -204,7 +206,7 @@ def _path(x: Sym) -> str:
     return x.s.removeprefix(":")  # type: ignore[no-any-return]
 
 
-@verb("save")
+@verb("save", effect="changes")
 def save(x: Value) -> Value:
     """Save a global under its own name: binary, or as text by the file's extension (csv, txt, xml, xls).
 
@@ -231,7 +233,7 @@ def save(x: Value) -> Value:
     return save_lines(sym(":" + path), out)
 
 
-@verb("load")
+@verb("load", effect="changes")
 def load(x: Value) -> Value:
     """Load a file or folder saved before into the global of its name.
 
@@ -261,7 +263,7 @@ def load_any(path: str) -> Value:
     return Dict(sym_vec(files), List([load_any(os.path.join(path, n)) for n in files]))
 
 
-@verb("rsave")
+@verb("rsave", effect="changes")
 def rsave(x: Value) -> Value:
     """Save a table splayed, to a folder of its name.
 
@@ -276,7 +278,7 @@ def rsave(x: Value) -> Value:
     return sym(f":{path}/")
 
 
-@verb("rload")
+@verb("rload", effect="changes")
 def rload(x: Value) -> Value:
     """Load the splayed table in a folder into the global of its name.
 
@@ -297,7 +299,7 @@ def rload(x: Value) -> Value:
     return sym(name)
 
 
-@verb("dsave")
+@verb("dsave", effect="changes")
 def dsave(x: Value, y: Value) -> Value:
     """Save global tables splayed and enumerated in folder x, the first column of each parted.
 

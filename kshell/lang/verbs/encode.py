@@ -89,7 +89,7 @@ def _split_symbol(s: str) -> Value:
     """A path into folder and file, another name at its dots."""
     if s.startswith(":"):
         head, _, tail = s.rpartition("/")
-        return sym_vec([head or ":", tail if head else s[1:]])
+        return sym_vec([head, tail] if head else [":." if s[1:] else ":", s[1:]])
     return sym_vec(s.split("."))
 
 

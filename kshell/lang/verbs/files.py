@@ -36,6 +36,7 @@ from kshell.values.core import (
     text_of,
 )
 from kshell.values.progress import Task
+from kshell.values.restrict import check_read, refuse, restricted
 from kshell.values.rows import strings_of
 
 
@@ -43,11 +44,12 @@ def path_of(x: Value, plain: bool = False) -> str:
     """The path of a file symbol `` `:path ``, or of such a string; anything else is 'type. With `plain` a symbol may do
     without its colon, as where files are read and text is written."""
     text_ = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == T.C else ""
-    if text_[:1] == ":":
-        return os.path.expanduser(text_[1:])
-    if plain and text_ and x.__class__ is Sym:
-        return os.path.expanduser(text_)
-    raise QError("type")
+    if text_[:1] != ":" and not (plain and text_ and x.__class__ is Sym):
+        raise QError("type")
+    path = os.path.expanduser(text_.removeprefix(":"))
+    if restricted():
+        check_read(path)
+    return path
 
 
 def _range(x: Value) -> tuple[str, int, int]:
@@ -74,7 +76,7 @@ def hsym(x: Value) -> Value:
     raise QError("type")
 
 
-@verb("read0")
+@verb("read0", effect="own")
 def read0(x: Value) -> Value:
     """The lines of a text file, as strings; with an offset and length, of that part of it.
 
@@ -90,7 +92,7 @@ def read0(x: Value) -> Value:
     return found if found.__class__ is List else List(found.items)
 
 
-@verb("read1")
+@verb("read1", effect="own")
 def read1(x: Value) -> Value:
     """The bytes of a file; with an offset and length, that part of them.
 
@@ -115,13 +117,14 @@ def from_handle(x: Value, lines: bool) -> Value:
     n = -1
     if is_list(x):
         x, n = x.item(0), int(raw(x.item(1)))
+    refuse("read0" if lines else "read1", "access")
     data = running().receive(int(raw(x)), n)
     if not lines:
         return Vec(T.X, np.frombuffer(data, np.uint8))
     return string(data.rstrip(b"\n")) if n < 0 else List([string(s) for s in text.lines_of(data)])
 
 
-@verb("hcount")
+@verb("hcount", effect="own")
 def hcount(x: Value) -> Value:
     """The size of a file in bytes; of a compressed one, of what is in it.
 
@@ -133,7 +136,7 @@ def hcount(x: Value) -> Value:
     return _os(lambda: kdb.size_of(path_of(x)))
 
 
-@verb("hdel")
+@verb("hdel", effect="changes")
 def hdel(x: Value) -> Value:
     """Delete a file or an empty folder.
 
@@ -168,7 +171,7 @@ def _os(work: Any) -> Any:
 # ------------------------------------------------------------------ 0: text
 
 
-@verb("0:")
+@verb("0:", effect="own")
 def text_file(x: Value, y: Value) -> Value:
     """Text files: save lines, make lines of a table, or load typed columns.
 
@@ -199,6 +202,7 @@ def text_file(x: Value, y: Value) -> Value:
 
 def save_lines(file: Value, lines: Value) -> Value:
     """Write strings as the lines of a file."""
+    refuse("0:")
     items = seq_items(lines)
     if lines.__class__ is Vec and lines.t == T.C:
         raise QError("type")
@@ -386,7 +390,7 @@ _WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 
            "u": 4, "v": 4, "z": 8, "g": 16}  # fmt: skip
 
 
-@verb("1:")
+@verb("1:", effect="own")
 def binary_file(x: Value, y: Value) -> Value:
     """Binary files: save bytes, or load typed columns of fixed width.
 
@@ -414,6 +418,7 @@ def binary_file(x: Value, y: Value) -> Value:
 
 def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
     """Write an atom's or vector's bytes as they are; a list is written as a data file."""
+    refuse("1:")
     path = path_of(file)
     if isinstance(y, List):
         kdb.write(path, y, packing)
@@ -474,7 +479,7 @@ def getenv(x: Value) -> Value:
     return string(os.environ.get(x.s, ""))
 
 
-@verb("setenv")
+@verb("setenv", effect="changes")
 def setenv(x: Value, y: Value) -> Value:
     """Set an environment variable to a string.
 

@@ -16,7 +16,7 @@ from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.parse.lex import scan
-from kshell.registry import Entry, add
+from kshell.registry import Entry, add, refusing
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values import types as T
 from kshell.values.apply import apply1
@@ -27,12 +27,13 @@ from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, seq_items
 _HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
 
-def internal(number: int, form: str = "") -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+def internal(number: int, form: str = "",
+             effect: str = "none") -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Register an internal function under its number."""
 
     def register(fn: Callable[..., Value]) -> Callable[..., Value]:
-        add(Entry(str(number), "internal", {1: fn}, (form or f"{number}!x",), fn.__doc__ or "", file=__file__,
-                  line=fn.__code__.co_firstlineno, topic="internal"))
+        add(Entry(str(number), "internal", {1: refusing(f"{number}!", effect, fn)}, (form or f"{number}!x",),
+                  fn.__doc__ or "", file=__file__, line=fn.__code__.co_firstlineno, topic="internal", effect=effect))
         return fn
 
     return register
@@ -96,14 +97,18 @@ def from_bytes(x: Value) -> Value:
     return codec.decode(data, _HEAD.size)
 
 
+_SHORT = 2000  # bytes of a message that is not worth to be compressed
+
+
 @internal(-18)
 def to_compressed(x: Value) -> Value:
-    """The bytes of a value, compressed if that makes them half as many.
+    """The bytes of a value, compressed if they are more than 2000 and that makes them half as many.
 
     q)count -18!til 1000
     3276
     """
-    return byte_vec(compress.compress(message(x)))
+    plain = message(x)
+    return byte_vec(compress.compress(plain) if len(plain) > _SHORT else plain)
 
 
 @internal(-22)
@@ -246,7 +251,7 @@ def replay(x: Value) -> Value:
     return done
 
 
-@internal(-19, "-19!(source;target;block;algorithm;level)")
+@internal(-19, "-19!(source;target;block;algorithm;level)", effect="changes")
 def compress_file(x: Value) -> Value:
     """Copy a data file to a compressed one; the name of that. Whatever the algorithm, zlib does it.
 
@@ -304,7 +309,7 @@ def compression(x: Value) -> Value:
                 List(values))
 
 
-@internal(-17)
+@internal(-17, effect="changes")
 def flip_endian(x: Value) -> Value:
     """Change the byte order of a data file: only for files of machines that no longer exist.
 
@@ -321,7 +326,7 @@ def flip_endian(x: Value) -> Value:
 # ------------------------------------------------------------------ connections
 
 
-@internal(-25, "-25!(handles;message)")
+@internal(-25, "-25!(handles;message)", effect="opens")
 def broadcast(x: Value) -> Value:
     """Send a message to several connections at once.
 
@@ -353,7 +358,7 @@ def encryption(x: Value) -> Value:
     return Dict(sym_vec(values), sym_vec(values.values()))
 
 
-@internal(-30, "-30!(handle;isError;message)")
+@internal(-30, "-30!(handle;isError;message)", effect="opens")
 def respond(x: Value) -> Value:
     """Answer a call whose answer was put off; there is none to answer here.
 
@@ -405,7 +410,7 @@ def _named(number: int, kind: str, name: str, example: str) -> None:
         return entry.fns[1](x)
 
     add(Entry(str(number), "internal", {1: run}, (f"{number}!x",), f"The same as `{name}`.\n\n{example}", file=__file__,
-              topic="internal"))
+              topic="internal", effect="none"))
 
 
 for _number, _kind, _name, _example in (

@@ -16,7 +16,7 @@ from kshell.values.functions import Prim
 _LOADER = "fns"  # the function of a library that gives all others
 
 
-@verb("2:", "library 2:(name;rank)", infix=True)
+@verb("2:", "library 2:(name;rank)", infix=True, effect="opens")
 def dynamic_load(x: Value, y: Value) -> Value:
     """The function of a library: x names the library, y the function and how many arguments it takes. The function
     fns of `ktorch gives a dictionary of all functions of the k-api by name, to be put where a program wants them.

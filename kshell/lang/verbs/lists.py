@@ -258,6 +258,9 @@ def _flip_dict(d: Dict) -> Value:
         raise QError("nyi")
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
+    if d.v.__class__ is Table:  # rows by name: the columns by name, each with an item of each row
+        return Dict(sym_vec(d.v.names), Table([s.s for s in d.k.items],
+                                              [collapse(seq_items(d.v.item(i).v)) for i in range(len(d.v))]))
     if not isinstance(d.v, List):
         raise QError("rank" if d.v.__class__ is Vec else "type")
     return Table([s.s for s in d.k.items], _extend(d.v.items) if len(d.v) else [])

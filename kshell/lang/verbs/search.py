@@ -31,12 +31,13 @@ from kshell.values.core import (
 from kshell.values.functions import Function, Handle
 from kshell.values.index import index1, null_of, positions, take_at
 from kshell.values.order import sort_keys
+from kshell.values.restrict import refuse
 from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
 
 _INTS = (T.X, T.H, T.I, T.J)
 
 
-@verb("?", "x?y", "n?x", "?[c;a;b]", "?[t;c;b;a]", qtype=102)
+@verb("?", "x?y", "n?x", "?[c;a;b]", "?[t;c;b;a]", qtype=102, effect="own")
 def query(x: Value, y: Value) -> Value:
     """Where y is in list x, or count x; for a number x, random picks of y.
 
@@ -76,6 +77,7 @@ def extend_enum(x: Sym, y: Value) -> Value:
     from kshell.lang.verbs import disk
     from kshell.store import kdb
 
+    refuse("?")
     path = x.s[1:]
     name = path.rsplit("/", 1)[-1]
     with disk.locked(path):

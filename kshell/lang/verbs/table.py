@@ -366,7 +366,7 @@ def _by_groups(f: Value, d: Value, g: Groups) -> Value:
 # ------------------------------------------------------------------ rows
 
 
-@verb("insert")
+@verb("insert", effect="own")
 def insert(x: Value, y: Value) -> Value:
     """Append rows to the table named x; gives their row numbers.
 
@@ -379,7 +379,7 @@ def insert(x: Value, y: Value) -> Value:
     return longs(insert_rows(x, y))
 
 
-@verb("upsert")
+@verb("upsert", effect="own")
 def upsert(x: Value, y: Value) -> Value:
     """Append rows to table x, or replace those with the same key; of a named table, in place.
 

@@ -166,7 +166,9 @@ def _ragged(shape: list[int], y: Value) -> Value:
             return Nd(y.t, y.a.reshape(-1, width))
         return List([cut_at(y, i, min(i + width, n)) for i in range(0, n, width)])
     if rows <= 0:
-        raise QError("domain")
+        if rows:
+            raise QError("domain")
+        return List([])
     edges = [n * i // rows for i in range(rows + 1)]
     if y.__class__ is Vec and n and n % rows == 0 and y.t != T.ENUM:
         return Nd(y.t, y.a.reshape(rows, -1))

@@ -111,6 +111,7 @@ def write_line(x: Value) -> Value:
     return x
 
 
-registry.add(registry.Entry("-3", "internal", {1: one_line}, ("-3!x",), one_line.__doc__ or "", topic="text"))
+registry.add(registry.Entry("-3", "internal", {1: one_line}, ("-3!x",), one_line.__doc__ or "", topic="text",
+                            effect="none"))
 registry.add(registry.Entry(str(T.NULL[T.J]), "internal", {1: write_line}, ("0N!x",), write_line.__doc__ or "",
-                            topic="text"))
+                            topic="text", effect="none"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kshell import registry
 from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values import types as T
@@ -28,10 +29,11 @@ from kshell.values.core import (
 )
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
 from kshell.values.match import match
-from kshell.values.primitives import COMPOSED, DERIVED, number
+from kshell.values.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
+from kshell.values.restrict import refuse
 
 
-@verb("value", handle=True)
+@verb("value", handle=True, effect="own")
 def value(x: Value) -> Value:
     """What x stands for: of a name, text, parse tree; a dictionary's values.
 
@@ -63,7 +65,7 @@ def value(x: Value) -> Value:
     return _structure(x)
 
 
-@verb("get")
+@verb("get", effect="own")
 def get(x: Value) -> Value:
     """The value of a global variable or a data file; the same as value.
 
@@ -138,9 +140,23 @@ def _primitive(name: str) -> Value:
         outer, inner, glyph = COMPOSED[name]
         return List([known(outer), Derived(glyph, known(inner)) if glyph else known(inner)])
     n = number(name)
-    if n is None:
+    glyph = K_TEXT.get(name, "")[:-1]
+    if n is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
+        return OPERATORS.index(glyph)  # kdb+ has one primitive under several names
+    return _library(name) if n is None else n
+
+
+def _library(name: str) -> Value:
+    """What `value` gives of a function of q's library, which has no text in q: a list as of a lambda, with its
+    parameters, its name, and its name for its text."""
+    entry = registry.find("verb", name) or registry.find("name", name)
+    if entry is None or not entry.fns:
         raise QError("type")
-    return n
+    most = max(1, *entry.fns)
+    params = sym_vec("xyzabcde"[:most])
+    full = name if name[:1] == "." else ".q." + name
+    return List([vec(T.X, []), params, sym_vec([]), sym_vec([full.split(".")[1]]), vec(T.J, []), string(full),
+                 string(""), -1, string(name)])
 
 
 def _constants(f: Lambda) -> list[Value]:
@@ -155,7 +171,7 @@ def _constants(f: Lambda) -> list[Value]:
     return out
 
 
-@verb("set")
+@verb("set", effect="own")
 def set_(x: Value, y: Value) -> Value:
     """Assign y to the global variable x, or write it to the file x.
 
@@ -167,6 +183,7 @@ def set_(x: Value, y: Value) -> Value:
     if is_list(x) or (x.__class__ is Sym and x.s.startswith(":")):
         from kshell.lang.verbs import disk
 
+        refuse("set")
         return disk.write_path(x, y)
     if x.__class__ is not Sym or not x.s:
         raise QError("type")

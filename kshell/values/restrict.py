@@ -1,0 +1,174 @@
+"""Restricted evaluation: what `reval` and a read-only session allow, and the walls that hold it.
+
+Inside it nothing outside of the expression may change, run or be opened; files are read only below the present folder.
+Three walls stand one behind the other. What an entry of the registry says of itself (`effect`) is asked before its
+function runs; names of variables ask `values.context`; and whatever Python itself is about to open, write, start or
+connect is seen by an audit hook, so that a function that nobody thought of does not get through either. The k-api adds
+one of its own for the memory of tensors (`kapi/unwritten.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+from kshell import registry
+from kshell.errors import Agreed
+from kshell.values.context import RESTRICTED, block, restricted, unblock
+from kshell.values.core import NIL, List, Vec
+
+__all__ = ["check_read", "guarded", "lifted", "refuse", "restricted", "restriction"]
+
+REVAL, READ_ONLY = "reval", "read-only"
+# the effects that an entry may say it has; those that are refused, with the error's word; those that read when they are
+# called with so many arguments at most ("own" asks itself)
+WORDS = {"changes": "noupdate", "opens": "access"}
+READS = {"reads0": 0, "reads1": 1, "reads2": 2}
+EFFECTS = ("none", "own", *READS, *WORDS)
+
+
+def refuse(what: str, word: str = "noupdate") -> None:
+    """The error of a restricted evaluation, if this is one: 'noupdate of a change, 'access of what would be run, opened
+    or read; `what` is the function, or the path."""
+    if RESTRICTED.get():
+        raise Agreed(f"{word}: {what}")
+
+
+def guarded(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """fn, which asks first whether it may run, as the effect of its entry says. One that says nothing counts as one
+    that changes things."""
+    if effect in ("none", "own"):
+        return fn
+    word, most = WORDS.get(effect or "", "noupdate"), READS.get(effect or "", -1)
+
+    def run(*args: Any) -> Any:
+        if RESTRICTED.get() and _count(args) > most:
+            raise Agreed(f"{word}: {name}")
+        return fn(*args)
+
+    return run
+
+
+def _count(args: tuple[Any, ...]) -> int:
+    """How many arguments a call of the k-api has: `f(a;b)` gives a list, `f[]` and `f()` nothing."""
+    if len(args) != 1:
+        return len(args)
+    x = args[0]
+    if x is NIL:
+        return 0
+    return len(x) if isinstance(x, List) or x.__class__ is Vec else 1
+
+
+def check_read(path: str) -> None:
+    """'access if a restricted evaluation names a file that is not below the present folder, links followed."""
+    if RESTRICTED.get() and not _inside(path, os.getcwd()):
+        raise Agreed(f"access: {path}")
+
+
+def _inside(path: str, folder: str) -> bool:
+    there, top = os.path.realpath(path), os.path.realpath(folder)
+    return there == top or there.startswith(top.rstrip("/") + "/")
+
+
+@contextmanager
+def lifted() -> Iterator[None]:
+    """Inside it the walls are open, for what the program does on its own account: reads the parts of a table that it
+    already holds, imports a library, asks the system how much memory is used."""
+    if not RESTRICTED.get():
+        yield
+        return
+    token = RESTRICTED.set("")
+    try:
+        yield
+    finally:
+        RESTRICTED.reset(token)
+
+
+# the code of functions that restrict what they evaluate
+RESTRICTING: set[CodeType] = set()
+
+
+@contextmanager
+def restriction(how: str = REVAL) -> Iterator[None]:
+    """Inside it evaluation is restricted, here and in the threads that peach starts."""
+    _watch()
+    before, token = block(True), RESTRICTED.set(RESTRICTED.get() or how)
+    try:
+        with wall():
+            yield
+    finally:
+        RESTRICTED.reset(token)
+        unblock(before)
+
+
+@contextmanager
+def wall() -> Iterator[None]:
+    """The k-api's part of a restriction, in this thread, if the k-api is there."""
+    entry = registry.find("handler", "restrict")
+    if entry is None:
+        yield
+        return
+    with entry.fns[0]():
+        yield
+
+
+# ------------------------------------------------------------------ what Python is about to do
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CHANGES = frozenset((
+    "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
+    "os.utime", "os.putenv", "os.unsetenv", "os.chdir", "os.fchdir", "os.setxattr", "os.removexattr", "os.lockf",
+    "os.kill", "os.killpg", "tempfile.mkstemp", "tempfile.mkdtemp", "resource.setrlimit", "signal.pthread_kill"))
+_RUNS = frozenset((
+    "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn",
+    "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"))
+_READS = frozenset(("os.listdir", "os.scandir"))
+_SEEN = frozenset((*_CHANGES, *_RUNS, *_READS, "open"))
+_SYSTEM = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime")
+_watching: list[bool] = []
+
+
+def _watch() -> None:
+    """From now on Python tells of what it is about to do."""
+    if not _watching:
+        _watching.append(True)
+        sys.addaudithook(_about)
+
+
+def _about(event: str, args: tuple[Any, ...]) -> None:
+    if event not in _SEEN or not RESTRICTED.get() or _importing():
+        return
+    if event in _RUNS:
+        raise Agreed(f"access: {event}")
+    if event in _CHANGES:
+        raise Agreed(f"noupdate: {event}")
+    path = args[0] if args else None
+    if not isinstance(path, str | bytes | os.PathLike):
+        return  # a file that is open already
+    name = os.fsdecode(path)
+    if event == "open" and len(args) > 2 and isinstance(args[2], int) and args[2] & _WRITES and name != os.devnull:
+        raise Agreed(f"noupdate: {name}")
+    if not (name.startswith(_SYSTEM) or any(_inside(name, at) for at in (os.getcwd(), *_LIBRARIES))):
+        raise Agreed(f"access: {name}")
+
+
+# the folders of Python's and kshell's own files
+_LIBRARIES = tuple({sys.prefix, sys.base_prefix + "/lib", os.path.dirname(os.__file__),
+                    os.path.dirname(os.path.dirname(__file__))})
+
+
+def _importing() -> bool:
+    """Does an import ask, whatever the module that is imported does?"""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+registry.GUARD[:] = [guarded]
