@@ -31,10 +31,9 @@ from kshell.lang import (
     stepwise,
     system,
     timer,
-    trace,
     views,
 )
-from kshell.lang.code import running_code, with_frames
+from kshell.lang.code import with_frames
 from kshell.lang.compile import check_stores, compile_statement, is_infix, prim
 from kshell.lang.console import Input
 from kshell.lang.outline import is_table, outline
@@ -48,7 +47,7 @@ from kshell.values import context, interrupts, progress, restrict
 from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import string
-from kshell.values.core import NIL, List, Value, Vec, text_of
+from kshell.values.core import NIL, Dict, List, Table, Value, Vec, text_of
 from kshell.values.functions import Handle
 from kshell.values.names import Names
 
@@ -103,6 +102,8 @@ class Session:
         self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # what was warned of and need not be again
+        # what a prompt adds to the text of a value that it shows, notes beside handles
+        self.annotate: Callable[[str, Value], str] | None = None
         self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
         self._going_on: debug.Suspension | None = None  # that which is gone on with
@@ -180,14 +181,6 @@ class Session:
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
         return connect.receive(handle, n)
-
-    def code(self) -> Any:
-        """The q code that runs, as `text_of_code` takes it; None if none does."""
-        return running_code()
-
-    def text_of_code(self, code: Any) -> str:
-        """The line of q text that such code is, with its file and number if it has them."""
-        return trace.place_text(*code)
 
     def show(self, x: Value) -> str:
         """The console's text of a value."""
@@ -317,6 +310,14 @@ class Session:
         from kshell.kapi.help import forms_of
 
         return forms_of(entry)
+
+    def notes(self, x: Value) -> list[str]:
+        """Notes for the lines that the console shows of a value with handles: what each object is."""
+        if self._handles is None or not isinstance(x, Handle | Dict | List | Table):
+            return []
+        from kshell.kapi import notes
+
+        return notes.shown(x)
 
     def table_names(self) -> list[str]:
         """The names of the tables of the present namespace."""
@@ -468,7 +469,8 @@ class Session:
         if isinstance(node, N.Statement) and not node.show:
             return NIL
         if (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
-            self.write(self.show(value) + "\n")
+            text = self.show(value)
+            self.write((text if self.annotate is None else self.annotate(text, value)) + "\n")
         return value
 
     def _between(self) -> None:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kshell import registry
 from kshell.errors import QError
+from kshell.kapi.training import METRICS
 from kshell.session import Session
+from kshell.values import synonyms
 
 OBJECTS = ("m:module enlist(`linear;3;1)", "o:opt(`sgd;m;.1)", "l:loss`mse", "t:tensor 1 2 3e")
 
@@ -56,6 +59,25 @@ HINTS = [
      "given a function {x+y} of x and y, where a value is expected"),
     ("m;world{x+y}", "world: takes no argument (given function {x+y} of x and y)", ""),
     ("m;world{x+y}1", "world: takes no argument (given projection of {x+y} that lacks 1 of 2 arguments)", ""),
+    ("opt(`sgd;m;`lr;.1)", "sgd lr: expected long/double scalar, given symbol scalar",
+     "names and values of options are one argument: (`lr;..)"),
+    ("module enlist(`lstm;3;`hiddendim;2)", "lstm hidden: expected long scalar, given symbol scalar",
+     "names and values of options are one argument: (`hiddendim;..)"),
+    ("backward Sum tensor 1 2e",
+     "backward: element 0 of tensors does not require grad and does not have a grad_fn (given float tensor of no "
+     "dimensions)", "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set "
+     "gradflag(t;1b)"),
+    ("u:Sum forward(m;2 3#1e);backward u;backward u", None,
+     "calculate the output again before each backward, or keep its graph: backward(t;`retain)"),
+    ("backward forward(m;2 3#1e)", None,
+     "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)"),
+    ("w:tensor(1 2e;`grad);mul(w;2;[])", None,
+     "change the values outside the graph of gradients: nograd({[t]..};t)"),
+    ("forward(m;2 3#1f)", None, "convert one of them: to(x;`float), or `float$x of q values"),
+    ("w:tensor(1 2;`grad)", None, "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
+    ("grad enlist 2*tensor(1 2e;`grad)", "no gradient defined",
+     "this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin a new "
+     "leaf, tensor(tensor t;`grad)"),
     ("1+`a", "type", ""),
     ("til`a", "type", ""),
     ("{'`mine}[]", "mine", ""),
@@ -63,11 +85,12 @@ HINTS = [
 
 
 @pytest.mark.parametrize(("line", "text", "hint"), HINTS, ids=[row[0] for row in HINTS])
-def test_hints(line: str, text: str, hint: str) -> None:
+def test_hints(line: str, text: str | None, hint: str) -> None:
     """An error says what to do, and a trap gets the error's text alone."""
     s = session(*OBJECTS)
-    assert report(s, line) == (text, hint)
-    if "assign" not in text:  # which comes before anything runs
+    got, shown = report(s, line)
+    assert shown == hint and text in (got, None)
+    if "assign" not in got:  # which comes before anything runs
         assert s.run(f".[{{{line}}};enlist(::);{{x}}]") is not None
         assert "hint" not in s.show(s.run(f".[{{[d]{line}}};enlist(::);{{x}}]"))
 
@@ -140,3 +163,81 @@ def test_hints_reach_scripts_on_standard_error_only(tmp_path: Path) -> None:
     s = session(*OBJECTS)
     report(s, "m t")
     assert not s.output.getvalue() and not s.errors.getvalue()  # type: ignore[attr-defined]
+
+
+# a call with a wrong name, and the names that it is told of
+NEAR = [
+    ("opt(`sgd;m;(`learningrate;.1))", "(near `lr)"),
+    ("opt(`sgd;m;(`learning_rate;.1))", "(near `lr)"),
+    ("opt(`adam;m;(`weightdecay;.1))", "(near `decay)"),
+    ("opt(`adamw;m;(`weight_decay;.1))", "(near `decay)"),
+    ("opt(`adam;m;(`wd;.1))", "(near `decay)"),
+    ("opt(`adam;m;(`betas;.1))", "(near `beta1`beta2)"),
+    ("opt(`sgd;m;(`mom;.1))", "(near `momentum)"),
+    ("train(k;`batch;3)", "(near `batchsize)"),
+    ("train(k;`max_grad_norm;1.)", "(near `clipnorm)"),
+    ("train(k;`amp;1b)", "(near `autocast"),
+    ("train(k;`gradient_accumulation_steps;2)", "(near `accumulate)"),
+    ("train(k;`metrics;`acc)", "(near `accuracy)"),
+    ("module enlist(`linear;3;1;(`usebias;0b))", "(near `bias)"),
+    ("module enlist(`lstm;3;(`hiddendim;2))", "(near `hidden)"),
+    ("module enlist(`embed;3;2;(`padding_idx;2))", "(near `padindex)"),
+    ("loss(`ce;(`label_smoothing;.1))", "(near `smoothing)"),
+    ("parmtable(m;([]name:enlist`weight;learningrate:.1))", "(near `lr)"),
+    ("setting`num_threads", "(near `threads"),
+    ("help`learningrate", "(near `lr"),
+    ("tensor(t;`doubl)", "(near `double`cdouble)"),
+    ("tensor(1 2;`doubl)", "(near `double`cdouble)"),
+]
+
+
+@pytest.mark.parametrize(("line", "names"), NEAR, ids=[row[0] for row in NEAR])
+def test_names_that_others_use(line: str, names: str) -> None:
+    """A wrong name that is right elsewhere is told what it is called here."""
+    s = session(*OBJECTS, "k:model(module enlist(`linear;3;1);loss`ce;opt`sgd)")
+    assert names in report(s, line)[0]
+
+
+FOUND = [
+    ("vector_norm", "vnorm"), ("torch.linalg.vector_norm", "vnorm"), ("repeat_interleave", "repeatitems"),
+    ("register_forward_hook", "callback"), ("DataLoader", "train"), ("no_grad", "nograd"), ("state_dict", "state"),
+    ("load_state_dict", "putstate"), ("clip_grad_norm_", "clip"), ("nn.CrossEntropyLoss", "ce"),
+    ("DistributedDataParallel", "ddp"), ("xavier_uniform_", "xuniform"), ("CosineAnnealingLR", "cosineannealinglr"),
+    ("arange", "til"), ("numpy", "tensor"), ("SummaryWriter", "logto"), ("param_groups", "parmtable"),
+]
+
+
+@pytest.mark.parametrize(("word", "name"), FOUND, ids=[row[0] for row in FOUND])
+def test_the_search_knows_names_of_torch(word: str, name: str) -> None:
+    s = session(f"\\?{word}")
+    shown = s.output.getvalue().splitlines()  # type: ignore[attr-defined]
+    names = [line.split()[0] for line in shown if line[:2] != "/ "]
+    assert name in names[:4]
+
+
+def test_the_search_says_what_has_no_counterpart() -> None:
+    s = session("\\?DataLoader", "\\?quantization", "\\?nosuchword")
+    first, *_, last = s.output.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert first == "/ a model batches its own data: train(k;x;y), train(k;`batchsize`shuffle;(32;1b)), run k"
+    assert last == "no help entry mentions nosuchword"
+
+
+def test_the_table_of_synonyms_names_what_is_there() -> None:
+    session().names.load_builtins()
+    entries = {e.name for e in registry.every()}
+    options = {o.name for e in registry.every() for o in e.options} | entries | set(METRICS)
+    assert [n for names, _ in synonyms.TORCH.values() for n in names if n not in entries] == []
+    assert [n for names in synonyms.OPTIONS.values() for n in names if n not in options] == []
+    for table in (synonyms.OPTIONS, synonyms.TORCH):
+        assert all(word == synonyms.plain(word) for word in table)
+
+
+def test_a_gradient_that_is_not_kept_is_warned_of_once_a_line() -> None:
+    """torch says so, too; the value stays ::."""
+    s = session("w:tensor(1 2e;`grad)", "u:w+1", "backward Sum u")
+    assert s.run("{grad u}each til 3").items[0] is s.run("::")
+    told = s.errors.getvalue()  # type: ignore[attr-defined]
+    assert told.startswith("warning: grad: this tensor was calculated from others") and told.count("warning") == 1
+    for lines in (["w:tensor(1 2e;`grad)", "grad w"], ["w:tensor 1 2e", "grad w+1"],
+                  ["w:tensor(1 2e;`grad)", "u:w+1", "retaingrad u", "grad u"]):
+        assert not session(*lines).errors.getvalue()  # type: ignore[attr-defined]

@@ -881,5 +881,5 @@ def test_options_that_are_not_known_are_the_users(tmp_path: Path) -> None:
 def test_search_of_the_help() -> None:
     done = run("-q", stdin="\\?cosine\n\\?adamw\n\\?qqqq\n\\?\n")
     assert "cosineloss" in done.stdout and "optimizer" in done.stdout
-    assert "nothing in the help has: qqqq" in done.stdout
+    assert "no help entry mentions qqqq" in done.stdout
     assert done.stderr.startswith("'\\?text searches")

@@ -15,6 +15,7 @@ from kshell.errors import QError
 from kshell.kapi.convert import is_array, kname
 from kshell.kapi.handles import GONE, KHandle, stale
 from kshell.registry import REQUIRED, Entry, Option
+from kshell.values import synonyms
 from kshell.values import types as T
 from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
 
@@ -127,11 +128,13 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
 def unknown(what: str, name: str, among: Iterable[str], after: str = "",
             stand: Mapping[str, str] | None = None) -> QError:
     """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
-    it, then those of the names there are that look like it, or have it within, or what those `stand` for."""
+    it, then those of the names there are that others call so, that look like it, or have it within, or what those
+    `stand` for."""
     from difflib import get_close_matches  # 4 ms, which only an error needs
 
     names = {n.lower(): n if stand is None else stand[n] for n in among}
-    near = get_close_matches(name.lower(), names, 4, 0.7) if name else []
+    near = synonyms.near(name, names)
+    near += get_close_matches(name.lower(), names, 4 - len(near), 0.7) if name else []
     if not near and len(name) > 3:
         near = [n for n in names if name.lower() in n][:4]
     shown = dict.fromkeys("`" + names[n] for n in near)
@@ -320,7 +323,8 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
     read, positional, words = _READ[option.type]
     value = read(x, named)
     if value is None:
-        raise QError(f"{name} {option.name}: expected {words if named else positional}, given {kname(x)}")
+        raise QError(f"{name} {option.name}: expected {words if named else positional}, given {kname(x)}",
+                     hint="" if named else pairs_hint(x))
     if option.choices and value not in option.choices and not (value == "" and option.default is None):
         raise QError(f"{name} {option.name}: unrecognized setting `{value}, expecting one of "
                      + "".join("`" + c for c in option.choices))
@@ -331,6 +335,11 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
 def number_word(v: float) -> str:
     """A number of an option in a message, as q shows it."""
     return {NULL_J.v: "0N", 2**63 - 1: "0W", 1 - 2**63: "-0W"}.get(v, f"{v:g}")  # type: ignore[call-overload, no-any-return]
+
+
+def pairs_hint(x: Value) -> str:
+    """What to do where a symbol stands for the value of an option: it may be the name of one."""
+    return f"names and values of options are one argument: (`{x.s};..)" if x.__class__ is Sym else ""
 
 
 def _check_range(name: str, option: Option, value: Any) -> None:

@@ -97,6 +97,29 @@ _SPARSE = re.compile(r"^(?:Could not run '[\w:.]+' with arguments from the 'Spar
 _PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
 
 
+# a part of what torch says, and what to do
+_WAYS_OUT = (
+    ("does not require grad and does not have a grad_fn",
+     "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)"),
+    ("backward through the graph a second time",
+     "calculate the output again before each backward, or keep its graph: backward(t;`retain)"),
+    ("can be implicitly created only for scalar outputs",
+     "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)"),
+    ("leaf Variable that requires grad is being used in an in-place operation",
+     "change the values outside the graph of gradients: nograd({[t]..};t)"),
+    ("modified by an inplace operation", "a tensor that backward needs was changed since: calculate the output again"),
+    ("must have the same dtype", "convert one of them: to(x;`float), or `float$x of q values"),
+    ("expected all tensors to be on the same device", "move one of them: to(x;`cuda), or to(x;`cpu)"),
+    ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
+)
+
+
+def way_out(message: str) -> str:
+    """What to do about a message of torch, if that is known."""
+    low = message.lower()
+    return next((hint for part, hint in _WAYS_OUT if part.lower() in low), "")
+
+
 VALUELESS = "a tensor has no values while its function is compiled"
 
 
@@ -131,7 +154,7 @@ def mapped(name: str, exc: BaseException) -> QError:
         message = awaited(message) or message
     layer = exc.__dict__.get("layer")
     message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
-    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc))
+    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc), hint=way_out(str(exc)))
 
 
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep

@@ -25,6 +25,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
 from kshell.values.build import bools, collapse, sym_vec
+from kshell.values.context import CODE, LINE, running
 from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items
 from kshell.values.functions import Function
 
@@ -40,7 +41,8 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
 @api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
 def grad(x: Value) -> Value:
     """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle. Those of a
-    vector's tensors as a list, of a dictionary's by name.
+    vector's tensors as a list, of a dictionary's by name. A tensor that was calculated from others keeps its gradient
+    only after `retaingrad`; asking for it is warned of.
 
     q)x:tensor(1 2 3e;`grad)
     q)backward Sum mul(x;x)
@@ -63,9 +65,29 @@ def grad(x: Value) -> Value:
     found = None if t is None else t.grad
     if x.__class__ is List:
         if found is None:
-            raise QError("no gradient defined")
+            raise QError("no gradient defined", hint=_NO_LEAF if _unkept(t) else "")
         return tensor_handle(found)
+    if found is None and _unkept(t):
+        _warn_once(f"grad: {_NO_LEAF}")
     return to_q(found)
+
+
+_NO_LEAF = ("this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
+            "a new leaf, tensor(tensor t;`grad)")
+
+
+def _unkept(t: Any) -> bool:
+    """Is the gradient of a tensor calculated, but not kept?"""
+    return t is not None and t.requires_grad and not t.is_leaf and not t.retains_grad
+
+
+def _warn_once(text: str) -> None:
+    """A warning on standard error, once for a line of q."""
+    session, at = running(), CODE[0]()
+    key = text, LINE[0](at) if at else ""
+    if key not in session.warned:
+        session.warned.add(key)
+        session.warn(f"warning: {text}\n")
 
 
 @api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kshell.errors import QError
-from kshell.values.context import running
+from kshell.values.context import CODE, LINE, running
 from kshell.values.core import Value
 from kshell.values.functions import Handle
 
@@ -78,7 +78,7 @@ class KHandle(Handle):
         is told then; without it, the line that runs."""
         self.obj = GONE
         self.lent = None
-        self.why: tuple[str, Any] = (why, None) if why else ("was freed", _running_code())
+        self.why: tuple[str, Any] = (why, None) if why else ("was freed", CODE[0]())
         table().live.pop(self.number, None)
         for lending in lendings(self):
             give_back(lending)
@@ -204,7 +204,7 @@ def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
         h.lent = lending
         if not shared:
             h.obj = GONE
-            h.why = "went into another object", _running_code()
+            h.why = "went into another object", CODE[0]()
 
 
 def give_back(lending: Any) -> None:
@@ -258,7 +258,7 @@ class HandleTable:
 
     def free_all(self) -> None:
         """Free every live handle."""
-        why = "was freed", _running_code()
+        why = "was freed", CODE[0]()
         for h in self:
             h.obj, h.lent, h.why = GONE, None, why
         self.live.clear()
@@ -338,16 +338,8 @@ def handle(x: Value) -> KHandle | None:
 def stale(h: KHandle) -> QError:
     """The error of using a freed handle; its hint says what freed it."""
     why, code = getattr(h, "why", ("was freed", None))
-    line = running().text_of_code(code) if code is not None else ""
+    line = LINE[0](code) if code is not None else ""
     return QError(STALE, hint=f"the {h.kind} {why}" + (f" by: {line}" if line else ""))
-
-
-def _running_code() -> Any:
-    """The q code that runs, as the session can tell it later."""
-    try:
-        return running().code()
-    except LookupError:
-        return None
 
 
 def kind_of(x: Value, cls: type[H]) -> H | None:

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
-from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
@@ -44,6 +43,7 @@ from kshell.values import types as T
 from kshell.values.build import bools, longs, string, sym_vec, symdict
 from kshell.values.context import running
 from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, text_of
+from kshell.values.describe import listed
 from kshell.values.functions import Prim
 
 EFFECT = "none"  # of the functions here, if they say nothing else
@@ -153,8 +153,9 @@ def help_(x: Value) -> Value:
     """Help on a topic, on a type of module, loss or optimizer, on an object, or on anything else that has a name:
     functions, operators, options of training, settings, system commands.
 
-    With no argument, the topics. Topics and types give tables and dictionaries; the help of all others is printed, and
-    that of types if the name is a string. Where a name has several meanings, a string gives all of them.
+    With no argument, the topics. The symbol of a topic or type gives a table or dictionary; the help of anything else
+    is printed. A string prints all that is known of a name, and the table of a topic under it. On a terminal a symbol
+    prints the text, too, and says which options of a type are examples, because they have no default.
 
     q)help`adamw
     lr     | 0.001
@@ -184,6 +185,8 @@ def of_name(name: str, text: bool = False) -> Value:
     """The help on a topic, a type, or whatever else has this name; with `text`, all that is known of it is printed."""
     found = named(name)
     if name in TOPICS and not (text and found):
+        if found and _seen():
+            show_entries(found)
         return TOPICS[name][1]()
     if not found:
         raise unknown("help: unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())])
@@ -195,17 +198,40 @@ def of_name(name: str, text: bool = False) -> Value:
             options = module_options(entry)
             if not len(options):  # the console shows nothing of it
                 show_entries(found)
-            needed = [o.name for o in entry.options if o.default is REQUIRED]
-            session: Any = running()
-            if needed and entry.since == "ktorch" and session.interactive:
-                session.warn(f"{', '.join(needed)}: required, with examples; help\"{name}\" has all\n")
+            _tell_examples(entry)
             return options
         entry = registry.find("optimizer", name)
         if entry is not None:
             return optimizer_options(entry)
         if {e.kind for e in found} <= {"scheduler", "rule"}:
             return next(d for d in (fn(name) for fn in tensorinfo.NAMED_OPTIONS) if d is not None)
-    return show_entries(found)
+    show_entries(found)
+    if name in TOPICS:
+        _show_topic(name)
+    return NIL
+
+
+_ROWS = 12  # of the table of a topic, if it is shown under the help of a function
+
+
+def _seen() -> bool:
+    """Is there a person who sees what is printed beside a value?"""
+    return bool(getattr(running(), "interactive", False))
+
+
+def _show_topic(name: str) -> None:
+    """Under the help of a name, the table of the topic that is called so, or how to see it if it is long."""
+    table, session = TOPICS[name][1](), running()
+    session.write(f"\n/ help`{name} is a table" + (f" of {len(table)} rows\n" if len(table) > _ROWS else
+                                                   f":\n\n{session.show(table)}\n"))
+
+
+def _tell_examples(entry: Entry) -> None:
+    """On a terminal: which options of a type have no default, so that what is shown of them are examples."""
+    names = [o.name for o in options_of(entry) if o.default is REQUIRED]
+    if names and _seen():
+        running().warn(f"/ {listed(names)} {'have' if len(names) > 1 else 'has'} no default: the "
+                       f"value{'s' * (len(names) > 1)} below {'are examples' if len(names) > 1 else 'is an example'}\n")
 
 
 _ORDER = ("verb", "topic", "api", "module", "loss", "optimizer", "scheduler", "rule", "option", "setting", "name",

@@ -14,7 +14,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.args import flag_of, is_empty, long_of, number_of, number_word, spellings, unknown
+from kshell.kapi.args import flag_of, is_empty, long_of, number_of, number_word, pairs_hint, spellings, unknown
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.handles import KHandle, TensorHandle
 from kshell.registry import REQUIRED, Entry, Option
@@ -86,7 +86,7 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
     raise QError(f"{name} {option.name}: expected scalar or {dims}-element input, given {len(value)}-element list")
 
 
-def read(name: str, option: Option, x: Value, dims: int = 1) -> Any:
+def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
     """The Python value of one option; None where q gives a null, `::` or `()` and the option may be absent."""
     if is_empty(x) and option.type != "any":
         if option.default is None or option.type == "tensor":
@@ -94,7 +94,7 @@ def read(name: str, option: Option, x: Value, dims: int = 1) -> Any:
     reader, words = _READ[option.type]
     value = reader(x)
     if value is None:
-        raise QError(f"{name} {option.name}: expected {words}, given {kname(x)}")
+        raise QError(f"{name} {option.name}: expected {words}, given {kname(x)}", hint="" if named else pairs_hint(x))
     if value.__class__ is float and value != value:
         if option.type == "long" and option.default is not None:
             raise QError(f"{name} {option.name}: expected {words}, given null")
@@ -194,7 +194,7 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
             if key not in known_names(entry.kind):
                 raise unknown_option(entry, key)
             raise QError(f"{name} option: {key} not recognized")
-        given[key] = read(name, option, x, widths.get(key, dims))
+        given[key] = read(name, option, x, widths.get(key, dims), True)
     return given
 
 

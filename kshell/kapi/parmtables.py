@@ -295,8 +295,8 @@ def _edit(h: KHandle, rows: Sequence[Row], optimizers: Sequence[Opt], given: dic
     settable = {} if o is None else {p.name for p in (*options_of(o.entry), *how_of(o.entry))}
     for name in given:
         if name not in _SHOWN and name not in settable:
-            raise QError(f"parmtable: column {name} is none of parmtable"
-                         + (" and there is no optimizer" if o is None else f" and no option of {o.entry.name}"))
+            raise unknown("parmtable: column ", name, [*_SHOWN, *settable], " is neither a column of parmtable nor "
+                          + ("an option, as there is no optimizer" if o is None else f"an option of {o.entry.name}"))
     groups: list[Group] = []
     if o is None:
         _check_without(given)

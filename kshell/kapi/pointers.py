@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.args import is_empty
+from kshell.kapi.args import is_empty, name_of
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
 from kshell.kapi.device import device_of
@@ -182,24 +182,37 @@ def mapped(x: Value) -> Value:
 # ------------------------------------------------------------------ what there is
 
 
-@api("obj", "obj[]", effect="none")
+@api("obj", "obj[]", "obj`names", effect="none")
 def obj(x: Value) -> Value:
     """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes. Handles
-    of parts, as a module that a model has, are left out.
+    of parts, as a module that a model has, are left out. With `` `names `` a further column has the variables, of all
+    namespaces, that refer to each.
 
     q)t:tensor 1 2 3
     q)-1#select class,elements,bytes from obj[]
     class  elements bytes
     ---------------------
     tensor 3        24
+    q)select class,names from obj`names
+    class  names
+    ------------
+    tensor t
     """
-    if not is_empty(x):
+    named = name_of(x) == "names"
+    if not (is_empty(x) or named):
         raise QError(f"obj: empty arg expected, given {kname(x)}")
     rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
     cols = list(zip(*rows, strict=True)) if rows else [()] * 7
-    return make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
+    found = make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
         List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
         collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
+    if named:
+        from kshell.kapi.notes import referring
+
+        names = referring()
+        found.names.append("names")
+        found.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))
+    return found
 
 
 def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:

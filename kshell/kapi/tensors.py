@@ -123,6 +123,9 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
         raise QError("tensor: cannot index an undefined tensor")
     dim = long_of(rest[0]) if len(rest) == 2 else 0
     at = longs_of(rest[-1])
+    if at is None and len(rest) == 1 and names_of(rest[0]):
+        tensor_options(rest[0], "tensor")  # meant as options of a new tensor: a wrong name is told
+        raise QError("tensor: expected long index, given a tensor's options; to(t;options) converts a tensor")
     if dim is None or at is None:
         raise QError(f"tensor: expected long index, given {kname(rest[0] if dim is None else rest[-1])}")
     t = t.detach()

@@ -132,9 +132,15 @@ def _short(text: str) -> str:
 
 def told(name: str, exc: QError, args: Sequence[Value]) -> QError:
     """The error of the call `name` as one that says all of it; itself if it does, or if it is not about the call."""
+    error = _told(name, exc, args)
+    error.hint = exc.hint
+    return error
+
+
+def _told(name: str, exc: QError, args: Sequence[Value]) -> QError:
     text, _, frames = exc.text.partition("\n")  # what stands below a message is kept as it is
     if frames:
-        return QError(f"{told(name, QError(text), args).text}\n{frames}")
+        return QError(f"{_told(name, QError(text), args).text}\n{frames}")
     if text in _BARE:
         text = f"{name}: {ERRORS[text][0]}"
     elif text.startswith(_NAMELESS):

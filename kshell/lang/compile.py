@@ -12,7 +12,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError, Source
-from kshell.lang import fast, scan
+from kshell.lang import fast, joined, scan
 from kshell.lang.code import Block, Consts, build
 from kshell.lang.control import ControlMixin
 from kshell.lang.expr import E, Loose, ops
@@ -542,6 +542,7 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     local = scan.locals_of(node.body, params)
     c = Compiler(names, ctx, source, params, node.start, name)
     c.locals |= local
+    joined.warn(node, source)
     scope = scan.late_local(node.body, local)
     if scope is not None:
         raise c.error(scope.name, scope)

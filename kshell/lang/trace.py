@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from kshell.errors import Frame, QError
 from kshell.lang import code
+from kshell.values import context
 
 LONGEST = 400  # characters of a source line that a report shows
 LONGEST_TEXT = 999  # characters of a line of an error's text that are printed
@@ -70,8 +71,9 @@ def stack_lines(frames: Sequence[Frame]) -> list[str]:
     return lines
 
 
-def place_text(info: code.CodeInfo, line: int, longest: int = 80) -> str:
+def place_text(at: tuple[code.CodeInfo, int], longest: int = 80) -> str:
     """The line of q text at a Python line of its code, with its file and number if it has them."""
+    info, line = at
     source = info.source
     pos = min(max(code._position(info, line), 0), len(source.text))
     start = source.text.rfind("\n", 0, pos) + 1
@@ -80,6 +82,9 @@ def place_text(info: code.CodeInfo, line: int, longest: int = 80) -> str:
     text = text if len(text) <= longest else text[:longest] + ".."
     where = f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: " if source.file else ""
     return where + text
+
+
+context.CODE[0], context.LINE[0] = code.running_code, place_text
 
 
 def backtrace_text(frames: list[Frame]) -> str:

@@ -40,12 +40,14 @@ q's options, each as the system command of its letter:
   -w MB      the most memory to use; without it, what the machine has
   -W N       the day that starts a week, 0 is Saturday
   -z 0|1     form of dates read by "D"$
+After a script they work as before it; .z.x has them, too, with every other word that stands there.
 Refused, since what they ask for is not there: -b -E -l -L -m -p -r -u -U. Other words are the program's, in .z.x.
 
 Without a file or -e: a prompt on a terminal; else lines from standard input, one at a time.
 
   kshell                                     the prompt
   kshell train.q -lr .01                     a script; .Q.opt .z.x has lr
+  kshell test.q -s 4                         a script with 4 threads; .z.x has "-s" and "4", as q does
   echo 'sum til 10' | kshell                 lines from a pipe
   kshell -e 'x:tensor 1 2e' -e 'tensor 2*x'  expressions"""
 

@@ -30,6 +30,7 @@ from kshell.shell.complete import QCompleter, offers
 from kshell.shell.highlight import STYLE, QLexer, colours
 from kshell.shell.history import history
 from kshell.shell.keys import bindings
+from kshell.shell.notes import annotator
 from kshell.shell.script import enter, tick
 from kshell.shell.toolbar import signature, toolbar
 
@@ -45,11 +46,13 @@ def loop(session: Session, quiet: bool, sized: bool = False, own: bool = True) -
     if not quiet:
         session.write(f"kshell {__version__}: q over PyTorch. Help: help[], help`til, \\?text. \\\\ leaves\n")
     session.interactive = session.together is None  # a debugger's variables are those of one process
+    if session.together is None and session.output.isatty():
+        session.annotate = annotator(session, colours() and not is_dumb_terminal())
     try:
         with create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb_terminal() else nullcontext():
             return _loop(session, None if sized else session.settings.c, own)
     finally:
-        session.interactive = False
+        session.interactive, session.annotate = False, None
         session.suspended.clear()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -37,12 +38,6 @@ class Running(Protocol):
     def receive(self, handle: int, n: int) -> bytes:
         """A line (n < 0), or up to n bytes, from the console (0) or an open pipe."""
 
-    def code(self) -> Any:
-        """The q code that runs, as `text_of_code` takes it; None if none does."""
-
-    def text_of_code(self, code: Any) -> str:
-        """The line of q text that such code is, with its file and number if it has them."""
-
     def hold(self) -> Any:
         """A context manager: inside it an interrupt waits until the block ends (a held section)."""
 
@@ -57,6 +52,11 @@ class Running(Protocol):
 
     def show(self, x: Any) -> str:
         """The console's text of a value, under the session's settings."""
+
+
+# set by lang/trace.py: the q code that runs (None if none does), and the line of text that such code is
+CODE: list[Callable[[], Any]] = [lambda: None]
+LINE: list[Callable[[Any], str]] = [str]
 
 
 class Worker:

@@ -30,8 +30,8 @@ autograd(Sum w;tensor 1 2e)  / 'autograd: One of the differentiated Tensors does
 autograd(Sum w;w;`foo)  / 'autograd: unrecognized mode, expecting one of `free`retain`create`createfree (given float tensor of no dimensions, float tensor 2, `foo)
 autograd(Sum w;5)  / 'autograd: expecting (tensor;tensor, vector or dictionary) and optional mode (given float tensor of no dimensions, long 5)
 autograd(w;w)  / 'autograd: grad can be implicitly created only for scalar outputs (given float tensor 2, float tensor 2)
-autograd({Sum x};1 2)  / 'autograd: only Tensors of floating point dtype can require gradients (given lambda, long list of 2)
-autograd({x};1 2e)  / 'autograd: grad can be implicitly created only for scalar outputs (given lambda, real list of 2)
+autograd({Sum x};1 2)  / 'autograd: only Tensors of floating point dtype can require gradients (given function {Sum x} of x, long list of 2)
+autograd({x};1 2e)  / 'autograd: grad can be implicitly created only for scalar outputs (given function {x} of x, real list of 2)
 autograd({x+y};1 2e)  / 'autograd: the function must return a tensor, given projection
 autograd({`a};1 2e)  / 'autograd: the function must return a tensor, given symbol scalar
 autograd({1+`a};1 2e)  / 'type
@@ -47,7 +47,7 @@ jacobian({$[0<first tensor x;x;2*x]};1 2e)  / 1 0\n0 1
 jacobian({5 6e};1 2e)  / 0 0\n0 0
 class jacobian({x*y};tensor 1 2e;3 4e)  / `vector
 (jacobian(m;1 2e))~tensor parm(m;`weight)  / 1b
-jacobian({x*x};1 2)  / 'jacobian: only Tensors of floating point dtype can require gradients (given lambda, long list of 2)
+jacobian({x*x};1 2)  / 'jacobian: only Tensors of floating point dtype can require gradients (given function {x*x} of x, long list of 2)
 hessian({prd x};1 2 3e)  / 0 3 2\n3 0 1\n2 1 0
 hessian({Sum x*x*y};1 2e;3 4e)  / 6 0 0 8 2 0 0 4\n2 0 0 4 0 0 0 0
 class each hessian({Sum x*y};tensor 1 2e;3 4e)  / `vector`vector
@@ -55,7 +55,7 @@ hessian({x};1 2e)  / 'hessian: The Tensor returned by the function given to hess
 jvp({x*x};1 2 3e;1 0 1e)  / 1 4 9\n2 0 6
 jvp({x*y};1 2e;3 4e;1 1e;0 1e)  / 3 8\n3 6
 jvp({5 6e};1 2e;1 1e)  / 5 6\n0 0
-jvp({x*y};1 2e;3 4e;1 1e)  / 'jvp: expecting (function;input;..;direction;..), one direction for each input (given lambda, real list of 2, real list of 2, real list of 2)
+jvp({x*y};1 2e;3 4e;1 1e)  / 'jvp: expecting (function;input;..;direction;..), one direction for each input (given function {x*y} of x and y, real list of 2, real list of 2, real list of 2)
 jvp({x};1 2e)  / 'jvp: expecting (function;input;..), given 2 args
 vjp({x*x};1 2 3e;1 0 10e)  / 1 4 9\n2 0 60
 vjp({x*y};1 2e;3 4e;1 10e)  / 3 8\n3 40\n1 20
@@ -78,6 +78,6 @@ mapped h  / 0b
 n=count obj[]  / 1b
 vmap({$[0<first tensor x;x;2*x]};2 2#1 2e)  / 'tensor: Cannot access data pointer of Tensor that doesn't have storage (given float tensor 2)
 n=count obj[]  / 1b
-vmap({x};5)  / 'vmap: tensor has no dimensions (given lambda, long 5)
+vmap({x};5)  / 'vmap: tensor has no dimensions (given function {x} of x, long 5)
 vmap({x+y};1 2e;1 2 3e)  / 'vmap: Expected all tensors to have the same size in the mapped dimension, got sizes [2, 3] for the mapped dimension
 vmap(1;1 2e)  / 'vmap: expecting function, its name or text, or module, given long scalar

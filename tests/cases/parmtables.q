@@ -14,7 +14,7 @@ exec name from parmtable m where gradflag  / `a.weight`b.weight
 parmtable(m;update gradflag:1b from parmtable m)  /
 gradflag m  / a.weight| 1\na.bias  | 1\nb.weight| 1\nb.bias  | 1
 parmtable(m;([]name:enlist`a.bias;lr:.1))  / 'parmtable: lr cannot be set, no optimizer has parameters of the module
-parmtable(m;([]name:enlist`a.bias;decay:.1))  / 'parmtable: column decay is none of parmtable and there is no optimizer (given module, table)
+parmtable(m;([]name:enlist`a.bias;decay:.1))  / 'parmtable: column decay is neither a column of parmtable nor an option, as there is no optimizer (given module, table)
 parmtable(m;([]name:enlist`a.bias;parmgroup:0))  / 'parmtable: parmgroup cannot be set, no optimizer has parameters of the module
 parm(m;`a.bias;1 -1e)  /
 backward Sum forward(m;1 2#1 2e)  /
@@ -51,7 +51,7 @@ parmtable(m;([]name:`a.bias`zz))  / 'parmtable: no parameter `zz
 parmtable(m;([]name:`a.bias`a.bias))  / 'parmtable: parameter `a.bias is repeated (given module, table)
 parmtable(m;([]nam:`a.bias`b.bias))  / 'parmtable: expecting a table with the names of parameters in a column `name (given module, table)
 parmtable(m;([]name:("a";"b")))  / 'parmtable: expecting a table with the names of parameters in a column `name (given module, table)
-parmtable(m;([]name:enlist`a.bias;foo:1))  / 'parmtable: column foo is none of parmtable and no option of adamw (given module, table)
+parmtable(m;([]name:enlist`a.bias;foo:1))  / 'parmtable: column foo is neither a column of parmtable nor an option of adamw (given module, table)
 parmtable(m;([]name:`a.weight`a.bias;gradflag:01b;lr:.5 -1.))  / 'parmtable: Invalid learning rate: -1
 parmtable(m;([]name:enlist`a.bias;lr:`a))  / 'adamw lr: expected long/double scalar, given symbol scalar
 parmtable(m;([]name:enlist`a.bias;gradflag:0))  / 'parmtable: gradflag: expected boolean list, given long list

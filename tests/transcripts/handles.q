@@ -24,6 +24,7 @@ q)class v
 'stale pointer
   [0]  class v
        ^
+hint: the vector was freed by: free v
 q)free[]
 q)count obj[]
 0

@@ -125,6 +125,7 @@ q)class k
 'stale pointer
   [0]  class k
        ^
+hint: the module was freed by: mm:model(k;l;opt(`sgd;k))
 
 q)0<backward(mm;x;y)
 1b
@@ -147,3 +148,4 @@ q)evaluate(c;2 36#1f)
 'evaluate: mat1 and mat2 must have the same dtype, but got Double and Float
   [0]  evaluate(c;2 36#1f)
        ^
+hint: convert one of them: to(x;`float), or `float$x of q values

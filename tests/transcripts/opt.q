@@ -93,3 +93,4 @@ q)lr o
 'stale pointer
   [0]  lr o
        ^
+hint: the optimizer was freed by: free o

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 
 from kshell import registry
 from kshell.errors import QError
 from kshell.registry import command
+from kshell.values import synonyms
 from kshell.values import types as T
 from kshell.values.context import running
 from kshell.values.core import NIL, Atom, Value, sym
@@ -19,7 +21,8 @@ _SHOWN = 40  # entries that a search lists
 
 @command("?", "\\?text", effect="none")
 def search(arg: str) -> None:
-    """Search the help: what has the text in its name or summary, or else in what is told of it.
+    """Search the help: what has the text in its name or summary, or else in what is told of it. A name of torch finds
+    what does its work here.
 
     q)\\?xbar
     xbar  verb       y rounded down to a multiple of x.
@@ -29,7 +32,8 @@ def search(arg: str) -> None:
     text = arg.strip().lower()
     if not text:
         raise QError("\\?text searches the help for a text")
-    ranked = sorted(((rank, e.name, e) for e in registry.every() if (rank := _rank(e, text)) >= 0),
+    names, said = synonyms.of_torch(text)
+    ranked = sorted(((rank, e.name, e) for e in registry.every() if (rank := _rank(e, text, names)) >= 0),
                     key=lambda row: row[:2])
     near = [row for row in ranked if row[0] < 3] or ranked
     lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
@@ -38,8 +42,8 @@ def search(arg: str) -> None:
     if getattr(session, "interactive", False):
         width = session.settings.c[1] - 1
         shown = [line if len(line) <= width else line[: width - 2] + ".." for line in shown]
-    session.write("".join(line + "\n" for line in shown)
-                  or f"nothing in the help has: {text}\n")
+    shown = [f"/ {said}"] * bool(said) + shown
+    session.write("".join(line + "\n" for line in shown) or f"no help entry mentions {text}\n")
     if len(near) > _SHOWN:
         session.write(f".. and {len(near) - _SHOWN} more\n")
 
@@ -49,11 +53,11 @@ def _target(entry: registry.Entry) -> str:
     return entry.target.rsplit(".", 1)[-1].replace("_", "").lower()
 
 
-def _rank(entry: registry.Entry, text: str) -> int:
-    """How near an entry is to a text that is searched: 0 its name, 1 part of it or of the name of what it stands for,
-    without underscores, 2 in the summary, 3 elsewhere; -1."""
+def _rank(entry: registry.Entry, text: str, names: Sequence[str] = ()) -> int:
+    """How near an entry is to a text that is searched: 0 its name or one of those that do what torch calls so, 1 part
+    of it or of the name of what it stands for, without underscores, 2 in the summary, 3 elsewhere; -1."""
     name, plain = entry.name.lower(), text.rsplit(".", 1)[-1].replace("_", "")
-    if name in (text, plain):
+    if name in (text, plain) or entry.name in names:
         return 0
     if text in name or (plain and (plain in name or plain in _target(entry))):
         return 1

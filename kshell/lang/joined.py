@@ -1,0 +1,173 @@
+"""Lines of a lambda that q joins and that were probably meant as two statements: a `;` is missing between them.
+
+q ends a statement at `;` only, so a line break after a noun applies that noun to the next line: `a:x*2` above `a+1` is
+`a:x*2 a+1`, where 2 is the handle of standard error. The program stays what it is; the place is warned of, once, when
+the lambda is read. What is looked for are joints that have no use otherwise:
+
+- a number, string or symbol applied to the next line, but for `-1 "text"` and its like, which print;
+- a control word applied to the next line: `if[a;b]` above `c`;
+- a noun applied to an assignment that begins the next line, or to what reads the very local that the statement is to
+  set for the first time;
+- a noun that is no keyword, applied to a line that is indented like the one where its statement begins;
+- two numbers, one at the end of a line and one at the beginning of the next, which make a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell import registry
+from kshell.errors import Source
+from kshell.parse import tree as N
+from kshell.values.context import running
+
+_COMMENT = re.compile(r"(?m)(?:^|(?<=\s))/.*$")
+_PRINTS = (0, 1, 2, -1, -2)
+_SHOWN = 78  # characters of a line that a warning shows
+
+
+def warn(node: Any, source: Source) -> None:
+    """Warn of the joined lines of a lambda, if it has more than one line."""
+    if "\n" not in node.text:
+        return
+    session = running()
+    for at, what in found(node, node.text):
+        key = (source.file, source.line, node.text, at)
+        if key not in session.warned:
+            session.warned.add(key)
+            session.warn(_message(source, at, what))
+
+
+def _message(source: Source, at: int, what: str) -> str:
+    """The warning: where, what, and the line that lacks its end."""
+    start, _ = _line(source.text, at)
+    line = source.text[start:at].expandtabs()
+    where = f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: " if source.file else ""
+    shown = line if len(line) <= _SHOWN else ".." + line[2 - _SHOWN:]
+    return f"warning: {where}no ; at the end of this line, so {what}\n  {shown}\n  {' ' * len(shown)}^\n"
+
+
+def _line(text: str, at: int) -> tuple[int, int]:
+    """Where the line of an offset begins and ends."""
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
+
+
+def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
+    """The joints of a lambda's own statements: the offset in its text where a line ends, and what is done there."""
+    base, before = node.start, []
+    for statement in _statements(node.body):
+        if "\n" in text[statement.start - base : statement.end - base]:
+            for n in _within(statement):
+                what = _joint(n, statement, text, base, lambda: _set_in(node, before)) or _numbers(
+                    n, statement, text, base)
+                if what:
+                    yield what
+        before.append(statement)
+
+
+def _set_in(node: Any, statements: list[Any]) -> set[str]:
+    """The locals of a lambda that have a value after some of its statements."""
+    return {*(node.params or "xyz"), *(_name(n.target) for s in statements for n in _within(s)
+                                       if n.__class__ is N.Assign)}
+
+
+def _statements(body: list[Any]) -> Iterator[Any]:
+    """Statements, and those inside control words and conditions."""
+    for n in body:
+        if n.__class__ is N.Control:
+            yield from _statements(n.args)
+        else:
+            yield n
+
+
+def _within(node: Any) -> Iterator[Any]:
+    """A node and those in it, but not those of lambdas in it, which have warnings of their own."""
+    todo = [node]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, N.Node):
+            yield n
+            if n.__class__ is not N.Lambda or n is node:
+                todo += [getattr(n, name) for name in n.fields]
+        elif n.__class__ in (list, tuple):
+            todo += n
+
+
+def _joint(n: Any, statement: Any, text: str, base: int, known: Callable[[], set[str]]) -> tuple[int, str] | None:
+    """Where a line's noun is applied to the next line, if that is suspicious."""
+    if n.__class__ is not N.Apply or len(n.args) != 1 or n.args[0].__class__ is N.Elided:
+        return None
+    f, x = n.f, n.args[0]
+    gap = _COMMENT.sub("", text[f.end - base : x.start - base])
+    if "\n" not in gap or "[" in gap or gap.strip("() \t\r\n"):
+        return None
+    end = f.end - base
+    kind = f.__class__
+    if kind is N.Lit:
+        prints = n is statement and f.data.__class__ is int and f.data in _PRINTS and _is_text(x)
+        return None if prints else (end, f"{_shown(text[f.start - base : end])} is applied to the next line")
+    if kind is N.Control:
+        return end, f"{f.word}[..] is applied to the next line, which is evaluated first"
+    if kind in (N.Verb, N.Iterator, N.Compose) or (kind is N.Name and registry.find("verb", f.name) is not None):
+        return None
+    if kind is N.Apply and any(a.__class__ is N.Elided for a in f.args):
+        return None
+    if _assigns(x, text, base, end) or _reads_itself(statement, x, known) or _same_indent(statement, x, text, base):
+        return end, f"{_shown(text[f.start - base : end])} is applied to the next line"
+    return None
+
+
+def _shown(text: str) -> str:
+    line = text.rpartition("\n")[2].strip()
+    return line if len(line) <= 20 else f"..{line[-18:]}"
+
+
+def _is_text(x: Any) -> bool:
+    """Is a node text to print: a string, or something that begins with one?"""
+    while x.__class__ is N.Apply and x.args:
+        x = x.args[0] if len(x.args) == 2 and x.f.__class__ is N.Verb else x.args[-1]
+    return x.__class__ is N.Lit and x.t == "c"
+
+
+def _assigns(x: Any, text: str, base: int, end: int) -> bool:
+    """Does the next line begin with an assignment?"""
+    return x.__class__ is N.Assign and "(" not in text[end : x.start - base]
+
+
+def _reads_itself(statement: Any, x: Any, known: Callable[[], set[str]]) -> bool:
+    """Does x read the local that its statement assigns for the first time, and not set it itself?"""
+    if statement.__class__ is not N.Assign or statement.target.__class__ is not N.Name or statement.op is not None:
+        return False
+    name, inside = statement.target.name, list(_within(x))
+    if any(n.__class__ is N.Assign and _name(n.target) == name for n in inside):
+        return False
+    return any(n.__class__ is N.Name and n.name == name for n in inside) and name not in known()
+
+
+def _name(target: Any) -> str:
+    return target.name if target.__class__ is N.Name else ""
+
+
+def _same_indent(statement: Any, x: Any, text: str, base: int) -> bool:
+    """Is the line of x indented like the one that its statement begins?"""
+    first, second = (_line(text, n.start - base)[0] for n in (statement, x))
+    head, tail = text[first : statement.start - base], text[second : x.start - base]
+    return first > 0 and head == tail and not head.strip()
+
+
+def _numbers(n: Any, statement: Any, text: str, base: int) -> tuple[int, str] | None:
+    """Where a number that ends a line and one that begins the next make a list."""
+    if n.__class__ is not N.Lit or n.data.__class__ is not list or n.t in "sc":
+        return None
+    written = text[n.start - base : n.end - base]
+    one, line, two = written.partition("\n")
+    two = _COMMENT.sub("", two)
+    if not line or len(_COMMENT.sub("", one).split()) != 1 or len(two.split()) != 1 or n is statement:
+        return None
+    if statement.__class__ is not N.Assign or n is statement.value:
+        return None  # a list by itself: `a:1` above `2`
+    one = _COMMENT.sub("", one).strip()
+    return n.start - base + len(one), f"{one} and {two.strip()} are one list"

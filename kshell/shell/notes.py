@@ -1,0 +1,29 @@
+"""Grey notes at a prompt on a terminal: what the object of a handle is, beside its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.session import Session
+
+GREY, END = "\x1b[90m", "\x1b[0m"
+
+
+def annotator(session: Session, colours: bool) -> Callable[[str, Any], str]:
+    """What adds the notes of a value to the text that the console shows of it. The text itself stays as it is; a note
+    that does not fit into the console's width is left out."""
+
+    def annotate(text: str, value: Any) -> str:
+        notes = session.notes(value)
+        if not notes:
+            return text
+        lines, width = text.split("\n"), session.settings.c[1]
+        noted = [bool(n) and not line.endswith("..") for line, n in zip(lines, notes, strict=False)]
+        wide = max((len(line) for line, n in zip(lines, noted, strict=False) if n), default=0)
+        for i, n in enumerate(noted):
+            if n and wide + 2 + len(notes[i]) < width:
+                lines[i] += " " * (wide - len(lines[i]) + 2) + (f"{GREY}{notes[i]}{END}" if colours else notes[i])
+        return "\n".join(lines)
+
+    return annotate

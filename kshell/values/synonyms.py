@@ -1,0 +1,115 @@
+"""What others call things that have another name here: one table for names near a wrong one, one for the search.
+
+Words stand without underscores, blanks and capitals. Where torch's own name without underscores is the name here, or
+the name of the class or function behind an entry, nothing need be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# options and settings: what PyTorch, Keras, transformers and people call them, and their names here
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "learningrate": ("lr",), "rate": ("lr",), "stepsize": ("lr",), "eta": ("lr",),
+    "alpha": ("lr", "rho"), "weightdecay": ("decay",), "wd": ("decay",), "l2": ("decay",), "l2reg": ("decay",),
+    "regularization": ("decay",), "epsilon": ("eps",), "betas": ("beta1", "beta2"), "mom": ("momentum",),
+    "beta": ("beta1", "momentum"), "damp": ("dampening",), "correctbias": ("unbiased",),
+    "maxiter": ("iter",), "iterations": ("iter",), "tolerance": ("gradtol", "changetol"), "tol": ("gradtol",),
+    "batch": ("batchsize",), "bs": ("batchsize",), "minibatch": ("batchsize",),
+    "perdevicetrainbatchsize": ("batchsize",),
+    "epoch": ("epochs",), "numepochs": ("epochs",), "numtrainepochs": ("epochs",),
+    "gradaccum": ("accumulate",), "gradientaccumulationsteps": ("accumulate",), "accumulationsteps": ("accumulate",),
+    "gradclip": ("clipnorm", "clipvalue"), "maxgradnorm": ("clipnorm",), "clipgradnorm": ("clipnorm",),
+    "clipgradvalue": ("clipvalue",), "gradientclipval": ("clipnorm",), "clip": ("clipnorm", "clipvalue", "clip"),
+    "mixedprecision": ("autocast",), "amp": ("autocast",), "fp16": ("autocast",), "bf16": ("autocast",),
+    "precision": ("autocast",), "gradscaler": ("gradscale",), "lossscale": ("gradscale",),
+    "seed": ("shuffleseed", "seed"), "randomseed": ("shuffleseed",), "acc": ("accuracy",), "err": ("loss",),
+    "predictions": ("predict",), "hiddensize": ("hidden",), "hiddendim": ("hidden",), "units": ("out", "hidden"),
+    "infeatures": ("in",), "outfeatures": ("out",), "inchannels": ("in",), "outchannels": ("out",),
+    "filters": ("out",), "inputsize": ("in",), "outputsize": ("out",), "dmodel": ("in",), "kernel": ("size",),
+    "kernelsize": ("size",), "filtersize": ("size",), "padding": ("pad",), "strides": ("stride",),
+    "dilation": ("dilate",), "vocab": ("rows",), "vocabsize": ("rows",), "numembeddings": ("rows",),
+    "embeddim": ("cols", "dim"), "embeddingdim": ("cols",), "numlayers": ("layers",), "numheads": ("heads",),
+    "nhead": ("heads",), "dropout": ("dropout", "p"), "dropoutrate": ("dropout", "p"),
+    "bidirectional": ("bi",), "activation": ("fn",), "nonlinearity": ("fn",), "usebias": ("bias",),
+    "reduction": ("reduce",), "labelsmoothing": ("smoothing",), "ignoreindex": ("ignore",), "margins": ("margin",),
+    "warmupsteps": ("warmup",), "numwarmupsteps": ("warmup",), "trainingsteps": ("steps",), "totalsteps": ("steps",),
+    "numtrainingsteps": ("steps",), "minlr": ("min",), "maxlr": ("max",), "etamin": ("min",), "initlr": ("init",),
+    "numthreads": ("threads",), "workers": ("threads",), "nproc": ("threads",), "detectanomaly": ("anomaly",),
+}
+
+# names of torch, and the entries that do their work
+_NAMES = """
+vectornorm=vnorm matrixnorm=mnorm norm=vnorm,fnorm,mnorm,nnorm repeatinterleave=repeatitems histogram=histc,bincount
+broadcastto=expand expandas=expand elementsize=itemsize iscontiguous=contiguous isleaf=leaf isnan=nan isinf=inf
+isfinite=finite requiresgrad=gradflag,freeze arange=til linspace=til concatenate=cat manualseed=seed getrngstate=rng
+setrngstate=rng rngstate=rng statedict=state,parms,ckpt loadstatedict=putstate,copyparms save=ckpt,snapshot load=ckpt
+namedparameters=parms,parmtable parameters=parms,parmnames namedmodules=modules,names namedchildren=children,childnames
+namedbuffers=buffers,buffernames modulelist=modulelist parameter=parm registerparameter=parm registerbuffer=buffer
+registermodule=child addmodule=child,module eval=training,evaluate zerograd=zerograd gaussiannllloss=gaussiannll
+inferencemode=nograd,evaluate setgradenabled=nograd enablegrad=gradflag isgradenabled=gradflag bfloat16=dtype,to
+float16=dtype,to half=dtype,to double=dtype,to type=dtype astype=dtype,to cuda=to,device cpu=to,device
+memoryallocated=obj,ts maxmemoryallocated=ts synchronize=sync profiler=profile benchmark=profile,ts
+distributeddataparallel=ddp dataparallel=ddp fullyshardeddataparallel=fsdp initprocessgroup=worldrank,world
+getrank=worldrank getworldsize=world clipgradnorm=clip,clipnorm clipgradvalue=clipv,clipvalue
+xavieruniform=xuniform xaviernormal=xnormal kaiminguniform=kuniform kaimingnormal=knormal truncnormal=normal
+constant=fill calculategain=gain paramgroups=parmtable,groups,opt addparamgroup=opt,addlayer lrscheduler=sched
+getlastlr=lr,lrs lossbackward=backward optimizer=opt criterion=loss usedeterministicalgorithms=deterministic
+setnumthreads=threads getnumthreads=threads numthreads=threads setdefaultdevice=device setdefaultdtype=dtype
+maskedselect=maskedselect numelements=numel ndim=dim shape=size tojson=.j.j multiheadattention=attention
+embeddingbag=embedbag crossentropy=ce binarycrossentropy=bce binarycrossentropywithlogits=bcelogits mseloss=mse
+smoothl1loss=smoothl1 nllloss=nll kldiv=kl onehot=onehot earlystopping=train,testrun
+retaingraph=backward creategraph=backward summarywriter=logto tensorboard=logto addscalar=logto
+foreach=opt maximize=opt capturable=opt differentiable=opt fused=opt averagedmodel=avgparms,emaparms ema=emaparms
+deepcopy=clone copy=clone,copyto print=str,summary modulesummary=summary summary=summary
+"""
+# the same, where something has to be said because nothing here is quite that
+_HOOK = "a module of q code may stand in the place of another: child(m;name;(`callback;f;..))"
+_SAID: dict[str, tuple[str, str]] = {
+    "dataloader": ("train", "a model batches its own data: train(k;x;y), train(k;`batchsize`shuffle;(32;1b)), run k"),
+    "dataset": ("train", "the data of a model are tensors: train(k;x;y)"),
+    "tensordataset": ("train", "the data of a model are tensors: train(k;x;y)"),
+    "imagefolder": ("train", "images are read by a Python program; the data of a model are tensors: train(k;x;y)"),
+    "registerforwardhook": ("callback,registerhook", _HOOK), "registerforwardprehook": ("callback", _HOOK),
+    "registerfullbackwardhook": ("registerhook", "registerhook(t;f) calls f with the gradient of a tensor"),
+    "numpy": ("tensor", "`tensor t` is the q value of a tensor"),
+    "tolist": ("tensor", "`tensor t` is the q value of a tensor"),
+    "item": ("tensor", "`tensor t` is the q value of a tensor"),
+    "fromnumpy": ("tensor", "`tensor x` makes a tensor of q values"),
+    "finfo": ("dtype", "limits of data types are not listed; \"f\"$ and \"e\"$ give a value the precision of a type"),
+    "iinfo": ("dtype", "limits of data types are not listed; 0W and 0Wi are the greatest integers"),
+    "emptycache": ("free", "memory is freed with the last name that refers to a tensor: free t does so at once"),
+    "setprintoptions": ("P,c", "the console's precision and size are system commands"),
+    "closure": ("step,lbfgs", "an optimizer that needs a closure is run by `run` or `backstep`"),
+    "parameterstovector": ("parms,flatten,cat", "no counterpart: flatten each parameter, and join them by cat"),
+    "transforms": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
+    "torchvision": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
+    "confusionmatrix": ("train", "count predictions in a table: select count i by y,p from ([]y;p)"),
+    "earlystop": ("testrun", "a loop of q stops when the loss of testrun k no longer falls"),
+    "jit": ("compile", "no counterpart: modules are not exported as programs"),
+    "onnx": ("ckpt", "no counterpart: parameters are saved, programs are not"),
+    "export": ("ckpt", "no counterpart: parameters are saved, programs are not"),
+    "quantization": ("to", "no counterpart: tensors have the data types that help`dtype lists"),
+    "prune": ("parms", "no counterpart: set parameters to zero by q"),
+    "weightnorm": ("parm", "no counterpart"),
+    "spectralnorm": ("svdvals", "no counterpart"),
+}
+TORCH: dict[str, tuple[tuple[str, ...], str]] = {
+    **{k: (tuple(v.split(",")), "") for k, _, v in (word.partition("=") for word in _NAMES.split())},
+    **{k: (tuple(names.split(",")), said) for k, (names, said) in _SAID.items()}}
+
+
+def plain(word: str) -> str:
+    """A word as the tables have it."""
+    return word.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def near(name: str, among: Iterable[str]) -> list[str]:
+    """Which of some names a name of others stands for."""
+    there = set(among)
+    return [n for n in OPTIONS.get(plain(name), ()) if n in there]
+
+
+def of_torch(word: str) -> tuple[tuple[str, ...], str]:
+    """The entries that do what a name of torch does, and what has to be said of it."""
+    return TORCH.get(plain(word.rsplit(".", 1)[-1]), ((), ""))
