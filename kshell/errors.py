@@ -59,12 +59,23 @@ class Frame:
         self.source, self.pos = source, pos
 
 
+class Stop(KeyboardInterrupt):
+    """An interrupt that waited; `note` says what was done before it, if there is something to say."""
+
+    def __init__(self, note: str = "") -> None:
+        super().__init__()
+        self.note = note
+
+
 class QError(Exception):
     """A q error. `text` is what q prints after the quote, and what a trap gets; `frames` the q call stack, innermost
-    first; `hint` a sentence on what to do, which only the report of an error that nothing caught shows.
+    first. Only the report of an error that nothing caught shows the other two: `hint`, a sentence on what to do, and
+    `note`, what had been done before an interrupt.
 
     Raise it after an `except` block, never inside one: a kept exception keeps its tensors.
     """
+
+    note = ""
 
     def __init__(self, text: str, pos: int | None = None, source: Source | None = None, hint: str = "") -> None:
         super().__init__(text)
@@ -162,7 +173,9 @@ def as_qerror(exc: BaseException) -> QError:
         return QError(str(getattr(exc, "name", None) or "value"))
     for cls, text in _BY_CLASS:
         if isinstance(exc, cls):
-            return QError(text)
+            error = QError(text)
+            error.note = getattr(exc, "note", "")
+            return error
     if isinstance(exc, OSError):
         return QError(os_text(exc))
     message = first_line(message_of(exc))

@@ -149,8 +149,8 @@ _VARARGS = 4  # the flag of a code object that takes *args: inspect.CO_VARARGS, 
 
 
 def arity_of(fn: Callable[..., Any]) -> int:
-    """How many positional parameters a function has; -1 if it takes any number."""
-    code = fn.__code__
+    """How many positional parameters a function has, or the one that it is around; -1 if it takes any number."""
+    code = getattr(fn, "__wrapped__", fn).__code__
     return -1 if code.co_flags & _VARARGS else code.co_argcount - len(fn.__defaults__ or ())
 
 

@@ -6,6 +6,7 @@ The prompt, a script, a Python caller and a test are all callers of `Session.run
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from typing import Any, NoReturn, TextIO
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError, QExit, Source, as_qerror
+from kshell.errors import QError, QExit, Source, as_qerror, first_line
 from kshell.lang import (
     debug,
     hints,
@@ -234,10 +235,12 @@ class Session:
     def interrupt(self, signum: int = 0, frame: FrameType | None = None) -> None:
         """What Ctrl-C does (a signal handler): 'stop at once, or after what has to be finished first. Between two lines
         there is nothing to stop. A second one within two seconds is one that no trap catches."""
-        if not self._runs:
+        again, late = False, interrupts.is_late(signal.SIGINT)
+        if not self._runs or (late and not interrupts.PENDING):
             return
-        now = time.monotonic()
-        again, self._stopped = now - self._stopped < 2, now
+        if not late:
+            now = time.monotonic()
+            again, self._stopped = now - self._stopped < 2, now
         if not interrupts.must_wait(frame):
             raise KeyboardInterrupt(*["again"] * again)
 
@@ -248,6 +251,8 @@ class Session:
 
     def terminate(self, signum: int = 0, frame: FrameType | None = None) -> None:
         """What SIGTERM does (a signal handler): leave with 143, after what has to be finished first."""
+        if interrupts.is_late(signum) and signum not in interrupts.PENDING:
+            return
         if not interrupts.must_wait(frame, signum):
             raise QExit(interrupts.LEAVES)
 
@@ -425,9 +430,13 @@ class Session:
         missing = ""
         try:
             self._runs += 1
-            interrupts.forget()
+            if outer:
+                interrupts.forget()
             memory.recover()
-            return work(*args)
+            value = interrupts.stoppable(work, *args)
+            if interrupts.PENDING:
+                interrupts.wake(interrupts.carried_out("the line"))
+            return value
         except QExit:
             raise
         except BaseException as e:
@@ -441,6 +450,7 @@ class Session:
                 self.progress.end()
                 if self.autosave is not None:
                     self.autosave.end()
+                interrupts.forget()
         with_frames(error, tb, missing)
         if outer:
             error.hint = hints.hint_of(error, tb, self.names, bool(self._handles is not None and self._handles.live))
@@ -460,8 +470,14 @@ class Session:
         for node in nodes:
             if scripted:
                 self._between()
-            value = self._statement(node, source)
-            value = self._shown(node, value, show, scripted)
+            value = interrupts.stoppable(self._statement, node, source)
+            if interrupts.PENDING:
+                interrupts.wake(_carried_out(node, source))
+            try:
+                value = self._shown(node, value, show, scripted)
+            except KeyboardInterrupt as stop:  # while it was printed
+                stop.__dict__["note"] = _carried_out(node, source)
+                raise
         return value
 
     def _shown(self, node: Any, value: Value, show: bool, scripted: bool) -> Value:
@@ -469,9 +485,12 @@ class Session:
         if isinstance(node, N.Statement) and not node.show:
             return NIL
         if (show or (scripted and isinstance(node, N.Command))) and value is not NIL:
-            text = self.show(value)
-            self.write((text if self.annotate is None else self.annotate(text, value)) + "\n")
+            interrupts.stoppable(self._print, value)
         return value
+
+    def _print(self, value: Value) -> None:
+        text = self.show(value)
+        self.write((text if self.annotate is None else self.annotate(text, value)) + "\n")
 
     def _between(self) -> None:
         """Between two statements of a script: what is done between two lines."""
@@ -574,9 +593,17 @@ class Session:
         return self._run_level(at["level"], at["nodes"], at["source"], at["show"], value)
 
 
+def _carried_out(node: Any, source: Source) -> str:
+    """The note of an interrupt that comes when a statement has ended."""
+    return interrupts.carried_out(first_line(source.text[node.start : node.end], 60))
+
+
+for _function in (Session._guarded, Session._run_nodes):
+    interrupts.whole(_function.__code__)
 # how what stands here between q functions goes on when the debugger gives it the result of one
 resume.CONTINUED.update({
-    Session._guarded.__code__: None, debug.Suspension.go_on.__code__: None, system.run.__code__: None,
+    Session._guarded.__code__: None, interrupts.stoppable.__code__: None, interrupts.called.__code__: None,
+    debug.Suspension.go_on.__code__: None, system.run.__code__: None,
     debug.Level.run.__code__: lambda at, x: at["self"].take(x, at["seen"], at["before"], at["names"]),
     Session._run_nodes.__code__: lambda at, x: at["self"]._go_on_nodes(at, x),
     Session._run_level.__code__: lambda at, x: at["self"]._go_on_level(at, x),

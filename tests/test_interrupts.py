@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -184,6 +185,20 @@ def test_no_step_is_half_done(kind: str, times: int, shell: Shell) -> None:
     assert moved > times // 2
     alive(shell)
     print(f"{kind}: {times} interrupts, no half step")
+
+
+def test_a_run_stops_after_a_batch(shell: Shell) -> None:
+    """`run` and `testrun` of a pass that takes a minute stop at once, say how far they were, and can be called again."""
+    shell.ask("x:tensor(`randn;40000 256);y:tensor(`randint;10;40000);q:module enlist(`linear;256;10)")
+    shell.ask("m:model(q;loss`ce;opt(`sgd;q;.1));train(m;`batchsize;1);train(m;x;y);test(m;`batchsize;1);test(m;x;y)")
+    for call in ("run", "testrun") * 2:
+        start = time.monotonic()
+        out = shell.interrupted(f"{call} m", 0.3)
+        assert time.monotonic() - start < 5
+        assert out[0] == "'stop"
+        assert re.fullmatch(rf"  \({call}: [\d,]+ of 40,000 batches done\)", out[-1]), out
+        assert shell.ask("datasize m") == ["40000"]
+    assert shell.ask("train(m;`batchsize;40000);type run m") == ["-9h"]
 
 
 def test_options_and_states_are_whole(shell: Shell) -> None:

@@ -28,6 +28,7 @@ from kshell.kapi.runs import batches_of, carried
 from kshell.kapi.training import begin
 from kshell.values.build import symdict
 from kshell.values.core import NIL, Dict, Sym, Value, seq_items
+from kshell.values.interrupts import PENDING, stop_here
 
 COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
 
@@ -173,8 +174,7 @@ def _norms(m: Any) -> dict[str, Any]:
     return {k: v for k, v in m.named_modules() if isinstance(v, torch.nn.modules.batchnorm._BatchNorm)}
 
 
-@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", held=True, target="torch.optim.swa_utils.update_bn",
-     effect="changes")
+@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", target="torch.optim.swa_utils.update_bn", effect="changes")
 def batchnorm(x: Value) -> Value:
     """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
     momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta
@@ -209,6 +209,8 @@ def _pass(h: ModelHandle) -> None:
     out: Any = None
     for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
         out = calculate(h.obj.module, carried(inputs, out, h.obj.train))
+        if PENDING:
+            stop_here()  # the statistics are again what they were
 
 
 def _set_momenta(norms: dict[str, Any], x: Value) -> None:

@@ -22,7 +22,7 @@ from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line,
 from kshell.parallel import group
 from kshell.values.context import running
 from kshell.values.core import Value
-from kshell.values.interrupts import HOLD, PENDING, held_section, wake, whole
+from kshell.values.interrupts import HOLD, PENDING, carried_out, held_section, wake, whole
 from kshell.values.restrict import guarded, lifted
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -246,7 +246,7 @@ def invoke(name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any
             PROBE[0](name)
         out = fn(*args, **options)
         if PENDING:
-            wake()
+            wake(carried_out(name))
         return out
     except QError:
         if PENDING:
@@ -269,7 +269,7 @@ def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
                 PROBE[0](name)
             out = fn(x)
             if PENDING:
-                wake()
+                wake(carried_out(name))
             return out
         except QError as exc:
             if PENDING:
@@ -307,12 +307,19 @@ def _told(name: str, exc: QError, *args: Value) -> QError:
 def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Value) -> Value:
         try:
-            return invoke(name, fn, *args)
+            out = invoke(name, fn, *args)
+            if PENDING:
+                wake(carried_out(name))
+            return out
         except QError as exc:
+            if PENDING:
+                wake()
             if _of_q(exc):
                 raise
             exc.__traceback__ = None  # as above
             error = _told(name, exc, *args)
+        if PENDING:
+            wake()
         raise error
 
     return run

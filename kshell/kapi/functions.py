@@ -36,6 +36,7 @@ from kshell.values.build import collapse, symdict
 from kshell.values.context import perhaps, running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, text_of
 from kshell.values.functions import Function
+from kshell.values.interrupts import stoppable
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -50,8 +51,8 @@ def applied(f: Value, args: Sequence[Value]) -> Value:
     error: QError
     try:
         if f.__class__ is Vec:
-            f = running().evaluate(text_of(f))
-        return apply(f, args)
+            f = stoppable(running().evaluate, text_of(f))
+        return stoppable(apply, f, args)
     except QError:
         raise
     except Exception as exc:

@@ -18,6 +18,7 @@ from kshell.errors import QError
 from kshell.values.context import CODE, LINE, running
 from kshell.values.core import Value
 from kshell.values.functions import Handle
+from kshell.values.interrupts import edit
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound="KHandle")
@@ -94,6 +95,7 @@ class KHandle(Handle):
     def index(self, args: Sequence[Value]) -> Value:
         return ask("at", self, args)
 
+    @edit("amend")
     def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
         return ask("amend", self, args, f, y)
 

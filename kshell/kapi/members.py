@@ -26,6 +26,7 @@ from kshell.values.apply import apply
 from kshell.values.build import sym_vec
 from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items
 from kshell.values.functions import Prim
+from kshell.values.interrupts import stoppable
 
 # the verbs of one argument that work number by number
 _ATOMIC = ("neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "floor", "ceiling",
@@ -172,6 +173,6 @@ def _put(old: Any, f: Value, y: Value) -> Any:
     name = f.name if f.__class__ is Prim else ""
     if f is not None and f is not NIL and name != ":":
         part = tensor_handle(_defined("amend", old))
-        y = apply(f, (part,) if y is NIL or y is HOLE else (part, y))
+        y = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
     t = operand("amend", y)
     return t if isinstance(y, KHandle) else to_tensor(y)  # a tensor of its own

@@ -20,6 +20,7 @@ from kshell.values import types as T
 from kshell.values.apply import apply
 from kshell.values.core import HOLE, NIL, Atom, List, Sym, Value, is_list
 from kshell.values.functions import Prim
+from kshell.values.interrupts import stoppable
 
 Fn = Callable[..., Any]
 
@@ -480,7 +481,7 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
                 _add_at(t, at, _value(y, t), 1 if name == "+" else -1)
             else:
                 part = tensor_handle(t[at].clone())
-                made = apply(f, (part,) if y is NIL or y is HOLE else (part, y))
+                made = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
                 t[at] = _value(made, t)
 
     invoke("amend", run)

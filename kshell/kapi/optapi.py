@@ -48,6 +48,7 @@ from kshell.registry import Entry, find
 from kshell.values.apply import apply1, is_function
 from kshell.values.build import floats
 from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.interrupts import stoppable
 from kshell.values.progress import line
 
 # ------------------------------------------------------------------ opt
@@ -299,7 +300,7 @@ def _step_with(o: Opt, given: Sequence[Value]) -> Value:
     args = {k: float(n) for k, n in zip(("denom", "multiplier"), found, strict=False) if n is not None}
 
     def closure() -> Any:
-        return as_tensor(apply1(call, NIL))
+        return as_tensor(stoppable(apply1, call, NIL))
 
     return _stepped(o.step(None if call is None else closure, **args))
 

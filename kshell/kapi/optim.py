@@ -16,6 +16,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.kapi import guard
 from kshell.kapi.args import entry_named, parse_options
 from kshell.kapi.call import torch, with_all
 from kshell.kapi.optionwords import worded
@@ -486,7 +487,10 @@ class Opt:
             return None if fused.step(self.torch) else fused.plain(self.torch)
         if not any(g["params"] for g in self.groups):
             raise QError(f"{self.entry.name}: no parameters to optimize")
-        return fused.plain(self.torch, closure)
+        if not self.entry.extra.get("closure"):
+            return fused.plain(self.torch, closure)
+        with guard.whole_step(self.torch):
+            return fused.plain(self.torch, closure)
 
 
 def _refused(exc: ValueError) -> QError:

@@ -18,6 +18,7 @@ from kshell.values.build import collapse, string, sym_vec, symdict, table
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym, text_of
 from kshell.values.functions import Lambda
+from kshell.values.interrupts import stoppable
 from kshell.values.types import C as CHAR
 
 # ------------------------------------------------------------------ containers
@@ -218,7 +219,7 @@ class _QFunction:
         fn = self._function()
         own = [ModuleHandle(m), *map(TensorHandle, inputs)]
         try:
-            found = apply(fn, own)
+            found = stoppable(apply, fn, own)
             if found.__class__ is TensorHandle and found.obj is GONE:
                 raise stale(found)
             if found.__class__ is not TensorHandle or found.obj is None:

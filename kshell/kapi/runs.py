@@ -29,7 +29,7 @@ from kshell.parallel import group
 from kshell.values.build import collapse, floats, symdict
 from kshell.values.context import running
 from kshell.values.core import NIL, List, Value
-from kshell.values.interrupts import PENDING, wake
+from kshell.values.interrupts import HOLD, PENDING, give_up, stop_here
 from kshell.values.progress import Task, clock, line
 
 
@@ -148,7 +148,7 @@ def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[lis
     is copied to its device, a batch at a time."""
     if data.n < 1:  # nothing to run on: metrics without values
         return
-    w = min(s["batchsize"], data.n)
+    w = min(s["batchsize"] or data.n, data.n)
     xs, ys = parts_of(data.x), parts_of(data.y)
     n = count(data.n, w, s["droplast"])
     if not n:
@@ -180,7 +180,7 @@ def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> Non
 
 def _batches(data: Data, s: Settings) -> int:
     """How many batches this task has."""
-    n = count(data.n, min(s["batchsize"], data.n), s["droplast"]) if data.n > 0 else 0
+    n = count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"]) if data.n > 0 else 0
     return len(range(s["task"], n, s["tasks"]))
 
 
@@ -222,7 +222,9 @@ class _Trainer:
     def __init__(self, model: Model, call: str) -> None:
         s = self.s = model.train
         o = self.o = model.optimizer
-        self.model, self.parameters = model, o.parameters()
+        self.model, self.parameters, self.call = model, o.parameters(), call
+        self.finite = bool(s["stopnan"])
+        self.done = self.total = 0  # batches before the next update, and all of them, 0 if there is but one
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
@@ -244,7 +246,7 @@ class _Trainer:
         output and the loss of each are the result."""
         for p in self.parameters:
             p.grad = None
-        made = []
+        made: list[tuple[Any, Any]] = []
         for inputs, targets in batches:
             given = carried(inputs, out, self.s)
             if self.cast is None:
@@ -252,6 +254,8 @@ class _Trainer:
             else:
                 with self.cast():
                     out, found = self._calculate(given, targets)
+            if self.finite and not torch.isfinite(found).all():
+                raise QError(self._unusable(found, len(made)))
             part = found if len(batches) == 1 else found / len(batches)
             part.backward() if self.scaler is None else self.scaler.backward(part)
             if self.s["sync"] and found.device.type != "cpu":
@@ -270,22 +274,31 @@ class _Trainer:
             made = self._gradients(batches, out)
             if note is not None:
                 note(batches, made)
-            self.o.step() if self.scaler is None else self.scaler.step()
+            with HOLD:  # in a thread an interrupt is raised anywhere else
+                self.o.step() if self.scaler is None else self.scaler.step()
             return made
         first: list[tuple[Any, Any]] = []
         last: list[tuple[Any, Any]] = []
 
         def closure() -> Any:
             nonlocal first, last
+            if PENDING:
+                give_up()  # the step is taken back
             last = self._gradients(batches, out)
             first = first or last
             return torch.stack([found for _, found in last]).mean()
 
-        self.o.step(closure)
+        with HOLD:
+            self.o.step(closure)
         made = [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
         if note is not None:
             note(batches, made)
         return made
+
+    def _unusable(self, loss: Any, i: int) -> str:
+        """The error of a loss that no step is to be made by, of batch i of this update."""
+        of = f" in batch {self.done + i + 1} of {self.total}" if self.total else ""
+        return f"{self.call}: the loss is {loss.detach().sum().item():g}{of}; stopnan is set, so no step was made by it"
 
     def end(self) -> None:
         """Keep the scale for the next run."""
@@ -305,14 +318,15 @@ def _train(model: Model) -> Value:
         out: Any = None
         batches = batches_of("run", model.data, s, model.module)
         work, done = _task("run", model.data, s), 0
+        trainer.total = work.total
         while several := list(islice(batches, s["accumulate"])):
             out, loss = trainer.update(several, out, record.note)[-1]
-            done += len(several)
+            done = trainer.done = done + len(several)
             if clock() >= work.line.due:
                 work.tell(done, partial(record.so_far, loss))
             autosave.stepped()
-            if PENDING:
-                wake()
+            if PENDING and done < work.total:
+                stop_here(work.stopped(done))
 
     try:
         with_gradients(True, lambda: in_mode(model.module, True, loop))
@@ -340,8 +354,8 @@ def _test(model: Model) -> Value:
             record.add(out, targets, found)
             if clock() >= work.line.due:
                 work.tell(done + 1, None if found is None else partial(record.so_far, found))
-            if PENDING:
-                wake()
+            if PENDING and done + 1 < work.total:
+                stop_here(work.stopped(done + 1))
 
     with_gradients(False, lambda: in_mode(model.module, False, loop))
     record.log("testrun")
@@ -362,6 +376,10 @@ def _run(x: Value, test: bool, call: str) -> Value:
 
 def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
+        if model.data_of(test).n < 0:
+            kind, setup = ("test", "test") if test else ("training", "train")
+            raise QError(f"{call}: the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
+                         f"{call}(m;inputs;targets)")
         return _test(model) if test else _train(model)
     old = model.data_of(test)
     try:

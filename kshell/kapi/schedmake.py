@@ -26,6 +26,7 @@ from kshell.kapi.schedulers import MEASURED, WSD_FALLS, Values, class_of, megatr
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.build import floats, longs, symdict
 from kshell.values.core import NIL, NULL_J, Dict, List, Value, long, sym
+from kshell.values.interrupts import PENDING, give_up, stop_here
 
 # ------------------------------------------------------------------ the scheduler of a handle
 
@@ -88,6 +89,8 @@ class Sched:
         with _Undo(self.opt, [self]):
             for _ in range(count):
                 self.advance(*measured)
+                if PENDING:
+                    give_up()
 
     def advance(self, *measured: float) -> None:
         """One step of the scheduler proper."""
@@ -342,6 +345,8 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     for _ in range(last):
         rates.append(rates_of(o))
         _quiet(twin.torch.step)
+        if PENDING:
+            stop_here()
     rates.append(rates_of(o))
     return np.array(rates)[steps], None
 

@@ -195,10 +195,11 @@ def _setup(x: Value, test: bool) -> Value:
 def train(x: Value) -> Value:
     """Read or set a model's options for training, or give its training data: the result is the number of batches.
 
-    Three options are shown only when they are set. accumulate: a step every so many batches, by the gradient of the
+    Four options are shown only when they are set. accumulate: a step every so many batches, by the gradient of the
     mean of their losses. autocast: outputs and losses are calculated in `bfloat16 or `half where torch's autocast does
     so. gradscale: a number that losses are multiplied with, for half; gradients are divided by it before a step, a step
     with infinite ones is left out and halves the scale, 2,000 others double it; it reads as scale and count of steps.
+    stopnan: a loss that is null or infinite ends the run with an error, before a step is made by it.
 
     q)q:module enlist(`linear;2;1)
     q)m:model(q;loss`mse;opt(`sgd;q))
@@ -282,7 +283,7 @@ def _batches(model: Model, test: bool) -> int:
     if data.n < 0:
         return -1
     s = model.settings(test)
-    return count(data.n, min(s["batchsize"], data.n), s["droplast"])
+    return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
 
 
 def _model_of(x: Value, call: str) -> Model:
@@ -437,7 +438,7 @@ def _next_batch(model: Model, test: bool) -> bool:
         return False
     if first:
         begin(model, test)
-    w = min(s["batchsize"], data.n)
+    w = min(s["batchsize"] or data.n, data.n)
     for t in data.tensors():
         if not whole_of(t).dim():
             raise QError(f"{'testbatch' if test else 'batch'}: tensor has no dimensions")

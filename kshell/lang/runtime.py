@@ -18,6 +18,7 @@ from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
 from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
+from kshell.values.interrupts import brief
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
 
@@ -68,11 +69,13 @@ def phrase_global(name: str, ctx: str) -> Value:
     return names.get(name, ctx) if x is None else x
 
 
+@brief
 def set_global(name: str, ctx: str, x: Value) -> Value:
     running().names.set(name, x, ctx)
     return x
 
 
+@brief
 def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
     """Assign a global where stores are checked: it may be forbidden, and is told of."""
     names = running().names
@@ -94,6 +97,7 @@ def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
     return x if x is not None else running().names.get(full)
 
 
+@brief
 def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value) -> Value:
     """`name fn:y` of a global; one that does not exist yet starts at zero, or empty."""
     names = running().names
@@ -116,11 +120,13 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
 _ALONE = 3
 
 
+@brief
 def append_local(x: Value, y: Value) -> Value:
     """`x,:y`: x afterwards. A vector, general list or table grows in place when nothing else can see it."""
     return append_owned(x, y) if getrefcount(x) <= _ALONE else append(x, y)
 
 
+@brief
 def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
     if getrefcount(x) <= _ALONE:
@@ -133,6 +139,7 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     return assign_at(x, path, y)
 
 
+@brief
 def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
     """`x[path]f:y`: x afterwards, written in place if it is one item of a vector that nothing else can see."""
     if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):

@@ -24,6 +24,7 @@ from kshell.values.build import longs, string, sym_vec
 from kshell.values.context import running, worker
 from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, text_of
 from kshell.values.functions import Function
+from kshell.values.interrupts import PENDING, carried_out, stoppable, wake, whole
 from kshell.values.restrict import REVAL, refuse, restricted
 
 
@@ -43,10 +44,17 @@ def run(text: str) -> Value:
     if entry is not None:
         if name in _PLAIN:
             rest = _COMMENT.split(rest, 1)[0]
-        x = entry.fns[1](f"{count}:{rest}" if count else rest.strip()) if name in ("t", "ts") else \
-            entry.fns[1](rest.strip())
+        arg = f"{count}:{rest}" if count and name in ("t", "ts") else rest.strip()
+        x = stoppable(entry.fns[1], arg) if name in _LONG else entry.fns[1](arg)
+        if PENDING:
+            wake(carried_out(f"\\{name}"))
         return NIL if x is None else x
-    return shell(text)
+    return stoppable(shell, text)
+
+
+whole(run.__code__)
+# commands that take long by themselves, not by q code that they run
+_LONG = frozenset("l?")
 
 
 def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> None:
@@ -141,7 +149,7 @@ def _timed(arg: str) -> float:
     session = running()
     _gpu("peak")  # what it was given before is done
     start = time.perf_counter()
-    session.repeat(text, n)
+    stoppable(session.repeat, text, n)
     _gpu("peak")
     return (time.perf_counter() - start) * 1000
 

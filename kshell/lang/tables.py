@@ -18,6 +18,7 @@ from kshell.values.cast import domain
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
 from kshell.values.grow import append_owned
+from kshell.values.interrupts import brief, stoppable
 from kshell.values.join import append
 from kshell.values.search import find
 
@@ -85,6 +86,7 @@ def exists(name: Sym) -> bool:
     return os.path.exists(name.s[1:]) if name.s[:1] == ":" else running().names.find(name.s) is not None
 
 
+@brief
 def put(name: Sym, x: Value) -> Sym:
     """Assign a table to a name: a variable or a file, which stays compressed if it is. Gives the name."""
     if name.s[:1] == ":":
@@ -175,10 +177,15 @@ def by_name(t: Value, change: Callable[[Value], Value]) -> Value:
     place in memory: 'par."""
     if t.__class__ is not Sym:
         return change(t)
+    return _change(t, change)
+
+
+@brief
+def _change(t: Sym, change: Callable[[Value], Value]) -> Value:
     x = fetch(t)
     if on_disk_kind(x) == "par":
         raise QError("par")
-    return put(t, change(x))
+    return put(t, stoppable(change, x))
 
 
 def on_disk_kind(x: Value) -> str:

@@ -52,11 +52,13 @@ def _plain(line: str, blank: bool = False) -> str:
 
 
 def error_text(error: QError) -> list[str]:
-    """The lines the console prints for an error: the text after a quote, the frames, innermost first, and the hint."""
+    """The lines the console prints for an error: the text after a quote, the frames, innermost first, the note and the
+    hint."""
     first, *more = error.text.split("\n")[:DEEPEST]
+    note = [f"  ({_plain(error.note[:LONGEST_TEXT])})"] if error.note else []
     hint = ["hint: " + _plain(error.hint[:LONGEST_TEXT])] if error.hint else []
     return ["'" + _plain(first[:LONGEST_TEXT]), *(_plain(line[:LONGEST_TEXT]) for line in more),
-            *stack_lines([f for f in error.frames if f.source.text]), *hint]
+            *stack_lines([f for f in error.frames if f.source.text]), *note, *hint]
 
 
 def stack_lines(frames: Sequence[Frame]) -> list[str]:

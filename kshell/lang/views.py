@@ -19,6 +19,7 @@ from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec
 from kshell.values.describe import word_hint
 from kshell.values.functions import View
+from kshell.values.interrupts import brief
 from kshell.values.names import Names
 
 
@@ -32,6 +33,7 @@ def statement(node: Any, source: Source, names: Names) -> Any:
     return lambda: define(node, source, names)
 
 
+@brief
 def define(node: Any, source: Source, names: Names) -> Value:
     """Make the view. Code that reads the name as a variable is compiled again."""
     body = node.body[0] if len(node.body) == 1 else N.Block(node.body, node.start, node.end)

@@ -14,7 +14,7 @@ from typing import IO, BinaryIO
 
 from kshell.errors import QError, os_text
 from kshell.store import unfinished
-from kshell.values.interrupts import held_section
+from kshell.values.interrupts import held_edit
 from kshell.values.progress import Task
 from kshell.values.restrict import refuse
 
@@ -64,7 +64,7 @@ def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> Non
     _write_all(grouped, over_file)
 
 
-@held_section
+@held_edit("the file was written")
 def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> None:
     """Write the files of each folder beside, then put those of one folder after the other in their places."""
     problem: OSError | None = None

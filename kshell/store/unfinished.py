@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kshell.values.context import blocked
-from kshell.values.interrupts import HOLD
+from kshell.values.interrupts import HOLD, PENDING, give_up
 
 MARK = ".kshell-"
 SAVE = MARK + "save"
@@ -224,6 +224,8 @@ def in_turn(folder: str, work: Callable[[Any], bool]) -> bool:
     while True:
         with contextlib.suppress(Busy), HOLD, turn(folder) as note:
             return work(note)
+        if PENDING:
+            give_up()
         settle(folder, wait=True)
         time.sleep(_PAUSE)
 

@@ -1,8 +1,13 @@
 """Interrupts: where Ctrl-C or SIGTERM may stop q code, and where it waits until what is being done is whole.
 
-A signal's handler may run between any two steps of Python code. It raises there at once, unless the code is inside a
-held section (`with HOLD:`), or inside a function registered with `whole`: the interrupt then waits in PENDING, and the
-end of the section or of the function raises it. An import is let finish too, since half a module cannot be repaired.
+A signal's handler may run between any two steps of Python code. It raises there at once, with exceptions:
+
+- Inside a held section (`with HOLD:`), or inside a function registered with `whole`, the interrupt waits in PENDING,
+  and the end of the section or of the function raises it, with a note that what it waited for was carried out.
+- Work inside of whole work may be stopped: q code that a whole function calls, whatever `stoppable` calls, and at any
+  point where it calls `stop_here`.
+- A function registered with `brief` is over soon: the interrupt comes again a little later. So it does in an import,
+  since half a module cannot be repaired.
 """
 
 from __future__ import annotations
@@ -11,36 +16,48 @@ import _thread
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from importlib import _bootstrap
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-from kshell.errors import QExit
+from kshell.errors import Q_FILE, QExit, Stop
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # the signals that wait: the ends of whole work look here
 PENDING: list[int] = []
 LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
-_WHOLE: set[int] = set()
-_IMPORTS = {id(f.__code__) for f in (_bootstrap._find_and_load, _bootstrap._find_and_load_unlocked)}  # type: ignore[attr-defined]
+_OPEN, _WHOLE, _BRIEF = range(3)
+# what a function is for an interrupt, by its code; the innermost function that is here, or of q, decides
+_KINDS = {id(f.__code__): _BRIEF for f in (_bootstrap._find_and_load, _bootstrap._find_and_load_unlocked)}  # type: ignore[attr-defined]
 _MAIN = threading.main_thread().ident
-_AGAIN = 0.05  # seconds until an interrupt during an import is tried again
+_AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes again
+_LATE: list[int] = []  # the signals that come again
 
 
 def whole(code: CodeType) -> None:
     """Let interrupts wait for the end of any function with this code, which is to call `wake` if PENDING."""
-    _WHOLE.add(id(code))
+    _KINDS[id(code)] = _WHOLE
 
 
-def _among(frame: FrameType | None, codes: set[int]) -> bool:
+def brief(fn: F) -> F:
+    """fn, an edit that is soon over and on no account half done (a decorator): an interrupt comes again after it."""
+    _KINDS[id(fn.__code__)] = _BRIEF  # type: ignore[attr-defined]
+    return fn
+
+
+def _kind(frame: FrameType | None) -> int:
     while frame is not None:
-        if id(frame.f_code) in codes:
-            return True
+        kind = _KINDS.get(id(frame.f_code))
+        if kind is not None:
+            return kind
+        if frame.f_code.co_filename == Q_FILE:
+            return _OPEN
         frame = frame.f_back
-    return False
+    return _OPEN
 
 
 class Hold:
@@ -77,34 +94,106 @@ class Hold:
 HOLD = Hold()
 
 
-def wake() -> None:
+def wake(note: str = "") -> None:
     """At the end of work that a signal waited for: raise what it asks for, unless a caller's work is to be finished
-    first."""
-    if get_ident() != _MAIN:
-        return
-    frame = sys._getframe(1).f_back
-    if not HOLD.depth and not _among(frame, _WHOLE):
-        leaves = signal.SIGTERM in PENDING
-        PENDING.clear()
-        raise QExit(LEAVES) if leaves else KeyboardInterrupt
+    first. The note says what was done."""
+    if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1).f_back) == _OPEN:
+        _stop(note)
+
+
+def stop_here(note: str = "") -> None:
+    """To be called if PENDING, at a point where whole work can be stopped: what it has done so far is left as it is, or
+    taken back by its caller. Inside of a held section nothing happens."""
+    if get_ident() == _MAIN and not HOLD.depth:
+        _stop(note)
+
+
+def give_up() -> None:
+    """To be called if PENDING, at a point where whole work can be given up, in a held section too: nothing was changed,
+    or its caller takes it back."""
+    if get_ident() == _MAIN:
+        _stop("")
+
+
+def _stop(note: str) -> None:
+    leaves = signal.SIGTERM in PENDING
+    PENDING.clear()
+    raise QExit(LEAVES) if leaves else Stop(note)
+
+
+def stoppable(fn: Callable[..., Any], *args: Any) -> Any:
+    """fn(*args) inside of whole work, which is prepared for any error of it, and so for an interrupt: a function of the
+    user, which may take long. Held sections are open there."""
+    me = get_ident()
+    if me != _MAIN:
+        held, HOLD.others[me] = HOLD.others.get(me, 0), 0
+        try:
+            return fn(*args)
+        finally:
+            HOLD.others[me] = held
+    depth, HOLD.depth = HOLD.depth, 0
+    try:
+        if PENDING:
+            _stop("")
+        return called(fn, args)
+    finally:
+        HOLD.depth = depth
+
+
+def called(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Where interrupts are raised at once, in `stoppable`."""
+    return fn(*args)
+
+
+whole(stoppable.__code__)
+_KINDS[id(called.__code__)] = _OPEN
+
+
+def is_late(signum: int) -> bool:
+    """Is a signal one that was to come again? It has no meaning if none waits any more."""
+    if signum not in _LATE:
+        return False
+    _LATE.clear()
+    return True
 
 
 def must_wait(frame: FrameType | None, signum: int = signal.SIGINT) -> bool:
     """A signal came while `frame` ran: does it have to wait? It then comes back by itself."""
-    if HOLD.depth or _among(frame, _WHOLE):
-        PENDING.append(signum)
-        return True
-    if _among(frame, _IMPORTS):
-        timer = threading.Timer(_AGAIN, _thread.interrupt_main, (signum,))
-        timer.daemon = True
-        timer.start()
-        return True
-    return False
+    kind = _WHOLE if HOLD.depth else _kind(frame)
+    if kind == _OPEN:
+        PENDING[:] = [n for n in PENDING if n != signum]
+        return False
+    PENDING.append(signum)
+    if kind == _BRIEF:
+        _thread.start_new_thread(_come_again, (signum,))
+    return True
+
+
+def _come_again(signum: int) -> None:
+    time.sleep(_AGAIN)
+    if signum in PENDING:
+        _LATE.append(signum)
+        _thread.interrupt_main(signal.Signals(signum))
 
 
 def forget() -> None:
     """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
     PENDING[:] = [n for n in PENDING if n != signal.SIGINT]
+
+
+def carried_out(name: str) -> str:
+    """The note of an interrupt that waited for a call."""
+    return f"{name} was carried out"
+
+
+def edit(name: str) -> Callable[[F], F]:
+    """A decorator for a verb that changes something: an interrupt waits for it, and then says that it was done."""
+    return lambda fn: _around(fn, fn, carried_out(name))
+
+
+def held_edit(note: str) -> Callable[[F], F]:
+    """A decorator for a function that is a held section, with the note of an interrupt that waited for it."""
+    return lambda fn: _around(fn, held_section(fn), note)
 
 
 def held_section(fn: F) -> F:
@@ -115,4 +204,27 @@ def held_section(fn: F) -> F:
             return fn(*args, **options)
 
     run.__doc__, run.__name__, run.__wrapped__ = fn.__doc__, fn.__name__, fn  # type: ignore[attr-defined]
+    return run  # type: ignore[return-value]
+
+
+def _around(fn: F, work: Callable[..., Any], note: str) -> F:
+    """fn, by `work`, as whole work."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            out = work(*args, **options)
+        except BaseException:
+            if PENDING:
+                wake()
+            raise
+        if PENDING:
+            wake(note)
+        return out
+
+    code = fn.__code__  # type: ignore[attr-defined]
+    run.__code__ = run.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno,
+                                        co_name=code.co_name)
+    run.__doc__, run.__name__, run.__wrapped__ = fn.__doc__, fn.__name__, fn  # type: ignore[attr-defined]
+    run.__module__ = fn.__module__
+    whole(run.__code__)
     return run  # type: ignore[return-value]

@@ -18,6 +18,7 @@ from kshell.values.context import blocked, worker
 from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
 from kshell.values.functions import Handle, Prim, View
 from kshell.values.index import index1
+from kshell.values.interrupts import brief
 from kshell.values.join import join_dicts
 
 _HIDDEN = "__builtins__"
@@ -100,6 +101,7 @@ class Names:
         if blocked():
             raise QError(f"noupdate: `{space} `{last.lstrip('.')}")
 
+    @brief
     def define_view(self, v: View) -> None:
         """Make a name of the root a view."""
         self.allow(".", v.name)
@@ -179,6 +181,7 @@ class Names:
             raise QError(name)
         return x
 
+    @brief
     def set(self, name: str, x: Value, ctx: str | None = None, at: Sequence[Value] = ()) -> None:
         """Assign a global. `a.b` of an unqualified a assigns into the dictionary a. `at` is where in the variable it is
         that x differs from what was there, if that is known."""
@@ -207,6 +210,7 @@ class Names:
         if listener is not None:
             listener(x)
 
+    @brief
     def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
         from kshell.values.amend import assign_at
 
@@ -223,6 +227,7 @@ class Names:
         self.set(first, put(self.find(first, ctx), rest), ctx)
         self.views.pop(name, None)
 
+    @brief
     def replace(self, name: str, d: Dict) -> None:
         """Make a namespace hold just the items of a dictionary."""
         self.allow(".", name)
@@ -239,6 +244,7 @@ class Names:
             if head == name:
                 listener(space.get(last))
 
+    @brief
     def delete(self, name: str, ctx: str | None = None) -> None:
         """Forget a global; an unknown one is an error that names it."""
         space, last = self.split(name, ctx)

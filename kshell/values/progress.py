@@ -139,6 +139,10 @@ class Task:
         if clock() >= self.line.due:
             self.line.draw(_text(self.what, done, self.total, self.unit, clock() - self._start, metrics))
 
+    def stopped(self, done: int) -> str:
+        """The note of an interrupt when so much of it is done."""
+        return f"{self.what}: {done:,} of {self.total:,} {self.unit} done"
+
 
 def _text(what: str, done: int, total: int | None, unit: str, seconds: float, metrics: Metrics | None) -> str:
     """`run 3: 340/938 batches  36%  1,204/s  0:04 left  loss 0.3127`; without a total, the time that has passed."""

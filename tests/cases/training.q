@@ -342,12 +342,36 @@ testrun(m;5;5)  / 'testrun: tensor has no dimensions (given model, long 5, long 
 run(m;5;5)  / 'run: tensor has no dimensions (given model, long 5, long 5)
 train(m;5);batch m  / 'batch: tensor has no dimensions (given model)
 test(m;5);testbatch m  / 'testbatch: tensor has no dimensions (given model)
-/ without data the metrics have no values
+/ without data there is nothing to run on
 m:model(module`identity;loss`mse;opt`sgd)  /
+run m  / 'run: the model has no training data, expecting train(m;inputs;targets) before, or run(m;inputs;targets) (given model)
+testrun m  / 'testrun: the model has no test data, expecting test(m;inputs;targets) before, or testrun(m;inputs;targets) (given model)
+train(m;til 5);train(m;());run m  / 'run: the model has no training data, expecting train(m;inputs;targets) before, or run(m;inputs;targets) (given model)
+/ of data without a row the metrics have no values
+e:tensor(`zeros;0 2);train(m;e;e)  / 0
 (::)~run m  / 1b
 train(m;`metrics`dictionary;(`loss`accuracy;1b))  /
 run m  / loss    | ::\naccuracy| ::
+test(m;e;e)  / 0
 (testrun m)~(::)  / 1b
+/ a loss that is no number ends a run before a step is made by it
+x:8 2#1e;y:8 1#1e;y[5;0]:0Ne;f:{q:module enlist(`linear;2;1);m:model(q;loss`mse;opt(x;q));train(m;`batchsize`stopnan;(2;1b));m}  /
+m:f`sgd;run(m;x;y)  / 'run: the loss is nan in batch 3 of 4; stopnan is set, so no step was made by it
+(::;::)~data m  / 1b
+any null raze/[value dict copyparms m]  / 0b
+train(m;`accumulate;4);w:copyparms m;run(m;x;y)  / 'run: the loss is nan in batch 3 of 4; stopnan is set, so no step was made by it
+(dict copyparms m)~dict w  / 1b
+train(m;`accumulate`autocast;(1;`bfloat16));run(m;x;y)  / 'run: the loss is nan in batch 3 of 4; stopnan is set, so no step was made by it
+train(m;`autocast`gradscale;(`;1024));run(m;x;y)  / 'run: the loss is nan in batch 3 of 4; stopnan is set, so no step was made by it
+train(m;`gradscale)  / 1024 2f
+backstep(m;x;y)  / 'backstep: the loss is nan; stopnan is set, so no step was made by it
+y[5;0]:0we;run(m;x;y)  / 'run: the loss is inf in batch 3 of 4; stopnan is set, so no step was made by it
+test(m;`stopnan;1b)  / 'stopnan: not set for evaluation
+null testrun(m;x;y+0Ne)  / 1b
+train(m;`stopnan;0b);y[5;0]:0Ne;null run(m;x;y)  / 1b
+y[5;0]:1e;m:f`lbfgs;w:copyparms m;run(m;x;y);s:state m;w:copyparms m;y[1;0]:0Ne;run(m;x;y)  / 'run: the loss is nan in batch 1 of 4; stopnan is set, so no step was made by it
+(dict copyparms m)~dict w  / 1b
+(-8!delete pointer from(s`optimizer)`parms)~-8!delete pointer from((state m)`optimizer)`parms  / 1b
 train(m;`batchsize`tasks`shuffle`shuffleseed;(1;2;1b;0N))  /
 train(m;3 2#1e;3 2#1e)  / 3
 batch m  / 1b

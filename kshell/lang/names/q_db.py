@@ -19,6 +19,7 @@ from kshell.values import types as T
 from kshell.values.build import collapse, longs, sym_vec
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw, seq_items, sym
+from kshell.values.interrupts import edit
 
 
 def database() -> Any:
@@ -42,6 +43,7 @@ def folder_of(x: Value) -> str:
 
 
 @name(".Q.en", ".Q.en[folder;table]", effect="changes")
+@edit(".Q.en")
 def en(d: Value, t: Value) -> Value:
     """A table with its symbols enumerated against the list sym, kept in a folder; :: keeps it in memory only.
 
@@ -53,6 +55,7 @@ def en(d: Value, t: Value) -> Value:
 
 
 @name(".Q.ens", ".Q.ens[folder;table;name]", effect="changes")
+@edit(".Q.ens")
 def ens(d: Value, t: Value, s: Value) -> Value:
     """A table with its symbols enumerated against a list, kept in a file of its name in a folder.
 
@@ -102,6 +105,7 @@ def _mappable(c: Value) -> bool:
 
 
 @name(".Q.dpft", ".Q.dpft[folder;partition;field;name]", effect="changes")
+@edit(".Q.dpft")
 def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
     """Save a global table to a partition, sorted and parted by a field, symbols enumerated against sym.
 
@@ -115,6 +119,7 @@ def dpft(d: Value, p: Value, f: Value, t: Value) -> Value:
 
 
 @name(".Q.dpfts", ".Q.dpfts[folder;partition;field;name;list]", effect="changes")
+@edit(".Q.dpfts")
 def dpfts(d: Value, p: Value, f: Value, t: Value, s: Value) -> Value:
     """Save a global table to a partition, sorted and parted by a field, symbols enumerated against a list.
 
@@ -208,6 +213,7 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
 
 
 @name(".Q.chk", effect="changes")
+@edit(".Q.chk")
 def chk(d: Value) -> Value:
     """Make, empty, the tables that partitions of a database lack; for each partition what was made.
 

@@ -13,6 +13,7 @@ from kshell.values.build import string
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
 from kshell.values.functions import Handle
+from kshell.values.interrupts import brief, stoppable
 
 
 @verb(":", qtype=102)
@@ -110,13 +111,19 @@ def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
 
         disk.amend_path(x, path, f, y, amend)
         return x
+    return _amended(x, path, f, y)
+
+
+@brief
+def _amended(x: Sym, path: Sequence[Value], f: Value, y: Value) -> Value:
+    """The global named x amended."""
     names = running().names
     old = names.find(x.s)
     if old is None:
         if path:
             raise QError(x.s)
         old = NIL
-    new = amend(old, path, f, y)
+    new = stoppable(amend, old, path, f, y)
     if not isinstance(new, Handle) or new is not old:
         names.set(x.s, new)
     return x

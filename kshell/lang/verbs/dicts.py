@@ -19,6 +19,7 @@ from kshell.values.context import running
 from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym
 from kshell.values.functions import Handle
 from kshell.values.index import positions
+from kshell.values.interrupts import brief
 from kshell.values.restrict import check_read
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
@@ -151,6 +152,7 @@ def _key_of_file(x: Sym) -> Value:
     return x if os.path.exists(path) or unfinished.there(path) else List([])
 
 
+@brief
 def enumerate_value(name: str, y: Value, extend: bool) -> Value:
     """Symbols as members of the list named `name`; those it lacks are added to it, or 'cast."""
     from kshell.values.join import grown, join

@@ -21,6 +21,7 @@ from kshell.values.cast import unenum
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym
 from kshell.values.functions import Prim
+from kshell.values.interrupts import edit
 from kshell.values.restrict import refuse
 
 # ------------------------------------------------------------------ set and get
@@ -207,6 +208,7 @@ def _path(x: Sym) -> str:
 
 
 @verb("save", effect="changes")
+@edit("save")
 def save(x: Value) -> Value:
     """Save a global under its own name: binary, or as text by the file's extension (csv, txt, xml, xls).
 
@@ -234,6 +236,7 @@ def save(x: Value) -> Value:
 
 
 @verb("load", effect="changes")
+@edit("load")
 def load(x: Value) -> Value:
     """Load a file or folder saved before into the global of its name.
 
@@ -264,6 +267,7 @@ def load_any(path: str) -> Value:
 
 
 @verb("rsave", effect="changes")
+@edit("rsave")
 def rsave(x: Value) -> Value:
     """Save a table splayed, to a folder of its name.
 
@@ -279,6 +283,7 @@ def rsave(x: Value) -> Value:
 
 
 @verb("rload", effect="changes")
+@edit("rload")
 def rload(x: Value) -> Value:
     """Load the splayed table in a folder into the global of its name.
 
@@ -300,6 +305,7 @@ def rload(x: Value) -> Value:
 
 
 @verb("dsave", effect="changes")
+@edit("dsave")
 def dsave(x: Value, y: Value) -> Value:
     """Save global tables splayed and enumerated in folder x, the first column of each parted.
 

@@ -35,6 +35,7 @@ from kshell.values.core import (
     sym_at,
     text_of,
 )
+from kshell.values.interrupts import edit
 from kshell.values.progress import Task
 from kshell.values.restrict import check_read, refuse, restricted
 from kshell.values.rows import strings_of
@@ -137,6 +138,7 @@ def hcount(x: Value) -> Value:
 
 
 @verb("hdel", effect="changes")
+@edit("hdel")
 def hdel(x: Value) -> Value:
     """Delete a file or an empty folder.
 
@@ -480,6 +482,7 @@ def getenv(x: Value) -> Value:
 
 
 @verb("setenv", effect="changes")
+@edit("setenv")
 def setenv(x: Value, y: Value) -> Value:
     """Set an environment variable to a string.
 

@@ -39,6 +39,7 @@ from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom
 from kshell.values.functions import Prim
 from kshell.values.grow import append_owned
 from kshell.values.index import take_at
+from kshell.values.interrupts import edit
 from kshell.values.join import append, concat
 from kshell.values.order import grade_columns
 
@@ -367,6 +368,7 @@ def _by_groups(f: Value, d: Value, g: Groups) -> Value:
 
 
 @verb("insert", effect="own")
+@edit("insert")
 def insert(x: Value, y: Value) -> Value:
     """Append rows to the table named x; gives their row numbers.
 
@@ -380,6 +382,7 @@ def insert(x: Value, y: Value) -> Value:
 
 
 @verb("upsert", effect="own")
+@edit("upsert")
 def upsert(x: Value, y: Value) -> Value:
     """Append rows to table x, or replace those with the same key; of a named table, in place.
 

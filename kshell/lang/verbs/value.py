@@ -28,6 +28,7 @@ from kshell.values.core import (
     text_of,
 )
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
+from kshell.values.interrupts import edit
 from kshell.values.match import match
 from kshell.values.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
 from kshell.values.restrict import refuse
@@ -172,6 +173,7 @@ def _constants(f: Lambda) -> list[Value]:
 
 
 @verb("set", effect="own")
+@edit("set")
 def set_(x: Value, y: Value) -> Value:
     """Assign y to the global variable x, or write it to the file x.
 
