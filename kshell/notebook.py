@@ -6,6 +6,7 @@ would. All cells are of one session, the variable `q` of the notebook.
 
 from __future__ import annotations
 
+import base64
 import re
 import sys
 from collections.abc import Callable
@@ -33,13 +34,23 @@ def bundle(session: Session, x: Value) -> Bundle:
 
 
 def run(session: Session, code: str, show: Callable[[Bundle, bool], None]) -> None:
-    """Run the statements of a cell; `show` gets what each value shows, and whether it is that of the last one."""
+    """Run the statements of a cell; `show` gets what each value and each picture shows, and whether it is that of the
+    last value."""
+
+    def picture(png: bytes, text: str) -> None:
+        (session.out or sys.stdout).flush()
+        show({"image/png": base64.b64encode(png).decode(), "text/plain": text}, False)
+
     statements = split_script(code, typed=True)
-    for i, (line, text) in enumerate(statements):
-        value = session.run(text, line=line)
-        if value is not NIL:
-            (session.out or sys.stdout).flush()
-            show(bundle(session, value), i == len(statements) - 1)
+    before, session.picture = session.picture, picture
+    try:
+        for i, (line, text) in enumerate(statements):
+            value = session.run(text, line=line)
+            if value is not NIL:
+                (session.out or sys.stdout).flush()
+                show(bundle(session, value), i == len(statements) - 1)
+    finally:
+        session.picture = before
 
 
 def state(code: str) -> str:

@@ -89,6 +89,7 @@ class Session:
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
         self.log: Any = None  # where metrics go, if asked: kapi/logs.py
+        self.picture: Any = None  # what shows a picture (its bytes, and text in its place), in a notebook
         self.autosave: Any = None  # what saves the session now and then, if asked: kapi/autosave.py
         self.pool: Any = None
         self.last_error: QError | None = None

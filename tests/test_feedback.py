@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
@@ -22,8 +23,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kshell import notebook
 from kshell.kapi import autosave
-from kshell.kapi.curves import curve, has_unicode
+from kshell.kapi.curves import curve, has_unicode, panel
+from kshell.kapi.curves import line as drawn_line
 from kshell.session import Session
 from kshell.store import events
 from kshell.values import progress
@@ -222,8 +225,68 @@ def test_a_picture_without_matplotlib(session: Session, monkeypatch: pytest.Monk
     assert not Path("a.png").exists()
 
 
+def drawn(session: Session, text: str) -> list[str]:
+    """The lines that a q text writes."""
+    session.out = io.StringIO()
+    session.run(text + ";")
+    return session.out.getvalue().splitlines()
+
+
+def test_options_of_a_plot(session: Session) -> None:
+    session.run("r:([]n:1 10 100 1000;a:1 10 100 1000;b:4#5);u:n:10 xexp til 4")
+    assert drawn(session, "plot(r;`x`title!(`n;\"up\"))")[:2] == ["up", "a"]
+    assert drawn(session, "plot(r;`x;`n)")[-1].split() == ["1", "1000"]
+    straight = drawn(session, "plot(r`a;`x`logx`logy!(r`n;1b;1b))")
+    assert straight[0].split("┤")[0].strip() == "1000" and straight[-2].split("┤")[0].strip() == "1"
+    powers = 10.0 ** np.arange(4)
+    logs = panel([drawn_line("", powers, powers)], 62, 9, logx=True, logy=True)  # the labels of the other are two shorter
+    assert [t[7:] for t in logs[:-1]] == [t[5:] for t in curve(np.arange(4.0), 60, 9)[:-1]]
+    both = drawn(session, "plot(r;`x`together!(`n;1b))")
+    assert len(both) == len(straight) and sum(s.endswith(" a") for s in both) == sum(s.endswith(" b") for s in both) == 1
+    assert drawn(session, "plot(5 4 3 2;`x;4 3 2 1)") == drawn(session, "plot(2 3 4 5;`x;1 2 3 4)")
+    assert drawn(session, "plot(1 5 2;`x;1 0N 2)") == drawn(session, "plot(1 2;`x;1 2)")
+    assert drawn(session, "plot(-1 0 1 10;`logy;1b)")[0].split("┤")[0].strip() == "10"
+
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("plot(3 1 2;`titel;`hi)", r"unrecognized option: titel \(near `title\)"),
+    ("plot(3 1 2;`logx;3)", "logx: expected a boolean"), ("plot(3 1 2;`title;3)", "title: expected a symbol or text"),
+    ("plot(3 1 2;`x;1 2)", "x has 2 values, the curve 3"), ("plot(3 1 2;`x;`b)", "x: no numbers named `b"),
+    ("plot(3 1 2;`x;\"abc\")", "x: expected the name of a column or numbers"), ("plot(([]n:1 2);`x;`n)", "nothing to plot"),
+    ("plot(([]name:1 2;b:3 4);`x;`nam)", r"no numbers named `nam \(near `name\)"),
+    ("plot(3 1 2;`logx)", "expected name,value pairs")])
+def test_wrong_options_of_a_plot(session: Session, text: str, error: str) -> None:
+    with pytest.raises(Exception, match=error):
+        session.run(text)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_picture_in_a_notebook(session: Session, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """A cell shows a picture if one can be made, else text; outside of cells it is text."""
+    if not there:
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    else:
+        monkeypatch.setattr("kshell.kapi.plots._picture", lambda kind, lines, how: b"PNG of " + how.title.encode())
+    shown: list[tuple[dict[str, str], bool]] = []
+    text = "plot(3 1 2;`title;`loss)"
+    lines = drawn(session, text)
+    session.out = io.StringIO()
+    notebook.run(session, text + "\n1+1", lambda data, last: shown.append((data, last)))  # type: ignore[arg-type]
+    assert shown.pop() == ({"text/plain": "2"}, True)
+    assert session.out.getvalue().splitlines() == ([] if there else lines)
+    if there:
+        (data, last), = shown
+        assert base64.b64decode(data["image/png"]) == b"PNG of loss" and not last
+        assert data["text/plain"].splitlines() == lines
+    assert drawn(session, text) == lines
+
+
 def test_a_picture(session: Session) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    session.run("r:([]n:1 10 100;a:1 2 3;b:3 0 1);plot(`:o.png;r;`x`together`logx`logy`title!(`n;1b;1b;1b;`t))")
+    assert Path("o.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    session.run("plot(`:o.svg;r;`x`title!(`n;`run))")
+    assert b"</svg>" in Path("o.svg").read_bytes()
     session.run("plot(`:a.png;`loss`acc!(3 2 1.;1 2 0N));plot(`:a.svg;til 5)")
     assert Path("a.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert b"</svg>" in Path("a.svg").read_bytes()

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from kshell.errors import QError
+from kshell.kapi import numbers
 from kshell.kapi.numbers import NAMES, measured
 from kshell.session import Session
 
@@ -57,6 +58,29 @@ def test_numbers_of_other_tensors() -> None:
 
 def weights(s: Session, name: str = "m") -> list[Any]:
     return [p.detach().clone() for p in s[name].obj.parameters()]
+
+
+def test_small_types_are_converted_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never so many at a time that a large checkpoint is held twice; the numbers are those of each alone."""
+    held: list[tuple[int, int]] = []
+    norm = torch._foreach_norm
+
+    def watched(values: Any) -> Any:
+        held.append((len(values), sum(v.numel() for v in values)))
+        return norm(values)
+
+    monkeypatch.setattr(numbers, "_AT_ONCE", 100)
+    monkeypatch.setattr(numbers.torch, "_foreach_norm", watched)
+    tensors = [torch.randn(n).to(kind) for n in (40, 40, 40, 500, 10, 60) for kind in (torch.bfloat16, torch.float32)]
+    for work in (measured, numbers.norm_and_bad):
+        held.clear()
+        work(tensors)
+        whole = [n for _, n in held if n == 690]  # floats are measured as they are, in one go
+        assert whole == [690] and len(held) == 5
+        assert all(k == 1 or n <= 100 or n == 690 for k, n in held)
+    monkeypatch.undo()
+    norms, _ = numbers.norm_and_bad(tensors)
+    assert norms.a == pytest.approx([float(t.float().norm()) for t in tensors], rel=1e-5)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd", "rmsprop"])

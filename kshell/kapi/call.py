@@ -134,7 +134,7 @@ def mapped(name: str, exc: BaseException) -> QError:
         return Agreed(message)
     low = message.lower()
     if isinstance(exc, OSError) or of_memory(low):
-        return as_qerror(exc if isinstance(exc, OSError) else RuntimeError(str(exc)))
+        return as_qerror(exc if isinstance(exc, OSError) else RuntimeError(message_of(exc)))
     if isinstance(exc, OverflowError) or any(part in low for part in _LIMIT):
         return QError("limit")
     if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
@@ -154,7 +154,7 @@ def mapped(name: str, exc: BaseException) -> QError:
         message = awaited(message) or message
     layer = exc.__dict__.get("layer")
     message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
-    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc), hint=way_out(str(exc)))
+    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc), hint=way_out(message_of(exc)))
 
 
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep

@@ -17,13 +17,14 @@ from kshell.errors import QError, os_text
 from kshell.kapi import pthfiles
 from kshell.kapi.args import flag_of, items, long_of, names_of
 from kshell.kapi.call import api, reserve, torch
-from kshell.kapi.convert import is_array, kname, put, to_tensor
+from kshell.kapi.convert import dtype_name, is_array, kname, put, to_tensor
 from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
 from kshell.kapi.moduletree import is_state, state_dict
+from kshell.kapi.numbers import norm_and_bad
 from kshell.kapi.optgroups import check_groups, regroup, restored_groups
 from kshell.kapi.optim import Opt
 from kshell.kapi.optstate import is_opt_state, restore
-from kshell.kapi.pthvalues import NAMES, from_q, to_q_value
+from kshell.kapi.pthvalues import NAMES, from_q, tensors_in, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
@@ -275,32 +276,30 @@ def ckpt(x: Value) -> Value:
     return given[0]
 
 
-@api("ckpttable", "ckpttable value", since="kshell", effect="none")
+@api("ckpttable", "ckpttable value", "ckpttable(value;0b)", since="kshell", effect="none")
 def ckpttable(x: Value) -> Value:
-    """The tensors of a checkpoint that was read, a row each: where they are, data type, size, bytes.
+    """The tensors of a checkpoint that was read, a row each: where they are, data type, size, bytes, the norm and how
+    many values are not finite (bad). With 0b the last two are left out, and no tensor is read.
 
-    q)ckpttable`step`model!(1;`w`b!(tensor 2 3#1e;tensor 1 2f))
-    name    dtype  size bytes
-    -------------------------
-    model.w float  2 3  24
-    model.b double ,2   16
+    q)d:`step`model!(1;`w`b!(tensor 2 3#1e;tensor 3 0w))
+    q)ckpttable d
+    name    dtype  size bytes norm    bad
+    -------------------------------------
+    model.w float  2 3  24    2.44949 0
+    model.b double ,2   16    0w      1
+    q)cols ckpttable(d;0b)
+    `name`dtype`size`bytes
     """
-    from kshell.kapi.convert import dtype_name
-
-    rows: list[tuple[str, Any]] = []
-
-    def walk(name: str, v: Any) -> None:
-        if isinstance(v, torch.Tensor):
-            rows.append((name, v))
-        elif isinstance(v, dict | list | tuple):
-            for k, i in v.items() if isinstance(v, dict) else enumerate(v):
-                walk(f"{name}.{k}" if name else str(k), i)
-
-    given = x if isinstance(x, Dict) or handle(x) is not None else items(x)[0] if items(x) else NIL
-    walk("", from_q(given))
-    return table(["name", "dtype", "size", "bytes"], [
-        sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for _, t in rows]),
-        List([longs(list(t.shape)) for _, t in rows]), longs([t.numel() * t.element_size() for _, t in rows])])
+    given = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
+    flag = flag_of(given[1]) if len(given) == 2 else True
+    if not 1 <= len(given) <= 2 or flag is None:
+        raise QError("ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag")
+    rows = tensors_in(given[0])
+    tensors = [t for _, t in rows]
+    columns = [sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for t in tensors]),
+               List([longs(list(t.shape)) for t in tensors]), longs([t.numel() * t.element_size() for t in tensors])]
+    more = norm_and_bad(tensors) if flag else []
+    return table(["name", "dtype", "size", "bytes", *("norm", "bad")[:len(more)]], [*columns, *more])
 
 
 @api("putstate", "putstate(module;d[;strict])", "putstate(module;state[;strict])", "putstate(module;module[;strict])",

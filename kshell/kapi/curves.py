@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import locale
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,44 +27,103 @@ def has_unicode(stream: Any) -> bool:
         and "utf" in locale.getpreferredencoding(False).lower()
 
 
+class Line(NamedTuple):
+    """A curve: its name, and its points by their coordinates."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+
+
+def line(name: str, y: np.ndarray, x: np.ndarray | None = None) -> Line:
+    """The curve of values over their numbers, or over other values in rising order."""
+    if x is None:
+        return Line(name, np.arange(len(y), dtype=float), y)
+    order = np.argsort(x, kind="stable")
+    order = order[np.isfinite(x[order])]
+    return Line(name, x[order], y[order])
+
+
 def curve(y: np.ndarray, width: int, height: int, unicode: bool = True) -> list[str]:
     """The lines of a picture, `width` characters wide, of the values y over their numbers: `height` lines with a scale
     on the left, and one with the first and last number. What is no finite number leaves a gap."""
-    good = np.isfinite(y)
-    low, high = (float(y[good].min()), float(y[good].max())) if good.any() else (0.0, 0.0)
-    labels = _labels(low, high, height)
+    return panel([line("", y)], width, height, unicode)
+
+
+def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, logx: bool = False,
+          logy: bool = False) -> list[str]:
+    """The lines of a picture of curves on one scale; several have their names on the right, where they end. On a
+    logarithmic scale what is not above zero is a gap."""
+    lines = [Line(c.name, _scaled(c.x, logx), _scaled(c.y, logy)) for c in lines]
+    (left, right), (low, high) = _range([c.x for c in lines]), _range([c.y for c in lines])
+    labels = _labels(low, high, height, logy)
     margin = max(map(len, labels)) + 1
-    columns = max(width - margin - 1, 8)
-    per = (2, 4) if unicode else (1, 1)
-    dots = _dots(y, columns * per[0], height * per[1], low, high)
+    names = max(len(c.name) for c in lines) + 1 if len(lines) > 1 else 0
+    columns = max(width - margin - 1 - names, 8)
+    across, down = columns * (2 if unicode else 1), height * (4 if unicode else 1)
+    parts = [_dots(c, across, down, (left, right), (low, high)) for c in lines]
+    rows = _rows(np.logical_or.reduce(parts), unicode)
+    if names:
+        ends = _ends(parts, height)
+        rows = [f"{row:<{columns}} {lines[ends[i]].name}" if i in ends else row for i, row in enumerate(rows)]
     bar = "│┤" if unicode else "||"
-    lines = [f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip()
-             for label, row in zip(labels, _rows(dots, unicode), strict=True)]
-    last = str(len(y) - 1)
-    return [*lines, " " * (margin + 1) + "0" + last.rjust(columns - 1) if len(y) > 1 else " " * (margin + 1) + "0"]
+    out = [f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip() for label, row in zip(labels, rows, strict=True)]
+    first, last = _number(left, logx), _number(right, logx)
+    return [*out, " " * (margin + 1) + first + (last.rjust(columns - len(first)) if right > left else "")]
 
 
-def _labels(low: float, high: float, height: int) -> list[str]:
+def _scaled(v: np.ndarray, log: bool) -> np.ndarray:
+    return np.log10(np.where(v > 0, v, np.nan)) if log else v
+
+
+def _range(parts: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The least and the greatest finite number of some arrays, 0 and 0 of none."""
+    good = [g for v in parts if len(g := v[np.isfinite(v)])]
+    return (min(float(g.min()) for g in good), max(float(g.max()) for g in good)) if good else (0.0, 0.0)
+
+
+def _number(v: float, log: bool) -> str:
+    v = 10.0 ** v if log else v
+    near = round(v)
+    return str(near) if abs(v) < 1e15 and abs(v - near) <= 1e-9 * abs(v) else f"{v:.4g}"
+
+
+def _labels(low: float, high: float, height: int, log: bool = False) -> list[str]:
     """The scale: what the first, the middle and the last line stand for."""
     out = [""] * height
     if low == high:
-        out[height // 2] = f"{low:.4g}"
+        out[height // 2] = f"{10.0 ** low if log else low:.4g}"
         return out
     for i in {0, height // 2, height - 1}:
-        out[i] = f"{high - (high - low) * i / max(height - 1, 1):.4g}"
+        v = high - (high - low) * i / max(height - 1, 1)
+        out[i] = f"{10.0 ** v if log else v:.4g}"
     return out
 
 
-def _dots(y: np.ndarray, across: int, down: int, low: float, high: float) -> np.ndarray:
+def _ends(parts: Sequence[np.ndarray], height: int) -> dict[int, int]:
+    """For the lines of text at which curves end, the number of the curve; one whose line is taken gets the nearest
+    that is free, and none if all are taken."""
+    out: dict[int, int] = {}
+    for k, dots in enumerate(parts):
+        found = np.flatnonzero(dots.any(0))
+        row = int(np.flatnonzero(dots[:, found[-1]])[0]) * height // len(dots) if len(found) else 0
+        free = sorted((i for i in range(height) if i not in out), key=lambda i: abs(i - row))
+        if free:
+            out[free[0]] = k
+    return out
+
+
+def _dots(c: Line, across: int, down: int, wide: tuple[float, float], tall: tuple[float, float]) -> np.ndarray:
     """Which dots of a grid the line through the points meets."""
-    n = len(y)
-    x = np.arange(n, dtype=float)
-    if 1 < n < across * _PER:  # places between the points, too
-        x = np.union1d(np.linspace(0, n - 1, across * _PER), x)
-        y = np.interp(x, np.arange(n), y)
+    (left, right), (low, high) = wide, tall
+    known = np.isfinite(c.x)
+    x, y = c.x[known], c.y[known]
+    if len(x) > 1 and (len(x) < across * _PER or right - left != len(x) - 1):  # places between the points, too
+        between = np.union1d(np.linspace(x[0], x[-1], across * _PER), x)
+        x, y = between, np.interp(between, x, y)
     good = np.isfinite(y)
     x, y = x[good], y[good]
-    column = np.rint(x / max(n - 1, 1) * (across - 1)).astype(int)
+    column = np.rint((x - left) / ((right - left) or 1) * (across - 1)).astype(int)
     row = np.rint((high - y) / (high - low) * (down - 1)).astype(int) if high > low else np.full(len(y), down // 2)
     top, bottom = np.full(across, down), np.full(across, -1)
     np.minimum.at(top, column, row)

@@ -99,6 +99,9 @@ class KHandle(Handle):
     def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
         return ask("amend", self, args, f, y)
 
+    def undo(self, args: Sequence[Value]) -> Callable[[], None]:
+        return ask("undo", self, args)  # type: ignore[no-any-return]
+
     def same(self, other: Value) -> bool:
         return self is other or (other.__class__ is self.__class__ and bool(behaves("same", self))
                                  and ask("same", self, other))
@@ -261,8 +264,10 @@ class HandleTable:
     def free_all(self) -> None:
         """Free every live handle."""
         why = "was freed", CODE[0]()
-        for h in self:
-            h.obj, h.lent, h.why = GONE, None, why
+        for ref in self.live.values():  # those whose objects are lent too
+            h = ref()
+            if h is not None:
+                h.obj, h.lent, h.why = GONE, None, why
         self.live.clear()
 
 
@@ -356,7 +361,7 @@ _BEHAVIOURS: dict[str, dict[type, Callable[..., Any]]] = {}
 def behaviour(name: str, *classes: type[KHandle]) -> Callable[[F], F]:
     """Register how handles of these classes do `name`: fn(handle, ...). The file that owns a class fills its rows.
 
-    Rows in use: monad dyad at amend (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
+    Rows in use: monad dyad at amend undo (q's operators); parameters(h) -> the tensors, named: [(name, tensor)];
     holds(h) -> objects it refers to; size elements bytes tensorcount objtype device dtype (an attribute as a q value);
     zerograd nograd backward step lr to sync gradflag str info detail options help.
     """

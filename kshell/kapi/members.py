@@ -3,7 +3,7 @@ name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
@@ -20,7 +20,7 @@ from kshell.kapi.handles import (
     tensor_handle,
     vector_handle,
 )
-from kshell.kapi.operators import DYADS, MONADS, amend, index, operand, pair
+from kshell.kapi.operators import DYADS, MONADS, amend, index, operand, pair, undo
 from kshell.kapi.vectors import put_named
 from kshell.values.apply import apply
 from kshell.values.build import sym_vec
@@ -152,6 +152,25 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     for n, t in zip(places, made, strict=True):
         held[n] = t
     return h
+
+
+@behaviour("undo", VectorHandle, DictHandle)
+def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
+    """What gives a vector or dictionary the tensors that it has now, and the indexed ones their values."""
+    held = h.get()
+    before = held.copy()
+    if len(args) > 1:
+        parts = [undo(tensor_handle(_defined("amend", held[n])), args[1:]) for n in _places_in(h, args[0])]
+    else:
+        parts = [undo(tensor_handle(t), (NIL,)) for t in _tensors_of(h).values() if t is not None and t.requires_grad]
+
+    def put_back() -> None:
+        for part in parts:
+            part()
+        held.clear()
+        held.update(before) if isinstance(held, dict) else held.extend(before)
+
+    return put_back
 
 
 def _held_by(y: VectorHandle | DictHandle, places: Sequence[Any]) -> list[Value]:

@@ -39,13 +39,23 @@ def _values(t: Any) -> Any:
 
 
 def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
-    """The values of tensors of one device and data type, and their places; None and empty tensors are left out."""
+    """The values of tensors of one device and data type, and their places; None and empty tensors are left out. Those
+    that had to be converted come in parts, so that no more than a few of them, or one large one, are held twice."""
     found: dict[Any, tuple[list[int], list[Any]]] = {}
+    copied: dict[Any, int] = {}
     for i, t in enumerate(tensors):
-        if t is not None and (v := _values(t)).numel():
-            at, values = found.setdefault((v.device, v.dtype), ([], []))
-            at.append(i)
-            values.append(v)
+        if t is None or not (v := _values(t)).numel():
+            continue
+        converted = v.dtype != t.dtype
+        key = v.device, v.dtype, converted
+        if converted:
+            if copied.get(key, 0) + v.numel() > _AT_ONCE and key in found:
+                yield found.pop(key)
+                copied[key] = 0
+            copied[key] = copied.get(key, 0) + v.numel()
+        at, values = found.setdefault(key, ([], []))
+        at.append(i)
+        values.append(v)
     yield from found.values()
 
 
@@ -104,6 +114,15 @@ def norms(tensors: Sequence[Any]) -> np.ndarray:
     return out
 
 
+def _bad(values: Sequence[Any], norms_: np.ndarray) -> np.ndarray:
+    """How many values of each tensor are not finite; a finite norm has finite values only."""
+    out = np.zeros(len(values))
+    odd = np.flatnonzero(~np.isfinite(norms_)).tolist()
+    if odd:
+        out[odd] = _host([(~torch.isfinite(values[k])).sum() for k in odd])
+    return out
+
+
 def measured(tensors: Sequence[Any]) -> np.ndarray:
     """A row of numbers for each tensor, in the order of NAMES; nan for None. An empty one has a norm of 0, and none
     that is bad."""
@@ -114,15 +133,27 @@ def measured(tensors: Sequence[Any]) -> np.ndarray:
         columns = [torch._foreach_norm(values), *zip(*map(_spread, values), strict=True)]
         numbers = _host([n for c in columns for n in c]).reshape(len(columns), len(at))
         out[at, :-1] = numbers.T
-        odd = np.flatnonzero(~np.isfinite(numbers[0])).tolist()  # a finite norm has finite values only
-        if odd:
-            out[[at[k] for k in odd], -1] = _host([(~torch.isfinite(values[k])).sum() for k in odd])
+        out[at, -1] = _bad(values, numbers[0])
     return out
+
+
+def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
+    """Of each tensor the norm and how many values are not finite, as columns; null for one without values."""
+    tensors = [None if t.device.type == "meta" else t for t in tensors]
+    sizes = norms(tensors)
+    bad = np.array([math.nan if t is None else 0.0 for t in tensors])
+    for i in np.flatnonzero(~np.isfinite(sizes)).tolist():
+        if tensors[i] is not None:
+            bad[i] = _bad([_values(tensors[i])], sizes[i:i + 1])[0]
+    return [floats(sizes), _counts(bad)]
+
+
+def _counts(found: np.ndarray) -> Value:
+    """Numbers of values as longs, NaN as null."""
+    return longs(np.where(np.isnan(found), NULL_J.v, np.nan_to_num(found)).astype(np.int64))
 
 
 def columns(tensors: Sequence[Any]) -> list[Value]:
     """The numbers of tensors as the columns of a table, in the order of NAMES."""
     found = measured(tensors)
-    bad = found[:, -1]
-    counts = np.where(np.isnan(bad), NULL_J.v, np.nan_to_num(bad)).astype(np.int64)
-    return [*(floats(np.ascontiguousarray(c)) for c in found.T[:-1]), longs(counts)]
+    return [*(floats(np.ascontiguousarray(c)) for c in found.T[:-1]), _counts(found[:, -1])]

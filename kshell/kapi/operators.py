@@ -18,6 +18,7 @@ from kshell.kapi.handles import GONE, JOINED, STALE, KHandle, TensorHandle, beha
 from kshell.kapi.series import floating
 from kshell.values import types as T
 from kshell.values.apply import apply
+from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Atom, List, Sym, Value, is_list
 from kshell.values.functions import Prim
 from kshell.values.interrupts import stoppable
@@ -214,16 +215,18 @@ def _one_type(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _cast(x: Value, t: Any) -> Any:
-    """`float$t, "e"$t: t in another data type; None if x names none."""
+    """`float$t, "e"$t, 8h$t: t in another data type; None if x is no name of a type."""
     name = name_of(x)
     if name is not None:
         found = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
-    elif x.__class__ is Atom and x.t == T.C and chr(x.v) in "befxhijc":
-        found = dtype_of_q(T.BY_CHAR[chr(x.v)].num)
+    elif x.__class__ is Atom and x.t == T.C:
+        found = dtype_of_q(T.BY_CHAR[chr(x.v)].num) if chr(x.v) in "befxhijc" else None
+    elif x.__class__ is Atom and x.t == T.H:
+        found = dtype_of_q(x.v)
     else:
         return None
     if found is None:
-        raise QError(f"$: expected a data type, given `{name}")
+        raise QError(f"$: expected a data type, given {running().show(x).strip()}")
     return t.to(found) if found.is_floating_point or not t.is_floating_point() else _rounded(t, found)
 
 
@@ -473,8 +476,7 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     def run() -> None:
         at = _places(t, _indices(args, t))
         name = f.name if f.__class__ is Prim else ""
-        whole = t if t.is_leaf or t._base is None else t._base  # a parameter is set, not differentiated
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad)):
+        with _writing(t):
             if f is None or f is NIL or name == ":":
                 t[at] = _value(y, t)
             elif name in ("+", "-") and y is not NIL and y is not HOLE and any(isinstance(i, torch.Tensor) for i in at):
@@ -486,6 +488,31 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
 
     invoke("amend", run)
     return h
+
+
+def _writing(t: Any) -> Any:
+    """The mode to write into a tensor in: a parameter is set, not differentiated."""
+    whole = t if t.is_leaf or t._base is None else t._base
+    return torch.set_grad_enabled(torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad))
+
+
+@behaviour("undo", TensorHandle)
+def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
+    """What gives the elements at an index the values (and the way of their gradients) that they have now."""
+    t = as_tensor(h)
+
+    def kept() -> tuple[Any, Any]:
+        at = _places(t, _indices(args, t))
+        with _writing(t):
+            return at, t[at].clone()
+
+    at, before = invoke("amend", kept)
+
+    def put_back() -> None:
+        with _writing(t):
+            t[at] = before
+
+    return put_back
 
 
 def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:

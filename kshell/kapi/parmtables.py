@@ -11,13 +11,14 @@ from kshell.kapi.args import flag_of, items, names_of, unknown
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, kname
 from kshell.kapi.device import device_of
-from kshell.kapi.handles import KHandle, ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.handles import DictHandle, ModelHandle, ModuleHandle, OptimizerHandle, VectorHandle, handle
 from kshell.kapi.numbers import NAMES, columns, norms
 from kshell.kapi.optapi import live_optimizers, optimizer_of
 from kshell.kapi.optgroups import Group, check_movable, commit, edited
 from kshell.kapi.optim import Opt, Values, build, group_values, how_of, options_of, parse
 from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan
 from kshell.kapi.optstate import option_q, shown_options
+from kshell.kapi.pthvalues import tensors_in
 from kshell.registry import Option, entries
 from kshell.values import types as T
 from kshell.values.build import bools, collapse, floats, longs, sym_vec, table
@@ -32,17 +33,24 @@ class Row(NamedTuple):
     p: Any
 
 
-def _object(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
-    """The module, model or optimizer that a call is about, and the arguments after it."""
+_TENSORS = (Dict, DictHandle, VectorHandle)  # what holds tensors that need not be parameters
+
+
+def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
+    """The module, model, optimizer or dictionary of tensors that a call is about, and the arguments after it."""
     given = items(x)
     h = handle(given[0]) if given else None
+    if given and isinstance(given[0], _TENSORS):
+        return given[0], given[1:]
     if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
         raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
     return h, given[1:]
 
 
-def _rows(h: KHandle) -> list[Row]:
-    """The parameters of a module or model, or those that an optimizer has, each once."""
+def _rows(h: Value) -> list[Row]:
+    """The parameters of a module or model, or those that an optimizer has, each once; the tensors of a dictionary."""
+    if isinstance(h, _TENSORS):
+        return [Row(name, "", t) for name, t in tensors_in(h)]
     if isinstance(h, OptimizerHandle):
         known = owners(h.obj.container)
         found = [(known.get(id(p), ("", str(i))), p) for i, p in enumerate(h.obj.parameters())]
@@ -53,12 +61,12 @@ def _rows(h: KHandle) -> list[Row]:
     return list(out.values())
 
 
-def _module(h: KHandle) -> Any:
+def _module(h: Value) -> Any:
     return h.obj.module if isinstance(h, ModelHandle) else h.obj
 
 
-def _optimizers(h: KHandle, rows: Sequence[Row]) -> list[Opt]:
-    """The optimizer of an optimizer or model; of a module, the live ones that have parameters of it."""
+def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
+    """The optimizer of an optimizer or model; of others, the live ones that have parameters of it."""
     if isinstance(h, OptimizerHandle | ModelHandle):
         return [optimizer_of(h)]
     own = {id(r.p) for r in rows}
@@ -105,10 +113,11 @@ _ABOUT = ("size", "elements", "dtype", "device")
 _SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "grad")
 
 
-@api("parmtable", "parmtable m", "parmtable(m;options)", "parmtable(m;flag)", "parmtable(m;table)", held=True,
-     since="kshell", effect="reads1")
+@api("parmtable", "parmtable m", "parmtable d", "parmtable(m;options)", "parmtable(m;flag)",
+     "parmtable(m;table)", held=True, since="kshell", effect="reads1")
 def parmtable(x: Value) -> Value:
-    """A table of the parameters of a module, model or optimizer: a row each, for queries. With a table, edit them.
+    """A table of the parameters of a module, model or optimizer, or of the tensors of a dictionary (nested ones under
+    dotted names): a row each, for queries. With a table, edit the parameters.
 
     Beside name, type of the module, size, type and device: gradflag, the group and the rate in its optimizer, the norm
     of the gradient (grad), and of the values norm, mean, standard deviation, least and greatest (lo, hi), and how many
@@ -143,6 +152,12 @@ def parmtable(x: Value) -> Value:
     ----------------
     0.1  0.01  0.9
     0.01 0     0.9
+    q)select name,norm,bad from parmtable`x`y!(tensor 3 4e;`w`b!(tensor 1 0n;tensor 2 2e))
+    name norm     bad
+    -----------------
+    x    5        0
+    y.w           1
+    y.b  2.828427 0
     """
     h, rest = _object(x, "parmtable")
     if len(rest) > 1:
@@ -150,6 +165,8 @@ def parmtable(x: Value) -> Value:
     rows = _rows(h)
     optimizers = _optimizers(h, rows)
     options = _asked(rest[0], optimizers) if rest else []
+    if options is None and isinstance(h, _TENSORS):
+        raise QError(f"parmtable: edits are made through a module, model or optimizer, given {kname(h)}")
     if options is None:
         _edit(h, rows, optimizers, _table(rest[0]))
         return NIL
@@ -164,9 +181,9 @@ def parmtable(x: Value) -> Value:
         *columns(tensors), floats(norms([p.grad for p in tensors]))])
 
 
-@api("gradtable", "gradtable m", since="kshell", effect="none")
+@api("gradtable", "gradtable m", "gradtable d", since="kshell", effect="none")
 def gradtable(x: Value) -> Value:
-    """A table of the gradients of a module, model or optimizer: a row for each parameter that has one.
+    """A table of the gradients of a module, model, optimizer or dictionary of tensors: a row for each that has one.
 
     The numbers are as in parmtable: norm, mean, std, lo, hi, and the count of values that are not finite, bad.
 
@@ -208,7 +225,7 @@ def statetable(x: Value) -> Value:
     if rest:
         raise QError(f"statetable: expecting one arg, given {len(rest) + 1}")
     if not isinstance(h, OptimizerHandle | ModelHandle):
-        raise QError(f"statetable: expecting optimizer or model, given {h.kind}")
+        raise QError(f"statetable: expecting optimizer or model, given {kname(h)}")
     o = optimizer_of(h)
     known = owners(o.container)
     found: list[tuple[int, str, str, Any]] = []
@@ -286,7 +303,7 @@ def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
     return flags
 
 
-def _edit(h: KHandle, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]) -> None:
+def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]) -> None:
     chosen = _chosen(rows, given.get("name"))
     flags = _flags(chosen, given.get("gradflag"))
     if len(optimizers) > 1:

@@ -164,6 +164,21 @@ def from_q(x: Value, where: str = "") -> Any:
     raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
 
 
+def tensors_in(x: Value) -> list[tuple[str, Any]]:
+    """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
+    found: list[tuple[str, Any]] = []
+
+    def walk(name: str, v: Any) -> None:
+        if isinstance(v, torch.Tensor):
+            found.append((name, v))
+        elif isinstance(v, dict | list | tuple):
+            for k, i in v.items() if isinstance(v, dict) else enumerate(v):
+                walk(_at(name, k), i)
+
+    walk("", from_q(x))
+    return found
+
+
 def _at(where: str, key: Any) -> str:
     return f"{where}.{key}" if where else str(key)
 

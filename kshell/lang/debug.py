@@ -169,7 +169,7 @@ def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Sus
 
 def _within_reval(tb: TracebackType | None) -> bool:
     """Did an error come through a restricted evaluation?"""
-    while tb is not None and tb.tb_frame.f_code not in RESTRICTING:
+    while tb is not None and id(tb.tb_frame.f_code) not in RESTRICTING:
         tb = tb.tb_next
     return tb is not None
 

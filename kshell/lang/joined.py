@@ -57,7 +57,8 @@ def _line(text: str, at: int) -> tuple[int, int]:
 
 def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
     """The joints of a lambda's own statements: the offset in its text where a line ends, and what is done there."""
-    base, before = node.start, []
+    base = node.start
+    before: list[Any] = []
     for statement in _statements(node.body):
         if "\n" in text[statement.start - base : statement.end - base]:
             for n in _within(statement):

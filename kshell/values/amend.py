@@ -6,7 +6,7 @@ only reference. Index vectors are handled by numpy where the items fit the vecto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
         return pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
     if len(path) == 1 and path[0] is NIL and y is not MISSING and _whole(x, f):
         return pyfn(f, 2)(x, y)
-    return _Amend(f, y is MISSING).at(x, path, y)
+    return _Amend(f, y is MISSING).all_or_nothing(x, path, y)
 
 
 def assign_at(x: Value, path: Path, y: Value) -> Value:
@@ -80,7 +80,11 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
         return y
     if isinstance(x, Handle):
         return x.amend(path, None, y)
-    return _ASSIGN.at(x, path, y)
+    try:
+        return _ASSIGN.at(x, path, y)
+    except _Reached:
+        pass
+    return _Amend(None).all_or_nothing(x, path, y)
 
 
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
@@ -145,10 +149,16 @@ def _name_of(x: Value) -> str:
 
 
 class _Amend:
-    """One amendment: its function, and whether that takes the old value alone."""
+    """One amendment: its function, and whether that takes the old value alone.
+
+    Values are made anew, but what a handle owns is changed in place. So that an error changes nothing, an amendment of
+    several items keeps for each handle what takes its change back.
+    """
 
     def __init__(self, f: Value, alone: bool = False) -> None:
         self.f, self.alone, self.plain = f, alone, f is None
+        self.several = False
+        self.changed: list[Callable[[], None]] = []
         self.name = f.name if f.__class__ is Prim else ""
         self.fn: Any = None if f is None else pyfn(f, 1) if alone else pyfn(f, 2)
 
@@ -168,8 +178,25 @@ class _Amend:
         if c is Dict:
             return self.dict(x, path, y)
         if c is not Vec and not isinstance(x, List):
+            if isinstance(x, Handle):
+                return self.handle(x, path, y)
             raise QError("type")
         return self.list(x, path, y)
+
+    def all_or_nothing(self, x: Value, path: Path, y: Value) -> Value:
+        """x amended at a path; with an error handles that were changed get back what they had."""
+        try:
+            return self.at(x, path, y)
+        except BaseException:
+            for undo in reversed(self.changed):
+                undo()
+            raise
+
+    def handle(self, x: Handle, path: Path, y: Value) -> Value:
+        """A handle in a list, dictionary or table: what it owns is changed in place."""
+        if self.several:
+            self.changed.append(x.undo(path))
+        return amend(x, path, self.f, MISSING if self.alone else y)
 
     # -------------------------------------------------------------- lists
 
@@ -263,6 +290,7 @@ class _Amend:
         """Each index with its part of y: item by item if the index is a list, and y one."""
         if keys.__class__ is not list:
             return ((keys, y),)
+        self.several = self.several or len(keys) > 1
         if self.alone or not (is_list(y) or y.__class__ is Table or (y.__class__ is Dict and i is NIL)):
             return ((k, y) for k in keys)
         if len(y) != len(keys):
@@ -391,7 +419,7 @@ class _Amend:
             if old.__class__ is Table and self.plain and not _fits(old, rest, y):
                 old = List([old.item(i) for i in range(n)])  # a list of dictionaries that are no longer alike
             new = self.at(old, rest, y) if rest else self.new(old, y)
-            if not is_list(new):
+            if not is_list(new) and new.__class__ is not Table:
                 new = take_at(collapse([new]), np.zeros(n, np.int64))
             if len(new) != n:
                 raise QError("length")
@@ -436,7 +464,18 @@ def _fits(t: Table, rest: Path, y: Value) -> bool:
     return y.__class__ is Dict and not y.keyed and {k.s for k in seq_items(y.k) if k.__class__ is Sym} == set(t.names)
 
 
-_ASSIGN = _Amend(None)
+class _Reached(Exception):
+    """The path of an assignment leads into a handle."""
+
+
+class _Assign(_Amend):
+    """The assignment that all share: it keeps nothing of one, and leaves those that change handles to others."""
+
+    def handle(self, x: Handle, path: Path, y: Value) -> Value:
+        raise _Reached
+
+
+_ASSIGN = _Assign(None)
 
 
 def first_value(d: Dict, f: Value, y: Value) -> Value:

@@ -274,6 +274,10 @@ class Handle:
         """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim; changes the object and returns the handle."""
         raise QError("type")
 
+    def undo(self, args: Sequence[Value]) -> Callable[[], None]:
+        """What takes back a change of its items at an index that has not happened yet."""
+        raise QError("type")
+
     def same(self, other: Value) -> bool:
         """Has another handle the same content? Asked where a function is applied until its result repeats."""
         return self is other

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType
 from typing import Any
 
 from kshell import registry
@@ -89,7 +88,7 @@ def lifted() -> Iterator[None]:
 
 
 # the code of functions that restrict what they evaluate
-RESTRICTING: set[CodeType] = set()
+RESTRICTING: set[int] = set()
 
 
 @contextmanager

@@ -421,3 +421,56 @@ p:dict`a`b!(1 2e;3e);p[]:1 2 3  / 'amend: 2 tensor(s) and 3 value(s)
 v:vector(1 2e;3e);v[]:2*v;vector v  / 2 4e\n6e
 x:tensor 3e;x[]:4;x[]+:1;tensor x[]  / 5e
 x:tensor 3e;x[0]:1  / 'rank
+
+/ an index that reaches into a tensor of a dictionary, list or table changes the tensor in place, as `t[0;0]:9e` does
+d:`w`b!(tensor 2 3#1e;tensor 1 2f);w:d`w  /
+d[`w;0;0]:9e;tensor w  / 9 1 1\n1 1 1
+d[`w;0]+:1;tensor w  / 10 2 2\n1  1 1
+.[`d;(`w;0;0);:;3e];tensor w  / 3 2 2\n1 1 1
+.[`d;(`w;0;0);neg];tensor w  / -3 2 2\n1  1 1
+(.[d;(`w;1;0);*;4];same(w;d`w))1  / 1b
+d[`w`b;0]:5;tensor each d  / w| 5 5 5 4 1 1\nb| 5     2    
+d[;1]:(6;7);tensor each d  / w| 5 5 5 6 6 6\nb| 5     7    
+d[`b`b;0]+:1;tensor d`b  / 7 7f
+@[`d;`b;+;1];tensor each(w;d`b)  / 5 5 5 6 6 6\n8     8
+d:`w`b!(tensor 2 3#1e;tensor 1 2f);d[`w`b;0]:(1 1 1e;1 2 3)  / 'amend: expand(torch.DoubleTensor{[3]}, size=[]): the number of sizes provided (0) must be greater or equal to the number of dimensions in the tensor (1)
+d[`w`new;0]:5  / 'type
+d[`w`b;5]:5  / 'index
+d[`w;0]:`a  / 'amend: no torch type found for k: symbol scalar
+d[`w`b;0]+:(5;`a)  / '+: no torch type found for k: symbol scalar
+tensor each d  / w| 1 1 1 1 1 1\nb| 1     2    
+l:(tensor 1 2e;tensor 3 4e);l[0;1]:5e;l[0 0;0]+:1;l[;1]*:2;tensor'[l]  / 3 10\n3 8
+t:([]n:`a`b;x:l);t[`x;0;1]:1e;t[1;`x;1]:2e;t[;`x;0]:(4e;5e);tensor'[l]  / 4 1\n5 2
+k:1!t;k[`b;`x;0]:0e;tensor'[l]  / 4 1\n0 2
+n:`a`b!(`w`b!l;l);n[`a;`w;0]:7e;n[`b;0 1;1]+:1;tensor'[l]  / 7 2\n0 3
+n[`a`b;`w;0]:1  / 'type
+tensor'[l]  / 7 2\n0 3
+h:dict`w`b!(1 2e;3 4e);v:vector(1 2e;3 4e);n:`h`v!(h;v);n[`h;`w;0]:8e;n[`v;1;1]:9e;(value dict h;vector v)  / 8 2 3 4\n1 2 3 9
+n[`h`v;;1]:(0e;(1;`bad))  / 'amend: no torch type found for k: symbol scalar
+n[`h`v;`w]:1e  / 'index: expected long(s) for vector, given symbol scalar
+(value dict h;vector v)  / 8 2 3 4\n1 2 3 9
+{[d]d[`w;0;0]:100e;d[`w;1]-:1}d;tensor d`w  / 100 1 1\n0   0 0
+w:tensor(1 2 3e;`grad);q:(w*2;w*3);q[0 1;0]:(5e;1 2 3)  / 'amend: expand(torch.FloatTensor{[3]}, size=[]): the number of sizes provided (0) must be greater or equal to the number of dimensions in the tensor (1)
+backward Sum(q 0)+q 1;grad w  / 5 5 5e
+m:module enlist(`linear;2;1);d:`a`b!{parm(m;x)}each`weight`bias;d[`a;0;1]:7e;(tensor parm(m;`weight))[0;1]  / 7e
+
+/ a cast reaches the tensors in dictionaries, lists and tables
+d:`w`b!(tensor 2 3#1e;tensor 1 2f);n:`x`y!(d;d);l:value d  /
+dtype each`bfloat16$d  / w| bfloat16\nb| bfloat16
+dtype each"e"$d  / w| float\nb| float
+dtype each 9h$d  / w| double\nb| double
+dtype''[`half$n]  /  | w    b\n-| ---------\nx| half half\ny| half half
+dtype each`long$l  / `long`long
+dtype each exec v from`bfloat16$([k:`a`b]v:l)  / `bfloat16`bfloat16
+(a;b):"f"$(1;tensor 2);(a;dtype b)  / 1f\n`double
+dtype each d  / w| float\nb| double
+`foo$d  / '$: expected a data type, given `foo
+"F"$d  / '$: expected a data type, given "F"
+11h$tensor 1  / '$: expected a data type, given 11h
+`bfloat16$(1;tensor 2)  / 'bfloat16
+(tensor each neg d)~neg each tensor each d  / 1b
+(tensor each d*2)~2*tensor each d  / 1b
+(tensor each d+d)~2*tensor each d  / 1b
+(tensor each d>1)~1<tensor each d  / 1b
+(tensor''[abs neg n])~tensor''[n]  / 1b
+tensor''[value flip value(([k:`a`b]v:l)*2)]  / 2 2 2 2 2 2 2     4

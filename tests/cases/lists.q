@@ -119,6 +119,6 @@ lx:til 3;lx[`endom$`q]:9;lx  / 0 9 2
 (`p`q`r!1 2 3)`endom$`q  / 2
 
 / rows by name
-flip`x`x1!flip`a`b!(6 7;`symbol`boolean)  / a| 6      7      \nb| symbol boolean
-flip flip`x`x1!flip`a`b!(6 7;`symbol`boolean)  / a b      \n---------\n6 symbol \n7 boolean
+flip`x`x1!flip`a`b!(6 7;`symbol`boolean)  /  | x       x1\n-| ----------------\na| 6       7\nb| `symbol `boolean
+flip flip`x`x1!flip`a`b!(6 7;`symbol`boolean)  /   | a b\n--| ---------\nx | 6 symbol\nx1| 7 boolean
 (flip`x`y!(`a`b!1 2;`a`b!3 4))~`a`b!([]x:1 2;y:3 4)  / 1b

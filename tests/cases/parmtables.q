@@ -130,3 +130,19 @@ exec name!bad from parmtable m  / p.a| 0\np.b| 0\np.c| 2\np.d| 0
 exec name!(lo,'hi)from parmtable m where name in`p.a`p.d  / p.a| 2 2\np.d| 1 4
 parm(m;`p.c;4#1e30);exec(first norm;first bad)from parmtable m where name=`p.c  / 0w\n0
 x:tensor(`randn;300 200;`grad);o:opt(`sgd;x;.1);1e-6>abs(exec first std from parmtable o)-sdev raze tensor x  / 1b
+
+/ tensors of dictionaries, nested ones too
+d:`step`model!(1;`w`b!(tensor 2 3#1e;tensor 3 0w));ckpttable d  / name    dtype  size bytes norm    bad\n-------------------------------------\nmodel.w float  2 3  24    2.44949 0\nmodel.b double ,2   16    0w      1
+cols ckpttable(d;0b)  / `name`dtype`size`bytes
+count each(ckpttable()!();ckpttable 5;parmtable()!())  / 0 0 0
+ckpttable[]  / 'ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag (given nothing)
+ckpttable(d;5)  / 'ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag (given kdictionary, long 5)
+exec bad from ckpttable`a`b`c!(tensor 0n 0w -0w 1;tensor(1 2;`bfloat16);tensor`long$())  / 3 0 0
+select name,norm,mean,lo,bad from parmtable d  / name    norm    mean lo bad\n---------------------------\nmodel.w 2.44949 1    1  0\nmodel.b 0w      0w   3  1
+parmtable(d;parmtable d)  / 'parmtable: edits are made through a module, model or optimizer, given kdictionary
+statetable d  / 'statetable: expecting optimizer or model, given kdictionary
+m:module seq(`sequential;(`linear;`a;2;3);(`linear;`b;3;1));o:opt(`adam;m;.1);backward Sum forward(m;1 2#3 4e);step o;p:parms m  /
+(exec(name;lr;grad)from parmtable p)~exec(name;lr;grad)from parmtable m  / 1b
+(delete module from gradtable p)~delete module from gradtable m  / 1b
+(exec norm,bad from ckpttable m)~exec norm,bad from parmtable m  / 1b
+(exec norm from ckpttable o)~exec norm from statetable o  / 1b

@@ -404,3 +404,25 @@ train(m;`batchsize;0N)  / 'batchsize: cannot be less than zero, given 0N
 m:model(module`relu;loss`mse;opt`sgd);train(m;`batchsize,4);train(m;(`shuffle;1b;`hidden;0b));test(m;enlist(`batchsize;7));(train(m;`batchsize`shuffle);test(m;`batchsize))  / `batchsize`shuffle!(4;1b)\n7
 m:model(module`relu;loss`mse;opt`sgd);train(m;`foo,1)  / 'train: unrecognized train setting: foo
 m:model(module`relu;loss`mse;opt`sgd);train(m;())  / -1
+
+/ confusion matrices
+confusion(0 0 1 2;0 1 1 1)  / class| 0 1 2\n-----| -----\n0    | 1 1 0\n1    | 0 1 0\n2    | 0 1 0
+confusion(tensor 0 1 1;tensor(.1 .9;.8 .2;.3 .7);`no`yes)  / class| no yes\n-----| ------\nno   | 0  1\nyes  | 1  1
+count confusion(`long$();`long$())  / 0
+confusion(`long$();`long$();`a`b)  / class| a b\n-----| ---\na    | 0 0\nb    | 0 0
+confusion(1 -100 0;1 1 0;();-100)  / class| 0 1\n-----| ---\n0    | 1 0\n1    | 0 1
+confusion(((.1 .9);(.8 .2));((.1 .9);(.1 .9)))  / class| 0 1\n-----| ---\n0    | 0 1\n1    | 0 1
+confusion(010b;011b)  / class| 0 1\n-----| ---\n0    | 1 1\n1    | 0 1
+cols confusion(0 1;0 0;`class`b)  / `true`class`b
+confusion(0 1;0 1 1)  / 'confusion: true classes of size [2] and predictions of size [3] do not fit: they are of one size, or one of them has scores along one more dimension
+confusion(0 1;`a`b)  / 'confusion: expected a tensor or array as predictions, given symbol list
+confusion(0 -1;0 1)  / 'confusion: class number -1 is below 0; (y;p;names;-1) ignores it as a true class (given long 2x2)
+confusion(0 1;0 3;`a`b)  / 'confusion: class number 3, of 2 classes
+confusion(0 9;(.1 .9;.2 .8))  / 'confusion: class number 9, of 2 classes
+confusion(0 1;0 3;`a`a)  / 'confusion: expected the names of the classes, all different, given symbol list
+confusion(0 1;(.1 .9;.2 .8);`a`b`c)  / 'confusion: 3 name(s) and scores of 2 classes
+confusion(.5 1;0 1)  / 'confusion: expected whole numbers of classes as true classes (given double list of 2, long list of 2)
+confusion(0w 1;0 1)  / 'confusion: expected whole numbers of classes as true classes (given double list of 2, long list of 2)
+confusion(0 1;0 0;`a`b;`x)  / 'confusion: expected the number of the class to ignore, given symbol scalar
+confusion(0 5000;0 0)  / 'confusion: up to 4096 classes, given 5001
+confusion 5  / 'confusion: expecting 2-4 args, given 1

@@ -38,15 +38,35 @@ def dollar(x: Value, y: Value) -> Value:
     if isinstance(y, Handle):
         return y.dyad("$", x, y)
     c = x.__class__
-    if c is Sym:
-        return _by_symbol(x.s, y)
-    if c is Atom and x.t in (T.C, T.H):
-        return _by_char(chr(x.v), y) if x.t == T.C else _by_number(x.v, y)
+    if c is Sym or (c is Atom and x.t in (T.C, T.H)):
+        return _to_type(x, y)
     if c is int or (c is Atom and x.t in (T.I, T.X)):
         return pad(x if c is int else x.v, y)
     if c is Vec or isinstance(x, List):
         return _by_list(x, y)
     raise QError("type")
+
+
+def _to_type(x: Value, y: Value) -> Value:
+    """y as the type that a symbol, character or number names. Handles in a list, dictionary or table answer for
+    themselves: the types that they know are others."""
+    try:
+        if x.__class__ is Sym:
+            return _by_symbol(x.s, y)
+        return _by_char(chr(x.v), y) if x.t == T.C else _by_number(x.v, y)
+    except QError:
+        if not _with_handles(y):
+            raise
+    return deep(y, lambda v: dollar(x, v))
+
+
+def _with_handles(y: Value) -> bool:
+    """Are there handles in a list, dictionary or table?"""
+    c = y.__class__
+    if c is Dict:
+        return _with_handles(y.v)
+    parts = y.cols if c is Table else y.items if c is List else ()
+    return any(isinstance(i, Handle) or _with_handles(i) for i in parts)
 
 
 def _by_symbol(name: str, y: Value) -> Value:
