@@ -180,6 +180,47 @@ def test_these_are_carried_out_at_once(shared: Session, text: str) -> None:
         assert batch.run(f, (shared["counts"],), (True,)) is not None
 
 
+PRODUCTS = ("{x$M}", "{x mmu M}", "{(flip M)$x}", "{(flip M)mmu x}", "{x$M[;0]}", "{M[;0]mmu x}")
+
+
+@pytest.mark.parametrize("items", [1, 7, 16, 17, 90])
+def test_products_with_one_matrix(shared: Session, items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit where a product adds from first to last; else to the rounding of another order."""
+    shared.run(f"M:{items} 5#{5 * items}?1f;A:{N} {items}#{N * items}?-2 0.1 0n 3 1e3 0w;B:{N} {items}#{N * items}?1f")
+    for name, few in (("have", 2), ("want", 1 << 60)):
+        monkeypatch.setattr(lifts, "FEW", few)
+        monkeypatch.setattr(batch, "FEW", few)
+        for k, f in enumerate(PRODUCTS):
+            shared.run(f'{name}{k}:{f}each/:(A;B;"e"$B)')
+    for k, f in enumerate(PRODUCTS):
+        assert shared.run(f"have{k}~want{k}"), f
+        if items <= 16:
+            assert shared.run(f"(-8!have{k})~-8!want{k}"), f
+
+
+def test_products_are_one(shared: Session) -> None:
+    shared.run(f"M:9 5#45?1f;B:{N} 9#{9 * N}?1f;F:flip M;P:M>0")
+    with running(shared):
+        m, b, f, flags = (shared[name] for name in "MBFP")
+        for name in ("$", "mmu"):
+            assert lifts.dyad(name, b, True, m, False) is not None
+            assert lifts.dyad(name, f, False, b, True) is not None
+            assert lifts.dyad(name, b, True, f, False) is None  # of other lengths
+            assert lifts.dyad(name, b, True, flags, False) is None
+
+
+@pytest.mark.parametrize("use", ["{x$M}each B", "{x$M}each flip M", "M$/:B", "B mmu\\:M", "{$[;y]peach x}[B;M]",
+                                 "{(y$)peach x}[B;flip M]", "B$'B", "{x$0#M}each B"])
+def test_products_of_every_iterator(shared: Session, use: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared.run(f"M:9 5#45?1f;B:{N} 9#{9 * N}?1f")
+    found = []
+    for few in (2, 1 << 60):
+        monkeypatch.setattr(lifts, "FEW", few)
+        monkeypatch.setattr(batch, "FEW", few)
+        found.append(shared.run(f"-8!@[{{{use}}};::;{{x}}]").a.tobytes())
+    assert found[0] == found[1]
+
+
 USES = {
     1: ("f each v", "f':v", "f peach v", "f each d", "f each t", "@[v;til 80;f]", "(f')v", "f each/:2#enlist v"),
     2: ("v f'w", "v f\\:3", "3 f/:w", "v f/:\\:5#w", "f/[v]", "f\\[v]", "f/[1;v]", "f\\[1;v]", "f':[v]", "f':[5;v]",

@@ -277,6 +277,27 @@ def test_folders_with_an_index(session: Session) -> None:
         session.run("ckpt`:dir")
 
 
+def test_what_cannot_be_read_says_how_python_makes_it_plain(session: Session) -> None:
+    import numpy
+    import torch
+
+    def hint(file: str) -> str:
+        with pytest.raises(QError) as caught:
+            session.run(f"ckpt`:{file}")
+        return caught.value.hint
+
+    torch.save({"model": {"w": torch.ones(2)}, "loss": numpy.float64(1)}, "n.pt")
+    assert "weights_only=False" in hint("n.pt")
+    torch.save(torch.load("n.pt", weights_only=False)["model"], "plain.pt")
+    assert session.run("exec name from ckpttable ckpt`:plain.pt") is not None
+    torch.save({"w": torch.ones(2)}, "old.pt", _use_new_zipfile_serialization=False)
+    assert "torch.save(torch.load(old),new)" in hint("old.pt")
+    torch.save(torch.load("old.pt"), "new.pt")
+    assert session.run("exec name from ckpttable ckpt`:new.pt") is not None
+    Path("text.pt").write_text("no checkpoint at all")
+    assert not hint("text.pt")
+
+
 # ------------------------------------------------------------------ hostile files
 
 

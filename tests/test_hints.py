@@ -43,7 +43,23 @@ HINTS = [
     ("m[t]", "index: not implemented for modules", "a module is not a function: forward(m;x) is its output"),
     ("l t", "index: not implemented for losses", "a loss is not a function: loss(l;x;y) is its value"),
     ("o[]", "index: not implemented for optimizers", "an optimizer is not a function: step o makes a step"),
-    ("m.forward t", "type", "an object has no methods: forward(m;x) is its output"),
+    ("m.forward t", "type", "an object has no methods or attributes: forward(m;x) is its output"),
+    ("t.shape", "type", 'an object has no methods or attributes: use size, help"size" tells how'),
+    ("m.state_dict()", "type",
+     'an object has no methods or attributes: use state or parms or ckpt, help"state" tells how'),
+    ("t.nosuch", "type", ""),
+    ("len(t)", "len", "len of Python is here: count x"),
+    ("for i in range(10)", "range", "range of Python is here: til n"),
+    ("{[a]print a}1", "print", "print of Python is here: show x"),
+    ("torch.zeros(2,3)", "torch.zeros", "there are no modules of Python here: \\?zeros searches the help by torch's names"),
+    ("import torch", "torch", "there are no modules of Python here: \\?name searches the help by torch's names"),
+    ("'`len", "len", ""),
+    ("zz t", "zz", ""),
+    ("t == 3", "=", "equality is one =, and : assigns"),
+    ("# a comment", "comment", "a comment begins with /"),
+    ("mse(t;t)`loss", "type", "the result of a call is f[(a;b)], not f(a;b): an item of it is (mse(..))`name"),
+    ("(til 3)`loss", "type", ""),
+    ("cat(t;t;1)", None, "the tensors are one list and the dimension stands after it: cat((a;b);1)"),
     ("inv:3", "assign", "inv is a function of q, which cannot be assigned: choose another name"),
     ("til::3", "assign", "til is a function of q, which cannot be assigned: choose another name"),
     ("ema[0]:3", "assign", "ema is a function of q, which cannot be assigned: choose another name"),
@@ -104,8 +120,7 @@ GONE = [
     (("return t",), "t+1", "the tensor was freed by `return`, which gives its value"),
     (("v:vector(t;1 2)",), "tensor t", "the tensor went into another object by: v:vector(t;1 2)"),
     (("d:dict(`a`b!(t;1 2))",), "neg t", "the tensor went into another object by: d:dict(`a`b!(t;1 2))"),
-    (("s:module`sequential", "module(s;m)"), "parms m", "the module went into another object by: module(s;m)"),
-    (("use[tensor 1 2]t",), "tensor t", "the tensor went into another object by: use[tensor 1 2]t"),
+    (("u:tensor 1 2", "use[u]t"), "tensor t", "the tensor went into another object by: use[u]t"),
     (("h:0;f:{[a]h::a;a}", "c:vmap(f;3 2#1e)"), "tensor h",
      "the tensor was lent to a function for the time of one call"),
 ]
@@ -114,6 +129,11 @@ GONE = [
 @pytest.mark.parametrize(("before", "line", "hint"), GONE, ids=[row[0][-1] for row in GONE])
 def test_a_stale_pointer_says_why(before: tuple[str, ...], line: str, hint: str) -> None:
     assert report(session(*OBJECTS, *before), line) == ("stale pointer", hint)
+
+
+def test_a_module_in_another_goes_on() -> None:
+    s = session(*OBJECTS, "s:module`sequential", "module(s;m)")
+    assert s.show(s.run("key parms m")) == "`weight`bias"
 
 
 def test_a_stale_pointer_names_the_place_in_a_script(tmp_path: Path) -> None:
@@ -157,6 +177,17 @@ def test_a_name_of_the_k_api_that_a_program_forgot_to_define(line: str) -> None:
     assert report(session(f"f:{{{line}}}"), "f[]")[1] == hint
     assert hint not in report(session(*OBJECTS), line)
     assert report(session(f"{name}:{{x+`a}}"), f"{name} 3") == ("type", "")
+
+
+@pytest.mark.parametrize("line", ["ckpt`:nosuch.pt", "ckpt(`:nosuch.safetensors)", "resume`:nosuch.ks"])
+def test_a_file_that_is_not_there_is_no_name_that_was_forgotten(line: str) -> None:
+    """Who gives a function of the k-api a file means that function, also where it is a session's first line."""
+    assert not report(session(), line)[1]
+
+
+def test_a_name_of_python_that_is_defined_is_not_mistaken() -> None:
+    assert report(session("len:{x+`a}"), "len 3") == ("type", "")
+    assert report(session("len:{'`len}"), "len 3") == ("len", "")
 
 
 def test_hints_reach_scripts_on_standard_error_only(tmp_path: Path) -> None:

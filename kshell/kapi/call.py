@@ -110,6 +110,8 @@ _WAYS_OUT = (
     ("modified by an inplace operation", "a tensor that backward needs was changed since: calculate the output again"),
     ("must have the same dtype", "convert one of them: to(x;`float), or `float$x of q values"),
     ("expected all tensors to be on the same device", "move one of them: to(x;`cuda), or to(x;`cpu)"),
+    ("zero-dimensional tensor (at position",
+     "the tensors are one list and the dimension stands after it: cat((a;b);1)"),
     ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
 )
 

@@ -24,6 +24,11 @@ _STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat
              "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
              "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
 _SCRIPTED = "it is a TorchScript program, which torch.jit.load runs"
+# how the files of torch.save before version 1.6 begin, and what to do with them
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_REWRITE = "a file in the form before 1.6 is rewritten in Python: torch.save(torch.load(old),new)"
+_PLAIN = ("if you trust the file, save its tensors by themselves in Python: c=torch.load(old,weights_only=False), "
+          "torch.save(c['model'],new)")
 _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
 
@@ -248,9 +253,11 @@ class _File:
 def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], None]]:
     """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
     verified. Errors of what is no such file."""
-    if f.read(4) != b"PK\3\4":
-        raise QError(f"ckpt: {path} is no checkpoint: PyTorch's are zip files since version 1.6")
-    problem = ""
+    begin = f.read(len(_LEGACY))
+    if begin[:4] != b"PK\3\4":
+        raise QError(f"ckpt: {path} is no checkpoint: PyTorch's are zip files since version 1.6",
+                     hint=_REWRITE if begin == _LEGACY else "")
+    problem = hint = ""
     try:
         return _File(f, size).read()
     except Compressed:  # those of torch.save are not, the code of a TorchScript program is
@@ -260,8 +267,9 @@ def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], N
         problem = f"is no checkpoint: {_SCRIPTED}"
     except Refused as e:
         problem = f"is refused: it holds more than tensors and plain values: {e}"
+        hint = _PLAIN
     except QError as e:
         if e.text == "wsfull":
             raise
         problem = f"is no checkpoint: {e.text}"
-    raise QError(f"ckpt: {path} {problem}")
+    raise QError(f"ckpt: {path} {problem}", hint=hint)

@@ -12,6 +12,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import ERRORS, QError
 from kshell.lang import code
+from kshell.values import synonyms
 from kshell.values.core import NIL, List, Value
 from kshell.values.describe import function_words, implicit, listed
 from kshell.values.functions import Function, Prim
@@ -25,7 +26,8 @@ _WORKS = re.compile(r"/lang/verbs/|/values/(?:dispatch|cast|search|order|join)\.
 def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
     """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
     torch."""
-    return error.hint or _of_function(error, tb) or _of_parameter(tb, names) or _of_name(error, objects)
+    return (error.hint or _of_function(error, tb) or _of_parameter(tb, names) or _of_python(error, names)
+            or _of_joined(error) or _of_name(error, objects))
 
 
 def _of_function(error: QError, tb: TracebackType | None) -> str:
@@ -72,6 +74,35 @@ def _of_parameter(tb: TracebackType | None, names: Names) -> str:
     return ""
 
 
+def _of_python(error: QError, names: Names) -> str:
+    """A line of Python: a name that Python or torch has and that is not defined here, or an operator of Python."""
+    if not error.frames:
+        return ""
+    line = error.frames[0].source.text.lstrip()
+    if line.startswith("#"):
+        return "a comment begins with /"
+    if error.text == "=":
+        return "equality is one =, and : assigns" if "==" in line else ""
+    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.find(error.text, names.current) is not None
+    if defined or re.search(rf"(?<![\w.`'\"]){re.escape(error.text)}(?!\w)", line) is None:
+        return ""
+    return synonyms.of_python(error.text)
+
+
+# a call of a function with what stands right of its list: an item of the result is meant
+_CALL = re.compile(r"(?<![\w.`])([a-zA-Z]\w*)\((?:[^()\"]|\([^()\"]*\))*\)\s*`")
+
+
+def _of_joined(error: QError) -> str:
+    """`f(a;b)`name` indexes the list, not the result of the call."""
+    if error.text not in ("type", "length", "index") or not error.frames:
+        return ""
+    call = _CALL.search(error.frames[0].source.text)
+    if call is None or registry.find("api", call[1]) is None:
+        return ""
+    return f"the result of a call is f[(a;b)], not f(a;b): an item of it is ({call[1]}(..))`name"
+
+
 def _of_name(error: QError, objects: bool) -> str:
     """A program that knows nothing of torch calls a function that it did not define, whose name the k-api has."""
     name = re.match(r"[a-z]\w*", error.text)
@@ -80,7 +111,7 @@ def _of_name(error: QError, objects: bool) -> str:
         return ""
     if "symbol" in error.text or "`" in error.text:  # who gives names of types and options means the k-api
         return ""
-    called = re.compile(rf"(?<![\w.`\"]){entry.name}(?![\w.])")
+    called = re.compile(rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)")  # nor does who gives it a file
     if not any(called.search(frame.source.text) for frame in error.frames):
         return ""
     return f'{entry.name} is a function of the k-api here (help"{entry.name}"): no variable of this name is defined'

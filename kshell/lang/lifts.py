@@ -16,6 +16,7 @@ from kshell.lang.aggregates import AGGREGATES
 from kshell.lang.columns import codes
 from kshell.lang.parts import Part, part, places, ragged, rows
 from kshell.lang.verbs import strings
+from kshell.lang.verbs.matrix import products
 from kshell.registry import find
 from kshell.store.fields import no_collection
 from kshell.values import types as T
@@ -459,10 +460,17 @@ def _match(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return bools(same)
 
 
+@_two("mmu")
+def _product(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
+    return None if mx and my else products(x, y, True) if mx else products(y, x, False)
+
+
 @_two("$")
 def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    fn, p = prim("$", 2), part(y) if my else None
-    if mx or fn is None or p is None or atom_t(x) not in (T.C, T.S, T.H):
+    if mx or not atom_t(x):
+        return _product(x, mx, y, my, n)
+    fn, p = prim("$", 2), part(y)
+    if fn is None or p is None or atom_t(x) not in (T.C, T.S, T.H):
         return None
     if p.t == T.C:  # text is read: one value a string
         return fn(x, y) if p.m != -1 else None

@@ -182,11 +182,17 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
 _MANY = 1 << 15  # keys, of which more do not stay in the cache
 
 
+_TINY = 16  # keys, of which so many are found sooner by a dictionary
+
+
 def find_keys(hay: Array, needles: Array) -> Array:
     """The first position of each needle among integer keys; len(hay) where there is none."""
     n, m = len(hay), len(needles)
     if not n or not m:
         return np.full(m, n, np.int64)
+    if n <= _TINY and m <= _TINY:
+        places = dict(zip(reversed(hay.tolist()), range(n - 1, -1, -1), strict=True))
+        return np.array([places.get(v, n) for v in needles.tolist()], np.int64)
     if m <= 4 and n > 64:
         return np.array([find_one(hay, v) for v in needles.tolist()], np.int64)
     small = _small(hay, n + m)

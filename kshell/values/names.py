@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.values import synonyms
 from kshell.values import types as T
 from kshell.values.build import sym_vec
 from kshell.values.context import blocked, worker
@@ -32,9 +33,13 @@ def dotted(x: Value, name: str) -> Value:
         return index1(x, sym(name))
     if (x.__class__ is Vec or is_atom(x)) and PART:
         return PART[0](name, x)
-    usage = getattr(x, "usage", "") if isinstance(x, Handle) else ""
-    raise QError("type", hint=f"an object has no methods: {usage}" if usage else "")
-
+    if not isinstance(x, Handle):
+        raise QError("type")
+    found = ((name,) if registry.find("api", name) else ()) or synonyms.of_torch(name)[0]
+    usage = getattr(x, "usage", "")
+    if found and not usage.startswith(name):
+        usage = f'use {" or ".join(found)}, help"{found[0]}" tells how'
+    raise QError("type", hint=f"an object has no methods or attributes: {usage}" if usage else "")
 
 
 _ALWAYS = ("q", "Q", "h", "j", "o")

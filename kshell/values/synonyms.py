@@ -98,6 +98,26 @@ TORCH: dict[str, tuple[tuple[str, ...], str]] = {
     **{k: (tuple(v.split(",")), "") for k, _, v in (word.partition("=") for word in _NAMES.split())},
     **{k: (tuple(names.split(",")), said) for k, (names, said) in _SAID.items()}}
 
+# words of Python, and what is written here
+PYTHON = {
+    "len": "count x", "print": "show x", "range": "til n", "str": "string x", "int": "`long$x", "float": "`float$x",
+    "True": "1b", "False": "0b", "None": "::", "dict": "keys!values", "zip": "flip(a;b)", "map": "f each x",
+    "sorted": "asc x", "reversed": "reverse x", "isinstance": "type x", "open": "read0`:file", "append": "x,:y",
+    "def": "f:{[a;b] a+b}", "lambda": "{[a;b] a+b}", "np": "q's own arrays: 1 2 3e, til 10, 2 3#0e",
+    "import": "\\l file.py, and the functions of the k-api are there without it",
+}
+
+
+def of_python(name: str) -> str:
+    """What is written here for a name of Python or torch that is not defined; nothing for other names."""
+    base, _, member = name.partition(".")
+    if base in PYTHON:
+        return f"{base} of Python is here: {PYTHON[base]}"
+    if base not in ("torch", "nn", "optim", "F"):
+        return ""
+    word = name.rsplit(".", 1)[-1] if member else "name"
+    return f"there are no modules of Python here: \\?{word} searches the help by torch's names"
+
 
 def plain(word: str) -> str:
     """A word as the tables have it."""

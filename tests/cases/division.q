@@ -44,6 +44,17 @@ mod[7;0Ng]  / 'type
 1.5 xexp -4.2 0 0.1 0n 0w  / 0.1821448 1 1.04138 0n 0w
 3 xexp(1;2 3)  / 3f\n9 27f
 2 xexp 0N  / 0n
+all(x*x)=(x:-1000+1000?2000f)xexp 2  / 1b
+0=max abs(x*x)-(x:-1+.001*til 2000)xexp\:2  / 1b
+0=9-3 xexp 2  / 1b
+-3 0n 0w -0w 0N xexp 2  / 9 0n 0w 0w 0n
+-2 3f xexp 2 3  / 4 27f
+-2 xexp 2 3 0 2f  / 4 0n 0n 4
+(2 3;-4 5f)xexp 2  / 4  9\n16 25
+-3 0N 4i xexp 2  / 9 0n 16
+-3 4e xexp 2  / 9 16f
+-2 xexp(2;2 3)  / 4f\n4 0n
+2 xexp 0#2  / `float$()
 2 xexp`a`b!1 2  / a| 2\nb| 4
 2 xexp 0#0  / `float$()
 2 xexp"a"  / 'type

@@ -106,3 +106,9 @@ med(`a`b;`c`d)  / 'type
 dev(1;`a)  / 'type
 med(1;`a;3)  / 'type
 var(1;2.5;0N)  / 0.5625
+0n 1 wavg 2 3f  / 3f
+1 2 3f wavg 0n 1 4  / 2.8
+(0#0f)wavg 0#0f  / 0n
+0 0f wavg 1 2f  / 0n
+1 2f wavg 0w -0w  / 0n
+1 2f wavg 1 2 3f  / 'length

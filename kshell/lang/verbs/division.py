@@ -143,8 +143,12 @@ def _power_planner(tx: int, ty: int) -> Plan | None:
 
     def fn(a: Array, b: Array) -> Array:
         u, v = to_float(a, tx), to_float(b, ty)
+        one = v.size == 1
+        if one and v.item() == 2:
+            return u * u
         r = np.exp(v * np.log(u))
-        return np.where((v == 0) & (u >= 0), 1.0, r)
+        r = np.where((v == 0) & (u >= 0), 1.0, r)
+        return r if one else np.where(v == 2, u * u, r)
 
     return Plan(T.F, fn)
 
@@ -161,10 +165,12 @@ _xlog = dyad("xlog", _log_planner)
 
 @verb("xexp")
 def xexp(x: Value, y: Value) -> Value:
-    """x to the power y, computed as exp y*log x.
+    """x to the power y, computed as exp y*log x, null for a negative x; a square is x*x, exactly, also of a negative x.
 
     q)2 xexp 8 0.5
     256 1.414214
+    q)-3 xexp 2 3
+    9 0n
     """
     return _xexp(x, y)
 

@@ -32,16 +32,29 @@ _SMALL = 16  # matrices up to this are worked from first to last, as q does, whi
 _FEW = 4096  # items of a product's operand: with more, BLAS
 
 
-def _product(a: Array, b: Array) -> Array:
-    """Matrix or dot product."""
+def _product(a: Array, b: Array, size: int = 0) -> Array:
+    """Matrix or dot product. `size` is that of the larger operand where a product is one of many."""
     n = b.shape[0]
-    if not 0 < n <= _SMALL or a.size > _FEW or b.size > _FEW:
-        return np.asarray(np.tensordot(a, b, 1))
+    if not n:
+        return np.zeros(a.shape[:-1] + b.shape[1:])
+    if n > _SMALL or (size or max(a.size, b.size)) > _FEW:
+        return np.asarray(np.dot(a.reshape(-1, n), b.reshape(n, -1)).reshape(a.shape[:-1] + b.shape[1:]))
     terms = np.multiply.outer if b.ndim == 2 else np.multiply
     out = terms(a[..., 0], b[0])
     for k in range(1, n):
         out = out + terms(a[..., k], b[k])
     return np.asarray(out)
+
+
+def products(vectors: Value, other: Value, first: bool) -> Value | None:
+    """The product of each of some vectors of one length and a matrix or vector, with the vectors as the first operand
+    or the second: one matrix product for all of them. None if there is no such product."""
+    a, b = float_array(vectors), float_array(other)
+    if a is None or b is None or a.ndim != 2 or b.ndim > 2 or not b.size:
+        return None
+    if not first and b.ndim == 2:
+        b = b.T
+    return None if a.shape[1] != b.shape[0] else regular(T.F, _product(a, b, max(a.shape[1], b.size)))
 
 
 def _inverse(a: Array) -> Array:

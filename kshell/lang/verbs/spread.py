@@ -224,6 +224,10 @@ def wavg(x: Value, y: Value) -> Value:
     q)2 3 4 wavg 1 2 4
     2.666667
     """
+    if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t == T.F and len(x.a) == len(y.a):
+        found = float(np.add.reduce(x.a * y.a) / np.add.reduce(x.a))
+        if found == found:  # with a null, or without items, it is null
+            return found
     pair = _pairs(x, y)
     if pair is not None:
         a, b = pair
