@@ -19,21 +19,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror, first_line
-from kshell.lang import (
-    debug,
-    hints,
-    hooks,
-    kept,
-    loading,
-    locked,
-    memory,
-    ptree,
-    resume,
-    stepwise,
-    system,
-    timer,
-    views,
-)
+from kshell.lang import debug, hints, hooks, kept, loading, locked, memory, ptree, resume, stepwise, system, timer
 from kshell.lang.code import with_frames
 from kshell.lang.compile import check_stores, compile_statement, is_infix, prim
 from kshell.lang.console import Input
@@ -42,6 +28,7 @@ from kshell.lang.runtime import HELPERS
 from kshell.lang.settings import Settings
 from kshell.lang.show import error_text, show_text
 from kshell.lang.verbs import connect
+from kshell.lang.views import statement as view_statement
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.values import context, interrupts, progress, restrict
@@ -507,7 +494,7 @@ class Session:
         return self._compile(node.expr, source)()
 
     def _compile(self, expr: Any, source: Source) -> Any:
-        compile_ = views.statement if expr.__class__ is N.View else compile_statement
+        compile_ = view_statement if expr.__class__ is N.View else compile_statement
         if self._kept is None or not source.file:
             return compile_(expr, source, self.names)
         with self._kept:

@@ -144,7 +144,7 @@ assert "kshell" not in sys.modules
 m = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
 o = {o}
 d = torch.load("a.pt", weights_only=True)
-m.load_state_dict(d["model"])
+m.load_state_dict(d["module"])
 o.load_state_dict(d["optimizer"])
 x = torch.arange(12.).reshape(4, 3) / 10
 for _ in range(3):
@@ -165,13 +165,13 @@ def test_training_here_goes_on_in_plain_torch_and_back(kind: str, session: Sessi
     session.run("b:ckpt`:b.pt")
     session.run("ckpt(`:c.pt;m);c:ckpt`:c.pt")
     # (a step here may sum in another order: equal to a unit in the last place)
-    assert session.run("1e-6>max{max abs(raze/)x-y}'[value tensor each b`model;value tensor each c`model]")
+    assert session.run("1e-6>max{max abs(raze/)x-y}'[value tensor each b`model;value tensor each c`module]")
     assert session.run("(b[`optimizer;`param_groups])~c[`optimizer;`param_groups]")
     # and a fresh module and optimizer take over here
     session.run("q2:module seq(`sequential;(`linear;3;4);`relu;(`linear;4;1));p:opt(`" + kind + ";q2)")
-    session.run("putstate(q2;c`model);putstate(p;c`optimizer);m2:model(q2;loss`mse;p)")
+    session.run("putstate(q2;c`module);putstate(p;c`optimizer);m2:model(q2;loss`mse;p)")
     session.run("backstep(m;xs;ys);backstep(m2;xs;ys);ckpt(`:e.pt;m);ckpt(`:f.pt;m2)")
-    assert session.run("(tensor each(ckpt`:e.pt)`model)~tensor each(ckpt`:f.pt)`model")
+    assert session.run("(tensor each(ckpt`:e.pt)`module)~tensor each(ckpt`:f.pt)`module")
 
 
 def test_a_state_that_was_put_is_the_optimizers_own(session: Session) -> None:

@@ -87,7 +87,7 @@ MADE = {
     "safetensors": "ckpt(`:good.safetensors;mine)",
     "folder": "ckpt(`:good;mine;200)",
 }
-PARTS = "mine:(`w`h`i,key s)!(w;tensor(1 2e;`bfloat16);tensor til 9),value s:(ckpt`:good.pt)`model;"
+PARTS = "mine:(`w`h`i,key s)!(w;tensor(1 2e;`bfloat16);tensor til 9),value s:(ckpt`:good.pt)`module;"
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -260,7 +260,6 @@ SGD = (Option("lr", "double", 0.01), Option("momentum", "double", 0.0), Option("
 
 @pytest.mark.parametrize(("positional", "named", "text"), [
     ([sym("a")], [], "sgd lr: expected long/double scalar, given symbol scalar"),
-    ([Atom(T.E, 1.0)], [], "sgd lr: expected long/double scalar, given real scalar"),
     ([], [("foo", 1)], "unrecognized optimizer setting: foo"),
     ([], [("beta1", 1)], "sgd option: beta1 not recognized"),
     ([1, 2, True, 4], [], "sgd: expecting up to 5 positional args, 6 given"),

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 import kshell
+from kshell import registry
 from kshell.errors import QError
 from tests import own_modules as own
+
+# the types are there for these tests alone: other tests count the types that kshell has
+OWN = [registry.find("module", name) for name in ("ownnet", "ownouter")]
+for entry in OWN:
+    registry.remove("module", entry.name)
+
+
+@pytest.fixture(autouse=True)
+def types() -> Iterator[None]:
+    for entry in OWN:
+        registry.add(entry)
+    yield
+    for entry in OWN:
+        registry.remove("module", entry.name)
 
 
 @pytest.fixture

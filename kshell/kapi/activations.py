@@ -31,7 +31,7 @@ from kshell.values.interrupts import HOLD
 _COLUMNS = ("mean", "std", "zeros", "bad")
 
 
-@api("acttable", "acttable(m;x;..)", "acttable(m;x;..;f)", "acttable(k;x;y)", since="kshell")
+@api("acttable", "acttable(m;x;..)", "acttable(m;x;..;f)", "acttable(k;x;y)", since="kshell", effect="none")
 def acttable(x: Value) -> Value:
     """A table of what the layers of a module or model give for an input, in the order in which they are calculated: a
     row for each call of a layer and each tensor that it gives.

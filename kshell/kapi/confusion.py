@@ -75,7 +75,8 @@ def _names(x: Value, classes: int) -> list[str]:
     return names
 
 
-@api("confusion", "confusion(y;p)", "confusion(y;p;names)", "confusion(y;p;names;ignored)", since="kshell")
+@api("confusion", "confusion(y;p)", "confusion(y;p;names)", "confusion(y;p;names;ignored)", since="kshell",
+     effect="none")
 def confusion(x: Value) -> Value:
     """The confusion matrix of true classes y and predicted ones p, a keyed table of counts: a row for each true class,
     a column for each that was predicted.

@@ -112,6 +112,7 @@ def _made(x: Any, given: Any, o: Opt) -> LiveSched:
         entry, values = _plain(x)
     if "_schedulers" in vars(x):
         values["schedulers"] = [_made(c, c, o) for c in x._schedulers]
+    o.scheduled = True
     return LiveSched(entry, o, x, given, values)
 
 

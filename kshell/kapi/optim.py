@@ -412,8 +412,7 @@ class Opt:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
         self.contents: Any = None  # what is in a container that was made here: kapi/optparms.py
         self.outer: Any = None
-        self.crossed = False  # does a Python program know it?
-        self.scheduled = False  # has a scheduler been made of it here?
+        self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
         self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
         self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
@@ -465,8 +464,7 @@ class Opt:
     def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
         buffers one by one, and could not go on from half of them."""
-        state = self.state
-        known = len(state)
+        state, known = self.state, len(self.state)
         try:
             return self._update(closure, given)
         except BaseException:
@@ -570,8 +568,7 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
         append(o.torch, {"params": list(params), **args})
     else:
         group = o.groups[at]
-        rate = args.pop("lr", None)
-        if rate is not None:
+        if (rate := args.pop("lr", None)) is not None:
             set_rate(group, rate)
         group.update(args)
         group["params"].extend(params)
@@ -599,6 +596,5 @@ def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
     for option, name in o.entry.extra.get("later", {}).items():
         for p in group["params"] if group.get(option) else ():
-            state = o.state.get(p)
-            if state and name not in state:
+            if (state := o.state.get(p)) and name not in state:
                 state[name] = torch.zeros_like(p)

@@ -75,8 +75,8 @@ OPTIONS = (
     TrainOption("stopnan", "boolean", False, None, "A loss that is null or infinite ends the run with an error, before "
                 "a step is made by it. The loss of each batch is then read from its device, which on a GPU waits for "
                 "the batch; without the option nothing is read.",
-                "q)train(m;`stopnan;1b)\nq)run(m;2 2#0n;2 1#1e)\n'run: the loss is nan in batch 1 of 1; stopnan is "
-                "set, so no step was made by it\n  [0]  run(m;2 2#0n;2 1#1e)\n       ^",
+                "q)train(m;`stopnan;1b)\nq)run(m;2 2#0Ne;2 1#1e)\n'run: the loss is nan in batch 1 of 1; stopnan is "
+                "set, so no step was made by it\n  [0]  run(m;2 2#0Ne;2 1#1e)\n       ^",
                 True),
 )
 

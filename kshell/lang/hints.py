@@ -23,6 +23,10 @@ _APPLIES = ("apply_.py", "iterate.py", "when.py", "value.py", "internal.py", "sy
 _WORKS = re.compile(r"/lang/verbs/|/values/(?:dispatch|cast|search|order|join)\.py|/kapi/")
 
 
+# words of errors about the kind or number of arguments
+_WRONG_KIND = re.compile(r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b", re.IGNORECASE)
+
+
 def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
     """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
     torch."""
@@ -108,6 +112,8 @@ def _of_name(error: QError, objects: bool) -> str:
     name = re.match(r"[a-z]\w*", error.text)
     entry = registry.find("api", name[0]) if name else None
     if objects or entry is None or not error.frames or error.text[len(entry.name):][:1] not in (":", " "):
+        return ""
+    if not _WRONG_KIND.search(error.text):  # it understood what it was given
         return ""
     if "symbol" in error.text or "`" in error.text:  # who gives names of types and options means the k-api
         return ""

@@ -43,6 +43,19 @@ def trim() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+_KEEPS = [False]  # does the allocator keep what is freed?
+
+
+def keep_freed(keep: bool) -> None:
+    """Let the allocator keep what is freed for the next request, of up to a gigabyte; or only what is below the bounds
+    that it reaches by itself."""
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(-1, (1 << 31) - 1 if keep else 1 << 26)  # M_TRIM_THRESHOLD
+        libc.mallopt(-3, 1 << 30 if keep else 1 << 25)  # M_MMAP_THRESHOLD
+        _KEEPS[0] = keep
+
+
 class Grown:
     """The most memory in use while a block runs, beside what was in use before: `with Grown() as g: ..`, then g.most.
 
@@ -54,6 +67,9 @@ class Grown:
 
     def __enter__(self) -> Grown:
         trim()
+        self._kept = _KEEPS[0]
+        if not self._kept:
+            keep_freed(True)
         self._before, self._record, self._seen = status("VmRSS"), status("VmHWM"), 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -71,6 +87,8 @@ class Grown:
         self._over.set()
         self._thread.join()
         seen, record = max(self._seen, status("VmRSS")), status("VmHWM")
+        if not self._kept:
+            keep_freed(False)
         self.most = max(0, (record if record > self._record else seen) - self._before)
 
 

@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -167,13 +168,11 @@ def tune_allocator() -> None:
     M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc (threads of peach use the same blocks, where an arena of
     their own would give big ones back at once); elsewhere there is nothing to do.
     """
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(-1, (1 << 31) - 1)
-        libc.mallopt(-3, 1 << 30)
-        libc.mallopt(-8, 1)
-    except (OSError, AttributeError):
-        pass
+    from kshell.lang.memory import keep_freed
+
+    keep_freed(True)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").mallopt(-8, 1)
 
 
 def tune_collector() -> None:

@@ -125,7 +125,6 @@ q)class k
 'stale pointer
   [0]  class k
        ^
-hint: the module was freed by: mm:model(k;l;opt(`sgd;k))
 
 q)0<backward(mm;x;y)
 1b
