@@ -24,7 +24,8 @@ _WORKS = re.compile(r"/lang/verbs/|/values/(?:dispatch|cast|search|order|join)\.
 
 
 # words of errors about the kind or number of arguments
-_WRONG_KIND = re.compile(r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b", re.IGNORECASE)
+_WRONG_KIND = re.compile(r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b",
+                         re.IGNORECASE)
 
 
 def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
