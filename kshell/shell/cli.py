@@ -168,9 +168,9 @@ def tune_allocator() -> None:
     M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc (threads of peach use the same blocks, where an arena of
     their own would give big ones back at once); elsewhere there is nothing to do.
     """
-    from kshell.lang.memory import keep_freed
+    from kshell.session import memory
 
-    keep_freed(True)
+    memory.keep_freed(True)
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").mallopt(-8, 1)
 
