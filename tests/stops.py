@@ -1,13 +1,15 @@
 """Interrupts at a chosen place: SIGINT at the n-th line of Python that a line of q runs.
 
 Python looks for signals where a function begins, where a loop goes back and after calls of C. A line of kshell's own
-files stands for all of these; of compiled q code only the beginnings of functions and the ways back of loops do, since
-between a store and the end of a function it does not look.
+files stands for all of these, unless it only returns or raises what is there: between the line before and the end of
+the function it does not look. Of compiled q code the beginnings of functions and the ways back of loops stand for them.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
+import linecache
 import random
 import re
 import signal
@@ -58,7 +60,7 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
         if frame.f_code.co_filename == Q_FILE:
             if event != "call" and not (event == "line" and _is_loop(frame)):
                 return trace
-        elif event != "line":
+        elif event != "line" or _only_leaves(frame.f_code.co_filename, frame.f_lineno):
             return trace
         count += 1
         if count == at:
@@ -76,6 +78,12 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
         sys.settrace(tracing)
         signal.signal(signal.SIGINT, before)
     return count, sent
+
+
+@functools.cache
+def _only_leaves(file: str, number: int) -> bool:
+    """Does a line only return or raise what is there?"""
+    return re.fullmatch(r"(return|raise)( \w+)?", linecache.getline(file, number).strip()) is not None
 
 
 def _is_loop(frame: FrameType) -> bool:

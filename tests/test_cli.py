@@ -153,27 +153,48 @@ class Terminal:
     def send(self, text: str) -> None:
         os.write(self.fd, text.encode())
 
+    def read(self) -> None:
+        """Take what the shell has written, waiting a tenth of a second for it."""
+        if select.select([self.fd], [], [], 0.1)[0]:
+            try:
+                data = os.read(self.fd, 65536).decode(errors="replace")
+            except OSError:  # the shell has ended
+                data = ""
+                time.sleep(0.01)
+            if "\x1b[6n" in data:
+                self.send("\x1b[1;1R")
+            self.seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
+
     def until(self, text: str, timeout: float = 60) -> str:
         end = time.monotonic() + timeout
         while text not in self.seen:
             assert time.monotonic() < end, f"no {text!r} in {self.seen!r}"
-            if select.select([self.fd], [], [], 0.1)[0]:
-                try:
-                    data = os.read(self.fd, 65536).decode(errors="replace")
-                except OSError:
-                    data = ""
-                if "\x1b[6n" in data:
-                    self.send("\x1b[1;1R")
-                self.seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
+            self.read()
         before, _, self.seen = self.seen.partition(text)
         return before
 
-    def close(self) -> int:
+    def close(self, timeout: float = 60) -> int:
+        """The exit status of the shell, which has been told to end; one that has not ended in time is killed."""
+        end = time.monotonic() + timeout
         try:
-            _, status = os.waitpid(self.pid, 0)
+            while not (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+                if time.monotonic() > end:
+                    os.kill(self.pid, signal.SIGKILL)
+                    os.waitpid(self.pid, 0)
+                    raise AssertionError(f"the shell did not end; it showed {self.seen[-1000:]!r}")
+                self.read()
         finally:
             os.close(self.fd)
-        return os.waitstatus_to_exitcode(status)
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def leave(self) -> int:
+        """Leave with Ctrl-D, given to the prompt: one that comes while a line is at work is lost."""
+        try:
+            self.until("q)", 0.3)
+        except AssertionError:
+            pass
+        self.send("\x04")
+        return self.close()
 
 
 def test_prompt_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,10 +111,8 @@ def test_notes_are_for_people_only(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     t.until("q)")
     t.send("help`backward\r")
     t.until("Compute the gradients")
-    t.until("createfree")
-    t.until("q)")
-    t.send("\x04")
-    assert t.close() == 0
+    t.until("createfree 0 ")
+    assert t.leave() == 0
 
 
 def test_colours() -> None:

@@ -449,33 +449,6 @@ class Screen(Terminal):
         self.until("\n" + expected)
         self.until("q)")
 
-    def close(self) -> int:
-        """Wait for the end, reading what comes."""
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            if select.select([self.fd], [], [], 0.05)[0]:
-                try:
-                    if b"\x1b[6n" in os.read(self.fd, 65536):
-                        self.send("\x1b[1;1R")
-                except OSError:
-                    pass
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                os.close(self.fd)
-                return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        raise AssertionError("it does not end")
-
-    def leave(self) -> int:
-        """Leave with Ctrl-D, given to the prompt, not to what runs before it."""
-        try:
-            self.until("q)", 0.3)
-        except AssertionError:
-            pass
-        self.send("\x04")
-        return self.close()
-
 
 @pytest.fixture()
 def screen(tmp_path: Path) -> Iterator[Screen]:

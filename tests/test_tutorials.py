@@ -289,7 +289,7 @@ def test_parts_of_a_state(session: Session) -> None:
                           ("putstate(b;(enlist`top.bias)!enlist 3#1e;0b)",
                            "putstate: size mismatch, top.bias is [2], given [3]"),
                           ("putstate(b;(enlist`top.bias)!enlist`a;0b)",
-                           "putstate: size mismatch, top.bias is [2], given no tensor"),
+                           "putstate: expecting a tensor of size [2] for top.bias, given a symbol"),
                           ("putstate(b;d;`a)", "putstate: expecting a module or an optimizer, a dictionary, and for a"),
                           ("putstate(opt(`sgd;b);d;0b)", "putstate: a strict flag is for modules")):
         before = weights(session, "b")

@@ -23,6 +23,7 @@ from kshell.kapi.handles import KHandle, TensorHandle, table
 from kshell.session import Session
 from kshell.values import types as T
 from kshell.values.core import Dict, List, Vec, sym, text_of
+from kshell.values.functions import Function
 from kshell.values.primitives import DERIVED
 
 # what each kind is, as q text
@@ -104,7 +105,7 @@ def test_wrong_use_changes_no_optimizer() -> None:
         error = attempt(session, f"opt{x}")
         assert error is not None, x
         assert session.run("k~.Q.s1 state o") is True, (x, error.text)
-    for x in ["(o;-1f)", "(o;1)", "(o;.1 .2)", "(o;`a)", "(o;0n)"]:
+    for x in ["(o;-1f)", "(o;1b)", "(o;.1 .2)", "(o;`a)", "(o;0n)"]:
         assert attempt(session, f"lr{x}") is not None, x
         assert session.run("k~.Q.s1 state o") is True, x
 
@@ -205,6 +206,8 @@ def words(x: Any) -> set[str]:
             found |= {"vector", "list", "dictionary"}
             for t in x.obj:
                 found |= sizes(t)
+    elif isinstance(x, Function):
+        found.add("function")
     elif isinstance(x, Dict):
         found |= set(names_of(x.k) or ()) | words(x.v)
     elif x.__class__ is List and not is_array(x):

@@ -447,6 +447,10 @@ def _load(o: Opt, value: dict[str, Any]) -> None:
             g.setdefault(k, was[k])
 
 
+# what q calls the Python values that its own become
+_KINDS: dict[type, str] = {str: "a symbol or string", bool: "a boolean", int: "an integer", float: "a float"}
+
+
 def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[list[str], list[str]]:
     """The names that are missing and those that are unexpected, errors if `strict`; sizes must fit."""
     missing = [k for k in own if k not in given]
@@ -461,7 +465,7 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
             if not isinstance(given[k], torch.Tensor):
                 raise QError(f"putstate: expecting a tensor of size {list(t.shape)} for {k}, given "
                              + ("null, as a dictionary gives for a key that it lacks" if given[k] is None else
-                                f"a {type(given[k]).__name__}"))
+                                _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")))
             raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {list(given[k].shape)}")
     return missing, more
 

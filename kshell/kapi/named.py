@@ -56,7 +56,8 @@ class _Signature:
 def _tensors_only(m: Any) -> bool:
     """Is the module one whose inputs are tensors, of a type of torch's or ours that makes its own calculation?"""
     entry = type_of(m)
-    return entry is not None and "class" not in entry.extra and "container" not in entry.extra
+    return entry is not None and "class" not in entry.extra and (
+        "container" not in entry.extra or entry.name == "callback")
 
 
 def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:

@@ -166,7 +166,7 @@ def parmtable(x: Value) -> Value:
     optimizers = _optimizers(h, rows)
     options = _asked(rest[0], optimizers) if rest else []
     if options is None and isinstance(h, _TENSORS):
-        raise QError(f"parmtable: edits are made through a module, model or optimizer, given {kname(h)}")
+        raise QError(f"parmtable: expecting the module, model or optimizer to edit, given {kname(h)}")
     if options is None:
         _edit(h, rows, optimizers, _table(rest[0]))
         return NIL

@@ -84,7 +84,11 @@ class How(NamedTuple):
 def _how(given: Sequence[Value]) -> How:
     """The options of a call."""
     found: dict[str, Any] = {}
-    for name, v in pairs(given[0] if len(given) == 1 else List(list(given))):
+    try:
+        options = pairs(given[0] if len(given) == 1 else List(list(given)))
+    except QError as exc:
+        raise QError(f"plot: {exc.text}") from None
+    for name, v in options:
         if name not in How._fields:
             raise unknown("plot: unrecognized option: ", name, How._fields)
         if name in ("together", "logx", "logy") and (v := flag_of(v)) is None:

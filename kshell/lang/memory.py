@@ -43,6 +43,16 @@ def trim() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+def _trim_top() -> None:
+    """Give back the free end of the thread's arena too, which `malloc_trim` leaves alone unless it is the main one: a
+    thread whose request was refused there goes on in another. The caller sets the thresholds again."""
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        libc.malloc.restype = ctypes.c_void_p
+        libc.mallopt(-1, 0)  # M_TRIM_THRESHOLD
+        libc.free(ctypes.c_void_p(libc.malloc(100_000)))  # large enough for the allocator to look at the end
+
+
 _KEEPS = [False]  # does the allocator keep what is freed?
 
 
@@ -66,10 +76,10 @@ class Grown:
     _EVERY = 0.005  # seconds between two looks
 
     def __enter__(self) -> Grown:
-        trim()
         self._kept = _KEEPS[0]
-        if not self._kept:
-            keep_freed(True)
+        _trim_top()
+        trim()
+        keep_freed(True)
         self._before, self._record, self._seen = status("VmRSS"), status("VmHWM"), 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -113,9 +123,9 @@ _SHORT = [False]  # did a request fail, and is what it ran into still in use?
 
 
 def limit(asked: int = 0) -> None:
-    """Let the system refuse memory past a limit of so many
-    megabytes: the request then is 'wsfull, and the process lives. Without one, what
-    the machine does not have is refused: it would be granted, and the process killed when it is used."""
+    """Let the system refuse memory past a limit of so many megabytes: the request then is 'wsfull, and the process
+    lives. Without one, what the machine does not have is refused: it would be granted, and the process killed when it
+    is used."""
     if resource is None:
         return
     most = OWN + (asked << 20) if asked else int(physical() * _SHARE)

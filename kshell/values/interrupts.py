@@ -94,11 +94,12 @@ class Hold:
 HOLD = Hold()
 
 
-def wake(note: str = "") -> None:
+def wake(note: str = "", out: Any = None) -> Any:
     """At the end of work that a signal waited for: raise what it asks for, unless a caller's work is to be finished
-    first. The note says what was done."""
+    first; then give `out` back. The note says what was done."""
     if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1).f_back) == _OPEN:
         _stop(note)
+    return out
 
 
 def stop_here(note: str = "") -> None:
@@ -217,9 +218,7 @@ def _around(fn: F, work: Callable[..., Any], note: str) -> F:
             if PENDING:
                 wake()
             raise
-        if PENDING:
-            wake(note)
-        return out
+        return wake(note, out) if PENDING else out
 
     code = fn.__code__  # type: ignore[attr-defined]
     run.__code__ = run.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno,

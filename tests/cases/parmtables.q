@@ -139,7 +139,7 @@ ckpttable[]  / 'ckpttable: expecting a dictionary of tensors, or an object that 
 ckpttable(d;5)  / 'ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag (given kdictionary, long 5)
 exec bad from ckpttable`a`b`c!(tensor 0n 0w -0w 1;tensor(1 2;`bfloat16);tensor`long$())  / 3 0 0
 select name,norm,mean,lo,bad from parmtable d  / name    norm    mean lo bad\n---------------------------\nmodel.w 2.44949 1    1  0\nmodel.b 0w      0w   3  1
-parmtable(d;parmtable d)  / 'parmtable: edits are made through a module, model or optimizer, given kdictionary
+parmtable(d;parmtable d)  / 'parmtable: expecting the module, model or optimizer to edit, given kdictionary
 statetable d  / 'statetable: expecting optimizer or model, given kdictionary
 m:module seq(`sequential;(`linear;`a;2;3);(`linear;`b;3;1));o:opt(`adam;m;.1);backward Sum forward(m;1 2#3 4e);step o;p:parms m  /
 (exec(name;lr;grad)from parmtable p)~exec(name;lr;grad)from parmtable m  / 1b
