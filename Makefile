@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | check | bench | golden | conformance
+# make setup | demo | test | test-all | lint | check | bench | golden | conformance
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ SHARED ?= ../shared
 MARK := $(VENV)/.installed
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: setup demo test test-all check bench golden conformance docs clean
+.PHONY: setup demo test test-all lint check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -30,10 +30,11 @@ test-all: setup
 	$(BIN)/python -m pip install -q --disable-pip-version-check --group notebook --group interop --group bench
 	$(BIN)/python -m pytest $(PARALLEL)
 
-check: setup
+lint: setup
 	$(BIN)/ruff check kshell tests
 	$(BIN)/mypy
-	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
+
+check: lint test
 
 bench: setup
 	$(BIN)/python -m compileall -q kshell
