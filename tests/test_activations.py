@@ -179,7 +179,7 @@ def test_inputs_by_keyword(s: Session) -> None:
     t = s("acttable(m;`x`scale`flag!(x;tensor 2e;1b);{x`loss})")
     assert t["mean"][0] == pytest.approx(want) and t["gmean"].tolist() == [-2.0]
     assert s("exec first mean from acttable(m;x;enlist[`scale]!enlist(::))") == pytest.approx(want)
-    with pytest.raises(QError, match=r"acttable: .*unexpected keyword argument 'wrong'"):
+    with pytest.raises(QError, match="acttable: Kinds has no input `wrong"):
         s("acttable(m;`x`wrong!(x;x))")
 
 

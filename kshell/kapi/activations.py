@@ -14,17 +14,17 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import losses
-from kshell.kapi.args import names_of
 from kshell.kapi.call import api, known_to_all, torch
-from kshell.kapi.convert import kname, to_tensor
-from kshell.kapi.forward import calculate, inputs_of, wrapped
+from kshell.kapi.convert import kname
+from kshell.kapi.forward import calculate, inputs_of, inputs_with_names, wrapped
 from kshell.kapi.functions import applied
 from kshell.kapi.handles import ModelHandle, TensorHandle, handle
-from kshell.kapi.moduleapi import device_of_module, of_module
+from kshell.kapi.moduleapi import of_module
 from kshell.kapi.moduledef import name_of_module, type_name
+from kshell.kapi.named import Inputs
 from kshell.kapi.numbers import activities, activity
 from kshell.values.build import longs, sym_vec, table
-from kshell.values.core import NIL, Dict, List, Sym, Value, is_atom, raw, seq_items
+from kshell.values.core import List, Value
 from kshell.values.functions import Foreign, Function
 from kshell.values.interrupts import HOLD
 
@@ -103,8 +103,8 @@ class _Call:
             self.targets, given = inputs_of(given[1], m, "acttable"), given[:1]
         if not given:
             raise QError("acttable: requires a module or model and at least one input")
-        self.named = _named(given[-1], m) if _is_named(given[-1]) else {}
-        inputs = [t for a in (given[:-1] if self.named else given) for t in inputs_of(a, m, "acttable", True)]
+        inputs = inputs_with_names(given, m, m, "acttable", True)
+        self.named = {k: _own(v) for k, v in inputs.named.items()} if isinstance(inputs, Inputs) else {}
         while inputs and inputs[-1] is None:
             inputs.pop()
         self.inputs = [_own(t) for t in inputs]
@@ -155,29 +155,9 @@ def _around(m: Any) -> bool:
 # ------------------------------------------------------------------ inputs and outputs
 
 
-def _is_named(x: Value) -> bool:
-    return x.__class__ is Dict and x.k.__class__ is not Sym and names_of(x.k) is not None and bool(len(x.k))
-
-
-def _named(d: Dict, m: Any) -> dict[str, Any]:
-    """Inputs by keyword: tensors, `::` for None, and atoms as they are, as flags are."""
-    device = device_of_module(m)
-
-    def value(v: Value) -> Any:
-        if isinstance(v, TensorHandle):
-            return _own(v.get())
-        if v is NIL:
-            return None
-        if v.__class__ is Sym:
-            return v.s
-        return raw(v) if is_atom(v) else to_tensor(v).to(device)
-
-    return {str(k): value(v) for k, v in zip(names_of(d.k) or (), seq_items(d.v), strict=True)}
-
-
 def _own(t: Any) -> Any:
-    """A copy of an input, which a layer may write into."""
-    return t if t is None else t.detach().clone().requires_grad_(t.requires_grad)
+    """A copy of an input, which a layer may write into; anything but a tensor as it is."""
+    return t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
 
 
 def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:

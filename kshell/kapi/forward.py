@@ -59,12 +59,12 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
     return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
 
 
-def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str) -> list[Any]:
+def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str, gaps: bool = False) -> list[Any]:
     """The inputs of a module for arguments, the last of which may be a dictionary of inputs by name. Arrays become
-    tensors on the device of the module `at`."""
+    tensors on the device of the module `at`. `gaps` is that of `inputs_of`."""
     last: Any = given[-1] if given else None
     if last.__class__ is not Dict and last.__class__ is not DictHandle:
-        return [t for a in given for t in inputs_of(a, at, call)]
+        return [t for a in given for t in inputs_of(a, at, call, gaps)]
     before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
     found = add_named(before, last, m, call, device_of_module(at))
     if found is not None:
