@@ -109,11 +109,15 @@ class Proj(Function):
         return (*(next(it, HOLE) if a is HOLE else a for a in self.args), *it)
 
     def call(self, args: Sequence[Value]) -> Value:
+        f, full = self.f, self.fill(args)
+        if isinstance(f, Lambda) and len(full) == f.rank == len(f.params) and len(args) == self.rank:
+            for a in args:
+                if a is HOLE:
+                    break
+            else:
+                return f.fn(*full)
         from kshell.values.apply import apply
 
-        f, full = self.f, self.fill(args)
-        if isinstance(f, Lambda) and len(full) == f.rank == len(f.params) and not any(a is HOLE for a in full):
-            return f.fn(*full)
         return apply(f, full)
 
 

@@ -173,7 +173,7 @@ def _list_at(x: Value, i: Value) -> Value:
     if flat is not None and flat.t in _INTEGER:
         return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
     if c is List or c is Nd:
-        return collapse([index1(x, k) for k in i.items])
+        return collapse([take_at(x, k.a) if k.__class__ is Vec and k.t == T.J else index1(x, k) for k in i.items])
     if c is Dict:
         return Dict(i.k, index1(x, i.v))
     raise QError("type")

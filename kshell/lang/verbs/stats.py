@@ -121,6 +121,8 @@ def sum_(x: Value) -> Value:
     """
     c = x.__class__
     if c is Vec:
+        if x.t == T.F and (s := float_sum(x.a)) == s:
+            return s
         if x.t == T.J and len(x.a) > 4096 and whole(x):
             return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
