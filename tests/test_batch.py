@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kshell.errors import QError
 from kshell.lang import batch, lifts
+from kshell.lang.verbs import matrix
 from kshell.session import Session
 from kshell.values.apply import pyfn
 from kshell.values.build import collapse
@@ -191,6 +192,7 @@ def test_products_with_one_matrix(shared: Session, items: int, monkeypatch: pyte
     shared.run(f"M:{items} 5#{5 * items}?1f;A:{N} {items}#{N * items}?-2 0.1 0n 3 1e3 0w;B:{N} {items}#{N * items}?1f")
     for name, few in (("have", 2), ("want", 1 << 60)):
         monkeypatch.setattr(lifts, "FEW", few)
+        monkeypatch.setattr(lifts, "FEW_ROWS", few)
         monkeypatch.setattr(batch, "FEW", few)
         for k, f in enumerate(PRODUCTS):
             shared.run(f'{name}{k}:{f}each/:(A;B;"e"$B)')
@@ -218,9 +220,25 @@ def test_products_of_every_iterator(shared: Session, use: str, monkeypatch: pyte
     found = []
     for few in (2, 1 << 60):
         monkeypatch.setattr(lifts, "FEW", few)
+        monkeypatch.setattr(lifts, "FEW_ROWS", few)
         monkeypatch.setattr(batch, "FEW", few)
         found.append(shared.run(f"-8!@[{{{use}}};::;{{x}}]").a.tobytes())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("use", ["{$[;y]peach x}[B;M]", "{(y$)peach x}[B;flip M]", "{(y mmu)each x}[B;flip M]", "B mmu\\:M",
+                                 "(flip M)$/:B"])
+def test_products_of_few_rows_are_one(shared: Session, use: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    work = matrix._product
+    monkeypatch.setattr(matrix, "_product", lambda a, b, size=0: calls.append(a.shape) or work(a, b, size))
+    shared.run("M:9 5#45?1f;B:4 9#36?1f")
+    shared.run(f"have:{use};n:-8!have")
+    assert len(calls) == 1
+    monkeypatch.setattr(lifts, "FEW_ROWS", 5)
+    shared.run(f"want:{use}")
+    assert len(calls) == 5
+    assert shared.run("n~-8!want")
 
 
 USES = {

@@ -69,18 +69,23 @@ class Columns:
 
 def each(f: Value, x: Value) -> Value | None:
     """`f each x` for all items at once, or None if there is no such way."""
-    if len(x) < FEW or x.__class__ is Table:
+    if x.__class__ is Table or len(x) < (lifts.FEW_ROWS if f.__class__ is Proj and _is_product(f.f) else FEW):
         return None
     if f.__class__ is Prim:
         return lifts.monad(f.name, x) if lifts.has(f.name, 1) else None
     if f.__class__ is not Proj:
         return run(f, (x,), (True,))
-    if f.args.count(HOLE) != 1 or len(f.args) != f.f.rank:
+    if f.rank != 1 or len(f.args) + 1 - f.holes != f.f.rank:
         return None
-    args = [x if a is HOLE else a for a in f.args]
+    args = [x if a is HOLE else a for a in f.args] + [x] * (1 - f.holes)
     if f.f.__class__ is Prim and f.f.name == "ssr" and args[0] is x:
         return lifts.replaced(*args)
-    return together(f.f, args, [a is HOLE for a in f.args])
+    return together(f.f, args, [a is HOLE for a in f.args] + [True] * (1 - f.holes))
+
+
+def _is_product(f: Value) -> bool:
+    """Is it the matrix product, of which each call costs more than a row of it?"""
+    return f.__class__ is Prim and f.name in ("$", "mmu")
 
 
 def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | None:
@@ -91,7 +96,8 @@ def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | N
     if f.__class__ is not Prim or len(args) != 2 or not lifts.has(f.name, 2):
         return None
     n = len(args[0]) if many[0] else len(args[1])
-    if n < FEW or any(m and a.__class__ is Table for a, m in zip(args, many, strict=True)):
+    least = lifts.FEW_ROWS if _is_product(f) else FEW
+    if n < least or any(m and a.__class__ is Table for a, m in zip(args, many, strict=True)):
         return None
     return lifts.dyad(f.name, args[0], many[0], args[1], many[1])
 

@@ -22,7 +22,7 @@ from kshell.values import types as T
 from kshell.values.apply import apply, apply1, project, pyfn, takes
 from kshell.values.build import collapse
 from kshell.values.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, seq_items
-from kshell.values.dispatch import ATOMIC
+from kshell.values.dispatch import ATOMIC, same_keys
 from kshell.values.functions import Derived, Function, Handle, Lambda, Prim, Proj
 from kshell.values.index import find_at, index1, null_of
 from kshell.values.match import match
@@ -134,10 +134,15 @@ def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
     """Each of several arguments, some of them dictionaries: the items under the same key."""
     keys = next(a.k for a in args if a.__class__ is Dict)
     for a in args:
-        if a.__class__ is Dict and a.k is not keys and not match(a.k, keys):
+        if a.__class__ is Dict and a.k is not keys and not same_keys(a.k, keys) and not match(a.k, keys):
             keys = lists.join(keys, index1(a.k, _not_in(keys, a.k)))
-    cols = [index1(a, keys) if a.__class__ is Dict else a for a in args]
+    cols = [_under(a, keys) if a.__class__ is Dict else a for a in args]
     return Dict(keys, each_n(f, cols))
+
+
+def _under(d: Dict, keys: Value) -> Value:
+    """The values of a dictionary under some keys."""
+    return d.v if not d.keyed and same_keys(d.k, keys) else index1(d, keys)
 
 
 def _not_in(keys: Value, more: Value) -> Value:

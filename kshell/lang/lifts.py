@@ -29,6 +29,7 @@ from kshell.values.rows import Rows, string_list, strings_of
 
 Array = np.ndarray
 FEW = 64  # items, of which fewer are taken one by one
+FEW_ROWS = 4  # the same for the rows of a matrix product
 _LIMIT = 1 << 23  # items of a result's vectors, or
 _EACH = 64  # so many for each vector
 

@@ -68,7 +68,7 @@ def collapse(items: list[Value]) -> Value:
     if not items:
         return List(items)
     first = items[0]
-    t = atom_t(first)
+    t = 0 if first.__class__ is Vec else atom_t(first)
     if not t:
         if first.__class__ is Dict and not first.keyed:
             return _rows(items)

@@ -105,11 +105,11 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
             return x.dyad(name, x, y)
         if isinstance(y, Handle):
             return y.dyad(name, x, y)
-        if _is_enum(x) or _is_enum(y):
-            return run(unenum(x), unenum(y))
         cx, cy = x.__class__, y.__class__
         if cx is Dict or cy is Dict:
             return _dicts(run, x, y, alone)
+        if _is_enum(x) or _is_enum(y):
+            return run(unenum(x), unenum(y))
         if cx is Table or cy is Table:
             if not tables:
                 raise QError("type")
@@ -214,9 +214,11 @@ def _values_of(run: Verb2, d: Dict, alone: Callable[[Value, bool], Value] | None
 
 def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Value] | None) -> Dict:
     """The union of the keys; the verb runs where both have one."""
+    on = _values_of(run, x, alone) if y.keyed else run
+    if same_keys(x.k, y.k):
+        return Dict(x.k, on(x.v, y.v))
     at = _find(x.k, y.k)
     n = len(x.k)
-    on = _values_of(run, x, alone) if y.keyed else run
     hit = at < n
     if hit.all() and n == len(at) and np.array_equal(at, np.arange(n)):
         return Dict(x.k, on(x.v, y.v))
@@ -235,6 +237,19 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
     place[left] = len(both) + np.arange(len(left))
     place[n:] = n + np.arange(len(new))
     return Dict(append([x.k, take_at(y.k, new)]) if len(new) else x.k, take_at(values, place))
+
+
+def same_keys(x: Value, y: Value) -> bool:
+    """Are these the same few keys in the same order, all different? False may also mean that it takes a search to
+    tell."""
+    if x.__class__ is not Vec or y.__class__ is not Vec or x.t != y.t or x.t not in _EXACT or x.dom != y.dom:
+        return False
+    keys = x.a.tolist() if len(x.a) <= _FEW_KEYS else []
+    return bool(keys) and (x is y or keys == y.a.tolist()) and len(set(keys)) == len(keys)
+
+
+_FEW_KEYS = 64
+_EXACT = frozenset((T.B, T.X, T.H, T.I, T.J, T.C, T.S, T.P, T.M, T.D, T.N, T.U, T.V, T.T))  # compared without tolerance
 
 
 def _find(keys: Value, wanted: Value) -> Array:

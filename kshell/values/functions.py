@@ -93,22 +93,32 @@ class Prim(Function):
 class Proj(Function):
     """A projection: a function with some arguments given; the others are HOLE, or missing at the end."""
 
-    __slots__ = ("args", "f", "rank")
+    __slots__ = ("args", "f", "holes", "rank")
     t = 104
 
     def __init__(self, f: Value, args: tuple[Value, ...], missing: int = 0) -> None:
         self.f, self.args = f, args
-        self.rank = sum(a is HOLE for a in args) + missing
+        self.holes = sum(a is HOLE for a in args)
+        self.rank = self.holes + missing
 
     def fill(self, args: Sequence[Value]) -> tuple[Value, ...]:
         """The argument list with `args` put into the holes from the left, then at the end."""
+        if not self.holes:
+            return (*self.args, *args)
         it = iter(args)
         return (*(next(it, HOLE) if a is HOLE else a for a in self.args), *it)
 
     def call(self, args: Sequence[Value]) -> Value:
+        f, full = self.f, self.fill(args)
+        if isinstance(f, Lambda) and len(full) == f.rank == len(f.params) and len(args) == self.rank:
+            for a in args:
+                if a is HOLE:
+                    break
+            else:
+                return f.fn(*full)
         from kshell.values.apply import apply
 
-        return apply(self.f, self.fill(args))
+        return apply(f, full)
 
 
 class ListProj(Function):

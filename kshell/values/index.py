@@ -116,15 +116,17 @@ def list_positions(i: Value) -> np.ndarray | None:
 def take_at(x: Value, at: np.ndarray) -> Value:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
     n = len(x)
-    inside = not len(at) or int(at.view(np.uint64).max()) < n  # below zero is far above
+    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < n  # below zero is far above
     c = x.__class__
+    if inside and c is Vec:
+        return Vec(x.t, x.a.take(at), "", x.dom)
     if c is Table:
         return Table(x.names, [take_at(col, at) for col in x.cols])
     if c is Dict:
         return Dict(take_at(x.k, at), take_at(x.v, at))
     if c is Vec or c is Nd:
         if inside:
-            return Vec(x.t, x.a.take(at), "", x.dom) if c is Vec else Nd(x.t, x.a[at])
+            return Nd(x.t, x.a[at])
         if c is Vec:
             out = np.empty(len(at), x.a.dtype)
             good = (at >= 0) & (at < n)
@@ -156,6 +158,8 @@ _FEW = 16  # items, of which fewer are taken one by one
 
 def _list_at(x: Value, i: Value) -> Value:
     c = i.__class__
+    if c is Vec and i.t == T.J:
+        return take_at(x, i.a)
     if c is bool:
         return x.item(int(i)) if int(i) < len(x) else null_of(x)
     if c is Special:
@@ -169,7 +173,7 @@ def _list_at(x: Value, i: Value) -> Value:
     if flat is not None and flat.t in _INTEGER:
         return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
     if c is List or c is Nd:
-        return collapse([index1(x, k) for k in i.items])
+        return collapse([take_at(x, k.a) if k.__class__ is Vec and k.t == T.J else index1(x, k) for k in i.items])
     if c is Dict:
         return Dict(i.k, index1(x, i.v))
     raise QError("type")

@@ -148,7 +148,7 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
     base = x.v
     if len(new):
         more = take_at(y.v, new)
-        base = append(base, more) if strict and (x.keyed or base.__class__ is not Table) else join_columns(base, more)
+        base = append(base, more) if strict and (x.keyed or base.__class__ is Vec) else join_columns(base, more)
     keys = join_columns(x.k, take_at(y.k, new)) if len(new) else x.k
     return Dict(grown(x.k, keys) if strict else keys, scatter(base, at, y.v, strict))
 

@@ -133,10 +133,13 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     if small is None or small[1] > 65536:
         first, ids = group_keys(keys)
         return first, split_groups(ids, len(first))
-    if small[1] <= 2:  # as booleans are
+    if small[1] <= _TWO:
         here = keys == keys[0]
-        first, other = np.flatnonzero(here), np.flatnonzero(~here)
-        return (np.array([0, other[0]]), [first, other]) if len(other) else (np.array([0]), [first])
+        first, other = here.nonzero()[0], (~here).nonzero()[0]
+        if not len(other):
+            return np.array([0]), [first]
+        if small[1] == 2 or (keys[other] == keys[other[0]]).all():  # as booleans are, and classes -1 and 1
+            return np.array([0, other[0]]), [first, other]
     at = _offset(keys, small[0]).astype(np.uint16 if small[1] > 256 else np.uint8)
     order = np.argsort(at, kind="stable")
     counts = np.bincount(at, minlength=small[1])
@@ -148,6 +151,9 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     stops = ends[there].tolist()
     starts = (ends[there] - counts[there]).tolist()
     return first, [order[a:b] for a, b in zip(starts, stops, strict=True)]
+
+
+_TWO = 4  # a range of keys up to which there may well be two of them only
 
 
 def split_groups(ids: Array, count: int) -> list[Array]:

@@ -95,7 +95,7 @@ def sort_keys(x: Vec) -> Array:
 
 def bounds(keys: Array) -> tuple[int, int]:
     """Least and greatest of some integer keys; there must be any."""
-    return int(keys.min()), int(keys.max())
+    return int(np.minimum.reduce(keys)), int(np.maximum.reduce(keys))
 
 
 def pack(keys: Array, lo: int, span: int) -> tuple[Array, int, int]:

@@ -70,3 +70,10 @@ zb:70#("ab";"ab","c"$0x00;"bb");count each(distinct zb;group zb;asc distinct zb)
 (zb~zb iasc zb;asc[zb]~asc{x}each zb;last distinct asc zb)  / 0b\n1b\n"bb"
 / all nulls of floats are one, whatever their sign
 count distinct{x}each(enlist 0n;enlist log -1;enlist neg log -1)  / 1
+group -1 1 1 -1 1  / -1| 0 3\n1 | 1 2 4
+group 3 1 1 3 1 2  / 3| 0 3\n1| 1 2 4\n2| ,5
+group 0N 1 0N  /  | 0 2\n1| ,1
+group 2 2 2  / 2| 0 1 2
+group 1 4 1 4i  / 1| 0 2\n4| 1 3
+group "abab"  / a| 0 2\nb| 1 3
+group 1 2 1 2f  / 1| 0 2\n2| 1 3

@@ -76,27 +76,33 @@ def _near_block(a: Array, b: Array, gap: Array, top: Array) -> Array:
     return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
-def _near_range(c: float) -> tuple[float, float]:
-    """The least and greatest float near c, which is no null."""
-    ends = []
-    for away in (-math.inf, math.inf):
-        x = c + math.copysign(TOLERANCE, away) * abs(c) if math.isfinite(c) else c
-        while not close(x, c):
-            x = math.nextafter(x, c)
-        while x != away and close(beyond := math.nextafter(x, away), c) and beyond != x:
-            x = beyond
-        ends.append(x)
-    return ends[0], ends[1]
+def _near_end(c: float, away: float) -> float:
+    """The least float near c, which is no null, or with `away` infinity the greatest."""
+    x = c + math.copysign(TOLERANCE, away) * abs(c) if math.isfinite(c) else c
+    while not close(x, c):
+        x = math.nextafter(x, c)
+    while x != away and close(beyond := math.nextafter(x, away), c) and beyond != x:
+        x = beyond
+    return x
 
 
-# a comparison of an array with one float that is near all from lo to hi; nan, the null, is less than all others
-_RANGED: dict[str, Callable[[Array, float, float], Array]] = {
-    "=": lambda a, lo, hi: (a >= lo) & (a <= hi),
-    "<>": lambda a, lo, hi: ~((a >= lo) & (a <= hi)),
-    "<": lambda a, lo, hi: ~(a >= lo),
-    ">": lambda a, lo, hi: a > hi,
-    "<=": lambda a, lo, hi: ~(a > hi),
-    ">=": lambda a, lo, hi: a >= lo,
+def _lowest(c: float) -> float:
+    return _near_end(c, -math.inf)
+
+
+def _highest(c: float) -> float:
+    return _near_end(c, math.inf)
+
+
+# a comparison of an array with one float, which is near all from the least to the most; nan, the null, is less than
+# all others
+_RANGED: dict[str, Callable[[Array, float], Array]] = {
+    "=": lambda a, c: (a >= _lowest(c)) & (a <= _highest(c)),
+    "<>": lambda a, c: ~((a >= _lowest(c)) & (a <= _highest(c))),
+    "<": lambda a, c: ~(a >= _lowest(c)),
+    ">": lambda a, c: a > _highest(c),
+    "<=": lambda a, c: ~(a > _highest(c)),
+    ">=": lambda a, c: a >= _lowest(c),
 }
 _MIRROR = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -106,9 +112,9 @@ def _float_compare(name: str) -> Callable[[Array, Array], Array]:
 
     def fn(a: Array, b: Array) -> Array:
         if b.size == 1 and a.size > _FEW and b.item(0) == b.item(0):
-            return _RANGED[name](a, *_near_range(b.item(0)))
+            return _RANGED[name](a, b.item(0))
         if a.size == 1 and b.size > _FEW and a.item(0) == a.item(0):
-            return _RANGED[_MIRROR[name]](b, *_near_range(a.item(0)))
+            return _RANGED[_MIRROR[name]](b, a.item(0))
         near_ = near_array(a, b)
         if name == "=":
             return near_

@@ -39,6 +39,12 @@ def _product(a: Array, b: Array, size: int = 0) -> Array:
         return np.zeros(a.shape[:-1] + b.shape[1:])
     if n > _SMALL or (size or max(a.size, b.size)) > _FEW:
         return np.asarray(np.dot(a.reshape(-1, n), b.reshape(n, -1)).reshape(a.shape[:-1] + b.shape[1:]))
+    if a.ndim == b.ndim == 1:
+        u, v = a.tolist(), b.tolist()
+        total = u[0] * v[0]
+        for k in range(1, n):
+            total += u[k] * v[k]
+        return np.array(total)
     terms = np.multiply.outer if b.ndim == 2 else np.multiply
     out = terms(a[..., 0], b[0])
     for k in range(1, n):

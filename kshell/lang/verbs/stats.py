@@ -17,7 +17,7 @@ from kshell.lang.verbs.compare import max_ as greater
 from kshell.lang.verbs.compare import min_ as lesser
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.build import collapse, sym_vec
+from kshell.values.build import as_nd, collapse, sym_vec
 from kshell.values.cast import array1, convert, null_mask, whole
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, atom_t, long
 from kshell.values.dispatch import Array
@@ -105,6 +105,21 @@ def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
     return x.wrap(r) if tr == x.t else Vec(tr, r) if r.ndim == 1 else Nd(tr, r)
 
 
+_ROWS = 4  # vectors, of which fewer are added one by one
+_WIDE = 4096  # items of a vector: with more, putting the vectors together costs more than adding them
+
+
+def _as_rows(x: Value) -> Value:
+    """A list of short numeric vectors of one type and length as one array, else unchanged; so are vectors of one item,
+    which numpy would not add from first to last."""
+    if x.__class__ is not List or len(x) < _ROWS:
+        return x
+    first = x.item(0)
+    if first.__class__ is not Vec or first.t not in _NUMBERS or not 1 < len(first.a) <= _WIDE:
+        return x
+    return as_nd(x) or x
+
+
 def mixed(x: Value) -> Value:
     """A general list of atoms only, with the nulls left out."""
     if x.items and all(atom_t(i) for i in x.items):
@@ -121,9 +136,14 @@ def sum_(x: Value) -> Value:
     """
     c = x.__class__
     if c is Vec:
+        if x.t == T.F and (s := float_sum(x.a)) == s:
+            return s
         if x.t == T.J and len(x.a) > 4096 and whole(x):
             return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
+    if c is List:
+        x = _as_rows(x)
+        c = x.__class__
     if c is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.add)
     if c is List or c is Nd:
@@ -151,6 +171,9 @@ def prd(x: Value) -> Value:
     c = x.__class__
     if c is Vec:
         return _prd_vec(x.t, x.a)
+    if c is List:
+        x = _as_rows(x)
+        c = x.__class__
     if c is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.multiply)
     if c is List or c is Nd:
