@@ -334,7 +334,9 @@ class Session:
 
         With `show`, values are printed as the console does. Every error is a QError with the q frames it went through.
         """
-        return self._asked(self._run, text, file, line, show)
+        if self.read_only:
+            return self._asked(self._run, text, file, line, show)
+        return self._guarded(self._run, text, file, line, show)
 
     __call__ = run
 
@@ -420,7 +422,8 @@ class Session:
             self._runs += 1
             if outer:
                 interrupts.forget()
-            memory.recover()
+            if memory.SHORT[0]:
+                memory.recover()
             value = interrupts.stoppable(work, *args)
             if interrupts.PENDING:
                 interrupts.wake(interrupts.carried_out("the line"))
@@ -458,7 +461,10 @@ class Session:
         for node in nodes:
             if scripted:
                 self._between()
-            value = interrupts.stoppable(self._statement, node, source)
+            if interrupts.HOLD.depth or interrupts.HOLD.others:
+                value = interrupts.stoppable(self._statement, node, source)
+            else:
+                value = self._statement(node, source)
             if interrupts.PENDING:
                 interrupts.wake(_carried_out(node, source))
             try:
@@ -588,6 +594,7 @@ def _carried_out(node: Any, source: Source) -> str:
 
 for _function in (Session._guarded, Session._run_nodes):
     interrupts.whole(_function.__code__)
+interrupts.opens(Session._statement.__code__)
 # how what stands here between q functions goes on when the debugger gives it the result of one
 resume.CONTINUED.update({
     Session._guarded.__code__: None, interrupts.stoppable.__code__: None, interrupts.called.__code__: None,
