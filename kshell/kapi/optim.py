@@ -405,12 +405,13 @@ class Opt:
     parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
     wrapper of a Python program around it, by which it is stepped (kapi/optwrapped.py)."""
 
-    __slots__ = ("container", "contents", "crossed", "entry", "inner", "outer", "own", "placed", "program", "scheduled",
-                 "timings", "torch", "waiting", "wraps")
+    __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
+                 "scheduled", "timings", "torch", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
         self.contents: Any = None  # what is in a container that was made here: kapi/optparms.py
+        self.layers: Any = None  # of the plain list of layers that parameters were selected from last: kapi/optparms.py
         self.outer: Any = None
         self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
