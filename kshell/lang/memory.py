@@ -119,7 +119,7 @@ class _Limit:
 _RESERVE = 128 << 20  # bytes that the session keeps for itself of what it may use
 _LEAST = 1 << 20  # and those that a line may use, however little is left of them
 _LIMITS: list[_Limit] = []
-SHORT = [False]  # did a request fail, and is what it ran into still in use?
+_SHORT = [False]  # did a request fail, and is what it ran into still in use?
 
 
 def limit(asked: int = 0) -> None:
@@ -153,7 +153,7 @@ def relieve() -> str:
     """A request failed: let the session use its reserve, to tell of it. `recover` ends that. The result is what there
     is, for people."""
     BALLAST.clear()
-    SHORT[0] = True
+    _SHORT[0] = True
     for one in _LIMITS:
         one.set(one.most)
     left, one = min(((one.base - status(one.field), one) for one in _LIMITS), key=lambda pair: pair[0])
@@ -163,14 +163,14 @@ def relieve() -> str:
 def recover() -> None:
     """Before q code runs: if a request failed, what code may use now. That is the limit, or while something holds as
     much, a part of the reserve, so that lines that free it can run."""
-    if not SHORT[0]:
+    if not _SHORT[0]:
         return
-    SHORT[0] = False
+    _SHORT[0] = False
     _fill()
     for one in _LIMITS:
         used = status(one.field)
         if used + _LEAST > one.base:
-            SHORT[0] = True
+            _SHORT[0] = True
             one.set(used + max(_LEAST, (one.most - used) // 4))
         else:
             one.set(one.base)

@@ -79,7 +79,7 @@ class Fields:
         starts[row] = other.starts[at] + (top - base - begin)
         sizes[row] = other.sizes[at]
         text = other.text[begin : int(other.starts[at[-1]] + other.sizes[at[-1]])]
-        return Rows(b"".join([self.data[base:top], text]), starts, sizes)
+        return Rows(self.raw[base:top] + text.tobytes(), starts, sizes)
 
     def _regular(self, i: int, rows: slice) -> tuple[Array, Array]:
         width = self.width
@@ -207,7 +207,7 @@ class _Quotes:
     def _keep(self, start: int, marks: Array, ends: Array) -> Array:
         """Note the places of marks; give them as those in the part."""
         at = np.flatnonzero(marks)
-        found = at.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
+        found: Array = at.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
         found += start
         self.found.append(found)
         self.count += len(at)

@@ -38,9 +38,9 @@ _AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes
 _LATE: list[int] = []  # the signals that come again
 
 
-def whole(code: CodeType) -> None:
-    """Let interrupts wait for the end of any function with this code, which is to call `wake` if PENDING."""
-    _KINDS[id(code)] = _WHOLE
+def whole(*codes: CodeType) -> None:
+    """Let interrupts wait for the end of any function with one of these codes, which is to call `wake` if PENDING."""
+    _KINDS.update((id(code), _WHOLE) for code in codes)
 
 
 def brief(fn: F) -> F:
