@@ -91,8 +91,7 @@ class Session:
         self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
         self.warned: set[Any] = set()  # what was warned of and need not be again
-        # what a prompt adds to the text of a value that it shows, notes beside handles
-        self.annotate: Callable[[str, Value], str] | None = None
+        self.annotate: Callable[[str, Value], str] | None = None  # what a prompt adds to the text of a value: notes
         self.together: Any = None  # the console of several processes, when lines are those of all
         self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
         self._going_on: debug.Suspension | None = None  # that which is gone on with
@@ -334,7 +333,7 @@ class Session:
 
         With `show`, values are printed as the console does. Every error is a QError with the q frames it went through.
         """
-        return self._asked(self._run, text, file, line, show)
+        return (self._asked if self.read_only else self._guarded)(self._run, text, file, line, show)
 
     __call__ = run
 
@@ -458,7 +457,8 @@ class Session:
         for node in nodes:
             if scripted:
                 self._between()
-            value = interrupts.stoppable(self._statement, node, source)
+            held = interrupts.HOLD.depth or interrupts.HOLD.others
+            value = interrupts.stoppable(self._statement, node, source) if held else self._statement(node, source)
             if interrupts.PENDING:
                 interrupts.wake(_carried_out(node, source))
             try:
@@ -586,8 +586,8 @@ def _carried_out(node: Any, source: Source) -> str:
     return interrupts.carried_out(first_line(source.text[node.start : node.end], 60))
 
 
-for _function in (Session._guarded, Session._run_nodes):
-    interrupts.whole(_function.__code__)
+interrupts.whole(Session._guarded.__code__, Session._run_nodes.__code__)
+interrupts.opens(Session._statement.__code__)
 # how what stands here between q functions goes on when the debugger gives it the result of one
 resume.CONTINUED.update({
     Session._guarded.__code__: None, interrupts.stoppable.__code__: None, interrupts.called.__code__: None,

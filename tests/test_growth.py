@@ -315,6 +315,43 @@ def test_layers_are_added_one_by_one_without_looking_at_the_others(s: Session, b
     assert calls(400) <= few + 50
 
 
+@pytest.mark.parametrize("build", ["m:module enlist`modulelist", "m:module seq(`sequential;`relu)"])
+def test_groups_of_layers_are_added_without_a_look_at_each_layer(s: Session, build: str) -> None:
+    """How many functions a group by a submodule's number calls does not grow with the layers and groups."""
+    found = []
+    for n in (20, 400):
+        s.run(f"{build};do[{n};module(m;enlist(`linear;1;1))];k:count childnames m;o:opt(`sgd;();.1);i:0")
+        s.run("do[k-1;opt(o;i;(m;i));i+:1]")
+        events = [0]
+
+        def count(frame: Any, event: str, arg: Any, events: list[int] = events) -> None:
+            events[0] += 1
+
+        sys.setprofile(count)
+        try:
+            s.run("opt(o;i;(m;i))")
+        finally:
+            sys.setprofile(None)
+        assert s.run("count lr o") == s["k"]
+        found.append(events[0])
+    assert found[1] <= found[0] + 50
+
+
+def test_groups_of_layers_see_layers_that_change(s: Session) -> None:
+    s.run("m:module enlist`modulelist;do[4;module(m;enlist(`linear;1;1))];o:opt(`sgd;();.1);opt(o;0;(m;0))")
+    module = s["m"].obj
+    layer = module[1]
+    layer.extra = type(layer)(2, 2)
+    s.run("opt(o;1;(m;2))")  # the part of the layer before, which has its own number now
+    assert s["o"].obj.groups[1]["params"][0] is layer.extra.weight
+    del layer.extra
+    module[2] = type(layer)(3, 3)
+    s.run("opt(o;2;(m;2))")
+    assert s["o"].obj.groups[2]["params"][0] is module[2].weight
+    with pytest.raises(QError, match="out of bounds, 4 submodule"):
+        s.run("opt(o;3;(m;4))")
+
+
 def test_a_module_of_a_state_looks_at_each_row_once(s: Session) -> None:
     """The calls for modules of states with twice the layers are twice as many, also within a module that made them."""
     for kind in ("enlist`modulelist", "enlist(`encoder;(`encoderlayer;2;1;2);{})"):

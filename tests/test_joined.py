@@ -151,3 +151,11 @@ def test_a_script_is_told_the_file_and_line(tmp_path: Path) -> None:
     done = run(str(tmp_path / "a.q"))
     assert done.stdout == "6\n"
     assert done.stderr == WARNING.replace("warning: ", f"warning: {tmp_path}/a.q:4: ")
+
+
+def test_lambdas_whose_lines_end_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts of which joined lines are known to be none, and such as may have some."""
+    ended = ("{x+1}", "{[x;y]\n  a:x+y;\n  $[a>1;\n    a+1;\n    a-1]\n }", "{a:1; / why\n a}", "{\n a:x;\n\n a}")
+    assert not any(joined._may_join(t) for t in ended)
+    joints = ("{a:x*2\n a+1}", "{[x]a:x*2 \r\n a+1}", '{a:"x; / "\n a}', "{f(\n x)}", "{(f)\n x}", "{a:1 / why\n a}", "{a:1\n/ why\n a}")
+    assert all(joined._may_join(t) for t in joints)

@@ -14,6 +14,7 @@ from kshell.session import Session
 from kshell.store import fields, text
 from kshell.values import types as T
 from kshell.values.core import raw
+from kshell.values.rows import rows_of
 
 WORDS = ("", "-", "+", ".", "-.5", "5.", ".5", "+5", "--1", "1.2.3", "1 2", " 7", "7 ", "0W", "-0W", "0N", "1e5", "1e-3",
          "123456789012345678", "9223372036854775807", "9223372036854775808", "99999999999999999999", "999999999999999.5",
@@ -85,3 +86,51 @@ def test_columns_made_in_blocks_are_those_made_at_once(tmp_path: Path, monkeypat
     monkeypatch.setattr(files, "_BLOCK", 17)
     s.run(f'same:t~{load};quotes:(last t)[`d]~"199,\\"1\\"";exact:t[`b]~(til 200)%7')
     assert s["same"] and s["quotes"] and s["exact"]
+
+
+@given(st.lists(st.lists(st.one_of(st.sampled_from(WORDS), st.text("ab \0é", max_size=18)), min_size=1, max_size=20), max_size=4),
+       st.sampled_from([1, 4, 1 << 16]))
+def test_symbols_of_parts_are_those_of_each_text(parts: list[list[str]], slots: int) -> None:
+    with pytest.MonkeyPatch.context() as m:
+        m.setattr(tok, "_SLOTS", slots)
+        symbols = tok.Symbols()
+        for texts in parts * 2:
+            items = [s.encode() for s in texts]
+            found = symbols.of(rows_of(items)).tolist()
+            assert found == [tok.tok_bytes(T.S, s).v for s in items], texts
+
+
+def test_symbols_that_came_before_are_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    look = tok._symbols
+    monkeypatch.setattr(tok, "_symbols", lambda rows: asked.append(len(rows)) or look(rows))
+    symbols, names = tok.Symbols(), rows_of([b"name%d" % k for k in range(100)] * 5)
+    for _ in range(3):
+        symbols.of(names)
+    assert asked == [500] and not symbols.left
+    for k in range(3):
+        symbols.of(rows_of([b"%d %d" % (k, j) for j in range(500)]))
+    assert symbols.left
+
+
+@given(texts=st.lists(numbers, min_size=9, max_size=30), blanks=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30))))
+def test_blanks_around_a_few_texts_or_all(texts: list[str], blanks: list[tuple[int, int]]) -> None:
+    items = [s.encode() for s in texts]
+    for k, (left, right) in enumerate(blanks[: len(items)]):
+        items[-1 - k] = b" " * left + items[-1 - k] + b" " * right
+    for t in (T.B, T.H, T.J, T.F, T.D, T.P):
+        alone = [raw(tok.tok_bytes(t, s)) for s in items]
+        np.testing.assert_array_equal(tok.tok_strings(t, items).a, np.array(alone, T.DTYPE[t]), str(items))
+
+
+WRITTEN = {"d": "2020.01.01 0Nd 0Wd -0Wd 1999.12.31", "t": "10:00:00.000 0Nt 0Wt 23:59:59.999 -00:00:00.001",
+           "p": "2020.01.01D00:00:00 0Np 0Wp -0Wp 2001.02.03D04:05:06.789", "j": "1 0N 0W -0W 25", "f": "1.5 0n 0w -0w 1e300",
+           "s": '`a`b,`$("x,y";"";"q\\"q")', "w": '("ab";"";"a,b";"x\\ny";"q\\"q")'}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_columns_are_written_as_single_items_are(name: str) -> None:
+    s = Session()
+    s.run(f"x:{WRITTEN[name]};y:20#x")
+    assert s.run('(20#csv 0:enlist x)~csv 0:enlist y')
+    assert s.run('(csv 0:enlist 20#2 sublist x)~20#csv 0:enlist 2 sublist x')

@@ -174,7 +174,7 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
 
 def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
     """Set options of a group and add the parameters of x to it: all is checked before anything changes."""
-    chosen = select(x)
+    chosen = select(x, o)
     if chosen is not None:
         check_new(o, chosen.params)
         container = plan(o, chosen)

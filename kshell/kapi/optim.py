@@ -378,10 +378,7 @@ def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
     for o in (*options_of(entry), *how_of(entry)):
         if o.name in values:
             name, _, item = (o.torch or o.name).partition(".")
-            if item:
-                out[name] = (*out.get(name, ()), values[o.name])
-            else:
-                out[name] = values[o.name]
+            out[name] = (*out.get(name, ()), values[o.name]) if item else values[o.name]
     return out
 
 
@@ -405,12 +402,13 @@ class Opt:
     parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
     wrapper of a Python program around it, by which it is stepped (kapi/optwrapped.py)."""
 
-    __slots__ = ("container", "contents", "crossed", "entry", "inner", "outer", "own", "placed", "program", "scheduled",
-                 "timings", "torch", "waiting", "wraps")
+    __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
+                 "scheduled", "timings", "torch", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
         self.contents: Any = None  # what is in a container that was made here: kapi/optparms.py
+        self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: kapi/optparms.py
         self.outer: Any = None
         self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it

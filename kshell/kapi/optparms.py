@@ -40,8 +40,8 @@ class Selection(NamedTuple):
 # ------------------------------------------------------------------ choosing
 
 
-def select(x: Value) -> Selection | None:
-    """The parameters of `object` or `(object;selector)`; None for `()` and `::`."""
+def select(x: Value, o: Opt | None = None) -> Selection | None:
+    """The parameters of `object` or `(object;selector)`; None for `()` and `::`. They are for the optimizer o."""
     if is_empty(x):
         return None
     h, rest = handle(x), []
@@ -56,7 +56,7 @@ def select(x: Value) -> Selection | None:
         raise QError(f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args")
     selector = rest[0] if rest else None
     if isinstance(h, ModuleHandle | ModelHandle):
-        return _from_module(h.obj if isinstance(h, ModuleHandle) else h.obj.module, selector)
+        return _from_module(h.obj if isinstance(h, ModuleHandle) else h.obj.module, selector, o)
     return _from_tensors(h, selector)
 
 
@@ -113,12 +113,12 @@ def _keys(d: dict[str, Any], selector: Value) -> list[str]:
     return keys
 
 
-def _from_module(m: Any, selector: Value | None) -> Selection:
+def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
     if selector is None:
         return Selection(list(m.parameters()), m)
     at = longs_of(selector)
     if at is not None:
-        parts = _submodules(m, at)
+        parts = _submodules(m, at, o)
     else:
         names = names_of(selector)
         if names is None:
@@ -132,15 +132,37 @@ def _from_module(m: Any, selector: Value | None) -> Selection:
     return Selection(list(params.values()), m)
 
 
-def _submodules(m: Any, at: Sequence[int]) -> Iterator[tuple[str, list[Any]]]:
+def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules with these numbers."""
-    found = list(_parts(m, set()))
+    found = _layers(m, o) or list(_parts(m, set()))
     for i in at:
         if i < 0:
             raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
         if i >= len(found):
             raise QError(f"opt: module[{i}] out of bounds, {len(found)} submodule(s)")
         yield str(i), list(found[i].parameters())
+
+
+class Layers(NamedTuple):
+    """The children of a module, which have no parts and of which no two are the same, and the dictionaries in which
+    they would have parts."""
+
+    module: Any
+    children: tuple[Any, ...]
+    below: list[Any]
+
+
+def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
+    """The submodules of a plain list of layers, none of another module. An optimizer keeps them, so that groups that
+    are added layer by layer only compare them with those that are there."""
+    known, now = None if o is None else o.layers, tuple(m._modules.values())
+    if known is None or known.module is not m or known.children != now or any(known.below):
+        below = [c._modules for c in now if c is not None]
+        plain = len(set(map(id, below))) == len(now) and not any(below)
+        known = Layers(m, now, below) if plain else None
+        if o is not None:
+            o.layers = known
+    return () if known is None else known.children  # type: ignore[no-any-return]
 
 
 def _parts(m: Any, seen: set[int]) -> Iterator[Any]:

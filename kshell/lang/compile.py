@@ -113,20 +113,23 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     def eval_many(self, nodes: list[Any]) -> list[E]:
         """The nodes evaluated from right to left, each as an expression that may be used in any order."""
         out: list[Any] = [None] * len(nodes)
-        loose = Loose()
+        loose: Loose | None = None
         for i in range(len(nodes) - 1, -1, -1):
             mark, log = len(self.block), len(self.assigned)
             e = self.expr(nodes[i])
             effects = len(self.block) > mark or e.impure
-            late: Block = []
-            for j in loose.touched(effects, self.assigned[log:], e.glob):
-                p = out[j]
-                t = self.temp()
-                late.append(f"{t}={p.s}")
-                out[j] = E(t, p.kind, atomic=True, stable=True)
-            self.block[mark:mark] = late
+            if loose is not None and (effects or e.glob or len(self.assigned) > log):
+                late: Block = []
+                for j in loose.touched(effects, self.assigned[log:], e.glob):
+                    p = out[j]
+                    t = self.temp()
+                    late.append(f"{t}={p.s}")
+                    out[j] = E(t, p.kind, atomic=True, stable=True)
+                self.block[mark:mark] = late
             out[i] = e
-            loose.add(i, e)
+            if i and not e.stable:
+                loose = loose or Loose()
+                loose.add(i, e)
         return out
 
     # ------------------------------------------------------------ expressions

@@ -41,9 +41,7 @@ class Loose:
         self.readers: dict[str, set[int]] = {}
 
     def add(self, i: int, e: E) -> None:
-        """Expression i, if its value can still change."""
-        if e.stable:
-            return
+        """Expression i, whose value can still change."""
         if e.impure:
             self.impure.add(i)
         if e.glob:

@@ -124,6 +124,14 @@ def _extreme(a: np.ndarray, t: int) -> bool:
     return bool(a.min() <= -row.inf or a.max() == row.inf)
 
 
+def extremes(t: int, a: np.ndarray) -> np.ndarray:
+    """Which items are nulls or infinities."""
+    if t in T.FLOATS:
+        return ~np.isfinite(a)
+    top = T.TYPE[t].inf
+    return (a <= -top) | (a == top)
+
+
 def enum_values(v: Vec) -> Vec | None:
     """The items that an enumeration stands for; None if the list it indexes is not there."""
     from kshell.values.context import running
@@ -196,7 +204,11 @@ def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
     if now is not None:
         return list(map(now, raws))
     if _extreme(a, t):
-        return [raw_text(t, v, digits, null) for v in raws]
+        odd = extremes(t, a)
+        texts = raw_texts(t, np.where(odd, a.dtype.type(0), a), digits, null)
+        for k in np.flatnonzero(odd).tolist():
+            texts[k] = raw_text(t, raws[k], digits, null)
+        return texts
     if t == T.F or t == T.E:
         form = f"%.{digits or 17}g"
         return [form % v for v in raws]

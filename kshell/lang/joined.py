@@ -30,7 +30,7 @@ _SHOWN = 78  # characters of a line that a warning shows
 
 def warn(node: Any, source: Source) -> None:
     """Warn of the joined lines of a lambda, if it has more than one line."""
-    if "\n" not in node.text:
+    if not _may_join(node.text):
         return
     session = running()
     for at, what in found(node, node.text):
@@ -38,6 +38,24 @@ def warn(node: Any, source: Source) -> None:
         if key not in session.warned:
             session.warned.add(key)
             session.warn(_message(source, at, what))
+
+
+def _may_join(text: str) -> bool:
+    """May lines of a lambda's text be joined? Not where a line ends with `;` `[` or `{`, or the next one begins with a
+    bracket that closes or `;`, nor behind the parameters. Comments are looked through only behind `;`."""
+    if "\n" not in text:
+        return False
+    start = text.find("]") + 1 if text.startswith("{[") else 0
+    if "/" in text:
+        text = _LAST_COMMENT.sub("", text)
+        if _SOME_COMMENT.search(text):
+            return True
+    return _OPEN_END.search(text, start) is not None
+
+
+_LAST_COMMENT = re.compile(r'(?m)(?<=;)[ \t]+/(?!.*[ \t]/)[^"\n]*$')
+_SOME_COMMENT = re.compile(r"(?m)(?:^|(?<=\s))/")
+_OPEN_END = re.compile(r"[^;\[{\s][ \t\r]*\n\s*[^\]};\s]")
 
 
 def _message(source: Source, at: int, what: str) -> str:

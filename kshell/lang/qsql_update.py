@@ -15,6 +15,7 @@ from kshell.values.cast import widen
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
 from kshell.values.index import take_at
+from kshell.values.interrupts import edit
 from kshell.values.join import concat
 
 # ------------------------------------------------------------------ update
@@ -132,10 +133,16 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
         for n in names:
             if n not in known and (prefix or space.view(n) is None):
                 raise QError(prefix + n)
-        for n in dict.fromkeys(names or known):
-            space.delete(prefix + n, ".")
+        _delete_variables([prefix + n for n in dict.fromkeys(names or known)])
         return table
     return by_name(_in_memory(table, bool(names)), lambda x: _deleted(x, where, names))
+
+
+@edit("delete")
+def _delete_variables(names: list[str]) -> None:
+    space = running().names
+    for n in names:
+        space.delete(n, ".")
 
 
 def _is_space(name: str) -> bool:

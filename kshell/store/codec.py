@@ -321,7 +321,10 @@ class Reader:
             raise QError("corrupt")
         size = T.TYPE[t].size
         self._needs(n * size)
-        return Vec(t, _known(t, np.frombuffer(bytes(self.take(n * size)), T.DTYPE[t])), ATTRS[attr], dom)
+        data = self.take(n * size)
+        if size == 1 and 2 * n >= len(self.raw):  # the bytes are kept instead of copied
+            return Vec(t, _known(t, np.frombuffer(self.raw, T.DTYPE[t], n, self.at - n)), ATTRS[attr], dom)
+        return Vec(t, _known(t, np.frombuffer(bytes(data), T.DTYPE[t])), ATTRS[attr], dom)
 
     def _regular(self, n: int) -> Value | None:
         """n vectors of one fixed-width type and one length, all at once; None if what follows is not that."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from kshell.values.rows import Rows
 Array = np.ndarray
 _FEW = 16  # rows; less are split as text is
 _PART = 1 << 18  # bytes that are searched at once, so that they stay in the processor's cache
-_FAR = 64  # bytes between two doubled quotes from which on what stands between is copied piece by piece
 _END, _QUOTE = 10, 34
 
 
@@ -34,13 +33,15 @@ def no_collection() -> Iterator[None]:
 class Fields:
     """Rows of fields: `marks` has the places of the separators and line ends, in order. If each row has `width` fields,
     `last` is None, else it says which of the marks is the line end of each row. In the columns `quoted`, or in all if
-    that is None, a field that begins with a quote ends with one, and neither belongs to its text."""
+    that is None, a field that begins with a quote ends with one, and neither belongs to its text. The text of the
+    fields in `singled` stands there."""
 
-    __slots__ = ("data", "last", "marks", "quoted", "raw", "rows", "width")
+    __slots__ = ("data", "last", "marks", "quoted", "raw", "rows", "singled", "width")
 
     def __init__(self, raw: bytes, marks: Array, rows: int) -> None:
         self.raw, self.data, self.marks, self.rows = raw, np.frombuffer(raw, np.uint8), marks, rows
         self.quoted: set[int] | None = set()
+        self.singled: Singled | None = None
         self.width = width = max(len(marks) // rows, 1)
         self.last: Array | None = None
         if len(marks) != rows * width or (self.data[marks[width - 1 :: width]] != _END).any():
@@ -55,7 +56,30 @@ class Fields:
             inside = (sizes > 1) & (self.data[starts] == _QUOTE)
             starts += inside
             sizes -= 2 * inside
+            if self.singled is not None and len(starts):
+                return self._with_singled(i, rows, starts, sizes, self.singled)
         return Rows(self.raw, starts, sizes, self.data)
+
+    def _with_singled(self, i: int, rows: slice, starts: Array, sizes: Array, other: Singled) -> Rows:
+        """The column with the text of such fields behind the text of its rows."""
+        number = np.arange(rows.start, rows.stop) * self.width if self.last is None else \
+            np.concatenate([[0], self.last + 1])[rows]
+        low, high = np.searchsorted(other.fields, [number[0], number[-1] + i + 1]).tolist()
+        fields = other.fields[low:high] - i
+        row = np.searchsorted(number, fields)
+        here = np.flatnonzero(number.take(row, mode="clip") == fields)
+        if self.last is not None:
+            here = here[other.fields[low:high][here] <= self.last[rows][row[here]]]
+        if not len(here):
+            return Rows(self.raw, starts, sizes, self.data)
+        row, at = row[here], here + low
+        top = int((starts + sizes).max())
+        base, begin = int(starts.min()), int(other.starts[at[0]])
+        starts -= base
+        starts[row] = other.starts[at] + (top - base - begin)
+        sizes[row] = other.sizes[at]
+        text = other.text[begin : int(other.starts[at[-1]] + other.sizes[at[-1]])]
+        return Rows(self.raw[base:top] + text.tobytes(), starts, sizes)
 
     def _regular(self, i: int, rows: slice) -> tuple[Array, Array]:
         width = self.width
@@ -121,27 +145,24 @@ def _quoted(raw: bytes, sep: bytes, breaks: bool) -> Fields | None:
             return None
         reader = _Quotes(_rewritten(raw, sep), sep, breaks)
         reader.read()
-    out = Fields(reader.text(), np.concatenate(reader.found), reader.rows)
+    out = Fields(reader.raw, np.concatenate(reader.found), reader.rows)
     out.quoted = reader.columns(out.width) if out.last is None else None
+    out.singled = reader.singled(out.marks)
     return out
 
 
 class _Quotes:
-    """Text with quotes, read in parts: `found` has the places of separators and line ends outside of quotes, as they
-    are when the second of two quotes that stand for one is left out."""
+    """Text with quotes, read in parts: `found` has the places of separators and line ends outside of quotes. In each
+    part the characters of a kind are bits, of which 64 at a time are one number."""
 
     def __init__(self, raw: bytes, sep: bytes, breaks: bool) -> None:
         self.raw, self.data, self.sep, self.breaks = raw, np.frombuffer(raw, np.uint8), sep[0], breaks
         self.found: list[Array] = []
         self.opened: list[Array] = []  # the number of the field of each quote that opens one
-        self.pieces: list[Any] = []  # arrays and bytes
-        self.rows = self.count = self.removed = 0
-        self.inside = self.quote = False  # behind the last mark; was that a quote?
-        self.last = -1  # where it stands
-
-    def text(self) -> bytes:
-        """The text without the quotes that are left out."""
-        return b"".join(self.pieces) if self.removed else self.raw
+        self.doubled: list[tuple[Array, Array]] = []  # the number of the field of each second quote, and its place
+        self.rows = self.count = 0
+        self.inside = self.closed = False  # does the last character stand in quotes; is it the one that ends them?
+        self.starts = True  # does a field start behind it?
 
     def read(self) -> bool:
         """Read it; False if a quote, or a line's end in quotes, stands where it should not."""
@@ -151,54 +172,125 @@ class _Quotes:
         return not self.inside
 
     def _part(self, start: int, part: Array) -> bool:
-        here = part == _END
-        here |= part == self.sep
-        here |= part == _QUOTE
-        at = np.flatnonzero(here)
-        if not len(at):
-            self.pieces.append(part)
+        quotes, ends = part == _QUOTE, part == _END
+        marks = ends | (part == self.sep)
+        if not self.inside and not self.closed and not quotes.any():
+            self._keep(start, marks, ends)
+            self.starts = bool(marks[-1])
             return True
-        kinds = part[at]
-        quote, end = kinds == _QUOTE, kinds == _END
-        inside = np.logical_xor.accumulate(quote) ^ self.inside
-        near = np.empty(len(at), np.bool_)  # right behind the mark before it
-        near[0] = at[0] + start == self.last + 1
-        np.equal(at[1:], at[:-1] + 1, out=near[1:])
-        opening, behind = quote & inside, np.empty(len(at), np.bool_)
-        behind[0], behind[1:] = self.quote, quote[:-1]
-        far = ~near & (opening | (behind & ~(quote | inside)))  # opened, or closed, in the middle of a field
-        if far.any() or (not self.breaks and (end & inside).any()):
+        size, (quote, mark) = len(part), map(_bits, (quotes, marks))
+        inside = _between(quote, self.inside)
+        opening, closing, real = quote & inside, quote & ~inside, mark & ~inside
+        behind = _next(closing, self.closed)
+        wrong = (opening & ~(_next(real, self.starts) | behind)) | (behind & ~(real | opening))
+        wrong[-1] &= np.uint64((2 << (size - 1) % 64) - 1)  # what stands behind the part is not known yet
+        if wrong.any():
             return False
-        real, doubled = ~(quote | inside), opening & near & behind
-        self.opened.append(np.cumsum(real)[opening & ~doubled] + self.count)
-        self.rows += int(np.count_nonzero(real & end))
-        self.count += int(np.count_nonzero(real))
-        self._keep(start, part, at, real, doubled)
-        self.inside, self.quote, self.last = bool(inside[-1]), bool(quote[-1]), int(at[-1]) + start
+        if (mark & inside).any():
+            marks = _marks(real, size)
+            if self.breaks:
+                ends &= marks
+            elif (ends > marks).any():
+                return False
+        at, first = self._keep(start, marks, ends), self.count - len(self.found[-1])
+        opened = np.flatnonzero(quotes[1:].take(at, mode="clip")) + 1 if size > 1 else at[:0]
+        if self.starts and quotes[0]:
+            opened = np.concatenate([[0], opened])
+        self.opened.append(opened + first)
+        behind &= opening
+        second = _places_of(behind)
+        if len(second):
+            self.doubled.append((np.searchsorted(at, second) + first, second + start))
+        self.inside, self.closed, self.starts = (_bit(x, size - 1) for x in (inside, closing, real))
         return True
 
-    def _keep(self, start: int, part: Array, at: Array, real: Array, doubled: Array) -> None:
-        """Note the places that count, and the text without its doubled quotes."""
-        found = at[real] + (start - self.removed)
-        if doubled.any():
-            found -= np.cumsum(doubled)[real]
-            out = at[doubled]
-            self.removed += len(out)
-            if len(out) * _FAR < len(part):
-                raw, out = self.raw, out + start
-                starts, ends = [start, *(out + 1).tolist()], [*out.tolist(), start + len(part)]
-                self.pieces += [raw[a:b] for a, b in zip(starts, ends, strict=True)]
-            else:
-                keep = np.ones(len(part), np.bool_)
-                keep[out] = False
-                self.pieces.append(part[keep])
-        else:
-            self.pieces.append(part)
-        self.found.append(found.astype(np.int32 if len(self.data) < 1 << 31 else np.int64))
+    def _keep(self, start: int, marks: Array, ends: Array) -> Array:
+        """Note the places of marks; give them as those in the part."""
+        at = np.flatnonzero(marks)
+        found: Array = at.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
+        found += start
+        self.found.append(found)
+        self.count += len(at)
+        self.rows += int(np.count_nonzero(ends))
+        return at
 
     def columns(self, width: int) -> set[int]:
         """The columns with fields in quotes, where each row has so many fields."""
         return set(np.flatnonzero(np.bincount(np.concatenate(self.opened) % width)).tolist())
+
+    def singled(self, marks: Array) -> Singled | None:
+        """The fields with doubled quotes as they are when each of those is one; None if there is none."""
+        if not self.doubled:
+            return None
+        number, places = (np.concatenate(x) for x in zip(*self.doubled, strict=True))
+        first = np.flatnonzero(np.diff(number, prepend=-1))
+        fields = number[first]
+        starts = np.where(fields > 0, marks[fields - 1].astype(np.int64) + 2, 1)
+        sizes = marks[fields] - 1 - starts
+        before = np.cumsum(sizes) - sizes
+        counts = np.diff(first, append=len(number))
+        text = Rows(self.raw, starts, sizes, self.data).joined()
+        keep = np.ones(len(text), np.bool_)
+        keep[places - np.repeat(starts - before, counts)] = False
+        sizes -= counts
+        return Singled(fields, text[keep], np.cumsum(sizes) - sizes, sizes)
+
+
+class Singled(NamedTuple):
+    """Fields, by their numbers in order, whose text is another than that between their marks."""
+
+    fields: Array
+    text: Array
+    starts: Array
+    sizes: Array
+
+
+_BIT = {k: np.uint64(k) for k in (1, 2, 4, 8, 16, 32, 63)}
+
+
+def _bits(here: Array) -> Array:
+    """Booleans as bits of integers, the first as the lowest."""
+    packed = np.packbits(here, bitorder="little")
+    if len(packed) % 8:
+        packed = np.concatenate([packed, np.zeros(-len(packed) % 8, np.uint8)])
+    return packed.view("<u8")
+
+
+def _marks(bits: Array, size: int) -> Array:
+    """So many booleans of bits of integers."""
+    return np.unpackbits(bits.view(np.uint8), count=size, bitorder="little").view(np.bool_)
+
+
+def _bit(bits: Array, place: int) -> bool:
+    return bool(int(bits[place // 64]) >> place % 64 & 1)
+
+
+def _places_of(bits: Array) -> Array:
+    """Where bits are set, which are few."""
+    words = np.flatnonzero(bits)
+    at = np.flatnonzero(_marks(bits[words], 64 * len(words)))
+    return words[at >> 6] * 64 + (at & 63)
+
+
+def _next(bits: Array, first: bool) -> Array:
+    """The bits one place further; the first is given."""
+    out = bits << _BIT[1]
+    out[1:] |= bits[:-1] >> _BIT[63]
+    out[0] |= first
+    return out
+
+
+def _between(quote: Array, inside: bool) -> Array:
+    """Bits that are set from a first, third .. bit up to the one before the next; where one is open, from the start."""
+    out = quote.copy()
+    for k in (1, 2, 4, 8, 16, 32):
+        out ^= out << _BIT[k]
+    odd = np.bitwise_xor.accumulate(out >> _BIT[63])
+    if inside:
+        odd ^= _BIT[1]
+        out[0] = ~out[0]
+    out[1:] ^= -odd[:-1]
+    return out
 
 
 def _irregular(raw: bytes, sep: bytes) -> tuple[Array, Array]:

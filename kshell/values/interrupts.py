@@ -38,9 +38,9 @@ _AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes
 _LATE: list[int] = []  # the signals that come again
 
 
-def whole(code: CodeType) -> None:
-    """Let interrupts wait for the end of any function with this code, which is to call `wake` if PENDING."""
-    _KINDS[id(code)] = _WHOLE
+def whole(*codes: CodeType) -> None:
+    """Let interrupts wait for the end of any function with one of these codes, which is to call `wake` if PENDING."""
+    _KINDS.update((id(code), _WHOLE) for code in codes)
 
 
 def brief(fn: F) -> F:
@@ -146,8 +146,13 @@ def called(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return fn(*args)
 
 
+def opens(code: CodeType) -> None:
+    """Let interrupts be raised at once in any function with this code, and in what it calls."""
+    _KINDS[id(code)] = _OPEN
+
+
 whole(stoppable.__code__)
-_KINDS[id(called.__code__)] = _OPEN
+opens(called.__code__)
 
 
 def is_late(signum: int) -> bool:
@@ -179,7 +184,8 @@ def _come_again(signum: int) -> None:
 
 def forget() -> None:
     """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
-    PENDING[:] = [n for n in PENDING if n != signal.SIGINT]
+    if PENDING:
+        PENDING[:] = [n for n in PENDING if n != signal.SIGINT]
 
 
 def carried_out(name: str) -> str:

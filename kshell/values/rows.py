@@ -94,10 +94,13 @@ class Rows:
         out = np.ascontiguousarray(self._gather(w, at).view(np.uint8).reshape(-1, w).T)
         sizes = self.sizes.astype(np.uint8)
         for k in range(int(self.sizes.min()), w):
+            row, keep = out[w - 1 - k if right else k], (sizes <= k).view(np.uint8) - np.uint8(1)
             if right:
-                np.copyto(out[w - 1 - k], 48, where=sizes <= k)
+                row ^= 48
+                row &= keep
+                row ^= 48
             else:
-                out[k] *= sizes > k
+                row &= keep
         return out
 
     def ids(self) -> tuple[Array, Array] | None:
@@ -107,18 +110,26 @@ class Rows:
             return None
         first, ids = group_keys(self._word(0))
         more = [self._word(at) for at in range(8, w, 8)]
-        if b"\0" in self.raw:  # which a shorter text would seem to have behind its end
+        if not self.joined().all():  # a shorter text would seem to have the character 0 behind its end
             more.append(self.sizes)
         for word in more:
             first, ids = group_keys(group_keys(word)[1] * len(first) + ids)
         return first, ids
 
+    def words(self, most: int) -> list[Array] | None:
+        """The texts as integers of eight characters each, zero behind their ends; None if more than so many are
+        needed."""
+        w = int(self.sizes.max()) if len(self.sizes) else 0
+        if w > 8 * most:
+            return None
+        return [self._word(at) for at in range(0, max(w, 1), 8)]
+
     def _word(self, at: int) -> Array:
         """Eight characters of each text, from a place on, as an integer; zero behind its end."""
         return self._gather(8, self.starts + at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]  # type: ignore[no-any-return]
 
-    def strings(self) -> Value:
-        """A list of strings."""
+    def joined(self) -> Array:
+        """The characters of all texts, one text after the other."""
         here = self.sizes > 0
         starts, sizes = (self.starts, self.sizes) if here.all() else (self.starts[here], self.sizes[here])
         ends = np.cumsum(sizes)
@@ -127,7 +138,11 @@ class Rows:
             at[0] = starts[0]
             at[ends[:-1]] = starts[1:] - (starts[:-1] + sizes[:-1]) + 1
             np.cumsum(at, out=at)
-        return string_list(self.data.take(at), self.sizes)
+        return self.data.take(at)
+
+    def strings(self) -> Value:
+        """A list of strings."""
+        return string_list(self.joined(), self.sizes)
 
 
 # by the number of characters that are kept of eight

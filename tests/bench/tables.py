@@ -118,7 +118,7 @@ def _rows(s: Session, pd: Any, pl: Any, path: Path) -> Any:
         }
     if pl is not None:
         frame = pl.DataFrame({"a": lo, "b": i, "sy": names}).with_columns(pl.col("sy").cast(pl.Categorical))
-    targets = {"select sum b by a from t": 2.0, "select sum b by sy from t": 2.0}
+    targets = {"select sum b by a from t": 2.0, "select sum b by sy from t": 2.0, f"`:{path}.out 0:csv 0:100000#t": 1.0}
     if pd is None:
         yield "     pandas is not installed: its rows are left out"
     if pl is None:
@@ -126,7 +126,7 @@ def _rows(s: Session, pd: Any, pl: Any, path: Path) -> Any:
     for text, peer in peers.items():
         ours, theirs = least(lambda text=text: s.run(text + ";"), peer)
         who, target = "pandas", targets.get(text, 1.5 if ".csv" in text and "0:`" in text else 5.0)
-        if frame is not None and text in targets:
+        if frame is not None and text.startswith("select sum b by ") and text in targets:
             key = "a" if " by a " in text else "sy"
             other = least(lambda: None, lambda key=key: frame.group_by(key).agg(pl.col("b").sum()))[1]
             theirs, who = min((theirs, who), (other, "polars"))

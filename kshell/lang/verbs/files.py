@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.lang.format import raw_texts
+from kshell.lang.format import extremes, raw_text, raw_texts, text_matrix
 from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
 from kshell.store import atomic, compress, fields, kdb, text, unfinished
@@ -38,7 +38,7 @@ from kshell.values.core import (
 from kshell.values.interrupts import edit
 from kshell.values.progress import Task
 from kshell.values.restrict import check_read, refuse, restricted
-from kshell.values.rows import strings_of
+from kshell.values.rows import Rows, string_list, string_rows, strings_of
 
 
 def path_of(x: Value, plain: bool = False) -> str:
@@ -205,13 +205,13 @@ def text_file(x: Value, y: Value) -> Value:
 def save_lines(file: Value, lines: Value) -> Value:
     """Write strings as the lines of a file."""
     refuse("0:")
-    items = seq_items(lines)
     if lines.__class__ is Vec and lines.t == T.C:
         raise QError("type")
-    if any(s.__class__ is not Vec or s.t != T.C for s in items):
-        data = b"".join(text_bytes(s) + b"\n" for s in items)
+    rows = string_rows(lines)
+    if rows is None:
+        data = b"".join(text_bytes(s) + b"\n" for s in seq_items(lines))
     else:
-        data = b"\n".join([*(s.a.tobytes() for s in items), b""])
+        data = b"\n".join([*rows.items(), b""])
     atomic.write_bytes(path_of(file, True), data)
     return file
 
@@ -244,11 +244,17 @@ _ISO = {T.M: 7, T.P: 10, T.Z: 10}  # how many characters of a date are to have -
 def _fields(col: Value, sep: bytes) -> list[bytes]:
     """The fields of a column, a vector or list of strings; dates as ISO 8601 has them."""
     if isinstance(col, List):
-        if any(s.__class__ is not Vec or s.t != T.C for s in col.items):
+        rows = string_rows(col)
+        if rows is None:
             raise QError("type")
-        return [text.csv_field(s.a.tobytes(), sep) for s in col.items]
+        items = rows.items()
+        plain = sep not in rows.raw and b"\n" not in rows.raw
+        return items if plain else [text.csv_field(s, sep) for s in items]
     if col.__class__ is not Vec:
         raise QError("type")
+    texts = _times(col, sep)
+    if texts is not None:
+        return texts
     if col.t == T.C:
         return [text.csv_field(bytes((c,)), sep) for c in col.a.tolist()]
     if col.t == T.D:
@@ -268,6 +274,24 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
     if col.t == T.ENUM or sep in b".:-0123456789DTabcdefwnN+":
         return [text.csv_field(s, sep) for s in texts]
     return texts if len(col) else []
+
+
+def _times(col: Vec, sep: bytes) -> list[bytes] | None:
+    """The fields of dates, times and timestamps that are laid out alike; None for other columns."""
+    if col.t not in (T.D, T.T, T.P) or sep in b".:-0123456789TwW":
+        return None
+    odd = extremes(col.t, col.a)
+    m = text_matrix(col.t, np.where(odd, col.a.dtype.type(0), col.a) if len(odd) else col.a)
+    if m is None:
+        return None
+    if col.t != T.T:
+        m[:, [4, 7]] = 45
+    if col.t == T.P:
+        m[:, 10] = 84
+    texts: list[bytes] = m.view(f"S{m.shape[1]}").ravel().tolist()
+    for k in np.flatnonzero(odd).tolist():
+        texts[k] = raw_text(col.t, col.a[k], 0).encode()
+    return texts
 
 
 def texts_of(col: Vec) -> list[str]:
@@ -325,22 +349,44 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     work, first = Task("loading", len(used), "columns"), int(header)
     cols: list[Any] = [None] * len(used)
     for k, (i, code) in enumerate(used):
-        if code in "*CS":
-            r = whole.column(i, first)
-            cols[k] = r.strings() if code == "*" else _characters(r.items()) if code == "C" else tok.tok_rows(T.S, r)
+        if code in "Cc":
+            items = whole.column(i, first).items()
+            cols[k] = _characters(items) if code == "C" else tok.tok_strings(T.C, items)
             work.add()
-    types = {k: type_of_code(code) for k, (_, code) in enumerate(used) if cols[k] is None}
-    done = [np.empty(whole.rows - first, T.DTYPE[t]) for t in types.values()]
+    makers = {k: _Maker(code, whole.rows - first) for k, (_, code) in enumerate(used) if cols[k] is None}
     for at in range(first, whole.rows, _BLOCK):
-        for (k, t), out in zip(types.items(), done, strict=True):
-            found = tok.tok_rows(t, whole.column(used[k][0], at, min(at + _BLOCK, whole.rows)))
-            out[at - first : at - first + _BLOCK] = found.a
-    for (k, t), out in zip(types.items(), done, strict=True):
-        cols[k] = Vec(t, out)
+        for k, maker in makers.items():
+            maker.add(at - first, whole.column(used[k][0], at, min(at + _BLOCK, whole.rows)))
+    for k, maker in makers.items():
+        cols[k] = maker.done()
         work.add()
     if not header:
         return List(cols)
     return table([whole.column(i, 0, 1).item(0).decode("utf-8", "surrogateescape").strip() for i, _ in used], cols)
+
+
+class _Maker:
+    """A column of a type that is made of one block of rows after the other."""
+
+    def __init__(self, code: str, size: int) -> None:
+        self.t = T.C if code == "*" else type_of_code(code)
+        self.texts: list[Any] = []
+        self.symbols = tok.Symbols()
+        self.out = np.empty(size, np.int64 if code == "*" else T.DTYPE[self.t])
+
+    def add(self, at: int, rows: Rows) -> None:
+        """The rows from there on."""
+        part = self.out[at : at + len(rows)]
+        if self.t == T.C:
+            self.texts.append(rows.joined())
+            part[:] = rows.sizes
+        else:
+            part[:] = self.symbols.of(rows) if self.t == T.S else tok.tok_rows(self.t, rows).a
+
+    def done(self) -> Value:
+        """The column."""
+        return Vec(self.t, self.out) if self.t != T.C else \
+            string_list(np.concatenate([np.zeros(0, np.uint8), *self.texts]), self.out)
 
 
 def _characters(col: Sequence[bytes]) -> Value:

@@ -13,7 +13,7 @@ from kshell.lang.verbs import when
 from kshell.lang.verbs.tok_columns import FORMS, Form
 from kshell.values import types as T
 from kshell.values.build import collapse, empty
-from kshell.values.core import Atom, Dict, List, Nd, Table, Value, Vec, atom, sym, sym_codes
+from kshell.values.core import EMPTY_SYM, Atom, Dict, List, Nd, Table, Value, Vec, atom, sym, sym_codes
 from kshell.values.dispatch import Array
 from kshell.values.rows import Rows, rows_of, string_rows
 
@@ -81,17 +81,28 @@ def tok_rows(t: int, rows: Rows) -> Value:
         return collapse([tok_bytes(t, s) for s in rows.items()])
     if t == T.S:
         return _symbols(rows)
-    rows = rows.stripped()
+    form = FORMS.get(t) if len(rows) > _FEW else None
+    if _padded(rows, form):
+        rows = rows.stripped()
     if t == T.B:
         return Vec(t, (rows.sizes == 1) & _TRUE[rows.first()])
-    form = FORMS.get(t) if len(rows) > _FEW else None
     if form is not None:
         out, left = _by_columns(t, rows, form)
     else:
         out, left = _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
     if len(left):
-        out[left] = _one_by_one(t, rows if len(left) == len(rows) else rows.at(left))
+        part = rows if len(left) == len(rows) else rows.at(left)
+        bare = part.stripped()
+        out[left] = _one_by_one(t, part) if bare is part else tok_rows(t, bare).a
     return Vec(t, out)
+
+
+def _padded(rows: Rows, form: Form | None) -> bool:
+    """May texts have blanks around them? Of those with a form a few are looked at: one with blanks is not of it."""
+    if form is None:
+        return bool(len(rows)) and int(rows.sizes.max()) > 1
+    some = rows.at(np.arange(0, len(rows), max(len(rows) // 16, 1)))
+    return some.stripped() is not some
 
 
 def _nulls(t: int, n: int) -> Array:
@@ -131,6 +142,77 @@ def _repeats(rows: Rows) -> bool:
     """Are most texts the same as others, as far as a few hundred of them tell?"""
     some = rows.at(np.arange(0, len(rows), max(len(rows) // _MANY, 1)))
     return len(set(some.items())) * 4 < len(some)
+
+
+class Symbols:
+    """The symbols of texts that come in parts. Texts of up to 16 characters that came before are found in tables by
+    their characters, as integers; where most come for the first time the tables are left."""
+
+    def __init__(self) -> None:
+        self.tables = _Slots(), _Slots()  # what has no place in the first is in the second
+        self.left = False
+        self.raw = b""
+
+    def of(self, rows: Rows) -> Array:
+        """The codes of the symbols of texts."""
+        if rows.raw is not self.raw:
+            self.raw = rows.raw
+            self.left |= b"\0" in self.raw  # which a shorter text would seem to have behind its end
+        words = None if self.left else rows.words(2)
+        if words is None:
+            return _symbols(rows).a
+        mixed = words[0] * _SPREAD
+        for w in words[1:]:
+            mixed ^= w
+            mixed *= _SPREAD
+        mixed ^= mixed >> 29
+        mixed *= _SPREAD
+        slots = mixed >> 48 & _SLOTS - 1, mixed >> 32 & _SLOTS - 1
+        out, new = self.tables[0].find(slots[0], words)
+        late = np.flatnonzero(new)
+        if len(late):
+            words = [w[late] for w in words]
+            codes, new = self.tables[1].find(slots[1][late], words)
+            out[late] = codes
+            if new.any():
+                late = late[new]
+                out[late] = codes = _symbols(rows.at(late)).a
+                self._learn([x[late] for x in slots], [w[new] for w in words], codes)
+                self.left = len(late) * 2 > len(rows) and len(set(codes.tolist())) * 2 > len(late)
+        return out
+
+    def _learn(self, slots: list[Array], words: list[Array], codes: Array) -> None:
+        free = self.tables[0].words[0].take(slots[0]) == 0
+        for table, slot, here in zip(self.tables, slots, (free, ~free), strict=True):
+            table.put(slot[here], [w[here] for w in words], codes[here])
+
+
+class _Slots:
+    """The codes of texts by numbers of slots, and the integers whose characters they are; at first of the empty one."""
+
+    def __init__(self) -> None:
+        self.words = [np.zeros(_SLOTS, np.int64)]  # and such of further characters, once there are any
+        self.codes = np.full(_SLOTS, EMPTY_SYM.v, np.int32)
+
+    def find(self, slot: Array, words: list[Array]) -> tuple[Array, Array]:
+        """The codes of texts, and for which of them another text has the slot."""
+        new: Array = self.words[0].take(slot) != words[0]
+        for k in range(1, max(len(words), len(self.words))):
+            there = self.words[k].take(slot) if k < len(self.words) else 0
+            new |= there != (words[k] if k < len(words) else 0)
+        return self.codes.take(slot), new
+
+    def put(self, slot: Array, words: list[Array], codes: Array) -> None:
+        """Texts in slots, of several in one the last."""
+        self.codes[slot] = codes
+        while len(self.words) < len(words):
+            self.words.append(np.zeros(_SLOTS, np.int64))
+        for k, mine in enumerate(self.words):
+            mine[slot] = words[k] if k < len(words) else 0
+
+
+_SLOTS = 1 << 16
+_SPREAD = np.int64(-7046029254386353131)  # odd, of random bits
 
 
 def _symbols(rows: Rows) -> Vec:

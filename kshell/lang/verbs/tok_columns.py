@@ -45,8 +45,11 @@ def _signs(m: Array, rows: Rows) -> Array:
     if not (m == 45).any():
         return np.zeros(m.shape[1], np.bool_)
     negative: Array = (rows.first() == 45) & (rows.sizes > 0)
-    at = np.flatnonzero(negative)
-    m[len(m) - rows.sizes[at], at] = 48
+    minus = (m == 45).view(np.uint8)
+    count = minus.sum(axis=0, dtype=np.uint8)
+    minus *= 3
+    m += minus
+    m[-1, count != negative] = 255  # where one stands in another place
     return negative
 
 
@@ -73,17 +76,22 @@ def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
         behind = pointed == 0  # of texts without a point all digits stay where they are
         digits = np.full_like(m, 48)
         digits[1:] = m[:-1]  # those before a point move over it
-        for k, row in enumerate(m):
-            np.copyto(digits[k], row, where=behind)
+        digits ^= m
+        for k, row in enumerate(points):
+            digits[k] &= behind.view(np.uint8) - np.uint8(1)
             after += behind.view(np.uint8)
-            behind |= points[k]
+            behind |= row
+        digits ^= m
         after *= pointed
         m = digits
     value, good = _number(m[-18:])
     good &= (m[:-18] == 48).all(axis=0) & (rows.sizes > pointed + negative) & (pointed <= 1)
     out = value / _TENS.take(after, mode="clip")
     hard = np.flatnonzero(good & ((value >= 1 << 53) | (after >= len(_TENS))))
-    if len(hard):
+    if 2 * len(hard) > len(out):
+        out, ok = _quotients(value, after)
+        good &= ok
+    elif len(hard):
         out[hard], good[hard] = _quotients(value[hard], after[hard])
     if negative.any():
         np.negative(out, out=out, where=negative)
