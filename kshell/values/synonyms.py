@@ -21,7 +21,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "gradaccum": ("accumulate",), "gradientaccumulationsteps": ("accumulate",), "accumulationsteps": ("accumulate",),
     "gradclip": ("clipnorm", "clipvalue"), "maxgradnorm": ("clipnorm",), "clipgradnorm": ("clipnorm",),
     "clipgradvalue": ("clipvalue",), "gradientclipval": ("clipnorm",), "clip": ("clipnorm", "clipvalue", "clip"),
-    "mixedprecision": ("autocast",), "amp": ("autocast",), "fp16": ("autocast",), "bf16": ("autocast",),
+    "mixedprecision": ("autocast",), "amp": ("autocast",), "fp16": ("autocast", "half"),
+    "bf16": ("autocast", "bfloat16"),
     "precision": ("autocast",), "gradscaler": ("gradscale",), "lossscale": ("gradscale",),
     "seed": ("shuffleseed", "seed"), "randomseed": ("shuffleseed",), "acc": ("accuracy",), "err": ("loss",),
     "predictions": ("predict",), "hiddensize": ("hidden",), "hiddendim": ("hidden",), "units": ("out", "hidden"),
@@ -36,6 +37,9 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "warmupsteps": ("warmup",), "numwarmupsteps": ("warmup",), "trainingsteps": ("steps",), "totalsteps": ("steps",),
     "numtrainingsteps": ("steps",), "minlr": ("min",), "maxlr": ("max",), "etamin": ("min",), "initlr": ("init",),
     "numthreads": ("threads",), "workers": ("threads",), "nproc": ("threads",), "detectanomaly": ("anomaly",),
+    "gpu": ("cuda", "mps"), "nvidia": ("cuda",), "accelerator": ("cuda", "mps"),
+    "single": ("float",), "fp32": ("float",), "f32": ("float",), "fp64": ("double",), "f64": ("double",),
+    "f16": ("half",), "requiresgrad": ("grad",), "channelslast": ("channel2d",), "pinmemory": ("pinned",),
 }
 
 # names of torch, and the entries that do their work
@@ -106,6 +110,12 @@ PYTHON = {
     "def": "f:{[a;b] a+b}", "lambda": "{[a;b] a+b}", "np": "q's own arrays: 1 2 3e, til 10, 2 3#0e",
     "import": "\\l file.py, and the functions of the k-api are there without it",
 }
+
+
+# types that tensors have and q values do not, and the type of q values that is the same
+TENSOR_TYPES = {"bool": "boolean", "double": "float"} | dict.fromkeys(
+    ("half", "bfloat16", "chalf", "cfloat", "cdouble", "float8e4m3", "float8e5m2", "float8e4m3fnuz", "float8e5m2fnuz",
+     "float8e8m0", "ushort", "uint", "ulong"), "")
 
 
 def of_python(name: str) -> str:
