@@ -252,6 +252,8 @@ NEAR = [
     ("loss(`ce;(`label_smoothing;.1))", "(near `smoothing)"),
     ("parmtable(m;([]name:enlist`weight;learningrate:.1))", "(near `lr)"),
     ("setting`num_threads", "(near `threads"),
+    ("tensor(1 2e;`gpu)", "(near `cuda`mps)"), ("to(t;`GPU)", "(near `cuda`mps)"), ("to(t;`fp16)", "(near `half)"),
+    ("to(m;`bf16)", "(near `bfloat16)"), ("copyto(t;`gpu)", "(near `cuda`mps)"),
     ("help`learningrate", "(near `lr"),
     ("tensor(t;`doubl)", "(near `double`cdouble)"),
     ("tensor(1 2;`doubl)", "(near `double`cdouble)"),
@@ -282,6 +284,20 @@ def test_the_search_knows_names_of_torch(word: str, name: str) -> None:
     assert name in names[:4]
 
 
+@pytest.mark.parametrize(("text", "name", "said"), [
+    ("early stopping", "testrun", "a loop of q"), ("Patience", "reducelronplateau", "a loop of q"),
+    ("best checkpoint", "ckpt", "putstate(k;ckpt`:best.pt)"), ("weight tying", "parm", "both are one parameter"),
+    ("SIGUSR1", "", "signal.signal(signal.SIGUSR1"), ("npy", "tensor", "numpy.load"), ("rope", "", "docs/cookbook.md"),
+    ("confusion_matrix", "confusion", ""), ("forward hook", "acttable", ""), ("cosine warmup", "cosine", ""),
+    ("exponential moving average", "emaparms", ""), ("grouped query attention", "repeatitems", ""),
+    ("linear schedule", "linear", ""), ("rates optimizer parameter", "lr", "")])
+def test_the_search_knows_what_newcomers_ask_for(text: str, name: str, said: str) -> None:
+    """Tasks that are no function, and several words that stand apart in the help."""
+    found = session(f"\\?{text}").out.getvalue()  # type: ignore[attr-defined]
+    assert said in found.split("\n")[0] or not said
+    assert not name or name in [line.split()[0] for line in found.splitlines()]
+
+
 def test_the_search_says_what_has_no_counterpart() -> None:
     s = session("\\?DataLoader", "\\?quantization", "\\?nosuchword")
     first, *_, last = s.output.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -298,6 +314,20 @@ def test_the_table_of_synonyms_names_what_is_there() -> None:
     assert [n for names in synonyms.OPTIONS.values() for n in names if n not in options] == []
     for table in (synonyms.OPTIONS, synonyms.TORCH):
         assert all(word == synonyms.plain(word) for word in table)
+
+
+def test_a_callback_that_trains_its_layers_while_it_is_evaluated() -> None:
+    """forward calculates in training mode, wherever it is called; kforward in the mode that the module is in."""
+    text = "warning: forward in a callback calculates `drop in training mode: kforward keeps the mode\n"
+    for call, told in (("forward", text), ("kforward", "")):
+        s = session(f"m:module((`callback;`net;{{[m;x]{call}(m;`d;x)}});(`drop;`d;.5))")
+        s.run("forward(m;9#1e)")
+        assert not s.errors.getvalue()  # type: ignore[attr-defined]
+        s.run("evaluate(m;9#1e);evaluate(m;9#1e)")
+        assert s.errors.getvalue() == told  # type: ignore[attr-defined]
+    s = session("d:module(`drop;.5)", "m:module enlist(`callback;{[m;x]forward(d;x)})", "training(d;0b)",
+                "evaluate(m;9#1e)")
+    assert not s.errors.getvalue()  # type: ignore[attr-defined]  # not a layer of the callback
 
 
 def test_types_that_only_tensors_have() -> None:

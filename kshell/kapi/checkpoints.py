@@ -126,7 +126,7 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
     known = {getattr(torch, v) for v in _DTYPES.values()}
     for k, t in value.items():
         if not isinstance(k, str) or not isinstance(t, torch.Tensor):
-            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is none")
+            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is not a tensor")
         if t.layout is not torch.strided or t.dtype not in known:
             raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
     return value, {"format": "pt", **meta}

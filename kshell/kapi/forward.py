@@ -345,7 +345,7 @@ def evaluate(x: Value) -> Value:
 
 @api("kforward", "kforward(m;x;..)", "kforward(m;child;x;..)")
 def kforward(x: Value) -> Value:
-    """The output of a module in the modes that are set: for functions called from within a forward calculation.
+    """The output of a module in the mode, training or evaluation, that it is in: for the functions of callbacks.
 
     q)m:module`drop
     q)training(m;0b)
@@ -363,9 +363,9 @@ def kforward(x: Value) -> Value:
 
 @api("functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call")
 def functionalcall(x: Value) -> Value:
-    """The output of a module in the modes that are set, with the tensors of a dictionary in the place of the parameters
-    and buffers of these names; the module keeps its own. So the parameters are an input like any other, to
-    differentiate by or to vectorize over.
+    """The output of a module in the mode that it is in, calculated with the tensors of a dictionary instead of its
+    parameters and buffers of the same names; the module keeps its own. So the parameters are an input like any other,
+    to differentiate by or to vectorize over.
 
     q)m:module enlist(`linear;2;1)
     q)tensor functionalcall(m;`weight`bias!(1 2#1 2e;enlist 5e);1 2#10 20e)
