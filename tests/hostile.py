@@ -532,17 +532,17 @@ pt("pt_nothing_on_the_stack", "is damaged", pickled(b"ss"))
 pt("pt_class_as_a_value", "no value", pickled(named("torch.FloatStorage")))
 
 
-@case("a.pt", "is no checkpoint")
+@case("a.pt", "is not a checkpoint")
 def pt_bare_pickle(folder: Path) -> None:
     (folder / "a.pt").write_bytes(EVIL)
 
 
-@case("a.pt", "is no checkpoint")
+@case("a.pt", "is not a checkpoint")
 def pt_before_version_1_6(folder: Path) -> None:
     (folder / "a.pt").write_bytes(pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + EVIL)
 
 
-@case("a.pt", "is no checkpoint")
+@case("a.pt", "is not a checkpoint")
 def pt_tar(folder: Path) -> None:
     with tarfile.open(folder / "a.pt", "w") as t:
         for name in ("storages", "tensors", "pickle"):

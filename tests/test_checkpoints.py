@@ -320,12 +320,57 @@ def test_pickles_are_refused_and_never_run(session: Session) -> None:
     with pytest.raises(QError, match="holds more than tensors and plain values"):
         session.run("ckpt`:m.pt")
     Path("b.pt").write_bytes(pickle.dumps(Run()))
-    with pytest.raises(QError, match="is no checkpoint"):
+    with pytest.raises(QError, match="is not a checkpoint"):
         session.run("ckpt`:b.pt")
     torch.save({"a": 1}, "old.pt", _use_new_zipfile_serialization=False)
-    with pytest.raises(QError, match="is no checkpoint"):
+    with pytest.raises(QError, match="is not a checkpoint"):
         session.run("ckpt`:old.pt")
     assert not Path("ran").exists()
+
+
+def test_files_of_other_programs_are_named(session: Session) -> None:
+    """What a file is that is no checkpoint, and what to do with it."""
+    import numpy as np
+    import torch
+    from safetensors.torch import save_file
+
+    np.save("a.npy", np.arange(3.0))
+    np.savez("b.npz", x=np.arange(3.0))
+    np.savez_compressed("c.npz", x=np.arange(3.0))
+    save_file({"w": torch.ones(2)}, "d.bin")
+    Path("e.gguf").write_bytes(b"GGUF" + bytes(40))
+    Path("f.parquet").write_bytes(b"PAR1" + bytes(40))
+    Path("g.bin").write_bytes(b"some text that is nothing else")
+    Path("empty").write_bytes(b"")
+    session.run("`:list set(1;`a);`:vector set til 3;`:table set([]a:1 2);x:1;snapshot`:s.ks")
+    for name, what, hint in (
+            ("a.npy", "it is an array of NumPy", 'torch.save({"x": torch.from_numpy(numpy.load("a.npy"))}, "a.pt")'),
+            ("b.npz", "it is an archive of arrays of NumPy", 'numpy.load("b.npz").items()}, "b.pt")'),
+            ("c.npz", "it is an archive of arrays of NumPy", 'numpy.load("c.npz").items()}, "c.pt")'),
+            ("d.bin", "it is a .safetensors file", "give it a name that ends in .safetensors"),
+            ("e.gguf", "it is a GGUF file", ""), ("f.parquet", "it is a Parquet file", 'read_table("f.parquet")'),
+            ("g.bin", "those of PyTorch 1.6 and later are zip files", ""),
+            ("empty", "those of PyTorch 1.6 and later are zip files", ""),
+            ("list", "it is a file of q", "get`:list reads it"), ("vector", "it is a file of q", "get`:vector reads it"),
+            ("table", "it is a file of q", "get`:table reads it"), ("s.ks", "it is a snapshot", "resume`:s.ks brings")):
+        with pytest.raises(QError) as caught:
+            session.run(f"ckpt`:{name}")
+        assert caught.value.text.startswith(f"ckpt: {name} is not a checkpoint: {what}")
+        assert hint in caught.value.hint and bool(hint) == bool(caught.value.hint)
+    made = {"torch": torch, "numpy": np}  # the hint does what it says
+    exec('torch.save({"x": torch.from_numpy(numpy.load("a.npy"))}, "a.pt")', made)
+    assert session.show(session.run("tensor(ckpt`:a.pt)`x")) == "0 1 2f"
+
+
+def test_a_symbol_in_the_place_of_a_variable_is_told(session: Session) -> None:
+    session.err = io.StringIO()
+    session.run("w:tensor 1 2e; ckpt(`:a.pt;`w)")
+    assert session.err.getvalue() == ("ckpt: the symbol `w is written, not the variable w: ckpt(`:a.pt;w) writes what "
+                                      "the variable holds\n")
+    assert session.show(session.run("ckpt`:a.pt")) == "`w"
+    session.err = io.StringIO()
+    session.run("ckpt(`:a.pt;w);ckpt(`:a.pt;`nosuch);ckpt(`:a.pt;`w`w);ckpt(`:a.pt;`w`v!(w;`w))")
+    assert session.err.getvalue() == ""
 
 
 @pytest.mark.parametrize(("value", "why"), [
@@ -370,7 +415,7 @@ def test_a_torchscript_program_is_named_and_wide_integers_are_read(tmp_path: Pat
     folder.mkdir()
     (folder / "rng_state.pth").write_bytes(b"junk")
     s = Session(out=io.StringIO(), err=io.StringIO())
-    with pytest.raises(QError, match=r"ckpt: \S+program.pt is no checkpoint: it is a TorchScript program"):
+    with pytest.raises(QError, match=r"ckpt: \S+program.pt is not a checkpoint: it is a TorchScript program"):
         s.run(f"ckpt`$\":{tmp_path}/program.pt\"")
     assert s.run(f"(ckpt`$\":{tmp_path}/seed.pt\")`seed").s == "18446744073709551615"
     with pytest.raises(QError) as caught:

@@ -248,13 +248,40 @@ def test_options_of_a_plot(session: Session) -> None:
     assert drawn(session, "plot(-1 0 1 10;`logy;1b)")[0].split("┤")[0].strip() == "10"
 
 
+def test_a_plot_over_times(session: Session) -> None:
+    """The same curve as over numbers, with times below it; the end of an axis of long texts is told apart."""
+    session.run("y:5 1 4 2; n:0 1 3 4")
+    plain = drawn(session, "plot(y;`x;n)")
+    for first, last in (("2024.01.30", "2024.02.03"), ("2024.01m", "2024.05m"), ("09:58", "10:02"),
+                        ("09:59:58", "10:00:02"), ("00:00:00.000", "00:00:00.004")):
+        over = drawn(session, f"plot(y;`x;n+{first})")
+        assert over[:-1] == plain[:-1] and over[-1].split() == [first, last]
+    assert drawn(session, "plot(([]at:2024.01.01D10+0D01*n;y);`x;`at)")[-1].split() == [
+        "2024.01.01D10:00:00", "2024.01.01D14:00:00"]
+    assert drawn(session, "plot(y;`x;2024.01.01D10+n)")[-1].split() == [
+        "2024.01.01D10:00:00.000000000", "2024.01.01D10:00:00.000000004"]
+    assert drawn(session, "plot(1 5 2;`x;2024.01.01 0N 2024.01.02)") == drawn(session, "plot(1 2;`x;2024.01.01 2024.01.02)")
+    keyed = drawn(session, "plot(([at:2024.01.01+n]y);`x;`at)")
+    assert keyed == drawn(session, "plot(`at`y!(2024.01.01+n;y);`x;`at)") and keyed[0] == "y"
+    assert drawn(session, "plot(([]y;z:0);`logy`together;1b)")[0].split("┤")[0].strip() == "5"
+    session.run("\\c 25 40")
+    assert drawn(session, "plot(y;`x;2024.01.01D10+n)")[-1].split() == [
+        "2024.01.01D10:00:00.000000000", "2024.01.01D10:00:00.000000004"]
+
+
 @pytest.mark.parametrize(("text", "error"), [
     ("plot(3 1 2;`titel;`hi)", r"unrecognized option: titel \(near `title\)"),
     ("plot(3 1 2;`logx;3)", "logx: expected a boolean"), ("plot(3 1 2;`title;3)", "title: expected a symbol or text"),
-    ("plot(3 1 2;`x;1 2)", "x has 2 values, the curve 3"), ("plot(3 1 2;`x;`b)", "x: no numbers named `b"),
-    ("plot(3 1 2;`x;\"abc\")", "x: expected the name of a column or numbers"), ("plot(([]n:1 2);`x;`n)", "nothing to plot"),
-    ("plot(([]name:1 2;b:3 4);`x;`nam)", r"no numbers named `nam \(near `name\)"),
-    ("plot(3 1 2;`logx)", "expected name,value pairs")])
+    ("plot(3 1 2;`x;1 2)", "x has 2 values, the curve 3"), ("plot(3 1 2;`x;`b)", "x: no numbers or times named `b"),
+    ("plot(3 1 2;`x;\"abc\")", "x: expected the name of a column, numbers or times"), ("plot(([]n:1 2);`x;`n)", "nothing to plot"),
+    ("plot(([]name:1 2;b:3 4);`x;`nam)", r"no numbers or times named `nam \(near `name\)"),
+    ("plot(3 1 2;`logx)", "expected name,value pairs"),
+    ("plot(0 -1 0N;`logy;1b)", "logy: no value is above zero"),
+    ("plot(1 2;`x`logx;(0 -1;1b))", "logx: no value is above zero"),
+    ("plot(([]a:1 2;b:0 0);`logy;1b)", "logy: `b has no value above zero"),
+    ("plot(([]a:-1 0;b:0 0);`logy`together;1b)", "logy: no value is above zero"),
+    ("plot(1 2;`x`logx;(2024.01.01 2024.01.02;1b))", "logx: expected numbers, given date list"),
+    ("plot(3 1 2;`logx`logy;101b)", "2 names of options, given boolean list")])
 def test_wrong_options_of_a_plot(session: Session, text: str, error: str) -> None:
     with pytest.raises(Exception, match=error):
         session.run(text)
@@ -266,7 +293,7 @@ def test_a_picture_in_a_notebook(session: Session, monkeypatch: pytest.MonkeyPat
     if not there:
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     else:
-        monkeypatch.setattr("kshell.kapi.plots._picture", lambda kind, lines, how: b"PNG of " + how.title.encode())
+        monkeypatch.setattr("kshell.kapi.plots._picture", lambda kind, lines, how, times: b"PNG of " + how.title.encode())
     shown: list[tuple[dict[str, str], bool]] = []
     text = "plot(3 1 2;`title;`loss)"
     lines = drawn(session, text)
@@ -287,9 +314,14 @@ def test_a_picture(session: Session) -> None:
     assert Path("o.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     session.run("plot(`:o.svg;r;`x`title!(`n;`run))")
     assert b"</svg>" in Path("o.svg").read_bytes()
+    session.run("plot(`:a.png;til 5)")
+    assert Path("a.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     session.run("plot(`:a.png;`loss`acc!(3 2 1.;1 2 0N));plot(`:a.svg;til 5)")
     assert Path("a.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert b"</svg>" in Path("a.svg").read_bytes()
+    for n, times in enumerate(("2024.01.01+til 5", "2024.01m+til 5", "2024.01.01D10+0D01*til 5", "09:00+til 5")):
+        session.run(f"plot(`:t{n}.svg;til 5;`x;{times})")
+        assert b"</svg>" in Path(f"t{n}.svg").read_bytes()
 
 
 # ------------------------------------------------------------------ logs

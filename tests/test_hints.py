@@ -12,9 +12,11 @@ import pytest
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.kapi.convert import DTYPE_NAMES
+from kshell.kapi.device import DEVICES, SYMBOLS
 from kshell.kapi.training import METRICS
 from kshell.session import Session
-from kshell.values import synonyms
+from kshell.values import synonyms, types
 
 OBJECTS = ("m:module enlist(`linear;3;1)", "o:opt(`sgd;m;.1)", "l:loss`mse", "t:tensor 1 2 3e")
 
@@ -43,6 +45,20 @@ HINTS = [
     ("m[t]", "index: not implemented for modules", "a module is not a function: forward(m;x) is its output"),
     ("l t", "index: not implemented for losses", "a loss is not a function: loss(l;x;y) is its value"),
     ("o[]", "index: not implemented for optimizers", "an optimizer is not a function: step o makes a step"),
+    ("m.fc", "type", "an object has no methods or attributes: forward(m;x) is its output"),
+    ("m.weight", "type", "an object has no methods or attributes: parm(m;`weight) is its parameter of this name"),
+    ("m.train[]", "type", "an object has no methods or attributes: training(m;1b) sets the mode"),
+    ("s:module seq(`sequential;(`linear;`fc;3;1)); s.fc", "type",
+     "an object has no methods or attributes: child(m;`fc) is its child of this name"),
+    ("s:module seq(`sequential;(`linear;`fc;3;1)); s.fc.weight", "type",
+     "an object has no methods or attributes: child(m;`fc) is its child of this name"),
+    ("s:module seq(`sequential;(`linear;`fc;3;1)); s`fc", None,
+     "a module has no index: child(m;`fc) is its child of this name"),
+    ("k:model(m;loss`mse;o); k`weight", None, "a model has no index: parm(k;`weight) is its parameter of this name"),
+    ("n:module enlist(`batchnorm1d;3); n`running_mean", None,
+     "a module has no index: buffer(m;`running_mean) is its buffer of this name"),
+    ("k:model(m;loss`mse;o); opt[k]`options", None,
+     "an optimizer has no index: opt[o]`options are those of an optimizer o, opt[opt k]`options those of a model k"),
     ("m.forward t", "type", "an object has no methods or attributes: forward(m;x) is its output"),
     ("t.shape", "type", 'an object has no methods or attributes: use size, help"size" tells how'),
     ("m.state_dict()", "type",
@@ -94,6 +110,26 @@ HINTS = [
     ("grad enlist 2*tensor(1 2e;`grad)", "no gradient defined",
      "this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin a new "
      "leaf, tensor(tensor t;`grad)"),
+    ("stack(t;t;1)", None, "the tensors are one list and the dimension stands after it: stack((a;b);1)"),
+    ("stack(t;tensor 1 2)", None, ""),
+    ("`bfloat16$1 2", "bfloat16", "`bfloat16 is a type of tensors: `bfloat16$tensor x"),
+    ("`double$1", "double", "`double is a type of tensors: `double$tensor x, or `float$x of q values"),
+    ("`bfloat16$(1;t)", "$: `bfloat16 is a type of tensors only, given long beside tensors",
+     "make a tensor of each item first: tensor x"),
+    ("`half$`a`b!(t;\"ab\")", "$: `half is a type of tensors only, given char beside tensors",
+     "make a tensor of each item first: tensor x"),
+    ("`nosuch$1 2", "nosuch", ""),
+    ("seq(`sequential;1)", None, ""),
+    ("module seq(`sequential;(`callback;`net;{[m;x]x};(`linear;`a;2;3)))", None,
+     "what defines a callback is one item, its layers are the items after it: seq((`callback;..);(`linear;..);..)"),
+    ("module seq(`sequential;(`seqnest;(`linear;2;3)))", None,
+     "what defines a seqnest is one item, its layers are the items after it: seq(`seqnest;(`linear;..);..)"),
+    ("module(`callback;`net;{[m;x]x};(`linear;`a;2;3))", None,
+     "what defines a callback is one item, its layers are the items after it: seq((`callback;..);(`linear;..);..)"),
+    ("module(`linear;`out;4;`in;3)", "linear out: expected long scalar, given symbol scalar",
+     "`out was taken for the module's name: an option by its name is one item with its value, (`linear;(`out;value))"),
+    ("module enlist(`linear;`a;`b)", "linear in: expected long scalar, given symbol scalar",
+     "names and values of options are one argument: (`b;..)"),
     ("1+`a", "type", ""),
     ("til`a", "type", ""),
     ("{'`mine}[]", "mine", ""),
@@ -216,6 +252,8 @@ NEAR = [
     ("loss(`ce;(`label_smoothing;.1))", "(near `smoothing)"),
     ("parmtable(m;([]name:enlist`weight;learningrate:.1))", "(near `lr)"),
     ("setting`num_threads", "(near `threads"),
+    ("tensor(1 2e;`gpu)", "(near `cuda`mps)"), ("to(t;`GPU)", "(near `cuda`mps)"), ("to(t;`fp16)", "(near `half)"),
+    ("to(m;`bf16)", "(near `bfloat16)"), ("copyto(t;`gpu)", "(near `cuda`mps)"),
     ("help`learningrate", "(near `lr"),
     ("tensor(t;`doubl)", "(near `double`cdouble)"),
     ("tensor(1 2;`doubl)", "(near `double`cdouble)"),
@@ -246,6 +284,20 @@ def test_the_search_knows_names_of_torch(word: str, name: str) -> None:
     assert name in names[:4]
 
 
+@pytest.mark.parametrize(("text", "name", "said"), [
+    ("early stopping", "testrun", "a loop of q"), ("Patience", "reducelronplateau", "a loop of q"),
+    ("best checkpoint", "ckpt", "putstate(k;ckpt`:best.pt)"), ("weight tying", "parm", "both are one parameter"),
+    ("SIGUSR1", "", "signal.signal(signal.SIGUSR1"), ("npy", "tensor", "numpy.load"), ("rope", "", "docs/cookbook.md"),
+    ("confusion_matrix", "confusion", ""), ("forward hook", "acttable", ""), ("cosine warmup", "cosine", ""),
+    ("exponential moving average", "emaparms", ""), ("grouped query attention", "repeatitems", ""),
+    ("linear schedule", "linear", ""), ("rates optimizer parameter", "lr", "")])
+def test_the_search_knows_what_newcomers_ask_for(text: str, name: str, said: str) -> None:
+    """Tasks that are no function, and several words that stand apart in the help."""
+    found = session(f"\\?{text}").out.getvalue()  # type: ignore[attr-defined]
+    assert said in found.split("\n")[0] or not said
+    assert not name or name in [line.split()[0] for line in found.splitlines()]
+
+
 def test_the_search_says_what_has_no_counterpart() -> None:
     s = session("\\?DataLoader", "\\?quantization", "\\?nosuchword")
     first, *_, last = s.output.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -257,10 +309,30 @@ def test_the_table_of_synonyms_names_what_is_there() -> None:
     session().names.load_builtins()
     entries = {e.name for e in registry.every()}
     options = {o.name for e in registry.every() for o in e.options} | entries | set(METRICS)
+    options |= {word for words in (*SYMBOLS.values(), DEVICES) for word in words}
     assert [n for names, _ in synonyms.TORCH.values() for n in names if n not in entries] == []
     assert [n for names in synonyms.OPTIONS.values() for n in names if n not in options] == []
     for table in (synonyms.OPTIONS, synonyms.TORCH):
         assert all(word == synonyms.plain(word) for word in table)
+
+
+def test_a_callback_that_trains_its_layers_while_it_is_evaluated() -> None:
+    """forward calculates in training mode, wherever it is called; kforward in the mode that the module is in."""
+    text = "warning: forward in a callback calculates `drop in training mode: kforward keeps the mode\n"
+    for call, told in (("forward", text), ("kforward", "")):
+        s = session(f"m:module((`callback;`net;{{[m;x]{call}(m;`d;x)}});(`drop;`d;.5))")
+        s.run("forward(m;9#1e)")
+        assert not s.errors.getvalue()  # type: ignore[attr-defined]
+        s.run("evaluate(m;9#1e);evaluate(m;9#1e)")
+        assert s.errors.getvalue() == told  # type: ignore[attr-defined]
+    s = session("d:module(`drop;.5)", "m:module enlist(`callback;{[m;x]forward(d;x)})", "training(d;0b)",
+                "evaluate(m;9#1e)")
+    assert not s.errors.getvalue()  # type: ignore[attr-defined]  # not a layer of the callback
+
+
+def test_types_that_only_tensors_have() -> None:
+    assert set(synonyms.TENSOR_TYPES) == set(DTYPE_NAMES) - set(types.BY_NAME)
+    assert all(same in types.BY_NAME for same in synonyms.TENSOR_TYPES.values() if same)
 
 
 def test_a_gradient_that_is_not_kept_is_warned_of_once_a_line() -> None:

@@ -188,7 +188,7 @@ MORE = [
     ("opt(`decentralizedsgd;net 3;.1;`neighbors,enlist 2#1-P)", "opt: neighbors: 0 lists one of them twice"),
     ("opt(`decentralizedsgd;net 3;.1;$[P;`nosuch,1;`neighbors,enlist enlist 1])", "nosuch (on process 1)"),
     ("opt(`decentralizedsgd;net 3;$[P;-.1;.1])", "(on process 1)"),
-    ("topo`nosuch", "topo: unrecognized topology nosuch"), ("topo(`ring;3;2)", "topo: 3 is no process of 2"),
+    ("topo`nosuch", "topo: unrecognized topology nosuch"), ("topo(`ring;3;2)", "topo: there is no process 3 among 2"),
     # rules and schedulers
     ("m:net 3;o:opt(`sgd;m;.1);s:scale(o;$[P;`sqrt;`linear]);go[o;m]", "options of scale differ between processes (linear"),
     ("m:net 3;o:opt(`sgd;m;.1);s:scale(o;`linear);back[m;o];if[P;backward Sum forward(m;X)];step s", "micro-batches differ"),

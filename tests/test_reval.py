@@ -484,6 +484,29 @@ def test_what_reads_works(_prepared: tuple[Session, Path]) -> None:
         assert (got, error) == (session.out.getvalue(), ""), text
 
 
+# what is in the session, and lines that would change it by a local name
+HELD = [("dict(`w`b!(2 2#1 2 3 4e;1 2e))", ("d[`w;0;0]:9e", "d[`w]:5 6e", "d[`w]+:1", "d[`new]:1e", "d[]:0e",
+                                           "@[d;`w;:;9e]")),
+        ("`w`b!(tensor 2 2#1 2 3 4e;tensor 1 2e)", ("d[`w;0;0]:9e", "d[`w;0;0]+:1", ".[d;(`w;0;0);:;9e]",
+                                                   "{x[0]:9e;x}each d")),
+        ("parms module enlist(`linear;2;1)", ("d[`bias]:9e", "d[`bias;0]:9e", "d[]-:1")),
+        ("vector(1 2e;3 4e)", ("d[0]:9 9e", "d[]:0e", "d[0]+:1", "d[0;0]:9e")),
+        ("(tensor 1 2e;tensor 3 4e)", ("d[0;0]:9e",)), ("([]w:(tensor 1 2e;tensor 3 4e))", ("d[0;`w;0]:9e",))]
+
+
+@pytest.mark.parametrize(("made", "lines"), HELD, ids=[made for made, _ in HELD])
+def test_tensors_that_are_held_stay(made: str, lines: tuple[str, ...]) -> None:
+    """A local name for a collection is no way to its tensors, and a collection of handles no way to put in others."""
+    session = quiet()
+    for n, line in enumerate(lines):
+        session.run(f"f{n}:{{[d]{line};1}}")
+    session.run(f"d:{made}")
+    settle(session)
+    FOLDER[:] = [Path()]
+    for n, line in enumerate(lines):
+        assert unchanged(session, f"f{n} d")[1].startswith("noupdate: "), line
+
+
 def test_statistics_of_batches_stay() -> None:
     """A module that would note the batch that it sees does so nowhere but outside."""
     session = quiet()

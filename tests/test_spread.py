@@ -191,11 +191,11 @@ def test_damaged_checkpoints_change_nothing(tmp_path: Path) -> None:
     own, other = ([s[4:].strip('"') for s in done.stdout.splitlines() if s.startswith(f"[{r}] ")] for r in range(2))
     assert own == other
     name = files[1].name
-    want = ["none is no folder", "it has no index.json", "w is no folder", f"{name}. OS reports: No such file",
+    want = ["none is not a folder", "it has no index.json", "w is not a folder", f"{name}. OS reports: No such file",
             f"{name} is damaged: it has", f"{name} is damaged: the digest is another",
             "index.json is damaged: the digest is another", "index.json is damaged",
             "there is no object without a name", "there is no nosuch in the checkpoint", "m is an optimizer, in the checkpoint a module",
-            "n is no object that can be filled", "size mismatch, m/0.weight is [8, 4], in the checkpoint [16, 4]",
+            "n cannot be filled", "size mismatch, m/0.weight is [8, 4], in the checkpoint [16, 4]",
             "of the checkpoint is not there", "the optimizer is sgd, in the checkpoint adam", "differs between processes",
             "has other files", "expecting (folder;objects)", "f holds objects", "expecting 1-2 args", "has a state by process", "1b", "1b"]
     assert len(own) == len(want), own

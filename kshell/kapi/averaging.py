@@ -90,8 +90,8 @@ def copyparms(x: Value) -> Value:
 
 @api("avgparms", "avgparms(m;dict)", held=True, target="torch.optim.swa_utils.AveragedModel", effect="changes")
 def avgparms(x: Value) -> Value:
-    """Take a module's parameters into the running means in a dictionary; the number of averages is the result, and is
-    kept in the dictionary as `.n`.
+    """Update the running means of a module's parameters in a dictionary. The result is how many sets of parameters the
+    means are of, the first copy included; it is kept in the dictionary as `.n`.
 
     q)m:module enlist(`linear;2;1)
     q)p:copyparms m
@@ -128,10 +128,12 @@ def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[st
 @api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell", target="torch.optim.swa_utils.get_ema_avg_fn",
      effect="changes")
 def emaparms(x: Value) -> Value:
-    """Take a module's parameters into the exponential means in a dictionary: decay times the mean, and what is left to
-    1 times the parameter. The number of averages is the result, and is kept in the dictionary as `.n`.
+    """Update the exponential moving averages (EMA) of a module's parameters in a dictionary: each becomes
+    decay*average + (1-decay)*parameter. The result is how many sets of parameters the averages are of, the first copy
+    included; it is kept in the dictionary as `.n`.
 
-    Averages by `avgparms` weigh all the same; `copyparms(m;dict)` puts means into a module.
+    `copyparms m` makes a dictionary to begin with, `copyparms(m;dict)` puts the averages into a module. `avgparms`
+    weighs all updates the same.
 
     q)m:module enlist(`linear;2;1)
     q)parm(m;`bias;1e)

@@ -112,6 +112,7 @@ _WAYS_OUT = (
     ("expected all tensors to be on the same device", "move one of them: to(x;`cuda), or to(x;`cpu)"),
     ("zero-dimensional tensor (at position",
      "the tensors are one list and the dimension stands after it: cat((a;b);1)"),
+    ("and [] at entry", "the tensors are one list and the dimension stands after it: stack((a;b);1)"),
     ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
 )
 

@@ -30,7 +30,8 @@ from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.build import longs, sym_vec, symdict, table
-from kshell.values.core import NIL, Dict, List, Table, Value, seq_items
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
            "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
@@ -125,7 +126,7 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
     known = {getattr(torch, v) for v in _DTYPES.values()}
     for k, t in value.items():
         if not isinstance(k, str) or not isinstance(t, torch.Tensor):
-            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is none")
+            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is not a tensor")
         if t.layout is not torch.strided or t.dtype not in known:
             raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
     return value, {"format": "pt", **meta}
@@ -264,6 +265,7 @@ def ckpt(x: Value) -> Value:
     if len(given) == 1:
         return read(path)
     value = from_q(given[1])
+    _tell_name(given)
     if len(given) == 3:
         most = long_of(given[2])
         if most is None or most < 1:
@@ -274,6 +276,14 @@ def ckpt(x: Value) -> Value:
     else:
         _write_pt(path, value)
     return given[0]
+
+
+def _tell_name(given: list[Value]) -> None:
+    """Say that a symbol is written as it is where there is a variable of that name, which may have been meant."""
+    x, session = given[1], running()
+    if x.__class__ is Sym and x.s and session.names.find(x.s, session.names.current) is not None:
+        session.warn(f"ckpt: the symbol `{x.s} is written, not the variable {x.s}: "
+                     f"ckpt(`{given[0].s};{x.s}) writes what the variable holds\n")
 
 
 @api("ckpttable", "ckpttable value", "ckpttable(value;0b)", since="kshell", effect="none")

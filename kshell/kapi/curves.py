@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,9 +51,9 @@ def curve(y: np.ndarray, width: int, height: int, unicode: bool = True) -> list[
 
 
 def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, logx: bool = False,
-          logy: bool = False) -> list[str]:
+          logy: bool = False, told: Callable[[float], str] | None = None) -> list[str]:
     """The lines of a picture of curves on one scale; several have their names on the right, where they end. On a
-    logarithmic scale what is not above zero is a gap."""
+    logarithmic scale what is not above zero is a gap. `told` gives the text of a place below the picture."""
     lines = [Line(c.name, _scaled(c.x, logx), _scaled(c.y, logy)) for c in lines]
     (left, right), (low, high) = _range([c.x for c in lines]), _range([c.y for c in lines])
     labels = _labels(low, high, height, logy)
@@ -68,8 +68,9 @@ def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, 
         rows = [f"{row:<{columns}} {lines[ends[i]].name}" if i in ends else row for i, row in enumerate(rows)]
     bar = "│┤" if unicode else "||"
     out = [f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip() for label, row in zip(labels, rows, strict=True)]
-    first, last = _number(left, logx), _number(right, logx)
-    return [*out, " " * (margin + 1) + first + (last.rjust(columns - len(first)) if right > left else "")]
+    first, last = (_number(v, logx) if told is None else told(v) for v in (left, right))
+    room = max(columns - len(first), len(last) + 1)
+    return [*out, " " * (margin + 1) + first + (last.rjust(room) if right > left else "")]
 
 
 def _scaled(v: np.ndarray, log: bool) -> np.ndarray:

@@ -20,7 +20,7 @@ _MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "ch
 SYMBOLS: dict[str, tuple[str, ...]] = {"dtype": DTYPE_NAMES, "layout": ("strided", "sparse"),
                                        "gradient": ("grad", "nograd"), "pin": ("pinned", "unpinned"),
                                        "memory": tuple(_MEMORY)}
-_TYPES = ("cpu", "cuda", "mps", "xpu", "meta")
+DEVICES = ("cpu", "cuda", "mps", "xpu", "meta")
 
 
 def accelerators() -> list[str]:
@@ -45,7 +45,7 @@ def is_present(d: Any) -> bool:
 def is_device(name: str) -> bool:
     """Is it the name of a device, present or not: cpu, cuda, cuda:1, mps?"""
     head, _, number = name.partition(":")
-    return (head in _TYPES or head in device_names()) and (not number or number.isdigit())
+    return (head in DEVICES or head in device_names()) and (not number or number.isdigit())
 
 
 def device_named(name: str, call: str) -> Any:
@@ -87,7 +87,8 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
         elif name in _MEMORY:
             out.memory = name
         elif name:
-            raise unknown("unrecognized tensor option: `", name, (n for words in SYMBOLS.values() for n in words))
+            raise unknown("unrecognized tensor option: `", name,
+                          (n for words in (*SYMBOLS.values(), DEVICES) for n in words))
     return out
 
 

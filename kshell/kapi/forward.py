@@ -5,6 +5,7 @@ The usual call, one module and one tensor in the mode that the module is in alre
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,10 +27,11 @@ from kshell.kapi.handles import (
     vector_handle,
 )
 from kshell.kapi.moduleapi import device_of_module
-from kshell.kapi.moduledef import type_of
+from kshell.kapi.moduledef import type_name, type_of
 from kshell.kapi.moduleparts import child_of
 from kshell.kapi.named import Inputs, add_named, named_output
 from kshell.values.build import symdict
+from kshell.values.context import warn_once
 from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
 
 EFFECT = "none"  # of the functions here, if they say nothing else
@@ -243,9 +245,23 @@ def output(x: Value, call: str, train: bool, grad: bool) -> Any:
     """The torch output of a forward call with q arguments."""
     try:
         m, tensors = _arguments(x, call, not train)
+        if train and not m.training:
+            _check_mode(m, call)
         return with_gradients(grad, lambda: in_mode(m, train, lambda: calculate(m, tensors)))
     except Exception as exc:
         raise known_to_all(call, exc, _module_of(x), grad, x) from None
+
+
+def _check_mode(m: Any, call: str) -> None:
+    """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
+    dropout, and with gradients."""
+    from kshell.nn.callback import Callback
+
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code is not Callback.forward.__code__:
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
+        warn_once(f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode")
 
 
 def _module_of(x: Value) -> Any:
@@ -329,7 +345,7 @@ def evaluate(x: Value) -> Value:
 
 @api("kforward", "kforward(m;x;..)", "kforward(m;child;x;..)")
 def kforward(x: Value) -> Value:
-    """The output of a module in the modes that are set: for functions called from within a forward calculation.
+    """The output of a module in the mode, training or evaluation, that it is in: for the functions of callbacks.
 
     q)m:module`drop
     q)training(m;0b)
@@ -347,9 +363,9 @@ def kforward(x: Value) -> Value:
 
 @api("functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call")
 def functionalcall(x: Value) -> Value:
-    """The output of a module in the modes that are set, with the tensors of a dictionary in the place of the parameters
-    and buffers of these names; the module keeps its own. So the parameters are an input like any other, to
-    differentiate by or to vectorize over.
+    """The output of a module in the mode that it is in, calculated with the tensors of a dictionary instead of its
+    parameters and buffers of the same names; the module keeps its own. So the parameters are an input like any other,
+    to differentiate by or to vectorize over.
 
     q)m:module enlist(`linear;2;1)
     q)tensor functionalcall(m;`weight`bias!(1 2#1 2e;enlist 5e);1 2#10 20e)

@@ -25,7 +25,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
 from kshell.values.build import bools, collapse, sym_vec
-from kshell.values.context import CODE, LINE, running
+from kshell.values.context import warn_once
 from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items
 from kshell.values.functions import Function
 
@@ -68,7 +68,7 @@ def grad(x: Value) -> Value:
             raise QError("no gradient defined", hint=_NO_LEAF if _unkept(t) else "")
         return tensor_handle(found)
     if found is None and _unkept(t):
-        _warn_once(f"grad: {_NO_LEAF}")
+        warn_once(f"grad: {_NO_LEAF}")
     return to_q(found)
 
 
@@ -79,15 +79,6 @@ _NO_LEAF = ("this tensor was calculated from others and keeps no gradient: call 
 def _unkept(t: Any) -> bool:
     """Is the gradient of a tensor calculated, but not kept?"""
     return t is not None and t.requires_grad and not t.is_leaf and not t.retains_grad
-
-
-def _warn_once(text: str) -> None:
-    """A warning on standard error, once for a line of q."""
-    session, at = running(), CODE[0]()
-    key = text, LINE[0](at) if at else ""
-    if key not in session.warned:
-        session.warned.add(key)
-        session.warn(f"warning: {text}\n")
 
 
 @api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])",

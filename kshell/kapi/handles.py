@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from kshell.errors import QError
 from kshell.values.context import CODE, LINE, running
-from kshell.values.core import Value
+from kshell.values.core import Sym, Value
 from kshell.values.functions import Handle
 from kshell.values.interrupts import edit
 
@@ -94,6 +94,10 @@ class KHandle(Handle):
 
     def index(self, args: Sequence[Value]) -> Value:
         return ask("at", self, args)
+
+    def reached(self, name: str) -> str:
+        fn = behaves("reached", self)
+        return "" if fn is None or self.obj is GONE else str(fn(self, name))
 
     @edit("amend")
     def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
@@ -391,6 +395,14 @@ def article(kind: str) -> str:
     return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
 
 
+def _index_hint(h: KHandle, given: Sequence[Value]) -> str:
+    """What to write in the place of `h i` or h[i;..], of a handle that has no index."""
+    own = h.reached(given[0].s) if len(given) == 1 and given[0].__class__ is Sym else ""
+    if own:
+        return f"{article(h.kind)} has no index: {own}"
+    return f"{article(h.kind)} is not a function: {h.usage}" if h.usage else ""
+
+
 def ask(name: str, h: KHandle, *args: Any) -> Any:
     """Do `name` for a handle by its class; `name: not implemented for modules` if its class does not."""
     if h.obj is GONE:
@@ -400,5 +412,5 @@ def ask(name: str, h: KHandle, *args: Any) -> Any:
         call = args[0] if name in ("monad", "dyad") else "index" if name == "at" else name
         call = "condition" if call == "item" else call
         raise QError(f"{call}: not implemented for {h.plural}" + (f"; {JOINED}" if name == "dyad" else ""),
-                     hint=f"{article(h.kind)} is not a function: {h.usage}" if name == "at" and h.usage else "")
+                     hint=_index_hint(h, args[0]) if name == "at" else "")
     return fn(h, *args)

@@ -79,7 +79,7 @@ class _Parts:
         if name in self.tensors:
             raise QError(f"{self.call}: {name} is there twice")
         if t is None or t.layout is not torch.strided or t.is_quantized:
-            raise QError(f"{self.call}: {name} is no dense tensor")
+            raise QError(f"{self.call}: {name} is not a dense tensor")
         self.tensors[name] = t
 
     def take(self, name: str, h: KHandle) -> None:
@@ -181,10 +181,10 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
     """The index of a folder; a q error for a folder that has none, or a damaged one."""
     path = os.path.join(folder, INDEX)
     if not os.path.isdir(folder):
-        raise QError(f"{call}: {folder} is no folder")
+        raise QError(f"{call}: {folder} is not a folder")
     if not os.path.exists(path):
         begun = any(map(_ours, os.listdir(folder)))
-        raise QError(f"{call}: {folder} is no checkpoint of several processes: it has no {INDEX}" + (
+        raise QError(f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}" + (
             ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
     try:
         with open(path, "rb") as f:
@@ -235,7 +235,7 @@ def _fit_to_write(folder: str) -> str:
     """A tag for the files of a save into a folder that is new, empty, or of an earlier save."""
     if os.path.exists(folder):
         if not os.path.isdir(folder):
-            raise QError(f"ckptsave: {folder} is no folder")
+            raise QError(f"ckptsave: {folder} is not a folder")
         there = unfinished.names_in(folder)
         if INDEX not in there and any(not _ours(n) for n in there):
             raise QError(f"ckptsave: {folder} has other files, expecting a new or empty folder, or an earlier save")
@@ -444,7 +444,7 @@ def ckptload(x: Value) -> Value:
         if len(given) == 2:
             found, values = _given(given[1], call)
             if values:
-                raise QError(f"{call}: {next(iter(values))} is no object that can be filled")
+                raise QError(f"{call}: {next(iter(values))} cannot be filled")
             for name, h in found.items():
                 wanted.take(name, h)
         mine = [f for i, f in enumerate(index["files"]) if i % group.world() == group.rank()]

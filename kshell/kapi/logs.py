@@ -79,7 +79,8 @@ def _by_hand(log: Log | None, given: list[Value]) -> None:
     values = {} if names is None else {k: _number(v) for k, v in zip(names, seq_items(d.v), strict=True)}
     wrong = [k for k, v in values.items() if v is None]
     if not values or wrong:
-        raise QError("logto: expected a dictionary of names and numbers" + f", {wrong[0]} is none" * bool(wrong))
+        raise QError("logto: expected a dictionary of names and numbers" + (
+            f", {wrong[0]} is not a number" if wrong else ""))
     if log is None:
         raise QError("logto: there is no log: logto`:folder begins one")
     log.add("", {k: v for k, v in values.items() if v is not None}, step)

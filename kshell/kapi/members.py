@@ -27,6 +27,7 @@ from kshell.values.build import sym_vec
 from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items
 from kshell.values.functions import Prim
 from kshell.values.interrupts import stoppable
+from kshell.values.restrict import refuse
 
 # the verbs of one argument that work number by number
 _ATOMIC = ("neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "floor", "ceiling",
@@ -125,6 +126,8 @@ def at_place(h: KHandle, args: Sequence[Value]) -> Value:
 def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary, where the module's parameters and
     tensors that need a gradient take the values; further indices amend the tensors."""
+    if len(args) < 2:
+        refuse("amend")  # the tensors that it holds are its own: their memory is not what changes
     held = h.get()
     every = not args or args[0] is NIL or args[0] is HOLE
     new = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)

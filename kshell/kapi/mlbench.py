@@ -433,7 +433,7 @@ def topo(x: Value) -> Value:
         raise QError("topo: expecting the name of a topology, or (name;rank;world)")
     r, n = numbers
     if not (n >= 1 and 0 <= r < n):  # type: ignore[operator]
-        raise QError(f"topo: {r} is no process of {n}")
+        raise QError(f"topo: there is no process {r} among {n}")
     return longs(neighbors_of(name, r, n))  # type: ignore[arg-type]
 
 

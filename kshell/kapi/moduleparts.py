@@ -12,8 +12,11 @@ from kshell.kapi.convert import as_tensor, kname, put, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
     LossHandle,
+    ModelHandle,
+    ModuleHandle,
     TensorHandle,
     ask,
+    behaviour,
     handle,
     module_handle,
     tensor_handle,
@@ -22,6 +25,8 @@ from kshell.kapi.moduleapi import device_of_module, module_behind
 from kshell.kapi.moduledef import type_name
 from kshell.values.build import collapse, sym_vec, symdict
 from kshell.values.core import NIL, Dict, List, Special, Sym, Value, sym
+
+_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # what functions give
 
 
 class Parameters(dict[str, Any]):
@@ -57,6 +62,15 @@ def _inside(m: Any, path: str) -> Any:
         if m is None:
             return None
     return m
+
+
+@behaviour("reached", ModuleHandle, ModelHandle)
+def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
+    m, of = (h.obj.module, "k") if isinstance(h, ModelHandle) else (h.obj, "m")
+    for call, parts in (("child", m._modules), ("parm", m._parameters), ("buffer", m._buffers)):
+        if name in parts:
+            return f"{call}({of};`{name}) is its {_WORDS[call]} of this name"
+    return "training(m;1b) sets the mode" if name == "train" else ""
 
 
 def _module_and_child(x: Value, call: str) -> Any:

@@ -17,6 +17,7 @@ from kshell.kapi.convert import dtype_name, kname, to_tensor
 from kshell.kapi.handles import ModuleHandle
 from kshell.kapi.moduleargs import live_values
 from kshell.kapi.moduledef import is_container, label, mark_replaced, name_of_module, set_name, type_name, type_of
+from kshell.kapi.modulehints import head_type, layers_hint, name_hint
 from kshell.kapi.modulemake import build, entry_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
@@ -71,7 +72,12 @@ def _create(spec: Spec) -> Any:
         raise QError(f"{entry.name}: {entry.extra['alone'].format(spec.name)}")
     if spec.name and not spec.args and spec.before == 2 and entry.options and _is_option(spec.name, entry.options[0]):
         spec = spec._replace(name="", args=(sym(spec.name),), before=1)  # (`gelu;`tanh): the option, not a name
-    m = build(entry, spec.args, spec.before)
+    try:
+        m = build(entry, spec.args, spec.before)
+    except QError as e:
+        named = spec.name if spec.before == 2 else ""
+        e.hint = name_hint(entry, named, spec.args) or e.hint or layers_hint(entry, spec.args)
+        raise
     set_name(m, spec.name)
     if spec.parms is not None or spec.buffers is not None:
         put_state(m, spec)
@@ -498,7 +504,8 @@ def extend(root: Any, m: Any, depth: int | None = None) -> None:
 
 
 def seq_of(x: Value) -> Value:
-    """All items but the first enlisted: `(`a;`b)` to `(`a;,`b)`. A container with its layers stays as it is."""
+    """All items but the first enlisted: `(`a;`b)` to `(`a;,`b)`. A container with its layers stays as it is, and one
+    that stands in a list with layers is given the same form."""
     if x.__class__ is Sym:
         return x
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
@@ -517,7 +524,17 @@ def _enlist(x: Value) -> Value:
         return List([x])
     if x.__class__ is not Vec and not isinstance(x, List):
         raise QError(f"seq: scalar expected to be a symbol, given a {kname(x)}")
-    return x if _is_tree(x) else List([x])
+    if _is_tree(x):
+        return x
+    return seq_of(x) if _defines_layers(x) else List([x])
+
+
+def _defines_layers(x: Value) -> bool:
+    """Is x the definition of a container in a list of its own, and then its layers, not enlisted yet?"""
+    if x.__class__ is not List or len(x.items) < 2:
+        return False
+    entry = head_type(x.items[0])
+    return entry is not None and "container" in entry.extra
 
 
 def _is_tree(x: Value) -> bool:

@@ -101,6 +101,14 @@ def opt(x: Value) -> Value:
     raise QError("opt: unrecognized arg(s)")
 
 
+@behaviour("reached", OptimizerHandle)
+def _reached(h: OptimizerHandle, name: str) -> str:
+    if name not in ("optimizer", "options", "parms"):
+        return ""
+    return f"opt[o]`{name} are those of an optimizer o, opt[opt k]`{name} those of a model k" if name != "optimizer" \
+        else "opt[o]`optimizer is the type of an optimizer o, opt[opt k]`optimizer that of a model k"
+
+
 def _meets(state: Dict) -> bool:
     """Is a state that of an optimizer of all processes?"""
     from kshell.kapi.wraps import KINDS

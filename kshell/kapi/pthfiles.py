@@ -14,6 +14,7 @@ from kshell.errors import QError
 from kshell.kapi import storages
 from kshell.kapi.call import load, torch
 from kshell.store.archive import Compressed, Room, places, pour
+from kshell.store.kinds import kind_of, kind_of_archive
 from kshell.store.pickled import Maker, Reader, Refused, plain_key
 from kshell.values.progress import Task
 
@@ -23,7 +24,7 @@ _GRANTED = 2500  # bytes that each memory in a file may cost beside its content:
 _STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
              "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
              "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
-_SCRIPTED = "it is a TorchScript program, which torch.jit.load runs"
+_SCRIPTED = "a TorchScript program, which torch.jit.load runs"
 # how the files of torch.save before version 1.6 begin, and what to do with them
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REWRITE = "a file in the form before 1.6 is rewritten in Python: torch.save(torch.load(old),new)"
@@ -216,10 +217,11 @@ class _File:
         """The value, how many values its pickle has, and what asks for more memory."""
         found = [n for n in self.left if n.endswith("/data.pkl")]
         if len(found) != 1:
-            raise QError("it has no data.pkl" if not found else "it has two of data.pkl")
+            what, way = ("", "") if found else kind_of_archive(self.file.name, self.left)
+            raise QError(f"it is {what}" if what else f"it has {'two of' if found else 'no'} data.pkl", hint=way)
         self.root = found[0].removesuffix("data.pkl")
         if f"{self.root}constants.pkl" in self.left:
-            raise QError(_SCRIPTED)
+            raise QError(f"it is {_SCRIPTED}")
         order = self.root + "byteorder"
         if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
             raise ValueError("its numbers are those of another kind of machine")
@@ -255,21 +257,26 @@ def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], N
     verified. Errors of what is no such file."""
     begin = f.read(len(_LEGACY))
     if begin[:4] != b"PK\3\4":
-        raise QError(f"ckpt: {path} is no checkpoint: PyTorch's are zip files since version 1.6",
-                     hint=_REWRITE if begin == _LEGACY else "")
+        what, way = kind_of(path, begin)
+        raise QError(f"ckpt: {path} is not a checkpoint: " + (
+                        f"it is {what}" if what else "those of PyTorch 1.6 and later are zip files"),
+                     hint=_REWRITE if begin == _LEGACY else way)
     problem = hint = ""
     try:
         return _File(f, size).read()
     except Compressed:  # those of torch.save are not, the code of a TorchScript program is
         f.seek(0)
-        if not any(name.endswith("/constants.pkl") for name in zipfile.ZipFile(f).namelist()):
+        members = zipfile.ZipFile(f).namelist()
+        scripted = any(name.endswith("/constants.pkl") for name in members)
+        what, hint = (_SCRIPTED, "") if scripted else kind_of_archive(path, members)
+        if not what:
             raise
-        problem = f"is no checkpoint: {_SCRIPTED}"
+        problem = f"is not a checkpoint: it is {what}"
     except Refused as e:
         problem = f"is refused: it holds more than tensors and plain values: {e}"
         hint = _PLAIN
     except QError as e:
         if e.text == "wsfull":
             raise
-        problem = f"is no checkpoint: {e.text}"
+        problem, hint = f"is not a checkpoint: {e.text}", e.hint
     raise QError(f"ckpt: {path} {problem}", hint=hint)

@@ -89,7 +89,7 @@ class _Reader:
             return self.value(sorted(v, key=str), depth)
         if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
             return sym(str(v))
-        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which is no value")
+        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
 
     def _dict(self, v: dict[Any, Any], depth: int) -> Value:
         self.need(_COSTS[str] * len(v))
@@ -211,7 +211,7 @@ def _from_dict(x: Dict, where: str) -> dict[Any, Any]:
     if is_optimizer(out):
         for g in out["param_groups"]:
             if not isinstance(g, dict):
-                raise QError(f"ckpt: {_at(where, 'param_groups')} is no table of groups")
+                raise QError(f"ckpt: {_at(where, 'param_groups')} is not a table of groups")
             g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
     return out
 

@@ -32,7 +32,7 @@ def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool
     """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
     torch."""
     return (error.hint or _of_function(error, tb) or _of_parameter(tb, names) or _of_python(error, names)
-            or _of_joined(error) or _of_name(error, objects))
+            or _of_tensor_type(error) or _of_joined(error) or _of_name(error, objects))
 
 
 def _of_function(error: QError, tb: TracebackType | None) -> str:
@@ -92,6 +92,15 @@ def _of_python(error: QError, names: Names) -> str:
     if defined or re.search(rf"(?<![\w.`'\"]){re.escape(error.text)}(?!\w)", line) is None:
         return ""
     return synonyms.of_python(error.text)
+
+
+def _of_tensor_type(error: QError) -> str:
+    """A cast of q values to a type that only tensors have."""
+    name = error.text
+    if name not in synonyms.TENSOR_TYPES or not error.frames or f"`{name}$" not in error.frames[0].source.text:
+        return ""
+    same = synonyms.TENSOR_TYPES[name]
+    return f"`{name} is a type of tensors: `{name}$tensor x" + (f", or `{same}$x of q values" if same else "")
 
 
 # a call of a function with what stands right of its list: an item of the result is meant

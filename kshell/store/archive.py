@@ -125,7 +125,7 @@ class Room:
         """Use n bytes; TooMuch if they are not left."""
         self.left -= n
         if self.left < 0:
-            raise TooMuch("its parts would need more memory than such a file should: twice its size and 64 MB")
+            raise TooMuch("reading it would take more memory than twice its size plus 64 MB")
 
 
 def wrong(call: str, path: str, e: Exception) -> QError:

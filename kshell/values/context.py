@@ -123,3 +123,13 @@ def block(on: bool) -> Any:
 
 def unblock(token: Any) -> None:
     _BLOCKED.reset(token)
+
+
+def warn_once(text: str) -> None:
+    """A warning on standard error, once for a line of q."""
+    session: Any = running()
+    at = CODE[0]()
+    key = text, LINE[0](at) if at else ""
+    if key not in session.warned:
+        session.warned.add(key)
+        session.warn(f"warning: {text}\n")

@@ -268,6 +268,11 @@ class Handle:
     def __len__(self) -> int:
         return 1
 
+    def reached(self, name: str) -> str:
+        """How what stands behind the name is reached, for the error of `h.name` and of h indexed by a symbol; empty if
+        nothing is known of it."""
+        return ""
+
     def monad(self, name: str) -> Value:
         """Apply the q verb `name` to this handle, as in `neg t`, `sum t`. `first` gives the number."""
         raise QError("type")

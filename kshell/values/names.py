@@ -36,8 +36,9 @@ def dotted(x: Value, name: str) -> Value:
     if not isinstance(x, Handle):
         raise QError("type")
     found = ((name,) if registry.find("api", name) else ()) or synonyms.of_torch(name)[0]
-    usage = getattr(x, "usage", "")
-    if found and not usage.startswith(name):
+    own = x.reached(name)
+    usage = own or getattr(x, "usage", "")
+    if found and not own and not usage.startswith(name):
         usage = f'use {" or ".join(found)}, help"{found[0]}" tells how'
     raise QError("type", hint=f"an object has no methods or attributes: {usage}" if usage else "")
 

@@ -21,7 +21,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "gradaccum": ("accumulate",), "gradientaccumulationsteps": ("accumulate",), "accumulationsteps": ("accumulate",),
     "gradclip": ("clipnorm", "clipvalue"), "maxgradnorm": ("clipnorm",), "clipgradnorm": ("clipnorm",),
     "clipgradvalue": ("clipvalue",), "gradientclipval": ("clipnorm",), "clip": ("clipnorm", "clipvalue", "clip"),
-    "mixedprecision": ("autocast",), "amp": ("autocast",), "fp16": ("autocast",), "bf16": ("autocast",),
+    "mixedprecision": ("autocast",), "amp": ("autocast",), "fp16": ("autocast", "half"),
+    "bf16": ("autocast", "bfloat16"),
     "precision": ("autocast",), "gradscaler": ("gradscale",), "lossscale": ("gradscale",),
     "seed": ("shuffleseed", "seed"), "randomseed": ("shuffleseed",), "acc": ("accuracy",), "err": ("loss",),
     "predictions": ("predict",), "hiddensize": ("hidden",), "hiddendim": ("hidden",), "units": ("out", "hidden"),
@@ -36,6 +37,9 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "warmupsteps": ("warmup",), "numwarmupsteps": ("warmup",), "trainingsteps": ("steps",), "totalsteps": ("steps",),
     "numtrainingsteps": ("steps",), "minlr": ("min",), "maxlr": ("max",), "etamin": ("min",), "initlr": ("init",),
     "numthreads": ("threads",), "workers": ("threads",), "nproc": ("threads",), "detectanomaly": ("anomaly",),
+    "gpu": ("cuda", "mps"), "nvidia": ("cuda",), "accelerator": ("cuda", "mps"),
+    "single": ("float",), "fp32": ("float",), "f32": ("float",), "fp64": ("double",), "f64": ("double",),
+    "f16": ("half",), "requiresgrad": ("grad",), "channelslast": ("channel2d",), "pinmemory": ("pinned",),
 }
 
 # names of torch, and the entries that do their work
@@ -58,19 +62,45 @@ getlastlr=lr,lrs lossbackward=backward optimizer=opt criterion=loss usedetermini
 setnumthreads=threads getnumthreads=threads numthreads=threads setdefaultdevice=device setdefaultdtype=dtype
 maskedselect=maskedselect numelements=numel ndim=dim shape=size tojson=.j.j multiheadattention=attention
 embeddingbag=embedbag crossentropy=ce binarycrossentropy=bce binarycrossentropywithlogits=bcelogits mseloss=mse
-smoothl1loss=smoothl1 nllloss=nll kldiv=kl onehot=onehot earlystopping=train,testrun
+smoothl1loss=smoothl1 nllloss=nll kldiv=kl onehot=onehot
 retaingraph=backward creategraph=backward summarywriter=logto tensorboard=logto addscalar=logto
 foreach=opt maximize=opt capturable=opt differentiable=opt fused=opt averagedmodel=avgparms,emaparms ema=emaparms
+exponentialmovingaverage=emaparms,ema movingaverage=emaparms,avgparms,mavg stochasticweightaveraging=avgparms
+swa=avgparms groupedqueryattention=scaleddotproductattention,repeatitems gqa=scaleddotproductattention,repeatitems
+enablegqa=repeatitems,scaleddotproductattention confusionmatrix=confusion gradientcheckpointing=checkpoint
+getcosineschedulewithwarmup=cosine,sched getlinearschedulewithwarmup=linear,sched
+getconstantschedulewithwarmup=constant,sched cosinewarmup=cosine,sched hook=acttable,registerhook,callback
+hooks=acttable,registerhook,callback forwardhook=acttable,callback activations=acttable
 deepcopy=clone copy=clone,copyto print=str,summary modulesummary=summary summary=summary
 """
 # the same, where something has to be said because nothing here is quite that
-_HOOK = "a module of q code may stand in the place of another: child(m;name;(`callback;f;..))"
+_EARLY = ("testrun,ckpt", "a loop of q: while[(bad<patience)&n<most;run k;v:testrun k;$[v<best;[best:v;bad:0;"
+                         "ckpt(`:best.pt;k)];bad+:1];n+:1], then putstate(k;ckpt`:best.pt)")
+_TIED = ("parm", "both are one parameter after parm(m;`out.weight;enlist parm(m;`emb.weight))")
+_ROTARY = ("", "not a type of module: a few lines of q, as in the language model of docs/cookbook.md")
+_ATTACH = ("", "in the Python program: signal.signal(signal.SIGUSR1, lambda n, frame: kshell.embed(frame)); then "
+               "kill -USR1 PID opens the prompt there (docs/notebooks.md)")
+_NPY = ("tensor", "numpy files are read in Python: a Session takes arrays, s.x = numpy.load(\"x.npy\")")
+_LORA = ("child,callback", "a callback with two small layers beside the frozen one, put in its place by "
+                           "child(m;name;((`callback;..);..))")
+_HOOK = ("acttable(m;x) looks at the outputs of all layers; q code may stand in the place of one: "
+         "child(m;name;(`callback;f;..))")
 _SAID: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("earlystopping", "earlystop", "modelcheckpoint", "bestcheckpoint", "bestmodel",
+                     "savebest", "loadbestmodelatend"), _EARLY),
+    "patience": ("testrun,ckpt,reducelronplateau", _EARLY[1]),
+    **dict.fromkeys(("tiedweights", "tieweights", "weighttying", "tiewordembeddings", "sharedweights"), _TIED),
+    **dict.fromkeys(("rope", "rotary", "rotaryembedding", "rotarypositionembedding"), _ROTARY),
+    **dict.fromkeys(("signal", "sigusr1", "attach", "pdb", "breakpoint"), _ATTACH),
+    **dict.fromkeys(("npy", "npz"), _NPY), **dict.fromkeys(("lora", "peft", "lowrankadaptation"), _LORA),
+    "swiglu": ("silu,glu", "silu of one linear layer times another, as in the language model of docs/cookbook.md"),
+    "parquet": ("", "read in Python: a Session takes the table, s.t = pyarrow.parquet.read_table(\"t.parquet\")"),
+    "import": ("l", "\\l file.py loads a Python file; classes in it with @module are types of modules here"),
     "dataloader": ("train", "a model batches its own data: train(k;x;y), train(k;`batchsize`shuffle;(32;1b)), run k"),
     "dataset": ("train", "the data of a model are tensors: train(k;x;y)"),
     "tensordataset": ("train", "the data of a model are tensors: train(k;x;y)"),
     "imagefolder": ("train", "images are read by a Python program; the data of a model are tensors: train(k;x;y)"),
-    "registerforwardhook": ("callback,registerhook", _HOOK), "registerforwardprehook": ("callback", _HOOK),
+    "registerforwardhook": ("acttable,callback,registerhook", _HOOK), "registerforwardprehook": ("callback", _HOOK),
     "registerfullbackwardhook": ("registerhook", "registerhook(t;f) calls f with the gradient of a tensor"),
     "numpy": ("tensor", "`tensor t` is the q value of a tensor"),
     "tolist": ("tensor", "`tensor t` is the q value of a tensor"),
@@ -84,8 +114,6 @@ _SAID: dict[str, tuple[str, str]] = {
     "parameterstovector": ("parms,flatten,cat", "no counterpart: flatten each parameter, and join them by cat"),
     "transforms": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
     "torchvision": ("transform,zscore,randomcrop,randomflip", "images are changed by module types"),
-    "confusionmatrix": ("train", "count predictions in a table: select count i by y,p from ([]y;p)"),
-    "earlystop": ("testrun", "a loop of q stops when the loss of testrun k no longer falls"),
     "jit": ("compile", "no counterpart: modules are not exported as programs"),
     "onnx": ("ckpt", "no counterpart: parameters are saved, programs are not"),
     "export": ("ckpt", "no counterpart: parameters are saved, programs are not"),
@@ -96,7 +124,7 @@ _SAID: dict[str, tuple[str, str]] = {
 }
 TORCH: dict[str, tuple[tuple[str, ...], str]] = {
     **{k: (tuple(v.split(",")), "") for k, _, v in (word.partition("=") for word in _NAMES.split())},
-    **{k: (tuple(names.split(",")), said) for k, (names, said) in _SAID.items()}}
+    **{k: (tuple(names.split(",")) if names else (), said) for k, (names, said) in _SAID.items()}}
 
 # words of Python, and what is written here
 PYTHON = {
@@ -106,6 +134,12 @@ PYTHON = {
     "def": "f:{[a;b] a+b}", "lambda": "{[a;b] a+b}", "np": "q's own arrays: 1 2 3e, til 10, 2 3#0e",
     "import": "\\l file.py, and the functions of the k-api are there without it",
 }
+
+
+# types that tensors have and q values do not, and the type of q values that is the same
+TENSOR_TYPES = {"bool": "boolean", "double": "float"} | dict.fromkeys(
+    ("half", "bfloat16", "chalf", "cfloat", "cdouble", "float8e4m3", "float8e5m2", "float8e4m3fnuz", "float8e5m2fnuz",
+     "float8e8m0", "ushort", "uint", "ulong"), "")
 
 
 def of_python(name: str) -> str:

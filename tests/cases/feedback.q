@@ -26,7 +26,7 @@ logto 0b  /
 logto 3  / 'logto: expected a file symbol or a dictionary of numbers, given long scalar
 logto`a  / 'logto: expected a file symbol, given symbol scalar
 logto`a`b!1 2  / 'logto: there is no log: logto`:folder begins one (given kdictionary)
-logto`a`b!(1;`x)  / 'logto: expected a dictionary of names and numbers, b is none (given kdictionary)
+logto`a`b!(1;`x)  / 'logto: expected a dictionary of names and numbers, b is not a number (given kdictionary)
 logto(-1;`a`b!1 2)  / 'logto: expected the number of a step, given long scalar
 logto`:/proc/none  / '/proc/none/metrics.jsonl. OS reports: No such file or directory
 cols profile"til 3"  / `fn`calls`total`own

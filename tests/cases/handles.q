@@ -467,7 +467,7 @@ dtype each d  / w| float\nb| double
 `foo$d  / '$: expected a data type, given `foo
 "F"$d  / '$: expected a data type, given "F"
 11h$tensor 1  / '$: expected a data type, given 11h
-`bfloat16$(1;tensor 2)  / 'bfloat16
+`bfloat16$(1;tensor 2)  / '$: `bfloat16 is a type of tensors only, given long beside tensors
 (tensor each neg d)~neg each tensor each d  / 1b
 (tensor each d*2)~2*tensor each d  / 1b
 (tensor each d+d)~2*tensor each d  / 1b

@@ -71,7 +71,7 @@ e:opt(`sparsifiedsgd;t;.1)  /
 estimated(e;`a)  / 'estimated: expecting an optimizer, the number of the step and that of coordinates (given optimizer, `a)
 estimated(e;-1)  / 'estimated: Invalid t value: -1
 topo`web  / 'topo: unrecognized topology web, expecting one of ring, full, line, star
-topo(`ring;4;4)  / 'topo: 4 is no process of 4
+topo(`ring;4;4)  / 'topo: there is no process 4 among 4
 topo 1  / 'topo: expecting the name of a topology, or (name;rank;world) (given long 1)
 orthogonalize 1 2f  / 'orthogonalize: expecting a matrix of floats (given double list of 2)
 orthogonalize(1 2;3 4)  / 'orthogonalize: expecting a matrix of floats (given long 2x2)

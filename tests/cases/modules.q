@@ -87,6 +87,11 @@ module(q;1;`gelu)  /
 names q  / `fc`1`d`3`out`5`6`7`7.0`8
 module(q;5;`relu)  / 'relu: depth 5 above max depth of 1
 seq`a  / `a
+seq(`sequential;((`callback;`net;{[m;x]x});(`linear;`a;2;3)))  / `sequential\n((`callback;`net;{[m;x]x});,(`linear;`a;2;3))
+names module seq(`sequential;((`callback;`net;{[m;x]x});(`linear;`a;2;3);((`callback;`in;{[m;x]x});`relu`r));`tanh)  / `net`net.a`net.in`net.in.r`1
+names module seq(`sequential;(`seqnest`s;(`linear;`a;2;3);`relu))  / `s`s.a`s.1
+names module seq(`sequential;(enlist`seqnest;(`linear;`a;2;3)))  / `0`0.a
+seq((`callback;`net;{[m;x]x});(`linear;`a;2;3))  / (`callback;`net;{[m;x]x})\n,(`linear;`a;2;3)
 seq 1  / 'seq: expecting module symbol, given long scalar
 seq()  / 'seq: empty list (given nothing; expected seq(layer;layer;..))
 dv`a`b  / 0 `a`b

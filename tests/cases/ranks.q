@@ -71,7 +71,7 @@ ckptload(f;`m`o!(n;opt(`sgd;n)))  / 'ckptload: the optimizer is sgd, in the chec
 ckptload(f;`m`o!(n;opt(`adam;(n;`2))))  / 'ckptload: the parameter groups of adam are others than in the checkpoint (given `:ranks.run, kdictionary)
 ckptsave(f;m);p:net[];ckptload(f;p);(dict parms m)~dict parms p  / 1b
 count key f  / 2
-ckptload`:nosuch.run  / 'ckptload: nosuch.run is no folder
+ckptload`:nosuch.run  / 'ckptload: nosuch.run is not a folder
 ckptload f,f  / 'ckptload: expecting an object or a dictionary of objects and values by name, given symbol scalar
 ckptsave f  / 'ckptsave: expecting (folder;objects), given 1 arg
 ckptsave(f;`a`a!1 2)  / 'ckptsave: a is there twice (given `:ranks.run, kdictionary)

@@ -57,7 +57,23 @@ def _to_type(x: Value, y: Value) -> Value:
     except QError:
         if not _with_handles(y):
             raise
-    return deep(y, lambda v: dollar(x, v))
+    return deep(y, lambda v: dollar(x, v) if isinstance(v, Handle) else _beside_handles(x, v))
+
+
+def _beside_handles(x: Value, v: Value) -> Value:
+    """The cast of a q value that stands in one list with tensors, whose types are more than those of q values."""
+    try:
+        return dollar(x, v)
+    except QError as e:
+        known = x.__class__ is not Sym or e.text != x.s
+        error = e if known else QError(f"$: `{x.s} is a type of tensors only, given {_type_word(v)} beside tensors",
+                                       hint="make a tensor of each item first: tensor x")
+    raise error
+
+
+def _type_word(v: Value) -> str:
+    t = v.t if v.__class__ is Vec or v.__class__ is Nd else atom_t(v)
+    return T.TYPE[abs(t)].name if t else "a value that is no number"
 
 
 def _with_handles(y: Value) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kshell import registry
 from kshell.errors import QError
@@ -22,7 +22,7 @@ _SHOWN = 40  # entries that a search lists
 @command("?", "\\?text", effect="none")
 def search(arg: str) -> None:
     """Search the help: what has the text in its name or summary, or else in what is told of it. A name of torch finds
-    what does its work here.
+    what does its work here; of a text of several words that is found nowhere, what has each of the words.
 
     q)\\?xbar
     xbar  verb       y rounded down to a multiple of x.
@@ -33,8 +33,10 @@ def search(arg: str) -> None:
     if not text:
         raise QError("\\?text searches the help for a text")
     names, said = synonyms.of_torch(text)
-    ranked = sorted(((rank, e.name, e) for e in registry.every() if (rank := _rank(e, text, names)) >= 0),
-                    key=lambda row: row[:2])
+    ranked = _ranked(lambda e: _rank(e, text, names))
+    words = text.split()
+    if not ranked and len(words) > 1:
+        ranked = _ranked(lambda e: _rank_of_words(e, words))
     near = [row for row in ranked if row[0] < 3] or ranked
     lines = [(("\\" * (e.kind == "command")) + e.name, e.kind, e.summary) for _, _, e in near[:_SHOWN]]
     wide = max((len(name) for name, _, _ in lines), default=0)
@@ -46,6 +48,18 @@ def search(arg: str) -> None:
     session.write("".join(line + "\n" for line in shown) or f"no help entry mentions {text}\n")
     if len(near) > _SHOWN:
         session.write(f".. and {len(near) - _SHOWN} more\n")
+
+
+def _ranked(rank: Callable[[registry.Entry], int]) -> list[tuple[int, str, registry.Entry]]:
+    """The entries that have a rank, the nearest first."""
+    found = ((rank(e), e.name, e) for e in registry.every())
+    return sorted((row for row in found if row[0] >= 0), key=lambda row: row[:2])
+
+
+def _rank_of_words(entry: registry.Entry, words: Sequence[str]) -> int:
+    """How near an entry is to a text of which it has each word; -1 if it lacks one."""
+    ranks = [_rank(entry, word) for word in words]
+    return -1 if min(ranks) < 0 else max(ranks)
 
 
 def _target(entry: registry.Entry) -> str:

@@ -1,0 +1,36 @@
+"""Hints under errors of definitions of modules: what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshell import registry
+from kshell.registry import Entry
+from kshell.values.core import Sym, Value, is_list
+
+
+def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
+    """What to say if an option was meant by the symbol that was taken for the module's name."""
+    if not name or not entry.options:
+        return ""
+    if name in {o.name for o in entry.options}:
+        return (f"`{name} was taken for the module's name: an option by its name is one item with its value, "
+                f"(`{entry.name};(`{name};value))")
+    first = entry.options[0]
+    if first.type == "symbol" and entry.extra.get("parse") is None and args:
+        return f"`{name} was taken for the module's name: the option is (`{first.name};`{name})"
+    return ""
+
+
+def layers_hint(entry: Entry, args: Sequence[Value]) -> str:
+    """What to say if a container's layers stand among its own options, or its options beside it."""
+    if "container" not in entry.extra or (args and not any(head_type(a) for a in args)):
+        return ""
+    head = f"(`{entry.name};..)" if entry.options else f"`{entry.name}"
+    return f"what defines a {entry.name} is one item, its layers are the items after it: seq({head};(`linear;..);..)"
+
+
+def head_type(x: Value) -> Entry | None:
+    """The module type with which a list begins."""
+    head = x.items[0] if is_list(x) and len(x) else None
+    return registry.find("module", head.s) if isinstance(head, Sym) else None
