@@ -1,8 +1,8 @@
 """Interrupts at a chosen place: SIGINT at the n-th line of Python that a line of q runs.
 
 Python looks for signals where a function begins, where a loop goes back and after calls of C. A line of kshell's own
-files stands for all of these, unless it only returns or raises what is there: between the line before and the end of
-the function it does not look. Of compiled q code the beginnings of functions and the ways back of loops stand for them.
+files stands for all of these, unless it only returns, raises or names what is there: between the line before and the
+end of such a line it does not look. Of compiled q code the beginnings of functions and the ways back of loops stand for them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Case(NamedTuple):
 
 
 PLACE = [""]  # where the last interrupt was sent
+RUN = [0]  # how many lines the last line of q ran
 
 
 class Outcome(NamedTuple):
@@ -60,7 +61,7 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
         if frame.f_code.co_filename == Q_FILE:
             if event != "call" and not (event == "line" and _is_loop(frame)):
                 return trace
-        elif event != "line" or _only_leaves(frame.f_code.co_filename, frame.f_lineno):
+        elif event != "line" or _only_names(frame.f_code.co_filename, frame.f_lineno):
             return trace
         count += 1
         if count == at:
@@ -77,13 +78,14 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
     finally:
         sys.settrace(tracing)
         signal.signal(signal.SIGINT, before)
+        RUN[0] = count
     return count, sent
 
 
 @functools.cache
-def _only_leaves(file: str, number: int) -> bool:
-    """Does a line only return or raise what is there?"""
-    return re.fullmatch(r"(return|raise)( \w+)?", linecache.getline(file, number).strip()) is not None
+def _only_names(file: str, number: int) -> bool:
+    """Does a line only return or raise what is there, or give it a name?"""
+    return re.fullmatch(r"(return|raise)( \w+)?|\w+ = \w+", linecache.getline(file, number).strip()) is not None
 
 
 def _is_loop(frame: FrameType) -> bool:
