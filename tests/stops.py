@@ -61,7 +61,7 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
         if frame.f_code.co_filename == Q_FILE:
             if event != "call" and not (event == "line" and _is_loop(frame)):
                 return trace
-        elif event != "line" or _only_names(frame.f_code.co_filename, frame.f_lineno):
+        elif event != "line" or only_names(frame.f_code.co_filename, frame.f_lineno):
             return trace
         count += 1
         if count == at:
@@ -83,7 +83,7 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
 
 
 @functools.cache
-def _only_names(file: str, number: int) -> bool:
+def only_names(file: str, number: int) -> bool:
     """Does a line only return or raise what is there, or give it a name?"""
     return re.fullmatch(r"(return|raise)( \w+)?|\w+ = \w+", linecache.getline(file, number).strip()) is not None
 

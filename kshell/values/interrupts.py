@@ -30,6 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # the signals that wait: the ends of whole work look here
 PENDING: list[int] = []
+FORGOTTEN: list[int] = []  # one that came when there was nothing to stop any more
 LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
 _OPEN, _WHOLE, _BRIEF = range(3)
 # what a function is for an interrupt, by its code; the innermost function that is here, or of q, decides
@@ -118,8 +119,8 @@ ASSIGNED, AMENDED = "the assignment was carried out", "amend was carried out"
 
 
 def let_through(note: str, out: Any = None) -> Any:
-    """To be called if PENDING, where brief work is not half done: raise what a signal asks for, unless whole work around
-    it is to be finished first; then give `out` back. The note says what was done, if something was."""
+    """To be called if PENDING, where brief work is not half done: raise what a signal asks for, unless whole work
+    around it is to be finished first; then give `out` back. The note says what was done, if something was."""
     if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1), _BRIEF) == _OPEN:
         _stop(note)
     return out
@@ -211,7 +212,9 @@ def _come_again(signum: int) -> None:
 
 def forget() -> None:
     """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
-    PENDING[:] = [n for n in PENDING if n != signal.SIGINT]
+    if signal.SIGINT in PENDING:
+        PENDING.remove(signal.SIGINT)
+        FORGOTTEN[:] = [signal.SIGINT]
 
 
 def carried_out(name: str) -> str:
