@@ -50,8 +50,8 @@ class Outcome(NamedTuple):
     state: str
 
 
-def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
-    """Run q text, with SIGINT at line `at` of Python's, counted from 1; how many lines were run, and was it sent?"""
+def lines_of(session: Session, text: str, at: int = 0, signum: int = signal.SIGINT) -> tuple[int, bool]:
+    """Run q text, with a signal at line `at` of Python's, counted from 1; how many lines were run, and was it sent?"""
     count, sent = 0, False
 
     def trace(frame: FrameType, event: str, arg: Any) -> Callable[..., Any] | None:
@@ -67,17 +67,17 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
         if count == at:
             sent = True
             PLACE[0] = f"{frame.f_code.co_filename.rpartition('kshell/')[2]}:{frame.f_lineno}"
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signum)
         return trace
 
-    before = signal.signal(signal.SIGINT, session.interrupt)
+    before = signal.signal(signum, session.interrupt if signum == signal.SIGINT else session.terminate)
     tracing = sys.gettrace()
     try:
         sys.settrace(trace)
         session.run(text)
     finally:
         sys.settrace(tracing)
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signum, before)
         RUN[0] = count
     return count, sent
 
