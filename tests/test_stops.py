@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import QError, QExit
+from kshell.kapi import checkpoints
 from kshell.session import Session
+from kshell.store import archive
 from tests.stopcases import CASES
 from tests.stops import PLACE, RUN, Case, faults, lines_of
 
@@ -131,3 +133,21 @@ def test_the_report_says_what_was_carried_out(session: Session) -> None:
         except QError as e:
             reports.add("\n".join(session.error_lines(e)[:1] + session.error_lines(e)[3:]))
     assert "'stop\n  (insert was carried out)" in reports
+
+
+@pytest.mark.parametrize("file", ["c.pt", "c.safetensors"])
+def test_a_checkpoint_that_is_read_is_given_up(file: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two parts of it, not when all is read."""
+    read: list[int] = []
+    session.run(f"d:`a`b!2#enlist tensor 1000#1e;ckpt(`:{file};d);e:0")
+    module = archive if file == "c.pt" else checkpoints
+    monkeypatch.setattr(module, "_CHUNK", 256)
+    give_up = module.give_up
+    monkeypatch.setattr(module, "give_up", lambda: (read.append(1), give_up()))
+    n, _ = lines_of(session, f"e:ckpt`:{file}")
+    session.run("e:0")
+    with pytest.raises(QError, match="stop") as stopped:
+        lines_of(session, f"e:ckpt`:{file}", n // 2)
+    assert read == [1] and not stopped.value.note and session.run("e") == 0
+    session.run(f"e:ckpt`:{file}")
+    assert session.run("(tensor e`b)~tensor d`b")
