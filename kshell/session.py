@@ -427,7 +427,7 @@ class Session:
         except QExit:
             raise
         except BaseException as e:
-            error, tb = as_qerror(e), e.__traceback__
+            error, tb, value = as_qerror(e), e.__traceback__, None
             missing = error.text if isinstance(e, NameError) else ""
         finally:
             self._runs -= 1
@@ -454,11 +454,16 @@ class Session:
 
     def _run_nodes(self, nodes: Iterator[Any], source: Source, show: bool, scripted: bool, value: Value = NIL) -> Value:
         """Run statements; the value of the last one, `value` if there is none."""
+        done: Any = None
         for node in nodes:
             if scripted:
                 self._between()
             held = interrupts.HOLD.depth or interrupts.HOLD.others
-            value = interrupts.stoppable(self._statement, node, source) if held else self._statement(node, source)
+            try:
+                value = interrupts.stoppable(self._statement, node, source) if held else self._statement(node, source)
+            except KeyboardInterrupt as stop:
+                interrupts.said(stop, "" if done is None else _carried_out(done, source))
+                raise
             if interrupts.PENDING:
                 interrupts.wake(_carried_out(node, source))
             try:
@@ -466,6 +471,7 @@ class Session:
             except KeyboardInterrupt as stop:  # while it was printed
                 stop.__dict__["note"] = _carried_out(node, source)
                 raise
+            done = node
         return value
 
     def _shown(self, node: Any, value: Value, show: bool, scripted: bool) -> Value:
@@ -514,19 +520,6 @@ class Session:
         """The value of q text, for verbs that run text (`value`, `system`); errors keep their frames."""
         return self._run(text, file, line, False)
 
-    def repeat(self, text: str, n: int) -> None:
-        """Run q text n times, compiled once."""
-        source = Source(text)
-        nodes = parse(text, is_infix, source)
-        if all(isinstance(node, N.Statement) for node in nodes):
-            work = [self._compile(node.expr, source) for node in nodes]
-            for _ in range(n):
-                for fn in work:
-                    fn()
-        else:
-            for _ in range(n):
-                self._run(text, "", 0, False)
-
     def load(self, path: str) -> Value:
         """Run a script file. A relative path is taken from the present folder."""
         try:
@@ -544,21 +537,27 @@ class Session:
         """Run the lines of a script, or those that are left of them, in a namespace if one is given."""
         letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
         before, full = self.names.current, os.path.abspath(path)
-        outer, self._kept = self._kept, code
-        self.names.current = space or before
-        self.scripts.append(path)
+        outer, depth, done = self._kept, len(self.scripts), 0
         try:
-            for line, text in lines:
-                if letter:
-                    self._foreign(N.Prefixed(letter, text, 0, len(text)))
-                else:
-                    self._run(text, full, line, False, True)
-        finally:
-            space, self.names.current = self.names.current, before
-            self.scripts.pop()
-            if self._kept is not None:
-                self._kept.save()
-            self._kept = outer
+            try:
+                self._kept, self.names.current = code, space or before
+                self.scripts.append(path)
+                for line, text in lines:
+                    if letter:
+                        self._foreign(N.Prefixed(letter, text, 0, len(text)))
+                    else:
+                        self._run(text, full, line, False, True)
+                    done = line
+            finally:
+                with interrupts.HOLD:
+                    space, self.names.current = self.names.current, before
+                    del self.scripts[depth:]
+                    if self._kept is not None:
+                        self._kept.save()
+                    self._kept = outer
+        except KeyboardInterrupt as stop:
+            interrupts.said(stop, interrupts.carried_out(path) + f" up to line {done}" if done else "")
+            raise
         return NIL
 
     # ------------------------------------------------------------ for callers in Python

@@ -11,6 +11,10 @@ set | a:1 | `a set 2 | a
 append | a:1 2 | a,:3 | count a
 amend item | a:1 2 3 | a[1]:9 | a
 operator | a:1 2 3 | a+:1 | first a
+items | a:1 2 3 | a[0 1]*:3 | a
+append to a table | t:([]a:1 2;b:3 4) | t,:(1;2) | t
+dotted | .n.a.b:1 | .n.a.b:2 | .n.a.b
+in a lambda | a:1 | {a::2}[] | a
 new key | d:`x`y!1 2 | d[`z]:5 | d`z
 keys | d:`x`y!1 2 | d[`x`y]:7 8 | d
 cell | t:([]a:1 2;b:3 4) | t[1;`a]:5 | t
@@ -50,6 +54,8 @@ namespace | \d . | \d .ns | system"d"
 system | \P 7 | system"P 5" | system"P"
 script | a:1 | \l script.q | a
 timing | a:1 | \t a:2 | a
+timing of several | a:1 | \t:3 a:2 | a
+space | a:1 | \ts a:2 | a
 """
 _FILES = """
 set | `:v set 1 2 | `:v set 3 4 | get`:v
@@ -67,6 +73,9 @@ compressed | `:z set 100#0 | (`:z;17;2;6)set 100#1 | first get`:z
 _TENSORS = """
 operator | t:tensor 1 2e | t+:1 | tensor t
 amend | t:tensor 1 2e | t[0]:5 | tensor t
+items | t:tensor 1 2e | t[0 1]*:3 | tensor t
+items in a list | l:(tensor 1 2e;tensor 3 4e) | l[0 1;0]:7e | tensor each l
+item in a dictionary | d:`a`b!(tensor 1 2e;tensor 3 4e) | d[`a;0]:9e | tensor each d
 amend by a function | t:tensor 1 2e | @[t;0 1;*;3] | tensor t
 output | t:tensor 1 2e;u:tensor 0 0e | mul(t;2.5;u) | tensor u
 in place | t:tensor 1 -2e | zeros t | tensor t
@@ -87,6 +96,8 @@ vector deep | v:vector(1 2e;3 4e) | v[0 1;0]:9e | vector v
 dict | d:dict(`a`b!(1 2e;3 4e)) | dict(d;`a;5 6e) | dict d
 dict keys | d:dict(`a`b!(1 2e;3 4e)) | d[`a`b]:(tensor 5 6e;tensor 7 8e) | dict d
 dict new keys | d:dict(`a`b!(1 2e;3 4e)) | d[`c`d]:(tensor 5 6e;tensor 7 8e) | dict d
+dict items | d:dict(`a`b!(1 2e;3 4e)) | d[`a`b]*:2 | dict d
+vector items | v:vector(1 2e;3 4e) | v[0 1]*:2 | vector v
 dict operator | d:dict(`a`b!(1 2e;3 4e)) | @[d;`a`b;*;2] | dict d
 seed | seed 1 | seed 5 | seed()
 """

@@ -1,8 +1,8 @@
 """Interrupts at a chosen place: SIGINT at the n-th line of Python that a line of q runs.
 
 Python looks for signals where a function begins, where a loop goes back and after calls of C. A line of kshell's own
-files stands for all of these, unless it only returns or raises what is there: between the line before and the end of
-the function it does not look. Of compiled q code the beginnings of functions and the ways back of loops stand for them.
+files stands for all of these, unless it only returns, raises or names what is there: between the line before and the
+end of such a line it does not look. Of compiled q code the beginnings of functions and the ways back of loops stand for them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Case(NamedTuple):
 
 
 PLACE = [""]  # where the last interrupt was sent
+RUN = [0]  # how many lines the last line of q ran
 
 
 class Outcome(NamedTuple):
@@ -49,8 +50,8 @@ class Outcome(NamedTuple):
     state: str
 
 
-def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
-    """Run q text, with SIGINT at line `at` of Python's, counted from 1; how many lines were run, and was it sent?"""
+def lines_of(session: Session, text: str, at: int = 0, signum: int = signal.SIGINT) -> tuple[int, bool]:
+    """Run q text, with a signal at line `at` of Python's, counted from 1; how many lines were run, and was it sent?"""
     count, sent = 0, False
 
     def trace(frame: FrameType, event: str, arg: Any) -> Callable[..., Any] | None:
@@ -60,30 +61,31 @@ def lines_of(session: Session, text: str, at: int = 0) -> tuple[int, bool]:
         if frame.f_code.co_filename == Q_FILE:
             if event != "call" and not (event == "line" and _is_loop(frame)):
                 return trace
-        elif event != "line" or _only_leaves(frame.f_code.co_filename, frame.f_lineno):
+        elif event != "line" or only_names(frame.f_code.co_filename, frame.f_lineno):
             return trace
         count += 1
         if count == at:
             sent = True
             PLACE[0] = f"{frame.f_code.co_filename.rpartition('kshell/')[2]}:{frame.f_lineno}"
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signum)
         return trace
 
-    before = signal.signal(signal.SIGINT, session.interrupt)
+    before = signal.signal(signum, session.interrupt if signum == signal.SIGINT else session.terminate)
     tracing = sys.gettrace()
     try:
         sys.settrace(trace)
         session.run(text)
     finally:
         sys.settrace(tracing)
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signum, before)
+        RUN[0] = count
     return count, sent
 
 
 @functools.cache
-def _only_leaves(file: str, number: int) -> bool:
-    """Does a line only return or raise what is there?"""
-    return re.fullmatch(r"(return|raise)( \w+)?", linecache.getline(file, number).strip()) is not None
+def only_names(file: str, number: int) -> bool:
+    """Does a line only return or raise what is there, or give it a name?"""
+    return re.fullmatch(r"(return|raise)( \w+)?|\w+ = \w+", linecache.getline(file, number).strip()) is not None
 
 
 def _is_loop(frame: FrameType) -> bool:

@@ -12,7 +12,9 @@ import sys
 import threading
 import uuid
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from kshell.values import types as T
 from kshell.values.core import Dict, List, Special, Value
 from kshell.values.core import Table as QTable
 from kshell.values.match import match
+from tests import stops
 from tests.test_roundtrip import NAME, RAW, VALUES, tables, vector
 
 SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -591,6 +594,57 @@ def test_ctrl_c_is_pythons_afterwards(s: Session) -> None:
             s("while[1b;1+1]")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert s("1+1") == 2
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("call", [
+    lambda s: s("a:2"), lambda s: s.run("a:2"), lambda s: s.enter("a:2"), lambda s: setattr(s, "a", 2), lambda s: s.f(2)])
+def test_no_ctrl_c_is_lost(s: Session, call: Callable[[Session], object]) -> None:
+    """At any line of kshell's, in a program where it is Python's own: a KeyboardInterrupt, before the call's work or after
+    it, and the handler is Python's again."""
+    def traced(at: int) -> int:
+        count = 0
+
+        def trace(frame: FrameType, event: str, arg: object) -> object:
+            nonlocal count
+            if frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith("<frozen"):
+                return None
+            if event == "line" and not stops.only_names(frame.f_code.co_filename, frame.f_lineno):
+                count += 1
+                if count == at:
+                    signal.raise_signal(signal.SIGINT)
+            return trace
+
+        sys.settrace(trace)
+        try:
+            call(s)
+        finally:
+            sys.settrace(tracing)
+        return count
+
+    before, tracing = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace()
+    try:
+        s("f:{`a set x}")
+        for _ in range(2):
+            n = traced(0)
+        for at in sorted({*range(1, n, 17), *range(n - 6, n)}):
+            s("a:1")
+            with pytest.raises(KeyboardInterrupt):
+                traced(at)
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            assert s("a") in (1, 2)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_says_what_was_carried_out(s: Session) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        s.stop = lambda: signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            s("a:1;stop[]")
+        assert "  (a:1 was carried out)" in stopped.value.__notes__
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -26,7 +26,7 @@ from kshell.kapi.numbers import activities, activity
 from kshell.values.build import longs, sym_vec, table
 from kshell.values.core import List, Value
 from kshell.values.functions import Foreign, Function
-from kshell.values.interrupts import HOLD
+from kshell.values.interrupts import HOLD, PENDING, stop_here
 
 _COLUMNS = ("mean", "std", "zeros", "bad")
 
@@ -217,6 +217,8 @@ class _Recorder:
         self.on = False
 
     def _begins(self, part: Any, args: Any) -> None:
+        if PENDING:  # nothing is changed: it can be given up
+            stop_here()
         if self.on and threading.get_ident() == self.thread:
             self.inner.append(False)
 

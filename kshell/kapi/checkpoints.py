@@ -32,6 +32,7 @@ from kshell.store.archive import WRONG, Room, bounded, wrong
 from kshell.values.build import longs, sym_vec, symdict, table
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items
+from kshell.values.interrupts import PENDING, give_up
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
            "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
@@ -101,6 +102,8 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
             into = _memory(t)
             f.seek(first + p.start)
             for at in range(0, len(into), _CHUNK):
+                if PENDING:
+                    give_up()
                 part = into[at : at + _CHUNK]
                 if f.readinto(part) != len(part):  # type: ignore[attr-defined]
                     raise ValueError(f"{p.name} is cut off")

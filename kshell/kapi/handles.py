@@ -18,7 +18,7 @@ from kshell.errors import QError
 from kshell.values.context import CODE, LINE, running
 from kshell.values.core import Sym, Value
 from kshell.values.functions import Handle
-from kshell.values.interrupts import edit
+from kshell.values.interrupts import brief, edit
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound="KHandle")
@@ -216,6 +216,7 @@ def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
             h.why = "went into another object", CODE[0]()
 
 
+@brief
 def give_back(lending: Any) -> None:
     """Let a part's handle have its object again."""
     h, kept = lending.part(), lending.kept

@@ -166,7 +166,7 @@ def profile(x: Value) -> Value:
     q = Profiler()
 
     def work() -> None:
-        q.run(lambda: session.repeat(text_of(text), 1))
+        q.run(lambda: session.evaluate(text_of(text)))
 
     ops: list[tuple[str, int, float, float]] = []
     if asked:

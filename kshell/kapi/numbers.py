@@ -16,9 +16,11 @@ from kshell.kapi.call import torch
 from kshell.kapi.convert import whole
 from kshell.values.build import floats, longs
 from kshell.values.core import NULL_J, Value
+from kshell.values.interrupts import PENDING, stop_here
 
 NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
 _AT_ONCE = 1 << 22  # values of which the differences from the mean are held
+_LONG = 1 << 25  # values that take so long that an interrupt is looked for
 
 
 def _values(t: Any) -> Any:
@@ -44,6 +46,8 @@ def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
     found: dict[Any, tuple[list[int], list[Any]]] = {}
     copied: dict[Any, int] = {}
     for i, t in enumerate(tensors):
+        if PENDING:
+            stop_here()
         if t is None or not (v := _values(t)).numel():
             continue
         converted = v.dtype != t.dtype
@@ -65,6 +69,8 @@ def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
     The deviation is the norm of the differences from the mean: torch.std takes one value after the other, 30 times as
     long on a processor.
     """
+    if PENDING:
+        stop_here()
     mean = v.mean()
     if v.numel() == 1:
         return mean, torch.full_like(mean, math.nan), mean, mean
@@ -106,11 +112,25 @@ def _host(numbers: Sequence[Any]) -> np.ndarray:
     return out
 
 
+def _norms(values: Sequence[Any]) -> list[Any]:
+    """The norm of each tensor, in one call for each so many values."""
+    out: list[Any] = []
+    start = count = 0
+    for i, v in enumerate(values):
+        count += v.numel()
+        if count >= _LONG or i == len(values) - 1:
+            out += torch._foreach_norm(values[start:i + 1])
+            start, count = i + 1, 0
+            if PENDING:
+                stop_here()
+    return out
+
+
 def norms(tensors: Sequence[Any]) -> np.ndarray:
     """The norm of each tensor, of an empty one 0; nan for None."""
     out = np.array([math.nan if t is None else 0.0 for t in tensors])
     for at, values in _kinds(tensors):
-        out[at] = _host(torch._foreach_norm(values))
+        out[at] = _host(_norms(values))
     return out
 
 
@@ -130,7 +150,7 @@ def measured(tensors: Sequence[Any]) -> np.ndarray:
     given = [i for i, t in enumerate(tensors) if t is not None]
     out[given, 0] = out[given, -1] = 0
     for at, values in _kinds(tensors):
-        columns = [torch._foreach_norm(values), *zip(*map(_spread, values), strict=True)]
+        columns = [_norms(values), *zip(*map(_spread, values), strict=True)]
         numbers = _host([n for c in columns for n in c]).reshape(len(columns), len(at))
         out[at, :-1] = numbers.T
         out[at, -1] = _bad(values, numbers[0])

@@ -313,7 +313,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
 
     def discard(self, e: E) -> None:
         """Run an expression for its effects."""
-        if not e.atomic or e.glob:
+        if not e.idle and (not e.atomic or e.glob):
             self.emit(e.s)
 
     def _Signal(self, node: Any) -> E:
@@ -533,7 +533,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             new = self.variable(t.f)
         if node.op is not None and node.op != "::":
             items = ",".join(p.s for p in path)
-            return E(f"_ap({self.mark(node)}{new.s},{items})", None, impure=True) if path else out
+            return E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True) if path else out
         return out
 
 

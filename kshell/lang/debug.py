@@ -96,7 +96,7 @@ class Suspension:
         found = None if rest is None or not self.given else rest.failed()
         f = found[1].func if found is not None and isinstance(found[1], ast.Call) else None
         name = f.id if isinstance(f, ast.Name) else ""
-        if name in ("_ap1", "_ap"):
+        if name in ("_ap1", "_ap", "_amended"):
             return self.given[0], self.given[1:]
         entry = resume.verb_called(name)
         return (NIL, []) if entry is None else (prim(entry), self.given)

@@ -13,15 +13,15 @@ class E:
     kind: 'j' a long (perhaps 0N or 0W), 'f' a float, 'b' a boolean atom, 'n' a float or many, as a quotient is, None
     unknown. exact: a long that is a Python int for certain. atomic: may be written twice at no cost. stable: its value
     cannot change any more. impure: has effects, or depends on those of others. glob: reads a global. deps: the locals
-    that it reads.
+    that it reads. idle: need not be evaluated if nobody takes its value.
     """
 
-    __slots__ = ("atomic", "deps", "exact", "glob", "impure", "kind", "s", "stable")
+    __slots__ = ("atomic", "deps", "exact", "glob", "idle", "impure", "kind", "s", "stable")
 
     def __init__(self, s: str, kind: str | None, atomic: bool = False, stable: bool = False, impure: bool = False,
-                 glob: bool = False, deps: frozenset[str] = _NONE, exact: bool = False) -> None:
+                 glob: bool = False, deps: frozenset[str] = _NONE, exact: bool = False, idle: bool = False) -> None:
         self.s, self.kind, self.atomic, self.stable = s, kind, atomic, stable
-        self.impure, self.glob, self.deps, self.exact = impure, glob, deps, exact
+        self.impure, self.glob, self.deps, self.exact, self.idle = impure, glob, deps, exact, idle
 
     @property
     def held(self) -> bool:

@@ -18,7 +18,7 @@ from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
 from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
 from kshell.values.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
-from kshell.values.interrupts import brief
+from kshell.values.interrupts import ASSIGNED, PENDING, brief, edit, let_through
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
 
@@ -72,7 +72,7 @@ def phrase_global(name: str, ctx: str) -> Value:
 @brief
 def set_global(name: str, ctx: str, x: Value) -> Value:
     running().names.set(name, x, ctx)
-    return x
+    return let_through(ASSIGNED, x) if PENDING else x
 
 
 @brief
@@ -83,6 +83,8 @@ def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
     names.spaces[ctx][name] = x
     if ctx == "." and names.hook is not None:
         names.hook(name, at)
+    if PENDING:
+        let_through(ASSIGNED)
 
 
 def allow_global(name: str, ctx: str) -> None:
@@ -112,7 +114,7 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     else:
         x = append(x, y)
     names.set(name, x, ctx)
-    return x
+    return let_through(ASSIGNED, x) if PENDING else x
 
 
 # what getrefcount says of a value that only one variable holds: the variable, the argument (or local name) here, and
@@ -123,7 +125,11 @@ _ALONE = 3
 @brief
 def append_local(x: Value, y: Value) -> Value:
     """`x,:y`: x afterwards. A vector, general list or table grows in place when nothing else can see it."""
-    return append_owned(x, y) if getrefcount(x) <= _ALONE else append(x, y)
+    if getrefcount(x) <= _ALONE:
+        new = append_owned(x, y)
+        return let_through(ASSIGNED if new is x else "", new) if PENDING else new
+    new = append(x, y)
+    return let_through("", new) if PENDING else new
 
 
 @brief
@@ -133,9 +139,10 @@ def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
         c = x.__class__
         if c is Dict or c is Table:
             if put_owned(x, path, y):
-                return x
+                return let_through(ASSIGNED, x) if PENDING else x
         elif lone_array(x) if c is Vec or c is Nd else c is List and len(path) == 1 and lone_items(x):
-            return assign_in_place(x, path, y)
+            new = assign_in_place(x, path, y)
+            return let_through(ASSIGNED if new is x else "", new) if PENDING else new
     return assign_at(x, path, y)
 
 
@@ -147,11 +154,18 @@ def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
         if i.__class__ is int and 0 <= i < len(x.a) and f.__class__ is Prim and 2 in f.fns and f.name != ":":
             new = f.fns[2](x.item(i), y)
             if atom_t(new) == x.t:
-                return assign_in_place(x, path, new)
+                new = assign_in_place(x, path, new)
+                return let_through(ASSIGNED if new is x else "", new) if PENDING else new
     elif x.__class__ is Dict and len(path) == 1 and getrefcount(x) <= _ALONE and f.__class__ is Prim and 2 in f.fns \
             and f.name != ":" and amend_owned(x, path[0], f, y):
-        return x
+        return let_through(ASSIGNED, x) if PENDING else x
     return amend(x, path, f, y)
+
+
+@edit("the assignment")
+def amended(f: Value, *args: Value) -> Value:
+    """The items that an amendment has just changed: its value."""
+    return apply(f, args)
 
 
 def signal(x: Value) -> None:
@@ -222,6 +236,7 @@ HELPERS: dict[str, Any] = {
     "_opg": op_global,
     "_asg": assign_local,
     "_amd": amend_local,
+    "_amended": amended,
     "_signal": signal,
     "_fail": fail,
     "_unary": k_unary,

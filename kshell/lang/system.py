@@ -15,6 +15,7 @@ from kshell import registry
 from kshell.errors import QError, QExit, first_line
 from kshell.lang import memory
 from kshell.lang.compile import check_stores
+from kshell.lang.repeating import repeat
 from kshell.registry import command, verb
 from kshell.store.text import lines_of
 from kshell.values import core
@@ -146,10 +147,9 @@ def _timed(arg: str) -> float:
     n = int(count) if colon and count.isdigit() else 1
     if not (colon and count.isdigit()):
         text = arg
-    session = running()
     _gpu("peak")  # what it was given before is done
     start = time.perf_counter()
-    stoppable(session.repeat, text, n)
+    stoppable(repeat, text, n)
     _gpu("peak")
     return (time.perf_counter() - start) * 1000
 

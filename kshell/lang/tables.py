@@ -18,7 +18,7 @@ from kshell.values.cast import domain
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
 from kshell.values.grow import append_owned
-from kshell.values.interrupts import brief, stoppable
+from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 from kshell.values.join import append
 from kshell.values.search import find
 
@@ -97,7 +97,7 @@ def put(name: Sym, x: Value) -> Sym:
         found.fns[2](_as_packed(path), x)
     else:
         running().names.set(name.s, x)
-    return name
+    return let_through(ASSIGNED, name) if PENDING else name
 
 
 def _as_packed(path: str) -> Value:

@@ -19,7 +19,7 @@ from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec
 from kshell.values.describe import word_hint
 from kshell.values.functions import View
-from kshell.values.interrupts import brief
+from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through
 from kshell.values.names import Names
 
 
@@ -50,7 +50,7 @@ def define(node: Any, source: Source, names: Names) -> Value:
     for f in list(names.lambdas):
         if f.ctx == "." and node.name in f.globals:
             compile_again(f, names)
-    return NIL
+    return let_through(ASSIGNED, NIL) if PENDING else NIL
 
 
 def from_text(name: str, text: str) -> Callable[[], Value]:

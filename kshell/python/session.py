@@ -15,12 +15,14 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 from kshell import registry, session
 from kshell.errors import QError, QExit
 from kshell.python.into import to_q
 from kshell.python.outof import from_q
+from kshell.values import interrupts
 from kshell.values.apply import apply
 from kshell.values.core import Value
 
@@ -54,12 +56,8 @@ class Session(session.Session):
     def for_python(self, work: Callable[[], Any]) -> Any:
         """Run work for a Python caller: an interrupt waits for what is to be finished, as at a prompt, and is
         Python's own afterwards; `exit n` is a SystemExit."""
-        ours = threading.current_thread() is threading.main_thread() and \
-            signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if ours:
-            signal.signal(signal.SIGINT, self.interrupt)
         try:
-            return self._guarded(work)
+            return self._interruptible(lambda: self._guarded(work))
         except QExit as e:
             code, error = e.code, None
         except QError as e:
@@ -68,14 +66,49 @@ class Session(session.Session):
                 e.add_note(line)
             kept = self.last_error = QError(e.text)  # not the error that goes on: it will hold the callers' frames
             kept.frames = e.frames
-        finally:
-            if ours:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
         if error is None:
             raise SystemExit(code)
-        if ours and self.was_stopped:
-            raise KeyboardInterrupt
         raise error
+
+    def _interruptible(self, work: Callable[[], Any]) -> Any:
+        """work(). If Ctrl-C is Python's own in the program, it waits there for what is to be finished, as at a prompt,
+        and is a KeyboardInterrupt afterwards, with the lines of the report as its notes. None is lost."""
+        if threading.current_thread() is not threading.main_thread() or \
+                signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            return work()
+        over, came, late = False, False, False
+        stop: KeyboardInterrupt | None = None
+
+        def handler(signum: int, frame: FrameType | None) -> None:
+            nonlocal came, late
+            came, late = True, over
+            if self._runs and not over:
+                self.interrupt(signum, frame)
+            elif not over:
+                raise KeyboardInterrupt
+
+        try:
+            interrupts.FORGOTTEN.clear()
+            signal.signal(signal.SIGINT, handler)
+            return work()
+        except QError as e:
+            if e.text != "stop" or not came:
+                raise
+            stop = KeyboardInterrupt()
+            for line in self.error_lines(e)[1:]:
+                stop.add_note(line)
+        finally:
+            over = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if (late or interrupts.FORGOTTEN) and stop is None:
+                signal.raise_signal(signal.SIGINT)
+        raise stop
+
+    def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
+        return self._interruptible(lambda: session.Session.run(self, text, file, line, show))
+
+    def enter(self, line: str) -> None:
+        self._interruptible(lambda: session.Session.enter(self, line))
 
     def write(self, text: str) -> None:
         """Text to the console, which may be a stream that takes no bytes outside UTF-8."""

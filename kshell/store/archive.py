@@ -20,6 +20,7 @@ import numpy as np
 
 from kshell.errors import QError, as_qerror, of_memory, os_text
 from kshell.store import atomic
+from kshell.values.interrupts import PENDING, give_up
 from kshell.values.progress import Task
 
 FORMAT = "kshell snapshot"
@@ -260,6 +261,8 @@ def pour(f: BinaryIO, name: str, place: Place, into: memoryview | None, work: Ta
     f.seek(place.start)
     buffer = into or memoryview(bytearray(min(place.length, _CHUNK)))
     for at in range(0, place.length, _CHUNK):
+        if PENDING:  # nothing is changed before all is read
+            give_up()
         n = min(_CHUNK, place.length - at)
         part = buffer[at : at + n] if into is not None else buffer[:n]
         if f.readinto(part) != n:  # type: ignore[attr-defined]

@@ -37,6 +37,7 @@ from kshell.values.core import (
 from kshell.values.dispatch import ATOMIC
 from kshell.values.functions import Handle, Prim
 from kshell.values.index import list_positions, null_of, take_at
+from kshell.values.interrupts import AMENDED, HOLD, PENDING, let_through
 from kshell.values.join import grown, join_dicts
 from kshell.values.place import block, part, place, plain_numbers, single
 from kshell.values.search import depth, find
@@ -68,9 +69,11 @@ def amend(x: Value, path: Path, f: Value, y: Value = MISSING) -> Value:
     if is_assign(f):
         return assign_at(x, path, y if y is not MISSING else NIL)
     if not len(path):
-        return pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
+        out = pyfn(f, 1)(x) if y is MISSING else pyfn(f, 2)(x, y)
+        return let_through("", out) if PENDING else out
     if len(path) == 1 and path[0] is NIL and y is not MISSING and _whole(x, f):
-        return pyfn(f, 2)(x, y)
+        out = pyfn(f, 2)(x, y)
+        return let_through("", out) if PENDING else out
     return _Amend(f, y is MISSING).all_or_nothing(x, path, y)
 
 
@@ -81,7 +84,8 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
     if isinstance(x, Handle):
         return x.amend(path, None, y)
     try:
-        return _ASSIGN.at(x, path, y)
+        out = _ASSIGN.at(x, path, y)
+        return let_through("", out) if PENDING else out
     except _Reached:
         pass
     return _Amend(None).all_or_nothing(x, path, y)
@@ -159,6 +163,7 @@ class _Amend:
         self.f, self.alone, self.plain = f, alone, f is None
         self.several = False
         self.changed: list[Callable[[], None]] = []
+        self.note = ""  # of an interrupt, if a handle was changed
         self.name = f.name if f.__class__ is Prim else ""
         self.fn: Any = None if f is None else pyfn(f, 1) if alone else pyfn(f, 2)
 
@@ -186,17 +191,23 @@ class _Amend:
     def all_or_nothing(self, x: Value, path: Path, y: Value) -> Value:
         """x amended at a path; with an error handles that were changed get back what they had."""
         try:
-            return self.at(x, path, y)
-        except BaseException:
-            for undo in reversed(self.changed):
-                undo()
+            out = self.at(x, path, y)
+        except BaseException as e:
+            if self.changed:
+                with HOLD:
+                    for undo in reversed(self.changed):
+                        undo()
+                e.__dict__.pop("note", None)  # of an interrupt that waited for one of the changes
             raise
+        return let_through(self.note, out) if PENDING else out
 
     def handle(self, x: Handle, path: Path, y: Value) -> Value:
         """A handle in a list, dictionary or table: what it owns is changed in place."""
         if self.several:
             self.changed.append(x.undo(path))
-        return amend(x, path, self.f, MISSING if self.alone else y)
+        out = amend(x, path, self.f, MISSING if self.alone else y)
+        self.note = AMENDED
+        return out
 
     # -------------------------------------------------------------- lists
 

@@ -6,8 +6,8 @@ A signal's handler may run between any two steps of Python code. It raises there
   and the end of the section or of the function raises it, with a note that what it waited for was carried out.
 - Work inside of whole work may be stopped: q code that a whole function calls, whatever `stoppable` calls, and at any
   point where it calls `stop_here`.
-- A function registered with `brief` is over soon: the interrupt comes again a little later. So it does in an import,
-  since half a module cannot be repaired.
+- A function registered with `brief` is over soon: the interrupt waits until it calls `let_through`, or comes again a
+  little later. So it does in an import, since half a module cannot be repaired.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from importlib import _bootstrap
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from kshell.errors import Q_FILE, QExit, Stop
 
@@ -29,13 +30,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # the signals that wait: the ends of whole work look here
 PENDING: list[int] = []
+FORGOTTEN: list[int] = []  # one that came when there was nothing to stop any more
 LEAVES = 128 + signal.SIGTERM  # the exit code of a program that was told to end
 _OPEN, _WHOLE, _BRIEF = range(3)
 # what a function is for an interrupt, by its code; the innermost function that is here, or of q, decides
-_KINDS = {id(f.__code__): _BRIEF for f in (_bootstrap._find_and_load, _bootstrap._find_and_load_unlocked)}  # type: ignore[attr-defined]
+_KINDS = {id(f.__code__): _BRIEF for f in (  # what is raised in the last three, which Python calls itself, is lost
+    _bootstrap._find_and_load, _bootstrap._find_and_load_unlocked,  # type: ignore[attr-defined]
+    WeakSet()._remove, WeakKeyDictionary()._remove, WeakValueDictionary()._remove)}  # type: ignore[attr-defined]
 _MAIN = threading.main_thread().ident
 _AGAIN = 0.002  # seconds until an interrupt that came in a brief function comes again
-_LATE: list[int] = []  # the signals that come again
+_COMING: set[int] = set()  # the signals that are to come again
+_LATE: list[int] = []  # those that have
 
 
 def whole(*codes: CodeType) -> None:
@@ -44,15 +49,17 @@ def whole(*codes: CodeType) -> None:
 
 
 def brief(fn: F) -> F:
-    """fn, an edit that is soon over and on no account half done (a decorator): an interrupt comes again after it."""
+    """fn, an edit that is soon over and on no account half done (a decorator): an interrupt comes again after it. In a
+    loop of it that may never be at a place where it can stop, so it calls `let_through` where it is done."""
     _KINDS[id(fn.__code__)] = _BRIEF  # type: ignore[attr-defined]
     return fn
 
 
-def _kind(frame: FrameType | None) -> int:
+def _kind(frame: FrameType | None, past: int | None = None) -> int:
+    """What a frame is in; frames of the kind `past` do not count."""
     while frame is not None:
         kind = _KINDS.get(id(frame.f_code))
-        if kind is not None:
+        if kind is not None and kind != past:
             return kind
         if frame.f_code.co_filename == Q_FILE:
             return _OPEN
@@ -97,7 +104,24 @@ HOLD = Hold()
 def wake(note: str = "", out: Any = None) -> Any:
     """At the end of work that a signal waited for: raise what it asks for, unless a caller's work is to be finished
     first; then give `out` back. The note says what was done."""
-    if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1).f_back) == _OPEN:
+    if get_ident() == _MAIN and not HOLD.depth:
+        kind = _kind(sys._getframe(1).f_back)
+        if kind == _OPEN:
+            _stop(note)
+        if kind == _BRIEF:
+            for signum in PENDING:
+                _again(signum)
+    return out
+
+
+# notes of interrupts that waited for an assignment
+ASSIGNED, AMENDED = "the assignment was carried out", "amend was carried out"
+
+
+def let_through(note: str, out: Any = None) -> Any:
+    """To be called if PENDING, where brief work is not half done: raise what a signal asks for, unless whole work
+    around it is to be finished first; then give `out` back. The note says what was done, if something was."""
+    if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1), _BRIEF) == _OPEN:
         _stop(note)
     return out
 
@@ -169,14 +193,23 @@ def must_wait(frame: FrameType | None, signum: int = signal.SIGINT) -> bool:
     if kind == _OPEN:
         PENDING[:] = [n for n in PENDING if n != signum]
         return False
-    PENDING.append(signum)
+    if signum not in PENDING:
+        PENDING.append(signum)
     if kind == _BRIEF:
-        _thread.start_new_thread(_come_again, (signum,))
+        _again(signum)
     return True
+
+
+def _again(signum: int) -> None:
+    """Let a signal come again a little later."""
+    if signum not in _COMING:
+        _COMING.add(signum)
+        _thread.start_new_thread(_come_again, (signum,))
 
 
 def _come_again(signum: int) -> None:
     time.sleep(_AGAIN)
+    _COMING.discard(signum)
     if signum in PENDING:
         _LATE.append(signum)
         _thread.interrupt_main(signal.Signals(signum))
@@ -184,13 +217,20 @@ def _come_again(signum: int) -> None:
 
 def forget() -> None:
     """Forget an interrupt that waits, for what it was to stop has ended; the program is still to leave, if told to."""
-    if PENDING:
-        PENDING[:] = [n for n in PENDING if n != signal.SIGINT]
+    if signal.SIGINT in PENDING:
+        PENDING.remove(signal.SIGINT)
+        FORGOTTEN[:] = [signal.SIGINT]
 
 
 def carried_out(name: str) -> str:
     """The note of an interrupt that waited for a call."""
     return f"{name} was carried out"
+
+
+def said(stop: KeyboardInterrupt, note: str) -> None:
+    """Let an interrupt that says nothing yet say what was done before it."""
+    if not getattr(stop, "note", ""):
+        stop.__dict__["note"] = note
 
 
 def edit(name: str) -> Callable[[F], F]:
@@ -214,6 +254,13 @@ def held_section(fn: F) -> F:
     return run  # type: ignore[return-value]
 
 
+def _after(note: str, out: Any) -> Any:
+    """As `wake` at the end of an edit, which is all that brief work around it may have to do."""
+    if get_ident() == _MAIN and not HOLD.depth and _kind(sys._getframe(1).f_back, _BRIEF) == _OPEN:
+        _stop(note)
+    return out
+
+
 def _around(fn: F, work: Callable[..., Any], note: str) -> F:
     """fn, by `work`, as whole work."""
 
@@ -224,7 +271,7 @@ def _around(fn: F, work: Callable[..., Any], note: str) -> F:
             if PENDING:
                 wake()
             raise
-        return wake(note, out) if PENDING else out
+        return _after(note, out) if PENDING else out
 
     code = fn.__code__  # type: ignore[attr-defined]
     run.__code__ = run.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno,

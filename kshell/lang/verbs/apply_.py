@@ -13,7 +13,7 @@ from kshell.values.build import string
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
 from kshell.values.functions import Handle
-from kshell.values.interrupts import brief, stoppable
+from kshell.values.interrupts import AMENDED, PENDING, brief, let_through, stoppable
 
 
 @verb(":", qtype=102)
@@ -126,7 +126,7 @@ def _amended(x: Sym, path: Sequence[Value], f: Value, y: Value) -> Value:
     new = stoppable(amend, old, path, f, y)
     if not isinstance(new, Handle) or new is not old:
         names.set(x.s, new)
-    return x
+    return let_through(AMENDED, x) if PENDING else x
 
 
 # ------------------------------------------------------------------ trap

@@ -19,7 +19,7 @@ from kshell.values.context import running
 from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym
 from kshell.values.functions import Handle
 from kshell.values.index import positions
-from kshell.values.interrupts import brief
+from kshell.values.interrupts import PENDING, brief, carried_out, let_through
 from kshell.values.restrict import check_read
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
@@ -174,4 +174,6 @@ def enumerate_value(name: str, y: Value, extend: bool) -> Value:
         dom = grown(dom, join(dom, Vec(new.t, new.a[distinct_at(new)])))
         names.set(name, dom)
         at = find(dom, items)
+    if PENDING:
+        let_through(carried_out("?"))
     return EnumAtom(int(at[0]), name) if one else Vec(T.ENUM, at, y.attr, name)
