@@ -529,7 +529,7 @@ pt("pt_deep_key", MORE, pickled(b"}" + b")" + b"\x85" * 200_000 + b"Ns"))
 pt("pt_list_as_a_key", MORE, pickled(b"}]Ns"))
 pt("pt_mark_without_end", "is damaged", pickled(b"(N"))
 pt("pt_nothing_on_the_stack", "is damaged", pickled(b"ss"))
-pt("pt_class_as_a_value", "no value", pickled(named("torch.FloatStorage")))
+pt("pt_class_as_a_value", "no q value", pickled(named("torch.FloatStorage")))
 
 
 @case("a.pt", "is not a checkpoint")

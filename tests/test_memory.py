@@ -144,7 +144,7 @@ SMALL = {
         "joined": "x:();while[1b;x,:enlist(1;`a)]",
         "mixed": "x:();i:0;while[1b;x,:enlist(i;\"a\";1f);i+:1]",
         "dictionary": "d:()!();i:0;while[1b;d[i]:(i;i);i+:1]",
-        "dictionaries": "x:();i:0;while[1b;x,:enlist`a`b!(i+:1;\"a\");x,:1b]",
+        "dictionaries": "x:();i:0;while[1b;x,:enlist(1b;`a`b!(i+:1;\"a\"))]",
         "projections": "x:();while[1b;x:{[a;b]a}[x]]",
         "lambdas": "x:();while[1b;x,:value\"{x+\",(string count x),\"}\"]",
         "strings": "x:();while[1b;x,:enlist string count x;x,:1]",

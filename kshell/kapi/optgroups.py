@@ -44,10 +44,12 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
         o.entry.extra["added"](o.torch)
 
 
-def check_movable(o: Opt, groups: Sequence[Group]) -> None:
-    """Refuse to move parameters of an optimizer whose wrapper has dealt them out."""
+def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
+    """Refuse to move parameters of an optimizer whose wrapper has dealt them out. The error begins with the call, or
+    with the optimizer."""
     if o.inner is not None and [[*map(id, g["params"])] for g in o.groups] != [[*map(id, g.params)] for g in groups]:
-        raise QError(f"a {type(o.torch).__name__} has dealt its parameters out: their groups stay as they are")
+        raise QError(f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
+                     "stay as they are")
 
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:

@@ -323,7 +323,7 @@ def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[
         added = [p for g in groups for p in g.params if id(p) not in before]
         check_new(o, added)
         container = plan(o, Selection(added, _module(h))) if added else None
-        check_movable(o, groups)
+        check_movable(o, groups, "parmtable")
         with edited(o, "parmtable"):
             commit(o, groups)
         if container is not None:
