@@ -22,7 +22,7 @@ LAST = {
     "compressed": (r"accuracy 9\d\.\d%, lost by compression (\d+\.\d)%", 0, 1.5),
 }
 PROCESSES = {"compressed": 2}
-SLOW = {"digits", "attention", "compressed"}
+SLOW = {"digits", "attention"}
 # the parts of slow programs that make them shorter, and the least that the last line may then say
 SHORT = {
     "digits": ({"fit 4": "fit 1", "fit 3": "fit 1"}, 85),
