@@ -233,6 +233,15 @@ def test_the_error_says_what_was_asked_for_and_what_there_is() -> None:
     assert re.fullmatch(r"hint: 763 MB were asked for; of 306 MB that the process may use \d+ MB are left", hint), done.stderr
 
 
+def test_a_restricted_evaluation_that_runs_out_of_memory_says_so() -> None:
+    """`reval` changes no limit of the process, but the session does, to tell of what it lacks."""
+    lines = ["@[reval;(til;1000000000);{`$x}]", "f:{@[til;x;{`$x}]}", "reval(f;1000000000)", "reval(f;3)",
+             "@[reval;({r:f x;til x};1000000000);{`$x}]"]
+    done = subprocess.run([sys.executable, "-m", "kshell", "-q", "-w", "200"], input="\n".join(lines), cwd=ROOT, text=True,
+                          capture_output=True, timeout=120, check=False)
+    assert done.stdout.split("\n") == ["`wsfull", "`wsfull", "0 1 2", "`wsfull", ""], done
+
+
 def test_timing_leaves_the_record_of_memory_alone() -> None:
     """`\\ts` does not make the system's peak begin anew, which monitors read, and finds what is below it."""
     lines = "count x:20000000#1f\nx:0\n\\ts sum 5000000#1f\n\\ts 1+1\n(system\"w\")2\n"

@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 
 from kshell.errors import BALLAST, SHORTAGE, QError, megabytes
+from kshell.values.restrict import lifted
 
 try:
     import resource
@@ -112,7 +113,7 @@ class _Limit:
         self.kind, self.field, self.base, self.most, self.hard = kind, field, base, most, hard
 
     def set(self, n: int) -> None:
-        with suppress(OSError, ValueError):
+        with lifted(), suppress(OSError, ValueError):
             resource.setrlimit(self.kind, (n, self.hard))
 
 
