@@ -1030,7 +1030,8 @@ class Programs(RuleBasedStateMachine):
                 self.q(f"gradflag({v};{seed % 2}b)")
                 t.requires_grad_(bool(seed % 2))
         else:
-            self.refused([f"backward({v};7 9#1f)", f"amend({v};7 9#1f)", f"gradflag({v};2)", f"{v}+7 9 11 13 15f", f"to({v};`nosuch)",
+            plus = f"{v}+7 9 11 13 15f" if t.dim() and t.shape[-1] not in (1, 5) else f"{v}+`a"  # fits others
+            self.refused([f"backward({v};7 9#1f)", f"amend({v};7 9#1f)", f"gradflag({v};2)", plus, f"to({v};`nosuch)",
                           f"{v} 17", f"opt(`sgd;({v};`a))", f"backward({v};`nosuch)", f"clip({v};`a)", f"{v}:{v}+`a"][seed])
 
     @precondition(lambda self: self.tensors)

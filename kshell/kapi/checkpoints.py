@@ -28,7 +28,7 @@ from kshell.kapi.pthvalues import NAMES, from_q, tensors_in, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
-from kshell.store.archive import WRONG, Room, bounded, wrong
+from kshell.store.archive import WRONG, Room, Unbounded, bounded, wrong
 from kshell.values.build import longs, sym_vec, symdict, table
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items
@@ -71,7 +71,38 @@ def _read_pt(path: str) -> Value:
 
 
 def _write_pt(path: str, value: Any) -> None:
-    atomic.write(path, lambda f: torch.save(value, f))
+    def fill(f: BinaryIO) -> None:
+        torch.save(value, f)
+        if f.seekable():
+            f.flush()
+            with open(os.dup(f.fileno()), "r+b") as again:
+                _pad(path, again, _values_in(value))
+
+    atomic.write(path, fill)
+
+
+def _values_in(value: Any) -> int:
+    """How many values there are in a value of lists and dictionaries."""
+    if isinstance(value, dict):
+        return 1 + len(value) + sum(map(_values_in, value.values()))
+    return 1 + sum(map(_values_in, value)) if isinstance(value, list | tuple) else 1
+
+
+_VALUE = 5000  # the most memory that reading a value may take beside its content
+
+
+def _pad(path: str, f: BinaryIO, n: int) -> None:
+    """Make a .pt file of n values as long as the memory that reading it takes asks for (Room): one of many small values
+    gets a member of zeros, which nothing reads."""
+    size = os.fstat(f.fileno()).st_size
+    if n * _VALUE < Room(size).left:
+        return
+    f.seek(0)
+    room = Unbounded(size)
+    found, made, need = pthfiles.read(path, f, size, room)
+    to_q_value(found, made, need)
+    if room.left < 0:
+        pthfiles.add_zeros(f, -room.left // 2 + (1 << 16))
 
 
 # ------------------------------------------------------------------ .safetensors

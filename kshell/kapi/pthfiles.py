@@ -21,6 +21,7 @@ from kshell.values.progress import Task
 _TENSOR = 400  # bytes that a tensor needs beside its memory, about
 _STORAGE = 450  # and that memory beside its content
 _GRANTED = 2500  # bytes that each memory in a file may cost beside its content: a small tensor is larger than its bytes
+_ZEROS = 1 << 20  # that are written at once
 _STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
              "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
              "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
@@ -197,9 +198,8 @@ def _named(name: str) -> Any:
 class _File:
     """A zip that torch.save wrote."""
 
-    def __init__(self, f: BinaryIO, size: int) -> None:
-        self.file, self.size = f, size
-        self.room = Room(size)
+    def __init__(self, f: BinaryIO, size: int, room: Room) -> None:
+        self.file, self.size, self.room = f, size, room
         self.left = places(f, size, self.room)
         self.work = Task("loading", size)
         self.held: dict[str, Any] = {}  # storages by name
@@ -252,9 +252,10 @@ class _File:
         return _Typed(self.held[key], kind.dtype)
 
 
-def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], None]]:
+def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[Any, int, Callable[[int], None]]:
     """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
-    verified. Errors of what is no such file."""
+    verified. Errors of what is no such file, and of one that asks for more memory than `room` has, or one of its
+    size may."""
     begin = f.read(len(_LEGACY))
     if begin[:4] != b"PK\3\4":
         what, way = kind_of(path, begin)
@@ -263,7 +264,7 @@ def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], N
                      hint=_REWRITE if begin == _LEGACY else way)
     problem = hint = ""
     try:
-        return _File(f, size).read()
+        return _File(f, size, room or Room(size)).read()
     except Compressed:  # those of torch.save are not, the code of a TorchScript program is
         f.seek(0)
         members = zipfile.ZipFile(f).namelist()
@@ -280,3 +281,12 @@ def read(path: str, f: BinaryIO, size: int) -> tuple[Any, int, Callable[[int], N
             raise
         problem, hint = f"is not a checkpoint: {e.text}", e.hint
     raise QError(f"ckpt: {path} {problem}", hint=hint)
+
+
+def add_zeros(f: BinaryIO, n: int) -> None:
+    """Add a member of n zeros to a .pt file."""
+    with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as z:
+        root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix("data.pkl")
+        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as out:
+            for at in range(0, n, _ZEROS):
+                out.write(bytes(min(_ZEROS, n - at)))

@@ -129,6 +129,14 @@ class Room:
             raise TooMuch("reading it would take more memory than twice its size plus 64 MB")
 
 
+class Unbounded(Room):
+    """A room that lets everything in: `left` is negative by what a file would have to have more."""
+
+    def need(self, n: int) -> None:
+        """Use n bytes."""
+        self.left -= n
+
+
 def wrong(call: str, path: str, e: Exception) -> QError:
     """The error of a file that is not as it was written, or asks for too much; or of memory that there is not, whatever
     the file is."""
