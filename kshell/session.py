@@ -459,10 +459,11 @@ class Session:
             if scripted:
                 self._between()
             held = interrupts.HOLD.depth or interrupts.HOLD.others
+            interrupts.EDITED[0] = ""
             try:
                 value = interrupts.stoppable(self._statement, node, source) if held else self._statement(node, source)
             except KeyboardInterrupt as stop:
-                interrupts.said(stop, "" if done is None else _carried_out(done, source))
+                interrupts.said(stop, interrupts.EDITED[0] or ("" if done is None else _carried_out(done, source)))
                 raise
             if interrupts.PENDING:
                 interrupts.wake(_carried_out(node, source))

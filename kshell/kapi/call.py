@@ -342,7 +342,8 @@ def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = F
 
     def register(fn: F) -> F:
         does = effect or fn.__globals__.get("EFFECT")
-        inner = guarded(name, does, held_section(fn) if held else fn)
+        note = carried_out(name) if does == "changes" else ""
+        inner = guarded(name, does, held_section(fn, note) if held else fn)
         run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
         run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
                                             co_firstlineno=fn.__code__.co_firstlineno, co_name=fn.__name__)

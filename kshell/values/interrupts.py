@@ -114,6 +114,8 @@ def wake(note: str = "", out: Any = None) -> Any:
     return out
 
 
+# the note of the last edit that a verb made in the statement that runs, for an interrupt that comes later
+EDITED = [""]
 # notes of interrupts that waited for an assignment
 ASSIGNED, AMENDED = "the assignment was carried out", "amend was carried out"
 
@@ -243,12 +245,15 @@ def held_edit(note: str) -> Callable[[F], F]:
     return lambda fn: _around(fn, held_section(fn), note)
 
 
-def held_section(fn: F) -> F:
-    """fn as a held section (a decorator)."""
+def held_section(fn: F, note: str = "") -> F:
+    """fn as a held section (a decorator); with a note it is an edit, of which interrupts that come later tell."""
 
     def run(*args: Any, **options: Any) -> Any:
         with HOLD:
-            return fn(*args, **options)
+            out = fn(*args, **options)
+            if note:
+                EDITED[0] = note
+            return out
 
     run.__doc__, run.__name__, run.__wrapped__ = fn.__doc__, fn.__name__, fn  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
@@ -271,6 +276,7 @@ def _around(fn: F, work: Callable[..., Any], note: str) -> F:
             if PENDING:
                 wake()
             raise
+        EDITED[0] = note
         return _after(note, out) if PENDING else out
 
     code = fn.__code__  # type: ignore[attr-defined]
