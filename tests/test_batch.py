@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang import batch, lifts
+from kshell.lang import batch, lifts, memory
 from kshell.lang.verbs import matrix
 from kshell.session import Session
 from kshell.values.apply import pyfn
@@ -98,24 +99,52 @@ def running(s: Session) -> Iterator[None]:
         leave(token)
 
 
+@contextmanager
+def bounded() -> Iterator[None]:
+    """A gigabyte more than is in use: `a:floor x xexp 3i;til a` of 1e3 would take eight for every item."""
+    kept = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory.status("VmData") + (1 << 30), kept[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, kept)
+
+
 def one_by_one(s: Session, f: str, *args: str) -> str:
     """The serialized results of the items one by one, or that there was an error."""
     fn = pyfn(s[f], len(args))
     try:
         with running(s):
             s["want"] = collapse([fn(*row) for row in zip(*(seq_items(s[a]) for a in args), strict=True)])
-    except (QError, ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError):
+    except QError as e:
+        if e.text == "wsfull":
+            raise MemoryError from e
+        return "error"
+    except (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError):
         return "error"  # a session has q's errors for Python's
     return "want"
 
 
 def compare(s: Session, text: str, expression: str, args: tuple[str, ...]) -> None:
+    """Both ways, unless one of them takes too much memory."""
+    with bounded():
+        try:
+            _compare(s, text, expression, args)
+        except MemoryError:
+            pass
+        finally:
+            s.run("have:want:0")
+
+
+def _compare(s: Session, text: str, expression: str, args: tuple[str, ...]) -> None:
     s.run(f"\\S -5\nf:{text}")  # for what deals
     want = one_by_one(s, "f", *args)
     s.run("\\S -5")
     try:
         s["have"] = s.run(expression)
-    except QError:
+    except QError as e:
+        if e.text == "wsfull":
+            raise MemoryError from e
         assert want == "error", expression
         return
     assert want != "error", f"{expression} of {text} should fail"
@@ -132,6 +161,83 @@ def test_each(shared: Session, body: str, name: str) -> None:
 @given(bodies(("x", "y")), st.sampled_from(sorted(INPUTS)), st.sampled_from(sorted(INPUTS)))
 def test_each_both(shared: Session, body: str, x: str, y: str) -> None:
     compare(shared, f"{{[x;y]{body}}}", f"f'[{x};{y}]", (x, y))
+
+
+FUNCTIONS = """two:{2*x}
+sub:{[a;b]a-b}
+gain:{[g;x]neg sum g*x}
+share:{[d;a;x]$[0h>type first x;d[x;a x];d[;a x]each x]}[%;sum]
+odds:{[w;g]share sum each w g}
+gini:{[w;x]1-{x wsum x}odds[w] group x}
+both:(2*sum::)
+early:{if[0<first x;:x];a:two x;a+1}
+spread:{(x wavg x;x wsum x)}
+v:0.5 1 2 0n 4 0.25 7;s:`s#10 20 30 40;u:`g#3 1 3 1 2 2 0"""
+CALLS = ("two", "both", "early", "gini[v]", "gini[x]", "share", "odds[v] group", "sub[1]", "spread", "count each group",
+         "sum each v group", "sum each x group", "key group", "value group", "first group", "type", "max v group",
+         "{x wsum x}count each group", "two each", "not null key group", "s group", "u group", "two'", "count'")
+
+
+def calls(depth: int, names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    leaf = st.one_of(st.sampled_from(names), st.sampled_from(names), st.sampled_from(ATOMS), expressions(1, names))
+    if not depth:
+        return leaf
+    inner = calls(depth - 1, names)
+    return st.one_of(
+        st.builds("({} {})".format, st.sampled_from(CALLS), inner),
+        st.builds("({} {})".format, st.sampled_from(CALLS), inner),
+        st.builds("({} {} {})".format, inner, st.sampled_from(("+", "*", ">", "=", ",", "wsum", "wavg", "sub'")), inner),
+        st.builds("({}[{};{}])".format, st.sampled_from(("sub", "gain", "gini", "odds", "sub'", "gini'")), inner, inner),
+        st.builds("({};::;{})".format, inner, inner),
+        st.builds("$[{};{};{}]".format, inner, inner, inner),
+        st.builds("[a:group {};a:({} a)*{} a;sum a]".format, inner, *[st.sampled_from(("count each", "v", "x"))] * 2),
+        expressions(1, names),
+    )
+
+
+@pytest.fixture(scope="module")
+def calling(shared: Session) -> Session:
+    shared.run(FUNCTIONS)
+    shared.run("".join(f"few{name}:11#{name};" for name in INPUTS))
+    return shared
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls(calling: Session, call: str) -> None:
+    for name in INPUTS:
+        compare(calling, f"{{{call} x}}", f"f each {name}", (name,))
+        compare(calling, f"('[sub[1];{{{call} x}}])", f"f each few{name}", (f"few{name}",))
+
+
+@settings(max_examples=600)
+@given(calls(2, ("x",)), st.sampled_from(sorted(INPUTS)), st.sampled_from(("", "few")))
+def test_what_calls_lambdas(calling: Session, body: str, name: str, few: str) -> None:
+    text = f"{{[x]{body}}}"
+    compare(calling, f"('[{{x}};{text}])" if few else text, f"f each {few}{name}", (few + name,))
+
+
+@settings(max_examples=300)
+@given(calls(1, ("x", "y")), st.sampled_from(sorted(INPUTS)), st.sampled_from(sorted(INPUTS)))
+def test_what_calls_lambdas_on_both(calling: Session, body: str, x: str, y: str) -> None:
+    compare(calling, f"{{[x;y]{body}}}", f"f'[{x};{y}]", (x, y))
+    compare(calling, f"{{[x;y]{body}}}", f"f ./:flip({x};{y})", (x, y))
+
+
+GAINS = """gain:{[i;w;x;y]g:i[w]x;g-:sum odds[w;d]*(not null key d)*w[d]i'x d:group y;(g;::;d)}
+entropy:{[w;x]neg sum x*log x:odds[w]group x}
+error:{[w;x]{x wsum x}[x-w wavg x]%count x}
+W:40#1%40;Y:40?-1 1;C:40?`a`b`c;F:40?6f;V:40?30f"""
+
+
+@pytest.mark.parametrize("f", ["gini", "entropy", "error"])
+@pytest.mark.parametrize("labels", ["Y", "C", "F"])
+def test_a_search_for_a_split_is_one_call(calling: Session, f: str, labels: str) -> None:
+    calling.run(GAINS)
+    if f != "error" or labels != "C":
+        calling.run(f"k1:gain[{f};W;{labels}];c:'[k1;V>]")
+        with running(calling):
+            assert batch.each(calling["c"], calling.run("asc distinct V")) is not None
+    compare(calling, f"('[gain[{f};W;{labels}];V>])", "f each V", ("V",))
 
 
 @pytest.mark.parametrize("verb", ONES)
@@ -269,6 +375,13 @@ def test_every_iterator(rank: int, shared: Session, monkeypatch: pytest.MonkeyPa
     for body, at_once, one_by_one in zip(BODIES[rank], found[:n], found[n:], strict=True):
         for use, have, want in zip(USES[rank], at_once, one_by_one, strict=True):
             assert have == want, f"{use} of {body}"
+
+
+def test_what_takes_too_much_memory_is_bounded(shared: Session) -> None:
+    before = memory.status("VmHWM")
+    compare(shared, "{[x]a:floor x xexp 3i;til a}", "f each floats", ("floats",))
+    compare(shared, "{[x]a:floor x xexp 3i;a#x}", "f each floats", ("floats",))
+    assert memory.status("VmHWM") < before + (3 << 29)
 
 
 def test_few_items_are_taken_one_by_one(shared: Session) -> None:

@@ -23,7 +23,7 @@ from kshell.values import types as T
 from kshell.values.build import bools, longs
 from kshell.values.core import Atom, Dict, Flat, List, Nd, Table, Value, Vec, atom_t, flat_list, raw
 from kshell.values.dispatch import ATOMIC
-from kshell.values.index import index1
+from kshell.values.index import index1, take_at
 from kshell.values.keys import group_keys
 from kshell.values.rows import Rows, string_list, strings_of
 
@@ -39,7 +39,7 @@ def _fits(size: int, n: int) -> bool:
     return size <= max(_LIMIT, _EACH * n)
 
 
-_IN_ORDER = 2048  # the most floats that a sum adds one after the other, as all groups at once do (stats.float_sum)
+IN_ORDER = 2048  # the most floats that a sum adds one after the other, as all groups at once do (stats.float_sum)
 _WHOLE = (T.B, T.X, T.H, T.I, T.J)
 _PLAIN = (*_WHOLE, T.C, T.S, *T.TEMPORAL)  # equal if their raw values are
 
@@ -64,7 +64,7 @@ def _one(*names: str) -> Callable[[Callable[[Part], Value | None]], Any]:
     return register
 
 
-def _two(*names: str) -> Callable[[Callable[..., Value | None]], Any]:
+def two(*names: str) -> Callable[[Callable[..., Value | None]], Any]:
     def register(fn: Callable[..., Value | None]) -> Any:
         TWO.update(dict.fromkeys(names, fn))
         return fn
@@ -183,7 +183,7 @@ def _distinct(p: Part) -> Value | None:
     return ragged(p.t, p.a[at], np.bincount(p.ids[at], minlength=p.n))
 
 
-class _Runs:
+class Runs:
     """The vectors of a Part that are not empty, as aggregates want their groups."""
 
     __slots__ = ("counts", "first", "ids", "k", "n", "order", "starts")
@@ -201,14 +201,14 @@ def _aggregate(name: str) -> None:
         if p.m == -1 or not len(p.a):
             return None
         longest = p.m if p.m is not None else int(p.sizes.max())
-        if p.t in T.FLOATS and (name == "prd" or (name in ("sum", "avg") and (p.t != T.F or longest > _IN_ORDER))):
+        if p.t in T.FLOATS and (name == "prd" or (name in ("sum", "avg") and (p.t != T.F or longest > IN_ORDER))):
             return None
         if p.t not in T.FLOATS and name == "avg" and longest > 8 and max(-int(p.a.min()), int(p.a.max())) > 1 << 40:
             return None  # the sum of the floats may not be exact
         some = p.sizes > 0 if p.m is None else None
         if some is not None and some.all():
             some = None
-        found = AGGREGATES[name](_Runs(p, some), p.vector())
+        found = AGGREGATES[name](Runs(p, some), p.vector())
         if found is None or some is None:
             return found
         fn = prim(name, 1)
@@ -263,7 +263,7 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
     return shape.filled(fn(*sides))
 
 
-def _side(v: Value, many: bool, n: int) -> Part | None:
+def side(v: Value, many: bool, n: int) -> Part | None:
     """An argument as n items: one value is repeated."""
     if many:
         return part(v)
@@ -276,9 +276,9 @@ def _side(v: Value, many: bool, n: int) -> Part | None:
     return None
 
 
-@_two(",")
+@two(",")
 def _join(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    p, q = _side(x, mx, n), _side(y, my, n)
+    p, q = side(x, mx, n), side(y, my, n)
     if p is None or q is None or p.t != q.t:
         return None
     if p.m is not None and q.m is not None:
@@ -300,7 +300,7 @@ def _counts(x: Value, many: bool, n: int) -> Array | None:
     return x.a if x.__class__ is Vec and x.t == T.J and x.a.min() >= 0 and x.a.max() <= _LIMIT else None
 
 
-@_two("#")
+@two("#")
 def _take(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     sizes = _counts(x, mx, n)
     if sizes is None or not _fits(int(sizes.sum()), n):
@@ -326,7 +326,7 @@ def _take(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return ragged(p.t, p.a[places(p.starts, sizes)], sizes)
 
 
-@_two("_")
+@two("_")
 def _drop(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     back = not mx and x.__class__ is int and x < 0
     sizes = _counts(-x if back else x, mx, n)
@@ -337,10 +337,13 @@ def _drop(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return ragged(p.t, p.a[places(p.starts if back else p.starts + p.sizes - rest, rest)], rest)
 
 
-@_two("@")
+@two("@")
 def at(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """`x y` for lists and dictionaries."""
     if not mx:  # one list, an item of it for each atom
+        q = part(y) if x.__class__ is Vec and y.__class__ is not Vec else None
+        if q is not None:
+            return q.filled(take_at(x, q.a)) if q.t == T.J and x.t not in (T.G, T.ENUM) else None
         if y.__class__ is not Vec or x.__class__ not in (Vec, List, Nd, Dict) or (x.__class__ is Dict and x.keyed):
             return None
         if y.t == T.ENUM or (x.__class__ is Dict and x.k.__class__ is not Vec):
@@ -383,7 +386,7 @@ def _same(p: Part, v: Value, many: bool) -> Array | None:
     return p.a == q.spread(p) if q is not None and q.m == -1 and q.t == p.t else None
 
 
-@_two("?")
+@two("?")
 def _find(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if not mx:
         fn = prim("?", 2)
@@ -394,12 +397,12 @@ def _find(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
         return None
     where = np.flatnonzero(hits)
     ids = p.ids[where]
-    out = p.sizes
+    out = p.sizes.copy()
     out[ids[::-1]] = (where - p.starts[ids])[::-1]  # of several, the first is written last
     return longs(out)
 
 
-@_two("in")
+@two("in")
 def _in(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if not my:
         fn = prim("in", 2)
@@ -412,7 +415,7 @@ def _in(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return None if hits is None or p is None else bools(np.bincount(p.ids[hits], minlength=n) > 0)
 
 
-@_two("within")
+@two("within")
 def _between(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     p, fn = part(x), prim("within", 2)
     if my or fn is None or p is None or y.__class__ is not Vec or len(y.a) != 2:
@@ -431,19 +434,19 @@ def _members(keep: bool) -> Callable[..., Value | None]:
     return run
 
 
-_two("inter")(_members(True))
-_two("except")(_members(False))
+two("inter")(_members(True))
+two("except")(_members(False))
 
 
-@_two("xbar")
+@two("xbar")
 def _xbar(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     fn, p = prim("xbar", 2), part(y) if my else None
     return None if mx or fn is None or p is None or not atom_t(x) else p.filled(fn(x, p.vector()))
 
 
-@_two("~")
+@two("~")
 def _match(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    p, q = _side(x, mx, n), _side(y, my, n)
+    p, q = side(x, mx, n), side(y, my, n)
     if p is None or q is None or p.t not in _PLAIN or q.t not in _PLAIN:
         return None
     if p.t != q.t or (p.m == -1) != (q.m == -1):
@@ -461,12 +464,12 @@ def _match(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return bools(same)
 
 
-@_two("mmu")
+@two("mmu")
 def _product(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return None if mx and my else products(x, y, True) if mx else products(y, x, False)
 
 
-@_two("$")
+@two("$")
 def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if mx or not atom_t(x):
         return _product(x, mx, y, my, n)
@@ -480,7 +483,7 @@ def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return p.filled(fn(x, p.vector()))
 
 
-@_two("like")
+@two("like")
 def _like(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     fn, p = prim("like", 2), part(x) if mx else None
     if my or fn is None or p is None or not (p.t == T.S if p.m == -1 else p.t == T.C) or not _is_text(y):
@@ -492,7 +495,7 @@ def _is_text(x: Value) -> bool:
     return (x.__class__ is Vec and x.t == T.C) or atom_t(x) == T.C
 
 
-@_two("vs")
+@two("vs")
 def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """Strings split at a character: lists whose strings are not made before they are asked for."""
     p = part(y) if my and not mx and atom_t(x) == T.C else None
@@ -533,7 +536,7 @@ def _joined(mark: bytes, flats: list[Flat]) -> Value:
     return string_list(out, np.diff(ends[last], prepend=0))
 
 
-@_two("sv")
+@two("sv")
 def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """Lists of strings joined by a mark."""
     if mx or not _is_text(x) or y.__class__ is not List:
@@ -570,7 +573,7 @@ def replaced(x: Value, old: Value, new: Value) -> Value | None:
 _MARKS = b"\n\0\1\2\xff"
 
 
-@_two("!")
+@two("!")
 def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """A list of dictionaries with the same symbols as keys is a table."""
     if mx or x.__class__ is not Vec or x.t != T.S or len(set(x.a.tolist())) != len(x.a):

@@ -16,17 +16,20 @@ class Part:
     """The items of a list that is many: type `t`, all values in one array `a`, n items. `m` is -1 for atoms, the
     length of regular vectors, or None: then `ends` has where each vector ends."""
 
-    __slots__ = ("_ids", "a", "ends", "m", "n", "t")
+    __slots__ = ("_ids", "_sizes", "a", "ends", "m", "n", "t")
 
     def __init__(self, t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> None:
         self.t, self.a, self.n, self.m, self.ends = t, a, n, m, ends
         self._ids: Array | None = None
+        self._sizes: Array | None = None
 
     @property
     def sizes(self) -> Array:
-        if self.m is None:
-            return np.diff(self.ends, prepend=0)  # type: ignore[arg-type]
-        return np.full(self.n, abs(self.m))
+        if self.m is not None:
+            return np.full(self.n, abs(self.m))
+        if self._sizes is None:
+            self._sizes = sizes_of(self.ends)  # type: ignore[arg-type]
+        return self._sizes
 
     @property
     def starts(self) -> Array:
@@ -64,6 +67,13 @@ class Part:
         if v.__class__ is not Vec or len(v.a) != len(self.a) or (v.t == T.ENUM and self.m != -1):
             return None
         return v if self.m == -1 else rows(v.t, v.a, self.n, self.m, self.ends)
+
+
+def sizes_of(ends: Array) -> Array:
+    """The lengths of vectors that end at some places."""
+    out = ends.copy()
+    out[1:] -= ends[:-1]
+    return out
 
 
 def part(x: Value) -> Part | None:

@@ -225,13 +225,13 @@ def wavg(x: Value, y: Value) -> Value:
     2.666667
     """
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t == T.F and len(x.a) == len(y.a):
-        found = float(np.add.reduce(x.a * y.a) / np.add.reduce(x.a))
-        if found == found:  # with a null, or without items, it is null
+        found = float_sum(x.a * y.a) / (float_sum(x.a) or T.NAN) if len(x.a) else T.NAN
+        if found == found:  # with a null, without items or weights, it is null
             return found
     pair = _pairs(x, y)
     if pair is not None:
         a, b = pair
-        return float(np.add.reduce(a * b) / np.add.reduce(a)) if a.size else T.NAN
+        return float(np.float64(float_sum(a * b)) / float_sum(a)) if a.size else T.NAN
     if y.__class__ is Dict and not y.keyed:
         y = y.v
     return div_(sum_(mul(x, y)), sum_(x))
