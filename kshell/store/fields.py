@@ -36,12 +36,13 @@ class Fields:
     that is None, a field that begins with a quote ends with one, and neither belongs to its text. The text of the
     fields in `singled` stands there."""
 
-    __slots__ = ("data", "last", "marks", "quoted", "raw", "rows", "singled", "width")
+    __slots__ = ("block", "data", "ends", "last", "marks", "quoted", "raw", "rows", "singled", "width")
 
     def __init__(self, raw: bytes, marks: Array, rows: int) -> None:
         self.raw, self.data, self.marks, self.rows = raw, np.frombuffer(raw, np.uint8), marks, rows
         self.quoted: set[int] | None = set()
         self.singled: Singled | None = None
+        self.block, self.ends = slice(0), marks  # the rows that were asked for last, and where their fields end
         self.width = width = max(len(marks) // rows, 1)
         self.last: Array | None = None
         if len(marks) != rows * width or (self.data[marks[width - 1 :: width]] != _END).any():
@@ -50,57 +51,56 @@ class Fields:
     def column(self, i: int, first: int = 0, last: int | None = None) -> Rows:
         """Column i from a row on, up to the last row or another; empty where a row has no such field."""
         rows = slice(first, self.rows if last is None else last)
-        starts, ends = self._regular(i, rows) if self.last is None else self._ragged(i, rows, self.last)
-        sizes = ends - starts
+        starts, sizes = self._regular(i, rows) if self.last is None else self._ragged(i, rows, self.last)
         if self.quoted is None or i in self.quoted:
-            inside = (sizes > 1) & (self.data[starts] == _QUOTE)
+            inside = self.data.take(starts) == _QUOTE
+            inside &= sizes > 1
             starts += inside
-            sizes -= 2 * inside
-            if self.singled is not None and len(starts):
+            sizes -= 2 * inside.view(np.int8)
+            if self.singled is not None:
                 return self._with_singled(i, rows, starts, sizes, self.singled)
         return Rows(self.raw, starts, sizes, self.data)
 
     def _with_singled(self, i: int, rows: slice, starts: Array, sizes: Array, other: Singled) -> Rows:
         """The column with the text of such fields behind the text of its rows."""
-        number = np.arange(rows.start, rows.stop) * self.width if self.last is None else \
-            np.concatenate([[0], self.last + 1])[rows]
-        low, high = np.searchsorted(other.fields, [number[0], number[-1] + i + 1]).tolist()
-        fields = other.fields[low:high] - i
-        row = np.searchsorted(number, fields)
-        here = np.flatnonzero(number.take(row, mode="clip") == fields)
-        if self.last is not None:
-            here = here[other.fields[low:high][here] <= self.last[rows][row[here]]]
-        if not len(here):
+        low, high = np.searchsorted(other.rows, [rows.start, rows.stop]).tolist()
+        at = np.flatnonzero(other.columns[low:high] == i) + low
+        if not len(at):
             return Rows(self.raw, starts, sizes, self.data)
-        row, at = row[here], here + low
-        top = int((starts + sizes).max())
+        row, top = other.rows[at] - rows.start, int((starts + sizes).max())
         base, begin = int(starts.min()), int(other.starts[at[0]])
         starts -= base
         starts[row] = other.starts[at] + (top - base - begin)
         sizes[row] = other.sizes[at]
         text = other.text[begin : int(other.starts[at[-1]] + other.sizes[at[-1]])]
-        return Rows(self.raw[base:top] + text.tobytes(), starts, sizes)
+        return Rows(b"".join([memoryview(self.raw)[base:top], text.data]), starts, sizes)
 
     def _regular(self, i: int, rows: slice) -> tuple[Array, Array]:
-        width = self.width
-        if i >= width:
+        if i >= self.width:
             nothing = np.zeros(rows.stop - rows.start, np.int64)
             return nothing, nothing.copy()
-        low, high = rows.start * width + i, rows.stop * width
-        ends = self.marks[low:high:width].astype(np.int64)
-        if low:
-            return self.marks[low - 1 : high - 1 : width].astype(np.int64) + 1, ends
-        starts = np.zeros_like(ends)
-        starts[1:] = self.marks[width - 1 : high - 1 : width]
-        starts[1:] += 1
-        return starts, ends
+        if self.block != rows:
+            self.block, self.ends = rows, self._ends(rows)
+        starts = self.ends[i] + 1
+        return starts, self.ends[i + 1] - starts
+
+    def _ends(self, rows: slice) -> Array:
+        """Where the fields of some rows end, a column each, behind a column of where the rows before end."""
+        width, n = self.width, rows.stop - rows.start
+        out = np.empty((width + 1, n), np.int64)
+        out[1:] = self.marks[rows.start * width : rows.stop * width].reshape(n, width).T
+        if n:
+            out[0, 0] = self.marks[rows.start * width - 1] if rows.start else -1
+            out[0, 1:] = out[-1, :-1]
+        return out
 
     def _ragged(self, i: int, rows: slice, last: Array) -> tuple[Array, Array]:
         stop = last[rows]
         at = np.concatenate([[0], last + 1])[rows] + i  # where the mark behind the field is, if it is there
         ends = self.marks[np.minimum(at, stop)].astype(np.int64)
         starts = np.where(at > 0, self.marks[np.minimum(at, stop + 1) - 1].astype(np.int64) + 1, 0)
-        return np.where(at <= stop, starts, ends), ends
+        starts = np.where(at <= stop, starts, ends)
+        return starts, ends - starts
 
 
 def fields_of(raw: bytes, sep: bytes, breaks: bool = False) -> Fields | None:
@@ -147,7 +147,7 @@ def _quoted(raw: bytes, sep: bytes, breaks: bool) -> Fields | None:
         reader.read()
     out = Fields(reader.raw, np.concatenate(reader.found), reader.rows)
     out.quoted = reader.columns(out.width) if out.last is None else None
-    out.singled = reader.singled(out.marks)
+    out.singled = reader.singled(out)
     return out
 
 
@@ -186,12 +186,11 @@ class _Quotes:
         wrong[-1] &= np.uint64((2 << (size - 1) % 64) - 1)  # what stands behind the part is not known yet
         if wrong.any():
             return False
-        if (mark & inside).any():
-            marks = _marks(real, size)
-            if self.breaks:
-                ends &= marks
-            elif (ends > marks).any():
+        within = _places_of(mark & inside)
+        if len(within):
+            if not self.breaks and ends[within].any():
                 return False
+            marks[within] = ends[within] = False
         at, first = self._keep(start, marks, ends), self.count - len(self.found[-1])
         opened = np.flatnonzero(quotes[1:].take(at, mode="clip")) + 1 if size > 1 else at[:0]
         if self.starts and quotes[0]:
@@ -216,30 +215,36 @@ class _Quotes:
 
     def columns(self, width: int) -> set[int]:
         """The columns with fields in quotes, where each row has so many fields."""
-        return set(np.flatnonzero(np.bincount(np.concatenate(self.opened) % width)).tolist())
+        return set(np.flatnonzero(np.bincount(np.concatenate([np.zeros(0, np.int64), *self.opened]) % width)).tolist())
 
-    def singled(self, marks: Array) -> Singled | None:
+    def singled(self, fields: Fields) -> Singled | None:
         """The fields with doubled quotes as they are when each of those is one; None if there is none."""
         if not self.doubled:
             return None
         number, places = (np.concatenate(x) for x in zip(*self.doubled, strict=True))
         first = np.flatnonzero(np.diff(number, prepend=-1))
-        fields = number[first]
-        starts = np.where(fields > 0, marks[fields - 1].astype(np.int64) + 2, 1)
-        sizes = marks[fields] - 1 - starts
+        field = number[first]
+        if fields.last is None:
+            row, column = np.divmod(field, fields.width)
+        else:
+            row = np.searchsorted(fields.last, field)
+            column = field - np.concatenate([[0], fields.last + 1])[row]
+        starts = np.where(field > 0, fields.marks[field - 1].astype(np.int64) + 2, 1)
+        sizes = fields.marks[field] - 1 - starts
         before = np.cumsum(sizes) - sizes
         counts = np.diff(first, append=len(number))
         text = Rows(self.raw, starts, sizes, self.data).joined()
         keep = np.ones(len(text), np.bool_)
         keep[places - np.repeat(starts - before, counts)] = False
         sizes -= counts
-        return Singled(fields, text[keep], np.cumsum(sizes) - sizes, sizes)
+        return Singled(row, column, text[keep], np.cumsum(sizes) - sizes, sizes)
 
 
 class Singled(NamedTuple):
-    """Fields, by their numbers in order, whose text is another than that between their marks."""
+    """Fields, by their rows and columns in order, whose text is another than that between their marks."""
 
-    fields: Array
+    rows: Array
+    columns: Array
     text: Array
     starts: Array
     sizes: Array
@@ -256,20 +261,16 @@ def _bits(here: Array) -> Array:
     return packed.view("<u8")
 
 
-def _marks(bits: Array, size: int) -> Array:
-    """So many booleans of bits of integers."""
-    return np.unpackbits(bits.view(np.uint8), count=size, bitorder="little").view(np.bool_)
-
-
 def _bit(bits: Array, place: int) -> bool:
     return bool(int(bits[place // 64]) >> place % 64 & 1)
 
 
 def _places_of(bits: Array) -> Array:
     """Where bits are set, which are few."""
-    words = np.flatnonzero(bits)
-    at = np.flatnonzero(_marks(bits[words], 64 * len(words)))
-    return words[at >> 6] * 64 + (at & 63)
+    groups = bits.view(np.uint8)
+    some = np.flatnonzero(groups != 0)
+    at = np.flatnonzero(np.unpackbits(groups[some], bitorder="little").view(np.bool_))
+    return some[at >> 3] * 8 + (at & 7)
 
 
 def _next(bits: Array, first: bool) -> Array:

@@ -30,7 +30,7 @@ class Rows:
     def item(self, k: int) -> bytes:
         return self.raw[self.starts[k] : self.starts[k] + self.sizes[k]]
 
-    def at(self, places: Array) -> Rows:
+    def at(self, places: Array | slice) -> Rows:
         """Some of the texts, by their places in the list."""
         return Rows(self.raw, self.starts[places], self.sizes[places], self.data)
 
@@ -82,7 +82,7 @@ class Rows:
 
     def first(self) -> Array:
         """The first byte of each text; of an empty one, any."""
-        return self._gather(1, self.starts).view(np.uint8)
+        return self.data.take(self.starts, mode="clip") if len(self.data) else np.zeros(len(self), np.uint8)
 
     def matrix(self, right: bool = False) -> Array | None:
         """The texts as columns of bytes, zero below the end of each; or with their ends below, and the character 0
@@ -92,15 +92,12 @@ class Rows:
             return None
         at = self.starts + self.sizes - w if right else self.starts
         out = np.ascontiguousarray(self._gather(w, at).view(np.uint8).reshape(-1, w).T)
-        sizes = self.sizes.astype(np.uint8)
-        for k in range(int(self.sizes.min()), w):
-            row, keep = out[w - 1 - k if right else k], (sizes <= k).view(np.uint8) - np.uint8(1)
-            if right:
-                row ^= 48
-                row &= keep
-                row ^= 48
-            else:
-                row &= keep
+        sizes, least = self.sizes.astype(np.uint8), int(self.sizes.min())
+        above = out[: w - least] if right else out[:0]
+        above ^= 48
+        for k in range(least, w):
+            out[w - 1 - k if right else k] &= (sizes <= k).view(np.uint8) - np.uint8(1)
+        above ^= 48
         return out
 
     def ids(self) -> tuple[Array, Array] | None:
@@ -130,14 +127,8 @@ class Rows:
 
     def joined(self) -> Array:
         """The characters of all texts, one text after the other."""
-        here = self.sizes > 0
-        starts, sizes = (self.starts, self.sizes) if here.all() else (self.starts[here], self.sizes[here])
-        ends = np.cumsum(sizes)
-        at = np.ones(int(ends[-1]) if len(ends) else 0, np.int64)  # steps from each character to the next
-        if len(at):
-            at[0] = starts[0]
-            at[ends[:-1]] = starts[1:] - (starts[:-1] + sizes[:-1]) + 1
-            np.cumsum(at, out=at)
+        at = np.repeat(self.starts - np.cumsum(self.sizes) + self.sizes, self.sizes)
+        at += np.arange(len(at))
         return self.data.take(at)
 
     def strings(self) -> Value:

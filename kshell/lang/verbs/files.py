@@ -347,18 +347,13 @@ def _from_fields(codes: str, whole: fields.Fields, header: bool) -> Value:
     """Columns of the types, made at once; with a header, a table."""
     used = [(i, code) for i, code in enumerate(codes) if code != " "]
     work, first = Task("loading", len(used), "columns"), int(header)
-    cols: list[Any] = [None] * len(used)
-    for k, (i, code) in enumerate(used):
-        if code in "Cc":
-            items = whole.column(i, first).items()
-            cols[k] = _characters(items) if code == "C" else tok.tok_strings(T.C, items)
-            work.add()
-    makers = {k: _Maker(code, whole.rows - first) for k, (_, code) in enumerate(used) if cols[k] is None}
+    makers = [(i, (_Characters if code in "Cc" else _Maker)(code, whole.rows - first)) for i, code in used]
     for at in range(first, whole.rows, _BLOCK):
-        for k, maker in makers.items():
-            maker.add(at - first, whole.column(used[k][0], at, min(at + _BLOCK, whole.rows)))
-    for k, maker in makers.items():
-        cols[k] = maker.done()
+        for i, maker in makers:
+            maker.add(at - first, whole.column(i, at, min(at + _BLOCK, whole.rows)))
+    cols = []
+    for _, maker in makers:
+        cols.append(maker.done())
         work.add()
     if not header:
         return List(cols)
@@ -371,7 +366,7 @@ class _Maker:
     def __init__(self, code: str, size: int) -> None:
         self.t = T.C if code == "*" else type_of_code(code)
         self.texts: list[Any] = []
-        self.symbols = tok.Symbols()
+        self.symbols = tok.Symbols() if self.t == T.S else None
         self.out = np.empty(size, np.int64 if code == "*" else T.DTYPE[self.t])
 
     def add(self, at: int, rows: Rows) -> None:
@@ -381,12 +376,28 @@ class _Maker:
             self.texts.append(rows.joined())
             part[:] = rows.sizes
         else:
-            part[:] = self.symbols.of(rows) if self.t == T.S else tok.tok_rows(self.t, rows).a
+            part[:] = tok.tok_rows(self.t, rows).a if self.symbols is None else self.symbols.of(rows)
 
     def done(self) -> Value:
         """The column."""
         return Vec(self.t, self.out) if self.t != T.C else \
             string_list(np.concatenate([np.zeros(0, np.uint8), *self.texts]), self.out)
+
+
+class _Characters:
+    """A column of characters, or of strings where a field is longer, that is made of all of them at last."""
+
+    def __init__(self, code: str, _size: int) -> None:
+        self.code = code
+        self.items: list[bytes] = []
+
+    def add(self, _at: int, rows: Rows) -> None:
+        """The rows from there on."""
+        self.items += rows.items()
+
+    def done(self) -> Value:
+        """The column."""
+        return _characters(self.items) if self.code == "C" else tok.tok_strings(T.C, self.items)
 
 
 def _characters(col: Sequence[bytes]) -> Value:

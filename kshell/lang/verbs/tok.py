@@ -80,7 +80,7 @@ def tok_rows(t: int, rows: Rows) -> Value:
     if t == T.C:
         return collapse([tok_bytes(t, s) for s in rows.items()])
     if t == T.S:
-        return _symbols(rows)
+        return Vec(t, _symbols(rows))
     form = FORMS.get(t) if len(rows) > _FEW else None
     if _padded(rows, form):
         rows = rows.stripped()
@@ -101,8 +101,8 @@ def _padded(rows: Rows, form: Form | None) -> bool:
     """May texts have blanks around them? Of those with a form a few are looked at: one with blanks is not of it."""
     if form is None:
         return bool(len(rows)) and int(rows.sizes.max()) > 1
-    some = rows.at(np.arange(0, len(rows), max(len(rows) // 16, 1)))
-    return some.stripped() is not some
+    some = map(rows.item, range(0, len(rows), len(rows) // 8))
+    return any(s[:1] == b" " or s[-1:] == b" " for s in some)
 
 
 def _nulls(t: int, n: int) -> Array:
@@ -150,7 +150,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self.tables = _Slots(), _Slots()  # what has no place in the first is in the second
-        self.left = False
+        self.known = self.left = False
         self.raw = b""
 
     def of(self, rows: Rows) -> Array:
@@ -158,9 +158,11 @@ class Symbols:
         if rows.raw is not self.raw:
             self.raw = rows.raw
             self.left |= b"\0" in self.raw  # which a shorter text would seem to have behind its end
+        if not self.known and len(rows) > 2 * _HEAD:
+            self.of(rows.at(slice(_HEAD)))  # most of those that come often, before all are looked for
         words = None if self.left else rows.words(2)
         if words is None:
-            return _symbols(rows).a
+            return _symbols(rows)
         mixed = words[0] * _SPREAD
         for w in words[1:]:
             mixed ^= w
@@ -171,20 +173,25 @@ class Symbols:
         out, new = self.tables[0].find(slots[0], words)
         late = np.flatnonzero(new)
         if len(late):
-            words = [w[late] for w in words]
-            codes, new = self.tables[1].find(slots[1][late], words)
-            out[late] = codes
+            out[late], new = self.tables[1].find(slots[1][late], [w[late] for w in words])
             if new.any():
                 late = late[new]
-                out[late] = codes = _symbols(rows.at(late)).a
-                self._learn([x[late] for x in slots], [w[new] for w in words], codes)
-                self.left = len(late) * 2 > len(rows) and len(set(codes.tolist())) * 2 > len(late)
+                out[late], count = self._learn(rows.at(late), [x[late] for x in slots], [w[late] for w in words])
+                self.left = self.known and count * 2 > len(rows)
+        self.known = True
         return out
 
-    def _learn(self, slots: list[Array], words: list[Array], codes: Array) -> None:
-        free = self.tables[0].words[0].take(slots[0]) == 0
-        for table, slot, here in zip(self.tables, slots, (free, ~free), strict=True):
-            table.put(slot[here], [w[here] for w in words], codes[here])
+    def _learn(self, rows: Rows, slots: list[Array], words: list[Array]) -> tuple[Array, int]:
+        """The codes of texts of which one in each slot is put there, in the first table if nothing is there yet; how
+        many were looked up."""
+        out, late, count = np.empty(len(rows), np.int32), np.arange(len(rows)), 0
+        for table, slot in zip(self.tables, slots, strict=True):
+            some = late[table.words[0].take(slot[late]) == 0] if table is self.tables[0] else late
+            count += table.put(slot[some], [w[some] for w in words], rows.at(some))
+            out[late], new = table.find(slot[late], [w[late] for w in words])
+            late = late[new]
+        out[late] = _looked_up(rows.at(late))
+        return out, count + len(late)
 
 
 class _Slots:
@@ -202,31 +209,38 @@ class _Slots:
             new |= there != (words[k] if k < len(words) else 0)
         return self.codes.take(slot), new
 
-    def put(self, slot: Array, words: list[Array], codes: Array) -> None:
-        """Texts in slots, of several in one the last."""
-        self.codes[slot] = codes
+    def put(self, slot: Array, words: list[Array], rows: Rows) -> int:
+        """Texts in slots, of several in one the last; how many that are."""
+        order = np.arange(len(slot), dtype=np.int32)
+        self.codes[slot] = order
+        last = np.flatnonzero(self.codes.take(slot) == order)
+        slot = slot[last]
+        self.codes[slot] = _looked_up(rows.at(last))
         while len(self.words) < len(words):
             self.words.append(np.zeros(_SLOTS, np.int64))
         for k, mine in enumerate(self.words):
-            mine[slot] = words[k] if k < len(words) else 0
+            mine[slot] = words[k][last] if k < len(words) else 0
+        return len(last)
 
 
 _SLOTS = 1 << 16
+_HEAD = 1 << 11  # texts
 _SPREAD = np.int64(-7046029254386353131)  # odd, of random bits
 
 
-def _symbols(rows: Rows) -> Vec:
-    """The symbols of texts, each different text looked up once."""
+def _symbols(rows: Rows) -> Array:
+    """The codes of the symbols of texts, of which each different one is looked up once."""
     ids = rows.ids() if len(rows) > _FEW else None
-    if ids is not None and len(ids[0]) * 4 < len(rows):
-        first, which = ids
-        known = sym_codes([rows.item(k).strip(b" ").decode("utf-8", "surrogateescape") for k in first.tolist()])
-        return Vec(T.S, known[which])
+    return _looked_up(rows) if ids is None or len(ids[0]) * 2 > len(rows) else _looked_up(rows.at(ids[0]))[ids[1]]
+
+
+def _looked_up(rows: Rows) -> Array:
+    """The same, each text by itself."""
     items = rows.stripped().items()
     joined = b"\n".join(items)
     if joined.count(b"\n") == len(items) - 1:  # one text is quicker to decode than many
-        return Vec(T.S, sym_codes(joined.decode("utf-8", "surrogateescape").split("\n")))
-    return Vec(T.S, sym_codes([s.decode("utf-8", "surrogateescape") for s in items]))
+        return sym_codes(joined.decode("utf-8", "surrogateescape").split("\n"))
+    return sym_codes([s.decode("utf-8", "surrogateescape") for s in items])
 
 
 # ------------------------------------------------------------------ one text

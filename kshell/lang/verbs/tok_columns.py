@@ -42,14 +42,17 @@ def _number(m: Array) -> tuple[Array, Array]:
 
 def _signs(m: Array, rows: Rows) -> Array:
     """Which of the texts that end where the columns do begin with a minus sign, which becomes a nought."""
-    if not (m == 45).any():
+    minus = m == 45
+    if not minus.any():
         return np.zeros(m.shape[1], np.bool_)
-    negative: Array = (rows.first() == 45) & (rows.sizes > 0)
-    minus = (m == 45).view(np.uint8)
-    count = minus.sum(axis=0, dtype=np.uint8)
-    minus *= 3
-    m += minus
-    m[-1, count != negative] = 255  # where one stands in another place
+    signs = minus.view(np.uint8)
+    count = signs.sum(axis=0, dtype=np.uint8)
+    behind = np.arange(len(m), 0, -1, dtype=np.uint8)[:, None]  # how many characters stand from there on
+    negative: Array = ((signs * behind).sum(axis=0, dtype=np.uint8) == rows.sizes) & (count == 1)
+    wrong = count != negative
+    signs *= 3
+    m += signs
+    m[-1] |= -wrong.view(np.uint8)  # where one stands in another place
     return negative
 
 
@@ -58,7 +61,9 @@ def _int_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     value, good = _number(m[-19:])
     count = rows.sizes - negative
     good &= (count > 0) & (count <= 18) & (value <= T.TYPE[t].inf)
-    return np.where(negative, -value, value) if negative.any() else value, good
+    if negative.any():
+        value *= 1 - 2 * negative.view(np.int8)
+    return value, good
 
 
 _TENS = 10.0 ** np.arange(23)
@@ -69,21 +74,7 @@ _LONG_TENS = np.cumprod(np.array([1] + 27 * [10], _LONG)) if _LONG else None  # 
 def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     """Up to 18 digits and a point are a whole number and a power of ten, whose quotient is rounded once."""
     negative = _signs(m, rows)
-    points = m == 46
-    after = np.zeros(m.shape[1], np.uint8)
-    pointed = points.sum(axis=0, dtype=np.uint8)
-    if pointed.any():
-        behind = pointed == 0  # of texts without a point all digits stay where they are
-        digits = np.full_like(m, 48)
-        digits[1:] = m[:-1]  # those before a point move over it
-        digits ^= m
-        for k, row in enumerate(points):
-            digits[k] &= behind.view(np.uint8) - np.uint8(1)
-            after += behind.view(np.uint8)
-            behind |= row
-        digits ^= m
-        after *= pointed
-        m = digits
+    pointed, after = _without_points(m)
     value, good = _number(m[-18:])
     good &= (m[:-18] == 48).all(axis=0) & (rows.sizes > pointed + negative) & (pointed <= 1)
     out = value / _TENS.take(after, mode="clip")
@@ -94,11 +85,35 @@ def _float_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     elif len(hard):
         out[hard], good[hard] = _quotients(value[hard], after[hard])
     if negative.any():
-        np.negative(out, out=out, where=negative)
+        out *= 1 - 2 * negative.view(np.int8)
     late = np.flatnonzero(~good & (rows.sizes > 0))
     if len(late):
         out[late], good[late] = _by_numpy(rows.at(late))
     return out, good
+
+
+def _without_points(m: Array) -> tuple[Array, Array]:
+    """How many points stand in each text, and how many characters behind the one; those before it move over it."""
+    points = m == 46
+    rows = np.flatnonzero(points.any(axis=1))
+    if not len(rows):
+        none = np.zeros(m.shape[1], np.uint8)
+        return none, none
+    first, last = int(rows[0]), int(rows[-1])
+    pointed = points[first : last + 1].sum(axis=0, dtype=np.uint8)
+    moved = m[: last + 1].copy()
+    moved[0] ^= 48
+    moved[1:] ^= m[:last]
+    behind = (pointed == 0).view(np.uint8)  # of texts without a point all digits stay where they are
+    moved[: first + 1] &= behind - np.uint8(1)
+    after = np.full(m.shape[1], len(m) - 1 - last, np.uint8)
+    for k in range(first, last):
+        behind |= points[k]
+        after += behind
+        moved[k + 1] &= behind - np.uint8(1)
+    m[: last + 1] ^= moved
+    after *= pointed
+    return pointed, after
 
 
 def _quotients(value: Array, after: Array) -> tuple[Array, Array]:
@@ -135,9 +150,10 @@ def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     """yyyy.mm.ddDhh:mm:ss, perhaps with .nnnnnnnnn, of which digits at the end may be missing, perhaps with a Z."""
     if not 19 <= len(m) <= 30:
         return _none(m)
-    zoned = np.flatnonzero(rows.sizes > 19)
-    zoned = zoned[rows.data[rows.starts[zoned] + rows.sizes[zoned] - 1] == 90]
-    m[rows.sizes[zoned] - 1, zoned] = 0
+    if (m[19:] == 90).any():
+        zoned = np.flatnonzero(rows.sizes > 19)
+        zoned = zoned[m[rows.sizes[zoned] - 1, zoned] == 90]
+        m[rows.sizes[zoned] - 1, zoned] = 0
     day, good = _date_column(T.D, m[:10], rows)
     good &= (m[10] == 68) | (m[10] == 84) | (m[10] == 32)
     if len(m) == 30:
@@ -147,7 +163,8 @@ def _stamp_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     good &= ok & (np.abs(day) < 100_000)
     part: Array | int = 0
     if len(m) > 20:
-        found, ok = _number(np.where(m[20:] == 0, np.uint8(48), m[20:]))
+        short = m[20:] == 0
+        found, ok = _number(np.where(short, np.uint8(48), m[20:]) if short.any() else m[20:])
         good &= ok
         part = found.astype(np.int64) * 10 ** (29 - len(m))
     if len(m) > 19:
@@ -172,13 +189,12 @@ def _date_column(t: int, m: Array, rows: Rows) -> tuple[Array, Array]:
     good &= a & b & c & (year > 0) & (month >= 1) & (month <= 12) & (day >= 1)
     if not good.any():
         return _none(m)
-    first = np.where(good, (year - 2000) * 12 + month - 1, 0)
+    first = ((year - 2000) * 12 + month - 1) * good
     low = int(first.min())
     starts = months_to_days(np.arange(low, int(first.max()) + 2)).astype(np.int32)
-    first -= low
-    start = starts[first]
-    good &= day <= starts[first + 1] - start
-    return start + day - 1, good
+    which = (first - low).astype(np.int64)
+    good &= day <= np.diff(starts).take(which)
+    return starts.take(which) + day - 1, good
 
 
 _DAY_END = np.zeros(256, np.bool_)
