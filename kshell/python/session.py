@@ -61,14 +61,18 @@ class Session(session.Session):
         except QExit as e:
             code, error = e.code, None
         except QError as e:
-            error = e
-            for line in self.error_lines(e)[1:]:
-                e.add_note(line)
-            kept = self.last_error = QError(e.text)  # not the error that goes on: it will hold the callers' frames
-            kept.frames = e.frames
+            error = self._noted(e)
         if error is None:
             raise SystemExit(code)
         raise error
+
+    def _noted(self, e: QError) -> QError:
+        """An error that goes on to Python, with the lines of its report as notes."""
+        for line in self.error_lines(e)[1:]:
+            e.add_note(line)
+        kept = self.last_error = QError(e.text)  # not the error that goes on: it will hold the callers' frames
+        kept.frames = e.frames
+        return e
 
     def _interruptible(self, work: Callable[[], Any]) -> Any:
         """work(). If Ctrl-C is Python's own in the program, it waits there for what is to be finished, as at a prompt,
@@ -105,7 +109,11 @@ class Session(session.Session):
         raise stop
 
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
-        return self._interruptible(lambda: session.Session.run(self, text, file, line, show))
+        try:
+            return self._interruptible(lambda: session.Session.run(self, text, file, line, show))
+        except QError as e:
+            error = e if self._runs else self._noted(e)
+        raise error
 
     def enter(self, line: str) -> None:
         self._interruptible(lambda: session.Session.enter(self, line))
