@@ -15,7 +15,7 @@ from kshell.lang import code
 from kshell.values import synonyms
 from kshell.values.core import NIL, List, Value
 from kshell.values.describe import function_words, implicit, listed
-from kshell.values.functions import Function, Prim
+from kshell.values.functions import Foreign, Function, Prim
 from kshell.values.names import Names
 
 # verbs to which functions are given: those that apply them
@@ -42,6 +42,8 @@ def _of_function(error: QError, tb: TracebackType | None) -> str:
     if "function " in error.text or "projection " in error.text:
         return ""  # it says so
     for x in _given(tb):
+        if x.__class__ is Foreign:
+            return x.hint
         if isinstance(x, Function) and not isinstance(x, Prim):
             return f"given a {function_words(x)}, where a value is expected"
     return ""
