@@ -125,11 +125,14 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
     return found
 
 
+_FEW = 12  # names that a hint lists where none is near
+
+
 def unknown(what: str, name: str, among: Iterable[str], after: str = "",
             stand: Mapping[str, str] | None = None) -> QError:
     """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
     it, then those of the names there are that others call so, that look like it, or have it within, or what those
-    `stand` for."""
+    `stand` for. If there are none of these, and only a few names, its hint lists all."""
     from difflib import get_close_matches  # 4 ms, which only an error needs
 
     names = {n.lower(): n if stand is None else stand[n] for n in among}
@@ -139,7 +142,10 @@ def unknown(what: str, name: str, among: Iterable[str], after: str = "",
     if not near and len(name) > 3:
         near = [n for n in names if name.lower() in n][:4]
     shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
-    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""))
+    there = list(dict.fromkeys(n for n in names.values() if n))
+    listed = not near and 0 < len(there) <= _FEW
+    hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
+    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""), hint=hint)
 
 
 def spellings(options: Iterable[Option]) -> dict[str, str]:

@@ -127,7 +127,7 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
         if name not in old:
             error = QError(f"{name}: not set for evaluation") if test and name in model.train else \
                 unknown(f"unrecognized {call} setting: ", name, old)
-            error.hint = _ELSEWHERE.get(plain(name), "")
+            error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
         new[name] = _READ.get(name, _flag)(name, value)
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
