@@ -143,7 +143,7 @@ def unknown(what: str, name: str, among: Iterable[str], after: str = "",
         near = [n for n in names if name.lower() in n][:4]
     shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
     there = list(dict.fromkeys(n for n in names.values() if n))
-    listed = not near and 0 < len(there) <= _FEW
+    listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")  # another one says more
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
     return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""), hint=hint)
 
