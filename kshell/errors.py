@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 from typing import Any
@@ -177,7 +178,7 @@ def as_qerror(exc: BaseException) -> QError:
             error.note = getattr(exc, "note", "")
             return error
     if isinstance(exc, OSError):
-        return QError(os_text(exc))
+        return refused(exc)
     message = first_line(message_of(exc))
     low = message.lower()
     if isinstance(exc, RuntimeError) and of_memory(low):
@@ -189,6 +190,11 @@ def as_qerror(exc: BaseException) -> QError:
             return QError("length")
         return QError("domain")
     return QError(f"{message}" if message else "nyi")
+
+
+def refused(exc: OSError, path: str = "", asked: float = 0) -> QError:
+    """The q error of an operating system's refusal: no memory for `asked` bytes, or `os_text`."""
+    return wsfull(asked) if exc.errno == errno.ENOMEM else QError(os_text(exc, path))
 
 
 def os_text(exc: OSError, path: str = "") -> str:

@@ -27,8 +27,10 @@ _KINDS = ("verb", "api", "name", "topic", "module", "loss", "optimizer", "schedu
 
 
 def bundle(session: Session, x: Value) -> Bundle:
-    """A value as what a notebook shows: its text, of a table HTML too."""
-    out = {"text/plain": session.show(x)}
+    """A value as what a notebook shows: its text, with notes beside handles as at the prompt; of a table HTML too."""
+    from kshell.shell.notes import annotator
+
+    out = {"text/plain": annotator(session, False)(session.show(x), x)}
     page = html(x, session.settings)
     return out | {"text/html": page} if page else out
 

@@ -235,6 +235,7 @@ def drawn(session: Session, text: str) -> list[str]:
 def test_options_of_a_plot(session: Session) -> None:
     session.run("r:([]n:1 10 100 1000;a:1 10 100 1000;b:4#5);u:n:10 xexp til 4")
     assert drawn(session, "plot(r;`x`title!(`n;\"up\"))")[:2] == ["up", "a"]
+    assert drawn(session, "plot(r`a;`title;\"t\")")[0] == "t"  # one letter in quotes is a char
     assert drawn(session, "plot(r;`x;`n)")[-1].split() == ["1", "1000"]
     straight = drawn(session, "plot(r`a;`x`logx`logy!(r`n;1b;1b))")
     assert straight[0].split("┤")[0].strip() == "1000" and straight[-2].split("┤")[0].strip() == "1"
@@ -400,7 +401,8 @@ def test_a_profile_ends_with_an_error(session: Session) -> None:
     assert sys.getprofile() is None
     rows = session.run("g:{x*2};exec fn from profile\"g each til 3;g/[2;1]\"")
     assert {"g", "each", "til"} <= {s.s for s in rows.items}
-    own, total = (session.run(f"exec first {c} from profile\"{{sum x}}each 100#enlist til 1000\"where fn=`each") for c in ("own", "total"))
+    session.run("p:profile\"{sum x}each 100#enlist til 1000\"")
+    own, total = (session.run(f"exec first {c} from p where fn=`each") for c in ("own", "total"))
     assert 0 < own < total
 
 

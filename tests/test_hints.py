@@ -6,6 +6,7 @@ A hint stands in the report of an error that ends a line; what a trap gets is th
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,17 @@ HINTS = [
     ("{[a]a}[1;2]", "rank", "{[a]a} takes 1 argument (a), given 2"),
     ("1+{x+y}1", "type", "given a projection of {x+y} that lacks 1 of 2 arguments, where a value is expected"),
     ("1+{[alpha]alpha}", "type", "given a function {[alpha]alpha} of alpha, where a value is expected"),
+    ("loss`crossentropy", "loss: unrecognized loss function: crossentropy (near `ce)", ""),
+    ("loss`CrossEntropyLoss", "loss: unrecognized loss function: CrossEntropyLoss (near `ce)", ""),
+    ("loss`bcewithlogits", "loss: unrecognized loss function: bcewithlogits (near `bcelogits)", ""),
+    ("module enlist(`dense;3;2)", "module: unrecognized module type: `dense (near `linear)", ""),
+    ("k:model(m;loss`mse;o); train(k;`metrics;`f1)", "train: unrecognized metric: f1",
+     "there are `batchloss`loss`accuracy`matches`predict`output`hidden`hiddencell"),
+    ("parm(m;`fc)", "parm: parameter `fc not found", "there are `weight`bias"),
+    ("s:module seq(`sequential;(`linear;`fc;3;1)); child(s;`head)", "child: no child module named `head",
+     "there is `fc"),
+    ("k:model(m;loss`mse;o); train(k;`epochs;3)", "train: unrecognized train setting: epochs",
+     "run is one pass over the data: do[3;run k] makes three"),
     ("sum(1;{x})", "type", "given a function {x} of x, where a value is expected"),
     ("forward(m;{x+y})", "forward: unrecognized arg, lambda (expected forward(m;x;..))",
      "given a function {x+y} of x and y, where a value is expected"),
@@ -145,6 +157,13 @@ def test_hints(line: str, text: str | None, hint: str) -> None:
     if "assign" not in got:  # which comes before anything runs
         assert s.run(f".[{{{line}}};enlist(::);{{x}}]") is not None
         assert "hint" not in s.show(s.run(f".[{{[d]{line}}};enlist(::);{{x}}]"))
+
+
+@pytest.mark.parametrize("line", ["f:{[x]", "1+(2", "x[1;2"])
+def test_hint_of_a_bracket_that_is_not_closed(line: str) -> None:
+    bracket = re.sub(r"[^\[({]", "", line)[0]
+    assert report(session(), line) == (bracket, f"{bracket} is not closed in this line; in a file the lines after it "
+                                       "belong to it if they begin with a blank, a line of a pipe stands alone")
 
 
 # lines that run, a line that uses what is gone, the hint

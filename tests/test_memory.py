@@ -168,6 +168,17 @@ def test_small_values_that_fill_memory_end_in_an_error(text: str, limit: str) ->
     assert "MemoryError" not in done.stderr
 
 
+def test_a_file_too_large_to_map(tmp_path: Path) -> None:
+    """The system's refusal of a mapping is 'wsfull, as any other lack of memory is."""
+    with open(tmp_path / "v", "wb") as f:
+        f.truncate(2 << 30)  # of zeros, which take no room on the disk
+    done = subprocess.run(f"ulimit -v 1500000; exec {sys.executable} -m kshell -q", shell=True, text=True, cwd=tmp_path,
+                          input="get`:v\n1+1\n", capture_output=True, timeout=60, check=False,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert (done.stdout, done.stderr.splitlines()[0]) == ("2\n", "'wsfull")
+    assert "hint: 2,048 MB were asked for" in done.stderr
+
+
 READERS = {
     "a checkpoint": ("ckpt(`:m.pt;(`$\"w\",/:string til 4)!{{tensor {n}#1e}}each til 4)", "d:ckpt`:m.pt"),
     "safetensors": ("ckpt(`:m.safetensors;(`$\"w\",/:string til 4)!{{tensor {n}#1e}}each til 4)", "d:ckpt`:m.safetensors"),

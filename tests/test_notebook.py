@@ -53,6 +53,8 @@ def test_html_of_tables() -> None:
     long = notebook.bundle(s, s.run("([]v:til 1000)"))["text/html"]
     assert long.count("<tr>") == 23 and "<p>1,000 rows</p>" in long and ">..<" in long
     assert "text/html" not in notebook.bundle(s, s.run("1 2"))
+    noted = notebook.bundle(s, s.run("tensor 2 3#0e"))["text/plain"]
+    assert noted[8:] == "  tensor float 2 3 cpu" and noted[:8].isdigit()
     assert notebook.bundle(s, s.run("([]v:())"))["text/html"].count("<tr>") == 1
 
 

@@ -551,6 +551,9 @@ def test_an_error_has_its_q_frames(s: Session) -> None:
     with pytest.raises(QError) as e:
         s("f 1")
     assert e.value.text == "type" and any("f:{x+`a}" in note for note in e.value.__notes__)
+    with pytest.raises(QError) as e:
+        s.run("f 1", show=True)
+    assert e.value.__notes__ == ["  [1]  f:{x+`a}", "           ^", "  [0]  f 1", "       ^"]
     with pytest.raises(SystemExit) as left:
         s("exit 3")
     assert left.value.code == 3

@@ -1,4 +1,5 @@
-"""The threads of peach: the same results as each, in order; errors, random numbers, interrupts."""
+"""The threads of peach: the same results as each, in order; errors, random numbers, interrupts. Threads with sessions of
+their own."""
 
 from __future__ import annotations
 
@@ -130,3 +131,45 @@ def test_threads_may_look_at_one_list_at_once(session: Session) -> None:
         session["l"] = List([string("abc" * (1 + i % 7)) for i in range(20_000)])
         session.run("f:{(sum count each l),(count raze l),count l x}")
         assert session.run("(f peach 7*til 6)~6#enlist f 0") is True, n
+
+
+TRAINED_AND_LOOKED_AT = r"""
+import sys, threading, time
+import torch
+from kshell import Session
+
+m = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+over, begun, steps = threading.Event(), threading.Event(), 0
+
+def train():
+    global steps
+    s = Session()
+    s.m, s.o, s.x = m, torch.optim.AdamW(m.parameters()), torch.randn(64, 8)
+    s("k:model(m;loss`mse;o);train(k;`batchsize;16);train(k;x;64 1#0e)")
+    s("fit:{[i]" + sys.argv[1] + "}")
+    while not over.is_set():
+        s("fit 0")
+        steps += 1
+        begun.set()
+
+t = threading.Thread(target=train)
+t.start()
+q = Session()
+q.m, _ = m, begun.wait(30)
+until = time.monotonic() + 2
+while time.monotonic() < until:
+    time.sleep(.001)
+    q("exec max grad from parmtable m")
+over.set()
+t.join()
+print(steps > 10)
+"""
+
+
+@pytest.mark.parametrize("step", ["nograd o;backward mse(forward(m;x);64 1#0e);step o",
+                                  "nograd m;backward mse(forward(m;x);64 1#0e);step o", "run k"])
+def test_gradients_may_be_looked_at_while_another_thread_trains(step: str) -> None:
+    """Reading a gradient that another thread is dropping ended the process."""
+    done = subprocess.run([sys.executable, "-c", TRAINED_AND_LOOKED_AT, step], capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n")

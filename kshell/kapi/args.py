@@ -125,20 +125,27 @@ def need(found: Any, where: str, expected: str, x: Value) -> Any:
     return found
 
 
+_FEW = 12  # names that a hint lists where none is near
+
+
 def unknown(what: str, name: str, among: Iterable[str], after: str = "",
             stand: Mapping[str, str] | None = None) -> QError:
     """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
     it, then those of the names there are that others call so, that look like it, or have it within, or what those
-    `stand` for."""
+    `stand` for. If there are none of these, and only a few names, its hint lists all."""
     from difflib import get_close_matches  # 4 ms, which only an error needs
 
     names = {n.lower(): n if stand is None else stand[n] for n in among}
-    near = synonyms.near(name, names)
-    near += get_close_matches(name.lower(), names, 4 - len(near), 0.7) if name else []
+    same = synonyms.plain(name)
+    near = synonyms.near(name, names) + [same] * (same in names)
+    near += [n for n in get_close_matches(name.lower(), names, 4, 0.7) if n not in near] if name else []
     if not near and len(name) > 3:
         near = [n for n in names if name.lower() in n][:4]
-    shown = dict.fromkeys("`" + names[n] for n in near)
-    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""))
+    shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
+    there = list(dict.fromkeys(n for n in names.values() if n))
+    listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")  # another one says more
+    hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
+    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""), hint=hint)
 
 
 def spellings(options: Iterable[Option]) -> dict[str, str]:
@@ -151,8 +158,21 @@ def entry_named(kind: str, what: str, name: str) -> Entry:
     """The registered entry of a kind and name; if there is none, the error that begins with `what`."""
     found = registry.find(kind, name)
     if found is None:
-        raise unknown(what, name, (e.name for e in registry.entries(kind)))
+        called = _called(kind)
+        raise unknown(what, name, called, stand=called)
     return found
+
+
+def _called(kind: str) -> dict[str, str]:
+    """The names of the entries of a kind, and torch's classes behind them, with and without the kind in their names:
+    what each stands for here."""
+    own = {e.name: e.name for e in registry.entries(kind)}
+    for e in registry.entries(kind):
+        if e.target.startswith("torch."):
+            word = e.target.rpartition(".")[2].lower()
+            own.setdefault(word, e.name)
+            own.setdefault(word.removesuffix("loss"), e.name)
+    return own
 
 
 # ------------------------------------------------------------------ name-value pairs

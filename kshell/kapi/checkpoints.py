@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kshell.errors import QError, os_text
+from kshell.errors import QError, refused
 from kshell.kapi import pthfiles
 from kshell.kapi.args import flag_of, items, long_of, names_of
 from kshell.kapi.call import api, reserve, torch
@@ -53,7 +53,7 @@ def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
         with open(where, "rb") as f:
             return work(f, os.fstat(f.fileno()).st_size)
     except OSError as e:
-        problem = QError(os_text(e, path))
+        problem = refused(e, path)
     except (RecursionError, *WRONG) as e:
         problem = wrong("ckpt", path, e)
     raise problem

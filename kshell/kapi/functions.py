@@ -30,11 +30,10 @@ from kshell.kapi.handles import (
     tensor_handle,
     vector_handle,
 )
-from kshell.values import types as T
 from kshell.values.apply import apply
 from kshell.values.build import collapse, symdict
 from kshell.values.context import perhaps, running
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, text_of
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
 from kshell.values.functions import Function
 from kshell.values.interrupts import stoppable
 
@@ -43,14 +42,14 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 def is_function(x: Value) -> bool:
     """Can x be the function of these calls: a function, its name or source text, or a module?"""
-    return isinstance(x, Function | ModuleHandle) or x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C)
+    return isinstance(x, Function | ModuleHandle) or x.__class__ is Sym or is_text(x)
 
 
 def applied(f: Value, args: Sequence[Value]) -> Value:
     """f of q values; foreign exceptions become q errors, as anywhere in q."""
     error: QError
     try:
-        if f.__class__ is Vec:
+        if is_text(f):
             f = stoppable(running().evaluate, text_of(f))
         return stoppable(apply, f, args)
     except QError:

@@ -288,9 +288,12 @@ def zero_gradient(t: Any) -> None:
 
 
 def drop_gradient(t: Any) -> None:
-    """Take a tensor's gradient away."""
+    """Take a tensor's gradient away. It lives until the tensor is without it: a gradient that goes while it is taken
+    away leaves a moment in which another thread that reads it gets freed memory."""
     if t is not None and t.is_leaf:
+        old = t.grad
         t.grad = None
+        del old
 
 
 @behaviour("zerograd", TensorHandle, VectorHandle, DictHandle)

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError, os_text
+from kshell.errors import QError, os_text, refused
 from kshell.kapi.args import items
 from kshell.kapi.call import api, mapped, torch
 from kshell.kapi.convert import kname, put
@@ -201,7 +201,7 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
             return body  # type: ignore[no-any-return]
         problem = QError(f"{call}: {path} has version {body['version']} of the format, this is {VERSION}")
     except OSError as e:
-        problem = QError(os_text(e, path))
+        problem = refused(e, path)
     except (RecursionError, *WRONG) as e:
         problem = wrong(call, path, e)
     raise problem

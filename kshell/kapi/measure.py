@@ -15,10 +15,9 @@ from kshell.kapi.args import items, name_of
 from kshell.kapi.call import invoke, load, loaded, torch
 from kshell.kapi.convert import kname
 from kshell.registry import Entry
-from kshell.values import types as T
 from kshell.values.build import floats, longs, sym_vec, table
 from kshell.values.context import running
-from kshell.values.core import Value, Vec, text_of
+from kshell.values.core import Value, is_text, text_of
 
 _LONGEST = 60  # characters of a function's text that name it
 _APPLY = ("iterate", "apply_")  # topics of verbs that apply what they are given
@@ -153,10 +152,10 @@ def profile(x: Value) -> Value:
     f   3    
     sum 3    
     """
-    given = [x] if x.__class__ is Vec and x.t == T.C else items(x)
+    given = [x] if is_text(x) else items(x)
     text = given[0] if given else x
     asked = name_of(given[1]) if len(given) == 2 else None
-    if len(given) > 2 or text.__class__ is not Vec or text.t != T.C or (len(given) == 2 and asked != "torch"):
+    if len(given) > 2 or not is_text(text) or (len(given) == 2 and asked != "torch"):
         raise QError(f"profile: expected text, or (text;`torch), given {kname(x)}")
     session = running()
     session.names.load_builtins()

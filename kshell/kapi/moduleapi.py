@@ -14,7 +14,7 @@ from kshell.kapi.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.call import api, torch
 from kshell.kapi.convert import dtype_name, kname, ktype_of
 from kshell.kapi.device import TensorOptions, memory_format
-from kshell.kapi.gradients import set_flags
+from kshell.kapi.gradients import drop_gradient, set_flags
 from kshell.kapi.handles import (
     KHandle,
     LossHandle,
@@ -378,7 +378,8 @@ def _zerograd(h: ModuleHandle) -> Value:
 
 @behaviour("nograd", ModuleHandle)
 def _nograd(h: ModuleHandle) -> Value:
-    h.obj.zero_grad(set_to_none=True)
+    for p in h.obj.parameters():
+        drop_gradient(p)
     return NIL
 
 

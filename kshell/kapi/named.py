@@ -16,8 +16,7 @@ from kshell.kapi.args import names_of, unknown
 from kshell.kapi.convert import is_array, kname, to_tensor
 from kshell.kapi.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.moduledef import type_of
-from kshell.values import types as T
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, text_of
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
 
 _DICTIONARY = re.compile(r"\b(?:[Dd]ict|Mapping|TypedDict)\b")  # in an annotation
 
@@ -111,7 +110,7 @@ def argument(x: Value, device: Any, call: str) -> Any:
         return None if x is NIL else x
     if x.__class__ is Sym:
         return x.s
-    if x.__class__ is Vec and x.t == T.C:
+    if is_text(x):
         return text_of(x)
     if x.__class__ is Dict and (names := names_of(x.k)) is not None:
         return {k: argument(v, device, call) for k, v in zip(names, seq_items(x.v), strict=True)}

@@ -16,10 +16,9 @@ from kshell.registry import Entry
 from kshell.values.apply import apply
 from kshell.values.build import collapse, string, sym_vec, symdict, table
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Value, Vec, seq_items, sym, text_of
+from kshell.values.core import Dict, List, Sym, Value, is_text, seq_items, sym, text_of
 from kshell.values.functions import Lambda
 from kshell.values.interrupts import stoppable
-from kshell.values.types import C as CHAR
 
 # ------------------------------------------------------------------ containers
 
@@ -160,7 +159,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         if 1 < fn.rank <= 4:
             given.setdefault("in", _inputs(fn.rank - 1))
         fn = string(fn.text)
-    if not (fn.__class__ is Sym and fn.s) and not (fn.__class__ is Vec and fn.t == CHAR and len(fn)):
+    if not (fn.__class__ is Sym and fn.s) and not (is_text(fn) and text_of(fn)):
         raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
     words = names_of(given.get("in", sym("tensor")))
     if not words or any(w != "tensor" for w in words) or len(words) > 3:

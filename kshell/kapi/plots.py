@@ -18,7 +18,7 @@ from kshell.kapi.snapshots import path_of
 from kshell.store import atomic
 from kshell.values import types as T
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom, is_list, seq_items, text_of
+from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom, is_list, is_text, seq_items, text_of
 
 Series = tuple[str, np.ndarray]
 _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
@@ -98,9 +98,9 @@ def _how(given: Sequence[Value]) -> How:
         if name in ("together", "logx", "logy") and (v := flag_of(v)) is None:
             raise QError(f"plot: {name}: expected a boolean")
         if name == "title":
-            v = v.s if v.__class__ is Sym else text_of(v) if v.__class__ is Vec and v.t == T.C else None
-            if v is None:
+            if v.__class__ is not Sym and not is_text(v):
                 raise QError("plot: title: expected a symbol or text")
+            v = text_of(v)
         found[name] = v
     return How(**found)
 

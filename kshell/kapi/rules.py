@@ -20,7 +20,7 @@ from kshell.kapi import wraps
 from kshell.kapi.args import doubles_of, entry_named, items, looks_paired, pairs, parse_options, split
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q, to_tensor
-from kshell.kapi.gradients import MODES, zero_gradient
+from kshell.kapi.gradients import MODES, drop_gradient, zero_gradient
 from kshell.kapi.handles import (
     ModelHandle,
     OptimizerHandle,
@@ -453,7 +453,9 @@ def _zerograd(h: RuleHandle) -> None:
 
 @behaviour("nograd", RuleHandle)
 def _nograd(h: RuleHandle) -> None:
-    h.obj.rule.zero_grad()
+    h.obj.rule.noise.reset()
+    for p in h.obj.opt.parameters():
+        drop_gradient(p)
 
 
 @behaviour("lr", RuleHandle)

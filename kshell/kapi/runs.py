@@ -19,6 +19,7 @@ from kshell.kapi.call import api, known_to_all, torch
 from kshell.kapi.clip import clip_model
 from kshell.kapi.convert import kname, to_q
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, inputs_with_names, with_gradients
+from kshell.kapi.gradients import drop_gradient
 from kshell.kapi.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
 from kshell.kapi.models import Data, Model, Settings, parts_of
 from kshell.kapi.moduleapi import beside, brought
@@ -245,7 +246,7 @@ class _Trainer:
         """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
         output and the loss of each are the result."""
         for p in self.parameters:
-            p.grad = None
+            drop_gradient(p)
         made: list[tuple[Any, Any]] = []
         for inputs, targets in batches:
             given = carried(inputs, out, self.s)

@@ -43,9 +43,8 @@ from kshell.kapi.schedulers import MEASURED, Values, entry_of, options_of, parse
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
 from kshell.kapi.wraps import BESIDE
 from kshell.registry import Entry
-from kshell.values import types as T
 from kshell.values.build import collapse, floats, longs, string, sym_vec, symdict
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, is_atom, long, seq_items, sym, text_of
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, is_atom, is_text, long, seq_items, sym, text_of
 
 # ------------------------------------------------------------------ sched
 
@@ -260,7 +259,7 @@ def _plain_of(x: Value, like: Any = None) -> Any:
                                                                                 strict=True)}
     if x.__class__ is Sym:
         return x.s
-    if x.__class__ is Vec and x.t == T.C:
+    if is_text(x):
         return text_of(x)
     if not is_atom(x):
         found = [_plain_of(v) for v in seq_items(x)]

@@ -30,6 +30,7 @@ from kshell.kapi.moduleapi import every_option
 from kshell.kapi.precision import cast_name
 from kshell.values.build import collapse, floats, sym_vec, symdict
 from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym
+from kshell.values.synonyms import plain
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
 
@@ -112,6 +113,11 @@ _READ: dict[str, Callable[[str, Value], Value]] = {
     "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
 
 
+# what is no setting of a model, and where it is said
+_PASSES, _RATE = "run is one pass over the data: do[3;run k] makes three", "lr(k;.1) sets the rate"
+_ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": _RATE}
+
+
 def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
     """Set options; with the first that is wrong none is set."""
     call = "test" if test else "train"
@@ -119,8 +125,10 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     new = dict(old)
     for name, value in zip(names, values, strict=True):
         if name not in old:
-            raise QError(f"{name}: not set for evaluation") if test and name in model.train else \
+            error = QError(f"{name}: not set for evaluation") if test and name in model.train else \
                 unknown(f"unrecognized {call} setting: ", name, old)
+            error.hint = _ELSEWHERE.get(plain(name), error.hint)
+            raise error
         new[name] = _READ.get(name, _flag)(name, value)
         if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
             new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL

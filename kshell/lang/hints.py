@@ -15,7 +15,7 @@ from kshell.lang import code
 from kshell.values import synonyms
 from kshell.values.core import NIL, List, Value
 from kshell.values.describe import function_words, implicit, listed
-from kshell.values.functions import Function, Prim
+from kshell.values.functions import Foreign, Function, Prim
 from kshell.values.names import Names
 
 # verbs to which functions are given: those that apply them
@@ -32,7 +32,7 @@ def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool
     """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
     torch."""
     return (error.hint or _of_function(error, tb) or _of_parameter(tb, names) or _of_python(error, names)
-            or _of_tensor_type(error) or _of_joined(error) or _of_name(error, objects))
+            or _of_tensor_type(error) or _of_open(error) or _of_joined(error) or _of_name(error, objects))
 
 
 def _of_function(error: QError, tb: TracebackType | None) -> str:
@@ -42,6 +42,8 @@ def _of_function(error: QError, tb: TracebackType | None) -> str:
     if "function " in error.text or "projection " in error.text:
         return ""  # it says so
     for x in _given(tb):
+        if x.__class__ is Foreign:
+            return x.hint
         if isinstance(x, Function) and not isinstance(x, Prim):
             return f"given a {function_words(x)}, where a value is expected"
     return ""
@@ -101,6 +103,14 @@ def _of_tensor_type(error: QError) -> str:
         return ""
     same = synonyms.TENSOR_TYPES[name]
     return f"`{name} is a type of tensors: `{name}$tensor x" + (f", or `{same}$x of q values" if same else "")
+
+
+def _of_open(error: QError) -> str:
+    """A bracket that the line does not close, as a function over several lines has in a pipe."""
+    if error.text not in ("{", "(", "[") or not error.frames:
+        return ""
+    return (f"{error.text} is not closed in this line; in a file the lines after it belong to it if they begin with a "
+            "blank, a line of a pipe stands alone")
 
 
 # a call of a function with what stands right of its list: an item of the result is meant

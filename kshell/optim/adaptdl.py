@@ -21,6 +21,7 @@ from torch.optim import Optimizer
 
 from kshell.optim import comm
 from kshell.optim.aggregate import mean_gradients
+from kshell.optim.moved import drop_gradient
 
 SMOOTHING = 0.999  # to the power of the scale: what an estimate keeps at a step
 _LEAST = 1e-6  # the least variance
@@ -131,7 +132,7 @@ class GradientNoiseScale:
         if not math.isclose(_positive("accum_scale", value), self.accum_scale, rel_tol=1e-5, abs_tol=1e-8):
             self.reset()
             for _, p in self._parameters():
-                p.grad = None
+                drop_gradient(p)
         self._accum_scale = float(value)
 
     @property

@@ -9,6 +9,14 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+
+def drop_gradient(p: Tensor) -> None:
+    """Take a parameter's gradient away; it lives until the parameter is without it, for threads that read it now."""
+    old = p.grad
+    p.grad = None
+    del old
+
+
 # a parameter as it was: itself, and its type then
 Was = tuple[Tensor, torch.dtype]
 

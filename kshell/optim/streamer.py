@@ -28,6 +28,7 @@ from torch.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, Opti
 from kshell.optim import comm, fused
 from kshell.optim.aggregate import mean_
 from kshell.optim.comm import Extra
+from kshell.optim.moved import drop_gradient
 from kshell.parallel import meet as meeting
 
 # inner optimizers by name
@@ -201,6 +202,10 @@ class Streamer(Extra, Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients and counters gathered since the last update."""
+        if set_to_none:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    drop_gradient(p)
         super().zero_grad(set_to_none)
         self.forget()
 

@@ -13,6 +13,7 @@ values, as it does inside kshell.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
@@ -26,6 +27,8 @@ from kshell.values import interrupts
 from kshell.values.apply import apply
 from kshell.values.core import Value
 
+# attributes that a program may set
+_SETTABLE = ("out", "err", "read_only", "interactive", "picture", "annotate", "log")
 _KEYWORDS = ("select", "exec", "update", "delete", "from", "by", "where")
 
 
@@ -61,14 +64,18 @@ class Session(session.Session):
         except QExit as e:
             code, error = e.code, None
         except QError as e:
-            error = e
-            for line in self.error_lines(e)[1:]:
-                e.add_note(line)
-            kept = self.last_error = QError(e.text)  # not the error that goes on: it will hold the callers' frames
-            kept.frames = e.frames
+            error = self._noted(e)
         if error is None:
             raise SystemExit(code)
         raise error
+
+    def _noted(self, e: QError) -> QError:
+        """An error that goes on to Python, with the lines of its report as notes."""
+        for line in self.error_lines(e)[1:]:
+            e.add_note(line)
+        kept = self.last_error = QError(e.text)  # not the error that goes on: it will hold the callers' frames
+        kept.frames = e.frames
+        return e
 
     def _interruptible(self, work: Callable[[], Any]) -> Any:
         """work(). If Ctrl-C is Python's own in the program, it waits there for what is to be finished, as at a prompt,
@@ -105,7 +112,11 @@ class Session(session.Session):
         raise stop
 
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:
-        return self._interruptible(lambda: session.Session.run(self, text, file, line, show))
+        try:
+            return self._interruptible(lambda: session.Session.run(self, text, file, line, show))
+        except QError as e:
+            error = e if self._runs else self._noted(e)
+        raise error
 
     def enter(self, line: str) -> None:
         self._interruptible(lambda: session.Session.enter(self, line))
@@ -145,7 +156,9 @@ class Session(session.Session):
         return self[name]
 
     def __setattr__(self, name: str, x: Any) -> None:
-        if "_made" in self.__dict__ and name[:1] != "_" and callable(getattr(type(self), name, None)):
+        own = callable(getattr(type(self), name, None)) or (
+            name in self.__dict__ and name not in _SETTABLE and not _within_kshell())
+        if "_made" in self.__dict__ and name[:1] != "_" and own:
             raise AttributeError(f"{name} is a session's own: assign the variable as session[{name!r}]")
         if name[:1] == "_" or "_made" not in self.__dict__ or hasattr(type(self), name) or name in self.__dict__:
             object.__setattr__(self, name, x)
@@ -157,6 +170,11 @@ class Session(session.Session):
             object.__delattr__(self, name)
         else:
             del self[name]
+
+
+def _within_kshell() -> bool:
+    """Is an attribute assigned by kshell itself?"""
+    return str(sys._getframe(2).f_globals.get("__name__")).partition(".")[0] == "kshell"
 
 
 def check(name: str) -> None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import IO, BinaryIO
 
-from kshell.errors import QError, os_text
+from kshell.errors import refused
 from kshell.store import unfinished
 from kshell.values.interrupts import held_edit
 from kshell.values.progress import Task
@@ -57,7 +57,7 @@ def write_all(files: Sequence[tuple[str, Fill]], over_file: bool = False) -> Non
     except OSError as e:
         problem = e
     if problem is not None:
-        raise QError(os_text(problem, path))
+        raise refused(problem, path)
     grouped: dict[str, list[tuple[str, Fill]]] = {}
     for path, fill in files:
         grouped.setdefault(folders[os.path.dirname(path)], []).append((path, fill))
@@ -90,7 +90,7 @@ def _write_all(grouped: dict[str, list[tuple[str, Fill]]], over_file: bool) -> N
         return
     except OSError as e:
         problem = e
-    raise QError(os_text(problem, path))
+    raise refused(problem, path)
 
 
 def _is_special(path: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from kshell.errors import QError, os_text
+from kshell.errors import QError, refused
 from kshell.store import atomic, compress, unfinished
 from kshell.store.codec import ATTRS, Reader, encode
 from kshell.values import types as T
@@ -168,7 +168,7 @@ def size_of(path: str) -> int:
 def contents(path: str) -> Any:
     """The bytes of a file: mapped if it is big, decompressed if it is compressed."""
     problem: OSError | None = None
-    where, before = unfinished.look(path)
+    size, (where, before) = 0, unfinished.look(path)
     try:
         with open(where, "rb") as f:
             size = os.fstat(f.fileno()).st_size
@@ -178,7 +178,7 @@ def contents(path: str) -> Any:
     if problem is not None:
         if where != path:  # it has just been moved
             return contents(path)
-        raise QError(os_text(problem))
+        raise refused(problem, asked=size)
     if before is not None:
         return data[: before.at] + before.head + data[before.at + len(before.head) : before.size]
     return compress.unpack(data[:]) if data[:8] == compress.MAGIC else data
@@ -393,7 +393,7 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
         return unfinished.in_turn(os.path.dirname(files[0][0]) or ".", work)
     except OSError as e:
         problem = e
-    raise QError(os_text(problem, path))
+    raise refused(problem, path)
 
 
 def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:

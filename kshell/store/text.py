@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from kshell.errors import QError, os_text
+from kshell.errors import refused
 from kshell.store import unfinished
 
 
@@ -21,7 +21,7 @@ def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
         return unfinished.opened(path, work)  # type: ignore[no-any-return]
     except OSError as e:
         problem = e
-    raise QError(os_text(problem))
+    raise refused(problem)
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -544,6 +544,11 @@ def iterate(x: Value) -> Iterator[Value]:
     return iter(seq_items(x))
 
 
+def is_text(x: Value) -> bool:
+    """Is x a string, or the char that one letter in quotes is?"""
+    return x.__class__ in (Vec, Atom) and x.t == T.C
+
+
 def text_of(x: Value) -> str:
     """The Python string of a q string, char or symbol; anything else is 'type."""
     c = x.__class__

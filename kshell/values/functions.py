@@ -247,8 +247,14 @@ class Foreign(Function):
         """What is said where the bytes of the value are wanted."""
         return f"type: expected a value, given a Python object of class {type(self.obj).__name__}"
 
+    @property
+    def hint(self) -> str:
+        """What to do where something in the object is wanted."""
+        return (f"q only holds the {type(self.obj).__name__}, an object of Python: "
+                "a function of the program can give what is in it")
+
     def call(self, args: Sequence[Value]) -> Value:
-        raise QError("type")
+        raise QError("type", hint=self.hint)
 
     def __repr__(self) -> str:
         return f"Foreign({type(self.obj).__name__})"

@@ -34,7 +34,7 @@ def dotted(x: Value, name: str) -> Value:
     if (x.__class__ is Vec or is_atom(x)) and PART:
         return PART[0](name, x)
     if not isinstance(x, Handle):
-        raise QError("type")
+        raise QError("type", hint=getattr(x, "hint", ""))
     found = ((name,) if registry.find("api", name) else ()) or synonyms.of_torch(name)[0]
     own = x.reached(name)
     usage = own or getattr(x, "usage", "")

@@ -37,6 +37,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "warmupsteps": ("warmup",), "numwarmupsteps": ("warmup",), "trainingsteps": ("steps",), "totalsteps": ("steps",),
     "numtrainingsteps": ("steps",), "minlr": ("min",), "maxlr": ("max",), "etamin": ("min",), "initlr": ("init",),
     "numthreads": ("threads",), "workers": ("threads",), "nproc": ("threads",), "detectanomaly": ("anomaly",),
+    "dense": ("linear",), "multiheadattention": ("attention",), "momentum": ("sgd",),
     "gpu": ("cuda", "mps"), "nvidia": ("cuda",), "accelerator": ("cuda", "mps"),
     "single": ("float",), "fp32": ("float",), "f32": ("float",), "fp64": ("double",), "f64": ("double",),
     "f16": ("half",), "requiresgrad": ("grad",), "channelslast": ("channel2d",), "pinmemory": ("pinned",),

@@ -29,6 +29,7 @@ logto`a`b!1 2  / 'logto: there is no log: logto`:folder begins one (given kdicti
 logto`a`b!(1;`x)  / 'logto: expected a dictionary of names and numbers, b is not a number (given kdictionary)
 logto(-1;`a`b!1 2)  / 'logto: expected the number of a step, given long scalar
 logto`:/proc/none  / '/proc/none/metrics.jsonl. OS reports: No such file or directory
+x:1;cols profile"x"  / `fn`calls`total`own
 cols profile"til 3"  / `fn`calls`total`own
 exec calls from(`fn xasc profile"til each 1 2 3")where fn in`each`til  / 1 3
 exec fn from profile"x:sin 1 2f;cos x"where fn in`sin`cos`tan  / `sin`cos

@@ -10,6 +10,9 @@ class autograd({Sum x*y};tensor 1 2e;3 4e)  / `vector
 g:{Sum x*x}  /
 autograd(`g;1 2e)  / 2 4e
 autograd("{Sum x*x}";1 2e)  / 2 4e
+autograd("g";1 2e)  / 2 4e
+g1:{[m;x]x+1};h:g1  /
+evaluate(module enlist(`callback;"h");1 2e)  / 2 3e
 autograd({[w;x]Sum x*w}[tensor 5 6e];1 2e)  / 5 6e
 m:module enlist(`linear;2;1)  /
 (autograd(m;1 2e))~first tensor parm(m;`weight)  / 1b
