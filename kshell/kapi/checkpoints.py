@@ -496,7 +496,7 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
                              and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
                 raise QError(f"putstate: {k} of parameter {i} has a wrong size")
     regroup(o, params)
-    before = copy.deepcopy(o.torch.state_dict()) if hasattr(o.torch, "set_extra") else None
+    before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:
         _load(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
     except BaseException:

@@ -127,7 +127,7 @@ class _Parts:
 
 def check_optimizer(o: Opt, call: str) -> None:
     """Is the state of an optimizer one of its parameters alone, and so the same on any number of processes?"""
-    if hasattr(o.torch, "get_extra"):
+    if o.abilities.keeps_extra:
         raise QError(f"{call}: {o.entry.name} has a state by process; save `state` of it on each")
     for k, w in o.wraps.items():
         if not match(w.state(), w.options()):

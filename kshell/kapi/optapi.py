@@ -89,7 +89,7 @@ def opt(x: Value) -> Value:
         return _define(found)
     if isinstance(first, OptimizerHandle):
         o = first.get()
-        if len(found) > 1 and flag_of(found[1]) is None and getattr(o.torch, "meets", False):
+        if len(found) > 1 and flag_of(found[1]) is None and o.abilities.meets:
             with with_all("opt", x):
                 return _get_or_edit(o, found)
         return _get_or_edit(o, found)
@@ -351,20 +351,14 @@ def _zerograd(h: OptimizerHandle) -> None:
     for group in h.obj.torch.param_groups:
         for p in group["params"]:
             zero_gradient(p)
-    _forget(h.obj)
+    h.obj.abilities.forget()
 
 
 @behaviour("nograd", OptimizerHandle)
 def _nograd(h: OptimizerHandle) -> None:
     for p in h.obj.parameters():
         drop_gradient(p)
-    _forget(h.obj)
-
-
-def _forget(o: Opt) -> None:
-    """An optimizer that gathers gradients over steps counts anew."""
-    if hasattr(o.torch, "forget"):
-        o.torch.forget()
+    h.obj.abilities.forget()
 
 
 @behaviour("state", OptimizerHandle)

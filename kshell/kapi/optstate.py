@@ -33,6 +33,7 @@ from kshell.kapi.optim import (
 from kshell.kapi.optparms import named_parameters, owners, select
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.kapi.references import address
+from kshell.optim.abilities import abilities
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, longs, sym_vec, symdict, table
@@ -115,8 +116,8 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     around = wraps.shown(o, state)
     if len(around):
         found["wrap"] = around
-    if state and hasattr(o.torch, "get_extra"):
-        found["extra"] = buffer_q("extra", o.torch.get_extra())
+    if state and o.abilities.keeps_extra:
+        found["extra"] = buffer_q("extra", o.abilities.get_extra())
     return Dict(sym_vec(list(found)), List(list(found.values())))
 
 
@@ -247,8 +248,8 @@ def restore(state: Dict, h: KHandle) -> Opt:
         from kshell.kapi import wraps
 
         wraps.restore(o, fields["wrap"])
-    if "extra" in fields and hasattr(o.torch, "set_extra"):
-        o.torch.set_extra(extra_value(o, fields["extra"]))
+    if "extra" in fields:
+        o.abilities.set_extra(extra_value(o, fields["extra"]))
     return o
 
 
@@ -368,8 +369,8 @@ def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
             like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
             o = class_of(entry)([like], **args)
             like.grad = torch.ones_like(like)
-            if hasattr(o, "gather"):  # gradients of several steps: a step may not use them yet
-                o.update()
+            if (own := abilities(o)).gathers:  # gradients of several steps: a step may not use them yet
+                own.update()
             elif entry.extra.get("closure"):
                 o.step(lambda: torch.ones((), device=p.device))
             elif not fused.step(o):

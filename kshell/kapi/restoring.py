@@ -125,7 +125,7 @@ class Loader:
                 if k not in o.wraps:
                     wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
             if "extra" in rec:  # of what is around it, if that is an optimizer itself
-                o.torch.set_extra(self.python(rec["extra"]))
+                o.abilities.set_extra(self.python(rec["extra"]))
             for k, form in rec.get("pending", ()):
                 o.wraps[k].set_pending(self.python(form))
         for o, rec in self._optimizers:

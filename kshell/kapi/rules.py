@@ -237,7 +237,7 @@ def _refusing(call: str, fn: Any) -> Any:
 
 def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
-    if "fp16" in o.wraps or hasattr(o.torch, "gather") or o.entry.extra.get("closure"):
+    if "fp16" in o.wraps or o.abilities.gathers or o.entry.extra.get("closure"):
         w.rule.noise.detach()
         raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
     try:

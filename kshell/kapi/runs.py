@@ -229,7 +229,7 @@ class _Trainer:
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
         self.closure = bool(o.entry.extra.get("closure"))
-        if hasattr(o.torch, "gather"):
+        if o.abilities.gathers:
             raise QError(f"{call}: {o.entry.name} optimizer takes losses by layer, not that of a model")
         self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
         if self.scaler is not None and self.closure:

@@ -235,8 +235,8 @@ class Saver:
             "state": [[self.tensor(p), self.python({k: v for k, v in s.items() if k not in dropped})]
                       for p, s in o.state.items()],
             "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}
-        if hasattr(o.torch, "get_extra"):
-            rec["extra"] = self.python(o.torch.get_extra())
+        if o.abilities.keeps_extra:
+            rec["extra"] = self.python(o.abilities.get_extra())
         pending = [[k, self.python(found)] for k, w in o.wraps.items() if (found := w.pending()) is not None]
         if pending:
             rec["pending"] = pending

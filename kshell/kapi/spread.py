@@ -88,7 +88,7 @@ def _sharded(x: Value) -> Value:
     held = {id(p) for p in m.parameters()}
     using = [o for o in {id(o): o for o in live_optimizers()}.values() if any(id(p) in held for p in o.parameters())]
     for o in using:
-        if o.wraps or not o.entry.extra.get("sharded", True) or hasattr(o.torch, "get_extra"):
+        if o.wraps or not o.entry.extra.get("sharded", True) or o.abilities.keeps_extra:
             what = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
             raise QError(f"fsdp: {what} does not take sharded parameters")
         for p in o.parameters():
