@@ -279,7 +279,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
                      "vectors")
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
-    if o.state:
+    if len(o.state):
         raise QError("fp16: the optimizer has made steps already")
     args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
 

@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import QError
@@ -26,6 +26,9 @@ from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NULL_J, Value
 
 _HERE = sys.modules[__name__].__file__ or ""
+if TYPE_CHECKING:
+    from kshell.optim.state_tree import StateTree
+
 Values = dict[str, Any]
 
 
@@ -189,7 +192,7 @@ class Opt:
     wrapper of a Python program around it, by which it is stepped (kapi/optwrapped.py)."""
 
     __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
-                 "scheduled", "timings", "torch", "waiting", "wraps")
+                 "scheduled", "timings", "torch", "tree", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
@@ -199,6 +202,7 @@ class Opt:
         self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
         self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
+        self.tree: StateTree | None = None  # what `state` gives, once it was asked for
         self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
         self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/wraps.py
         self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
@@ -209,9 +213,14 @@ class Opt:
         return self.torch.param_groups  # type: ignore[no-any-return]
 
     @property
-    def state(self) -> dict[Any, dict[str, Any]]:
-        """What is kept for each parameter."""
-        return (self.torch if self.inner is None else self.inner).state  # type: ignore[no-any-return]
+    def state(self) -> StateTree:
+        """All that the optimizer keeps."""
+        keeps = self.torch if self.inner is None else self.inner
+        if self.tree is None or self.tree.optimizer is not keeps:
+            from kshell.optim.state_tree import StateTree
+
+            self.tree = StateTree(keeps, self.entry.extra.get("state"), self.entry.extra.get("drop", ()))
+        return self.tree
 
     @property
     def abilities(self) -> Abilities:
@@ -231,8 +240,8 @@ class Opt:
         return self._step(closure, given)
 
     def moved(self, was: Mapping[int, Any]) -> None:
-        """Parameters went to another device or type: `kshell.optim.moved` tells what is given."""
-        from kshell.optim.moved import follow
+        """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
+        from kshell.optim.state_tree import follow
 
         self.placed = self.contents = None
         follow(self.torch, was)
@@ -253,12 +262,12 @@ class Opt:
     def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
         buffers one by one, and could not go on from half of them."""
-        state, known = self.state, len(self.state)
+        state = self.state
+        known = len(state)
         try:
             return self._update(closure, given)
         except BaseException:
-            for p in list(state)[known:]:
-                del state[p]
+            state.forget_from(known)
             raise
 
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
@@ -300,6 +309,7 @@ def build(entry: Entry, values: Values) -> Any:
     Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
     """
     from kshell.optim.comm import alone
+    from kshell.optim.state_tree import StateTree
 
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     _without_compiler()
@@ -312,7 +322,7 @@ def build(entry: Entry, values: Values) -> Any:
         lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
         if lost is None:
             o.param_groups[0]["params"].clear()
-            o.state.clear()
+            StateTree(o).clear()
             return o
         error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
     raise error
@@ -353,9 +363,7 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
     before = [dict(g, params=list(g["params"])) for g in o.groups] if own is o.torch else []
     new = at == len(o.groups)
     if new:
-        from kshell.optim.moved import append
-
-        append(o.torch, {"params": list(params), **args})
+        _append(o.torch, {"params": list(params), **args})
     else:
         group = o.groups[at]
         if (rate := args.pop("lr", None)) is not None:
@@ -381,9 +389,25 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
         follow(o, source)
 
 
+def _append(t: Any, group: dict[str, Any]) -> None:
+    """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
+    plain = torch.optim.Optimizer.add_param_group
+    if type(t).add_param_group is not plain:
+        t.add_param_group(group)
+        return
+    groups = t.param_groups
+    t.param_groups = []
+    try:
+        t.add_param_group(group)
+    finally:
+        made, t.param_groups = t.param_groups, groups
+    groups.extend(made)
+
+
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
+    state = o.state
     for option, name in o.entry.extra.get("later", {}).items():
         for p in group["params"] if group.get(option) else ():
-            if (state := o.state.get(p)) and name not in state:
-                state[name] = torch.zeros_like(p)
+            if (kept := state.of(p)) and name not in kept:
+                state.add(p, name, torch.zeros_like(p))

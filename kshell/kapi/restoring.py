@@ -392,9 +392,8 @@ class Loader:
         for n, (params, own) in enumerate(groups):
             edit_group(o, n, group_values(entry, own) if n else {}, params)
         o.torch.defaults.update(self.python(rec["defaults"]))
-        o.torch.state.clear()
-        for p, state in rec["state"]:
-            o.torch.state[self.tensor(p)] = self.python(state)
+        for p, kept in rec["state"]:
+            o.state.put(self.tensor(p), self.python(kept))
         self._optimizers.append((o, rec))
         return o
 

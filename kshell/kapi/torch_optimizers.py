@@ -1,4 +1,4 @@
-"""The optimizers of torch, and LAMB: one row each, from which creation, options, state, help, completion and the docs come."""
+"""The optimizers of torch, and LAMB: a row each, from which creation, options, state, help and the docs come."""
 
 from __future__ import annotations
 

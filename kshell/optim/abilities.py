@@ -14,6 +14,7 @@ class Abilities:
 
     meets = False  # are a step and new parameters collective calls, made by all processes at once?
     keeps_extra = False  # is there state beside that of the parameters?
+    by_process = False  # and is it each process's own?
     gathers = False  # does a step take losses by layer, and update now and then? By the last five methods
 
     def attached(self) -> None:

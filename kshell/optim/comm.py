@@ -213,6 +213,7 @@ def finite(tensors: Iterable[Tensor | None]) -> list[bool]:
 class Draws(Extra):
     """A torch optimizer with a random generator of its own, made at its first use from the first group's seed."""
 
+    by_process = True
     param_groups: Any
     _made: np.random.RandomState | None = None
 

@@ -73,7 +73,7 @@ class Streamer(Extra, Optimizer):
     there; on all processes, where these would average at different steps.
     """
 
-    gathers = True
+    gathers = by_process = True
 
     def __init__(self, layers: Iterable[Any], inner: str | Callable[[list[Tensor]], Optimizer] = "adam",
                  lr: float = 1e-4, alpha: float = 3, optimize_every: int = 100, average_every: int = 1000,
