@@ -16,9 +16,10 @@ from typing import Any, BinaryIO
 from kshell.errors import QError, os_text
 from kshell.kapi import pthfiles
 from kshell.kapi.args import flag_of, items, long_of, names_of
-from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.call import api, reserve
 from kshell.kapi.convert import dtype_name, is_array, kname, put, to_tensor
 from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduletree import is_state, state_dict
 from kshell.kapi.numbers import norm_and_bad
 from kshell.kapi.optgroups import check_groups, regroup, restored_groups

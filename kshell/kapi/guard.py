@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import reserve, torch
+from kshell.kapi.call import reserve
+from kshell.kapi.lazy_torch import torch
 
 WINDOW_MAX = (1 << 31) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
 WINDOWS = ("size", "stride", "pad", "dilate")

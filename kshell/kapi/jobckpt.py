@@ -16,7 +16,7 @@ from typing import Any
 
 from kshell.errors import QError, os_text
 from kshell.kapi.args import items
-from kshell.kapi.call import api, mapped, torch
+from kshell.kapi.call import api, mapped
 from kshell.kapi.convert import kname, put
 from kshell.kapi.handles import (
     DictHandle,
@@ -28,6 +28,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optgroups import check_groups, regroup
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import names_of_parameters

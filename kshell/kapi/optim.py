@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi import guard
+from kshell.kapi import guard, wraps
 from kshell.kapi.args import entry_named, parse_options
-from kshell.kapi.call import torch, with_all
+from kshell.kapi.call import with_all
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optionwords import worded
 from kshell.optim.abilities import Abilities, abilities
 from kshell.parallel.group import joined
@@ -254,8 +255,6 @@ class Opt:
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
-            from kshell.kapi import wraps
-
             return wraps.step(self, closure, given)
         return self.bare_step(closure)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import pairs, size_text
-from kshell.kapi.call import torch
 from kshell.kapi.convert import is_array, kname, to_q, to_tensor
 from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import (
     Opt,
     Values,

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, names_of, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name, kname
 from kshell.kapi.device import device_of
 from kshell.kapi.handles import DictHandle, ModelHandle, ModuleHandle, OptimizerHandle, VectorHandle, handle
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import live_optimizers, optimizer_of
 from kshell.kapi.numbers import NAMES, columns, norms
-from kshell.kapi.optapi import live_optimizers, optimizer_of
 from kshell.kapi.optgroups import Group, check_movable, commit, edited
 from kshell.kapi.optim import Opt, Values, build, group_values, how_of, options_of, parse
 from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan

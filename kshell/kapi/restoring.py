@@ -11,7 +11,6 @@ from kshell.errors import QError
 from kshell.kapi import losses, rules, sched, wraps
 from kshell.kapi.args import pairs
 from kshell.kapi.batches import _Part, _parts
-from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_named
 from kshell.kapi.device import is_present
 from kshell.kapi.handles import (
@@ -28,6 +27,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     lend,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.models import Data, Model
 from kshell.kapi.moduledef import REPLACED, is_container, set_name, type_name
 from kshell.kapi.modulemake import build, entry_of

@@ -13,9 +13,9 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import losses, sched
 from kshell.kapi.batches import part_of
-from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name
 from kshell.kapi.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
 from kshell.kapi.moduledef import REPLACED, is_container, name_of_module, options_of, type_of
 from kshell.kapi.optim import class_of as optimizer_class

@@ -6,9 +6,10 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, parse_options, split
-from kshell.kapi.call import api, told_by, torch, with_all
+from kshell.kapi.call import api, told_by, with_all
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import live_optimizers
 from kshell.kapi.moduleapi import of_module
-from kshell.kapi.optapi import live_optimizers
 from kshell.registry import Option
 from kshell.values.core import NIL, Value
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import QError
 from kshell.kapi.args import pairs
 from kshell.kapi.call import run_backward
-from kshell.kapi.optim import Opt
 from kshell.values.build import symdict
 from kshell.values.core import Dict, Value
+
+if TYPE_CHECKING:
+    from kshell.kapi.optim import Opt
 
 # what a wrap does before the step, in this order; a phase that returns False leaves the step out
 PHASES = ("aggregate", "note", "clip", "rates")
