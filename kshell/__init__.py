@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kshell.python.session import Session as Session
 
 # what is loaded when it is asked for, so that `import kshell` costs nothing: name -> module
-_LATER = {"Session": "kshell.python.session", "Table": "kshell.python.objects", "QError": "kshell.errors",
+_LATER = {"Session": "kshell.python.session", "Table": "kshell.python.session", "QError": "kshell.errors",
           "embed": "kshell.embedding", "load_ipython_extension": "kshell.notebook",
           "unload_ipython_extension": "kshell.notebook"}
 

@@ -111,7 +111,7 @@ def _prompt(s: Session) -> None:
 
         loop(s, False, own=False)
         return
-    from kshell.shell.script import enter, tick
+    from kshell.shell.run_line import enter, tick
 
     while line := sys.stdin.readline():  # not further: what comes after `\\` is the program's
         tick(s)

@@ -192,15 +192,35 @@ def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, inf
 
 
 _OWN = __name__.partition(".")[0] + "."
-# set by values: is this object a handle, and how to ask it
-HANDLE: list[Any] = [()]
-# set by values: guarded(name, effect, fn), fn that asks whether it may run
-GUARD: list[Callable[[str, str | None, Callable[..., Any]], Callable[..., Any]]] = []
+
+
+class Hook:
+    """What a lower room calls of a higher one: the higher room sets it when it is imported. docs/design.md lists them.
+    Until then `fn` is the default."""
+
+    __slots__ = ("default", "fn")
+
+    def __init__(self, default: Any = None) -> None:
+        self.default: Any = default
+        self.fn: Any = default
+
+    def set(self, fn: Any) -> Any:
+        """Let fn be what is called; fn itself, so that this is a decorator too."""
+        self.fn = fn
+        return fn
+
+    def reset(self) -> None:
+        """Back to the default."""
+        self.fn = self.default
+
+
+HANDLE = Hook(())  # the class of objects that answer verbs themselves: values/functions.py
+GUARD = Hook(lambda name, effect, fn: fn)  # fn that asks first whether it may run: values/restrict.py
 
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:
     """fn, which asks first whether it may run, as the effect of its entry says; it passes as fn otherwise."""
-    run = GUARD[0](name, effect, fn) if GUARD else fn
+    run = GUARD.fn(name, effect, fn)
     return run if run is fn else like(run, fn)
 
 
@@ -217,15 +237,15 @@ def _asking(name: str, fn: Callable[..., Any], arities: Iterable[int]) -> Callab
     if 1 in arities and 2 not in arities:
 
         def run1(x: Any) -> Any:
-            return x.monad(name) if isinstance(x, HANDLE[0]) else fn(x)
+            return x.monad(name) if isinstance(x, HANDLE.fn) else fn(x)
 
         wrapped: Any = run1
     elif 2 in arities and 1 not in arities:
 
         def run2(x: Any, y: Any) -> Any:
-            if isinstance(x, HANDLE[0]):
+            if isinstance(x, HANDLE.fn):
                 return x.dyad(name, x, y)
-            return y.dyad(name, x, y) if isinstance(y, HANDLE[0]) else fn(x, y)
+            return y.dyad(name, x, y) if isinstance(y, HANDLE.fn) else fn(x, y)
 
         wrapped = run2
     else:

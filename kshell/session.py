@@ -198,9 +198,9 @@ class Session:
 
     def leave(self, well: bool) -> None:
         """Leave the job."""
-        from kshell.kapi.ranks import group
+        from kshell.kapi import ranks
 
-        group.leave(well, "" if self.last_error is None else self.last_error.text)
+        ranks.leave(well, "" if self.last_error is None else self.last_error.text)
 
     def console(self) -> Any:
         """The console of the job's processes."""
@@ -259,7 +259,7 @@ class Session:
             interval = sys.getswitchinterval()
             sys.setswitchinterval(SWITCHED)
             try:
-                from kshell.kapi.call import load, map_libraries
+                from kshell.kapi.lazy_torch import load, map_libraries
 
                 self.names.load_builtins()
                 first()

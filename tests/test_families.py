@@ -66,10 +66,10 @@ def test_every_entry_has_a_page() -> None:
 
 
 def public_classes() -> list[tuple[str, type]]:
-    """The classes of kshell/optim that compute something; what they have in common is in comm.py."""
+    """The classes of kshell/optim that compute something, without what all of them share."""
     out = []
     for path in sorted((ROOT / "kshell" / "optim").glob("*.py")):
-        if path.stem not in ("__init__", "comm"):
+        if path.stem not in ("__init__", "abilities", "comm", "state_tree"):
             module = importlib.import_module(f"kshell.optim.{path.stem}")
             out += [(name, x) for name, x in vars(module).items()
                     if isinstance(x, type) and x.__module__ == module.__name__ and name[0] != "_"]

@@ -82,7 +82,7 @@ def test_distinct_group_and_find(a: np.ndarray) -> None:
         assert np.array_equal(where, np.flatnonzero(a == a[k]))
     needles = Vec(x.t, np.concatenate((a[::2], a[:3] + a.dtype.type(1))))
     want = [int(np.flatnonzero(a == v)[0]) if (a == v).any() else len(a) for v in needles.a]
-    assert FIND[0](x, needles).tolist() == want
+    assert FIND.fn(x, needles).tolist() == want
     assert search.in_(needles, x).a.tolist() == [i < len(a) for i in want] if len(a) else True
 
 

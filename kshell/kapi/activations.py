@@ -14,15 +14,16 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import losses
-from kshell.kapi.call import api, known_to_all, torch
+from kshell.kapi.call import api, known_to_all
 from kshell.kapi.convert import kname
 from kshell.kapi.forward import calculate, inputs_of, inputs_with_names, wrapped
-from kshell.kapi.functions import applied
 from kshell.kapi.handles import ModelHandle, TensorHandle, handle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import of_module
 from kshell.kapi.moduledef import name_of_module, type_name
 from kshell.kapi.named import Inputs
 from kshell.kapi.numbers import activities, activity
+from kshell.kapi.q_calls import applied
 from kshell.values.build import longs, sym_vec, table
 from kshell.values.core import List, Value
 from kshell.values.functions import Foreign, Function

@@ -164,13 +164,6 @@ class Autosave:
                        [sym(":" + self.given), every, sym("steps" if self.steps else "seconds"), self.saves])
 
 
-def stepped() -> None:
-    """An optimizer has stepped."""
-    saver = running().autosave
-    if saver is not None and context.worker() is None:
-        saver.stepped()
-
-
 def _stop(session: Any) -> None:
     if session.autosave is not None:
         session.autosave.close()

@@ -11,7 +11,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import items, number_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name, kname, to_tensor
 from kshell.kapi.forward import calculate, in_mode, with_gradients
 from kshell.kapi.handles import (
@@ -23,6 +23,7 @@ from kshell.kapi.handles import (
     dict_handle,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import module_behind
 from kshell.kapi.runs import batches_of, carried
 from kshell.kapi.training import begin

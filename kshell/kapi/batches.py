@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.args import items, long_of, longs_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import (
     DictHandle,
@@ -22,6 +22,7 @@ from kshell.kapi.handles import (
     behaves,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.values.core import NIL, Value
 
 

@@ -1,82 +1,29 @@
-"""The one door to torch: lazy import, error texts, held sections, memory, and the place where tests plant faults.
+"""The one door to torch: error texts, held sections, memory, and the place where tests plant faults.
 
-`torch` here is a stand-in that imports torch at the first attribute, so that registering the k-api costs nothing.
 `api` registers a k-api function behind the door; `invoke` takes anything else through it (operators on handles).
 """
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import math
 import os
 import re
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from kshell import registry
 from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, message_of, of_memory, wsfull
+from kshell.kapi.handles import table
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.told import told
 from kshell.parallel import group
 from kshell.values.context import running
 from kshell.values.core import Value
-from kshell.values.interrupts import HOLD, PENDING, carried_out, held_section, wake, whole
-from kshell.values.restrict import guarded, lifted
+from kshell.values.interrupts import PENDING, carried_out, held_section, wake, whole
+from kshell.values.restrict import guarded
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _Torch:
-    """torch, imported when it is first used; what was looked up once is an ordinary attribute afterwards."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(load(), name)
-        self.__dict__[name] = found
-        return found
-
-
-torch: Any = _Torch()
-_MODULE: list[Any] = []
-# warnings of torch that say nothing to a user of the shell
-_QUIET = ("The given NumPy array is not writable", "An output with one or more elements was resized",
-          "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental",
-          "Detected call of `lr_scheduler.step", "Error detected in ", "Anomaly Detection has been enabled")
-
-
-def load() -> Any:
-    """The torch module; its first import sets what must be set once."""
-    if not _MODULE:
-        with HOLD, lifted():  # half of torch cannot be imported again
-            _import()
-    return _MODULE[0]
-
-
-def _import() -> None:
-    for text in _QUIET:
-        warnings.filterwarnings("ignore", message=text)
-    module = importlib.import_module("torch")
-    module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
-    if not _MODULE:
-        _MODULE.append(module)
-
-
-def map_libraries() -> None:
-    """Let the system map torch's libraries, which takes most of the time that its import lets no other thread run; here
-    they do. What cannot be mapped the import tells."""
-    spec = importlib.util.find_spec("torch") if not loaded() else None
-    if spec is None or spec.origin is None or sys.platform != "linux":
-        return
-    dlopen = ctypes.CDLL(None).dlopen
-    dlopen.restype, dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
-    for file, mode in (("libtorch_global_deps.so", os.RTLD_GLOBAL), ("libtorch.so", os.RTLD_LOCAL)):
-        dlopen(os.fsencode(os.path.join(os.path.dirname(spec.origin), "lib", file)), os.RTLD_NOW | mode)
-
-
-def loaded() -> bool:
-    """Has torch been imported through this door?"""
-    return bool(_MODULE)
 
 
 # ------------------------------------------------------------------ errors
@@ -166,8 +113,6 @@ _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 def _frames(exc: BaseException) -> str:
     """With `stackframe set, the other lines of a message, and the calls outside kshell through which it came, the last
     first; else nothing."""
-    from kshell.kapi.handles import table
-
     if not table().state.get("stackframe"):
         return ""
     import traceback  # only an error needs it
@@ -302,8 +247,6 @@ def _of_q(exc: QError) -> bool:
 
 def _told(name: str, exc: QError, *args: Value) -> QError:
     """An error of a call as one that names it, and says what was given and expected."""
-    from kshell.kapi.told import told
-
     return exc if isinstance(exc, Agreed) else told(name, exc, args)
 
 

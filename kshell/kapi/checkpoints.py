@@ -16,14 +16,15 @@ from typing import Any, BinaryIO
 from kshell.errors import QError, refused
 from kshell.kapi import pthfiles
 from kshell.kapi.args import flag_of, items, long_of, names_of
-from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.call import api, reserve
 from kshell.kapi.convert import dtype_name, is_array, kname, put, to_tensor
 from kshell.kapi.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduletree import is_state, state_dict
 from kshell.kapi.numbers import norm_and_bad
 from kshell.kapi.optgroups import check_groups, regroup, restored_groups
 from kshell.kapi.optim import Opt
-from kshell.kapi.optstate import is_opt_state, restore
+from kshell.kapi.optstate import is_opt_state, load_state, restore
 from kshell.kapi.pthvalues import NAMES, from_q, tensors_in, to_q_value
 from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
@@ -479,16 +480,7 @@ def _put_state_of(o: Opt, state: Value) -> None:
     if {id(p) for group in params for p in group} != own:
         raise QError("putstate: the groups of the state have other parameters")
     regroup(o, params)
-    _load(o, made.torch.state_dict())
-
-
-def _load(o: Opt, value: dict[str, Any]) -> None:
-    """torch's load_state_dict, after which groups still have what a state does not: a scheduler has put it there."""
-    before = [dict(g) for g in o.groups]
-    o.torch.load_state_dict(value)
-    for g, was in zip(o.groups, before, strict=True):
-        for k in was:
-            g.setdefault(k, was[k])
+    load_state(o, made.torch.state_dict())
 
 
 # what q calls the Python values that its own become
@@ -527,9 +519,9 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
                              and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
                 raise QError(f"putstate: {k} of parameter {i} has a wrong size")
     regroup(o, params)
-    before = copy.deepcopy(o.torch.state_dict()) if hasattr(o.torch, "set_extra") else None
+    before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:
-        _load(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
+        load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
     except BaseException:
         if before is not None:  # what is beside the state of parameters is checked after that was set
             o.torch.load_state_dict(before)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, number_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import kname, whole
 from kshell.kapi.handles import (
     DictHandle,
@@ -20,6 +20,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.models import Model
 from kshell.kapi.pointers import tensors_of
 from kshell.values.build import floats

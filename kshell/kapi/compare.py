@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.kapi.call import torch
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import Row, register
 
 

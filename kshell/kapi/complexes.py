@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, to_q
 from kshell.kapi.handles import TensorHandle, tensor_handle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import need_handle
 from kshell.values.core import List, Value
 

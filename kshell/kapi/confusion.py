@@ -9,9 +9,10 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.kapi.args import items, long_of, names_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensors, is_array, kname
 from kshell.kapi.handles import TensorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.values.build import longs, sym_vec
 from kshell.values.core import Dict, Table, Value
 

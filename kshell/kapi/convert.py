@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kshell.errors import QError
-from kshell.kapi.call import torch
 from kshell.kapi.handles import KHandle, TensorHandle, table
+from kshell.kapi.lazy_torch import torch
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, regular
 from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw

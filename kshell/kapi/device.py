@@ -8,9 +8,10 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, long_of, name_of, names_of, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
+from kshell.kapi.lazy_torch import torch
 from kshell.values.build import collapse, sym_vec
 from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym
 

@@ -9,12 +9,14 @@ from contextlib import ExitStack
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, name_of, names_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_named, kname
-from kshell.kapi.functions import applied, is_function
+from kshell.kapi.functions import is_function
 from kshell.kapi.handles import ModuleHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import device_of_module, of_module
 from kshell.kapi.precision import cast_name
+from kshell.kapi.q_calls import applied
 from kshell.kapi.traced import compiled
 from kshell.values.build import bools
 from kshell.values.core import NIL, Sym, Value

@@ -12,9 +12,10 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import items, looks_paired
-from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.call import api, reserve
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import KHandle, VectorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import ANY, Row, along_last, inputs, match, option_words, register, wrapped
 from kshell.values import types as T
 from kshell.values.core import NIL, Value, Vec, is_atom

@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import longs_of, names_of
-from kshell.kapi.call import api, known_to_all, torch
+from kshell.kapi.call import api, known_to_all
 from kshell.kapi.convert import as_tensor, is_array, kname, list_q, to_q, to_tensor
 from kshell.kapi.handles import (
     GONE,
@@ -26,6 +26,7 @@ from kshell.kapi.handles import (
     stale,
     vector_handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import device_of_module
 from kshell.kapi.moduledef import type_name, type_of
 from kshell.kapi.moduleparts import child_of

@@ -7,10 +7,11 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import items, names_of, size_text, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, kname
 from kshell.kapi.gradients import set_flags
 from kshell.kapi.handles import DictHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle, handle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import module_behind
 from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
 

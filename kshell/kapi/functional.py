@@ -11,9 +11,10 @@ import kshell.kapi.torchtypes  # noqa: F401  (some of the types of both are func
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import data_items, items
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, as_tensors, is_array, kname, result
 from kshell.kapi.handles import TensorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import Row, register
 from kshell.kapi.moduleargs import parse
 from kshell.kapi.modulemake import build, entry_of, size_or_scale, split_args

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any
 
-from kshell.errors import QError, as_qerror, first_line
+from kshell.errors import QError, first_line
 from kshell.kapi.args import items, name_of, names_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, as_tensors, dtype_name, is_array, kname, to_q, to_tensor
 from kshell.kapi.forward import calculate, flat
 from kshell.kapi.gradients import MODES
@@ -30,12 +30,12 @@ from kshell.kapi.handles import (
     tensor_handle,
     vector_handle,
 )
-from kshell.values.apply import apply
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.q_calls import applied
 from kshell.values.build import collapse, symdict
-from kshell.values.context import perhaps, running
-from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
+from kshell.values.context import perhaps
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items
 from kshell.values.functions import Function
-from kshell.values.interrupts import stoppable
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -43,20 +43,6 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 def is_function(x: Value) -> bool:
     """Can x be the function of these calls: a function, its name or source text, or a module?"""
     return isinstance(x, Function | ModuleHandle) or x.__class__ is Sym or is_text(x)
-
-
-def applied(f: Value, args: Sequence[Value]) -> Value:
-    """f of q values; foreign exceptions become q errors, as anywhere in q."""
-    error: QError
-    try:
-        if is_text(f):
-            f = stoppable(running().evaluate, text_of(f))
-        return stoppable(apply, f, args)
-    except QError:
-        raise
-    except Exception as exc:
-        error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
-    raise error
 
 
 # the names of the tensors of an argument that is a dictionary of them, None for one tensor

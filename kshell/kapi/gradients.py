@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, name_of, names_of
-from kshell.kapi.call import api, run_backward, torch
+from kshell.kapi.call import api, run_backward
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.handles import (
     DictHandle,
@@ -22,7 +22,9 @@ from kshell.kapi.handles import (
     behaviour,
     tensor_handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import need_handle, tensors_of
+from kshell.kapi.q_calls import applied
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
 from kshell.values.build import bools, collapse, sym_vec
 from kshell.values.context import warn_once
@@ -268,8 +270,6 @@ def nograd(x: Value) -> Value:
     """
     given = items(x)
     if len(given) > 1 and isinstance(given[0], Function):
-        from kshell.kapi.functions import applied
-
         with torch.no_grad():
             return applied(given[0], given[1:])
     ask("nograd", need_handle(x, "nograd"))

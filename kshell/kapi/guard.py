@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import reserve, torch
+from kshell.kapi.call import reserve
+from kshell.kapi.lazy_torch import torch
 
 WINDOW_MAX = (1 << 31) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
 WINDOWS = ("size", "stride", "pad", "dilate")
@@ -137,12 +138,14 @@ class whole_step:
     """Within it an optimizer moves parameters, calculates the loss, and moves them again: if that fails, parameters and
     state are what they were."""
 
-    __slots__ = ("before", "o", "parameters")
+    __slots__ = ("before", "parameters", "state")
 
     def __init__(self, o: Any) -> None:
-        self.o = o
+        from kshell.optim.state_tree import StateTree
+
         self.parameters = kept(p for g in o.param_groups for p in g["params"])
-        self.before = {p: {k: _copied(v) for k, v in own.items()} for p, own in o.state.items()}
+        self.state = StateTree(o)
+        self.before = self.state.copy()
 
     def __enter__(self) -> None:
         return None
@@ -150,13 +153,7 @@ class whole_step:
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         self.parameters.__exit__(kind)
         if kind is not None:
-            self.o.state.clear()
-            self.o.state.update(self.before)
-
-
-def _copied(v: Any) -> Any:
-    """An entry of an optimizer's state that a step may write into: a tensor, or a list of tensors that it replaces."""
-    return v.clone() if isinstance(v, torch.Tensor) else list(v) if isinstance(v, list) else v
+            self.state.restore(self.before)
 
 
 def before_a_device(check: Callable[..., None]) -> Callable[..., None]:

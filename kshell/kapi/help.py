@@ -15,7 +15,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import tensorinfo
 from kshell.kapi.args import is_empty, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name, dtype_named, dtype_of_q, kname, ktype_of
 from kshell.kapi.device import SYMBOLS, device_names, options_dict, seeds
 from kshell.kapi.functional import FUNCTIONS
@@ -31,6 +31,7 @@ from kshell.kapi.handles import (
     behaves,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.losses import type_of as loss_type
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.moduleargs import options_dict as module_options

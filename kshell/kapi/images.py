@@ -9,9 +9,10 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import items, long_of, number_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, is_array, kname, result
 from kshell.kapi.handles import TensorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.store.atomic import write_bytes
 from kshell.values.core import NULL_J, Sym, Value
 

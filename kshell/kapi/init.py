@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.args import data_items, items, long_of, longs_of, name_of, names_of, need, number_of, size_text
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, kname, to_q, to_tensor
 from kshell.kapi.handles import (
     KHandle,
@@ -22,6 +22,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import TYPES, MathOption, match, option_words
 from kshell.kapi.moduleapi import module_behind
 from kshell.kapi.vectors import tensors_in

@@ -16,7 +16,7 @@ from typing import Any
 
 from kshell.errors import QError, os_text, refused
 from kshell.kapi.args import items
-from kshell.kapi.call import api, mapped, torch
+from kshell.kapi.call import api, mapped
 from kshell.kapi.convert import kname, put
 from kshell.kapi.handles import (
     DictHandle,
@@ -28,9 +28,11 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optgroups import check_groups, regroup
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import names_of_parameters
+from kshell.kapi.optstate import load_state
 from kshell.kapi.snapshots import path_of
 from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
@@ -41,7 +43,9 @@ from kshell.values.match import match
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
-_NUMBERS = (bool, int, float)
+_PLAIN = (bool, int, float, str)
+_EXTRA = ".extra"  # what an optimizer keeps for no parameter; names of parameters begin with no point
+_TENSOR = "/tensor"  # the key under which the name of a tensor stands in what an optimizer keeps
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
@@ -107,27 +111,37 @@ class _Parts:
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
-        numbers: dict[str, dict[str, Any]] = {}
         names = names_of_parameters(o)
+        numbers = {}
         for p, key in names:
-            state = o.state.get(p, {})
-            numbers[key] = {}
-            for k, v in state.items():
-                if isinstance(v, torch.Tensor):
-                    self.add(f"{name}/{key}/{k}", v)
-                elif v is None or v.__class__ in _NUMBERS:
-                    numbers[key][k] = v
-                else:
-                    raise QError(f"{self.call}: {o.entry.name} has {k}, which is not a tensor or a number")
+            form = self._form(o, f"{name}/{key}", o.state.of(p))
+            numbers[key] = {k: v for k, v in form.items() if v != {_TENSOR: f"{name}/{key}/{k}"}}
         places = {id(p): key for p, key in names}
         groups = [{k: [places[id(p)] for p in v] if k == "params" else _plain(v) for k, v in g.items()}
                   for g in o.groups]
-        return {"type": o.entry.name, "numbers": numbers, "groups": groups}
+        about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
+        extra = self._form(o, f"{name}/{_EXTRA}", o.state.extra())
+        return {**about, "extra": extra} if extra else about
+
+    def _form(self, o: Opt, name: str, kept: dict[str, Any]) -> Any:
+        """What an optimizer keeps, as JSON can hold it: a tensor is its name."""
+        from kshell.optim.state_tree import mapped
+
+        def leaf(path: Sequence[Any], v: Any) -> Any:
+            if isinstance(v, torch.Tensor):
+                at = "/".join([name, *map(str, path)])
+                self.add(at, v)
+                return {_TENSOR: at}
+            if v is None or v.__class__ in _PLAIN:
+                return v
+            raise QError(f"{self.call}: {o.entry.name} has {path[0]}, which is not a tensor or a number")
+
+        return mapped(leaf, kept)
 
 
 def check_optimizer(o: Opt, call: str) -> None:
-    """Is the state of an optimizer one of its parameters alone, and so the same on any number of processes?"""
-    if hasattr(o.torch, "get_extra"):
+    """Is the state of an optimizer the same on any number of processes?"""
+    if o.abilities.by_process:
         raise QError(f"{call}: {o.entry.name} has a state by process; save `state` of it on each")
     for k, w in o.wraps.items():
         if not match(w.state(), w.options()):
@@ -372,16 +386,15 @@ class _Wanted(_Parts):
             raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
         params = [[places[key] for key in g["params"]] for g in saved["groups"]]
         check_groups(o, params)
-        state: dict[int, dict[str, Any]] = {}
-        for i, key in enumerate(names):
-            p = places[key]
-            found: dict[str, Any] = dict(saved["numbers"][key])
-            prefix = f"{name}/{key}/"
-            for k, (dtype, size, _) in self.index["tensors"].items():
-                if k.startswith(prefix) and "/" not in k[len(prefix):]:
-                    found[k[len(prefix):]] = self.tensors[k] = self._buffer(p, dtype, size)
-            if found:
-                state[i] = found
+        flat: dict[str, dict[str, Any]] = {}
+        for k in self.index["tensors"]:
+            owner, _, buffer = k.rpartition("/")
+            flat.setdefault(owner, {})[buffer] = {_TENSOR: k}
+        kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
+                for i, key in enumerate(names)}
+        given = {"state": {i: v for i, v in kept.items() if v}}
+        if "extra" in saved:
+            given["extra"] = self._kept(None, saved["extra"])
         groups, at_number = [], 0
         for g in saved["groups"]:
             n = len(g["params"])
@@ -391,17 +404,28 @@ class _Wanted(_Parts):
 
         def job() -> None:
             regroup(o, params)
-            for g, live in zip(groups, o.groups, strict=True):
-                g |= {k: v for k, v in live.items() if k not in g}
-            o.torch.load_state_dict({"state": state, "param_groups": groups})
+            load_state(o, {**given, "param_groups": groups})
 
         self.jobs.append(job)
         return {}
 
+    def _kept(self, p: Any, form: Any) -> Any:
+        """What an optimizer keeps, with new tensors that are to be filled."""
+        if isinstance(form, list):
+            return [self._kept(p, i) for i in form]
+        if not isinstance(form, dict):
+            return form
+        if form.keys() != {_TENSOR}:
+            return {k: self._kept(p, v) for k, v in form.items()}
+        name = form[_TENSOR]
+        dtype, size, _ = self._stored(name)
+        self.tensors[name] = made = self._buffer(p, dtype, size)
+        return made
+
     def _buffer(self, p: Any, dtype: str, size: Sequence[int]) -> Any:
         from kshell.parallel.shards import dtype_of
 
-        if list(p.shape) == list(size):
+        if p is not None and list(p.shape) == list(size):
             return torch.empty_like(p.detach(), dtype=dtype_of(dtype), memory_format=torch.contiguous_format)
         return torch.empty(size, dtype=dtype_of(dtype))
 

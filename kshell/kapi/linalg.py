@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.kapi import guard
-from kshell.kapi.call import torch
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import ANY, APART, Row, register
 
 

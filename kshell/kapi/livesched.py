@@ -14,8 +14,8 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.call import torch
 from kshell.kapi.handles import SchedulerHandle, table
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import Opt, class_of
 from kshell.kapi.schedmake import MOST_STEPS, Sched, _quiet
 from kshell.kapi.schedulers import MEASURED, options_of

@@ -10,7 +10,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import entry_named, flag_of, is_empty, items, split
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q
 from kshell.kapi.forward import chosen_of
 from kshell.kapi.handles import (
@@ -25,6 +25,7 @@ from kshell.kapi.handles import (
     loss_handle,
     tensor_handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.moduleargs import as_dict, class_of, live_values, parse, torch_args
 from kshell.kapi.moduledef import type_of as type_of_module

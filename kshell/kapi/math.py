@@ -29,10 +29,11 @@ from kshell.kapi.args import (
     number_of,
     pairs,
 )
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor
 from kshell.kapi.device import tensor_options
 from kshell.kapi.handles import TensorHandle, VectorHandle, vector_handle
+from kshell.kapi.lazy_torch import torch
 from kshell.values import types as T
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
 

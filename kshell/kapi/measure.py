@@ -12,8 +12,9 @@ from typing import Any
 from kshell import registry
 from kshell.errors import Q_FILE, QError
 from kshell.kapi.args import items, name_of
-from kshell.kapi.call import invoke, load, loaded, torch
+from kshell.kapi.call import invoke
 from kshell.kapi.convert import kname
+from kshell.kapi.lazy_torch import load, loaded, torch
 from kshell.registry import Entry
 from kshell.values.build import floats, longs, sym_vec, table
 from kshell.values.context import running

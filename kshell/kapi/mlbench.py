@@ -270,7 +270,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     _not_sharded(o, "fp16")
     if o.entry.extra.get("closure"):
         raise QError(f"fp16: {o.entry.name} calls back for the loss")
-    if hasattr(o.torch, "gather"):
+    if o.abilities.gathers:
         raise QError(f"fp16: {o.entry.name} takes losses by layer")
     if o.outer is not None or o.inner is not None:
         raise QError(f"fp16: {o.entry.name} is inside of a {type(o.outer or o.torch).__name__}")
@@ -279,7 +279,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
                      "vectors")
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
-    if o.state:
+    if len(o.state):
         raise QError("fp16: the optimizer has made steps already")
     args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
 
@@ -384,14 +384,16 @@ def estimated(x: Value) -> Value:
     0.5 0.5 0.5 0.5
     """
     o, given = _head(x, "estimated")
-    if not hasattr(o.torch, "update_estimates"):
+    from kshell.optim.mlbench import SparsifiedSGD
+
+    if not isinstance(o.torch, SparsifiedSGD):
         raise QError(f"estimated: {o.entry.name} has no estimates")
     if len(given) == 1:
         return vector_handle(o.torch.estimates())
     numbers = [long_of(n) for n in given[1:]]
     if len(numbers) > 2 or None in numbers:
         raise QError("estimated: expecting an optimizer, the number of the step and that of coordinates")
-    o.torch.update_estimates(*numbers)
+    o.torch.update_estimates(*numbers)  # type: ignore[arg-type]
     return NIL
 
 

@@ -11,7 +11,7 @@ from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi import modules as _rows  # noqa: F401 (registers the module types)
 from kshell.kapi.args import flag_of, is_empty, items, names_of, need
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name, kname, ktype_of
 from kshell.kapi.device import TensorOptions, memory_format
 from kshell.kapi.gradients import drop_gradient, set_flags
@@ -30,6 +30,8 @@ from kshell.kapi.handles import (
     table,
     tensor_handle,
 )
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import live_optimizers
 from kshell.kapi.moduledef import definition, options_of, type_name
 from kshell.kapi.modulemake import entry_of
 from kshell.kapi.modulestr import cpp_text
@@ -400,8 +402,6 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
     was = {key: (part._parameters[name], data.dtype) for key, (_, data, _, part, name) in before.items()
            if part._parameters[name].device != data.device or part._parameters[name].dtype != data.dtype}
     if was:
-        from kshell.kapi.optapi import live_optimizers
-
         for o in {id(o): o for o in live_optimizers()}.values():
             if any(id(p) in was for p in o.parameters()):
                 o.moved(was)

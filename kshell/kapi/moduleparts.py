@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import items, name_of, number_word, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensor, kname, put, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
@@ -21,6 +21,8 @@ from kshell.kapi.handles import (
     module_handle,
     tensor_handle,
 )
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import live_optimizers
 from kshell.kapi.moduleapi import device_of_module, module_behind
 from kshell.kapi.moduledef import type_name
 from kshell.values.build import collapse, sym_vec, symdict
@@ -161,46 +163,7 @@ def children(x: Value) -> Value:
     return _handles(_module_and_child(x, "children").named_children())
 
 
-@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,
-     target="torch.nn.Module.get_submodule", effect="reads2")
-def child(x: Value) -> Value:
-    """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
 
-    A replaced child keeps its place and name, in the module of any class: a layer of a container, or an attribute, as
-    setattr(m, "fc", layer) sets it in torch. Where the old child is at other places too, it stays there. Optimizers
-    that have its parameters get the new ones, by their names in the groups of the old ones; what they keep for the old
-    ones goes.
-
-    q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
-    `linear
-
-    q)m:module seq(`sequential;(`linear;`body;2;4);`relu;(`linear;`head;4;1))
-    q)o:opt(`adamw;m;.1)
-    q)child(m;`head;(`linear;4;3))
-    q)select parmgroup,name,size from parmtable o
-    parmgroup name        size
-    --------------------------
-    0         body.weight 4 2
-    0         body.bias   ,4
-    0         head.weight 3 4
-    0         head.bias   ,3
-    """
-    given = items(x)
-    if not 2 <= len(given) <= 3:
-        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
-    if given[1].__class__ not in (int, Special, Sym):
-        raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
-    m = module_behind(given[0], "child")
-    if len(given) == 2:
-        return module_handle(child_of(m, given[1], "child"))
-    if given[1].__class__ is not Sym:
-        raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
-    from kshell.kapi.replacing import replace_child  # which knows of optimizers
-
-    h = handle(given[0])
-    if h is not None:
-        replace_child(h, m, given[1].s, given[2])
-    return NIL
 
 
 @api("parms", "parms m", "parms(m;name)", "parms(m;index)", target="torch.nn.Module.named_parameters", effect="none")
@@ -338,8 +301,6 @@ def _enlisted(x: Value) -> Any:
 
 def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
     """Let a module have a parameter of another in the place of its own."""
-    from kshell.kapi.optapi import live_optimizers
-
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
     if old is not new and any(p is old for o in live_optimizers() for p in o.parameters()):

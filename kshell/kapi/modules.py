@@ -13,6 +13,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi import modulemake as make
+from kshell.kapi import transformer
 from kshell.kapi.moduleargs import signature_options, with_defaults
 from kshell.kapi.optionwords import worded
 from kshell.registry import REQUIRED, Entry, Option
@@ -349,7 +350,7 @@ row("transformer", "Transformer", "Encoder and decoder stacks.",
     L("in", "d_model", 512, 1), L("heads", "nhead", 8, 1), L("elayers", "num_encoder_layers", 6, 0, high=MOST),
     L("dlayers", "num_decoder_layers", 6, 0, high=MOST), L("dim", "dim_feedforward", 2048, 1), D("dropout", "", .1),
     S("fn", "activation", "relu", choices=("relu", "gelu")), X("encoder", "-", None), X("decoder", "-", None),
-    _BATCHFIRST, _NORMFIRST, hide=_hidden, make=make.transformer, read=make.TRANSFORMER_READ, need=_LAYER_NEED,
+    _BATCHFIRST, _NORMFIRST, hide=_hidden, make=transformer.make, read=transformer.READ, need=_LAYER_NEED,
     n=(2, 8), args="module enlist(`transformer;16;2;1;1;32)", suffix="Impl")
 
 # ------------------------------------------------------------------ activations

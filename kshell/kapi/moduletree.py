@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name, kname, to_tensor
 from kshell.kapi.handles import ModuleHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleargs import live_values
 from kshell.kapi.moduledef import is_container, label, mark_replaced, name_of_module, set_name, type_name, type_of
 from kshell.kapi.modulehints import head_type, layers_hint, name_hint

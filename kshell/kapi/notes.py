@@ -1,8 +1,7 @@
-"""What an object is, in a few words, and what refers to it: notes that a prompt shows beside handles; `obj`names``."""
+"""What an object is, in a few words, and what refers to it: notes that a prompt shows beside handles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from kshell.errors import QError
@@ -21,12 +20,10 @@ from kshell.kapi.handles import (
     behaves,
 )
 from kshell.kapi.pointers import first_device, tensors_of
-from kshell.values.context import running
+from kshell.kapi.referring import referring
 from kshell.values.core import Dict, List, Table, Value, text_of
-from kshell.values.functions import Handle
 
 MOST = 60  # rows of a list or dictionary that get notes
-DEEP = 4  # levels of lists, dictionaries and tables in which handles are looked for
 
 
 def note(x: Value) -> str:
@@ -94,33 +91,6 @@ def notes(x: Value) -> list[str]:
 
 def _of_items(items: list[Value]) -> list[str]:
     return [note(i) for i in items[:MOST]] if any(isinstance(i, KHandle) for i in items[:MOST]) else []
-
-
-def referring() -> dict[int, list[str]]:
-    """The variables of all namespaces that refer to each object, by the number of its handle: those whose value it is,
-    or is within."""
-    out: dict[int, list[str]] = {}
-    for space, variables in running().names.spaces.items():
-        for name, x in list(variables.items()):
-            if name[0] == "_":
-                continue
-            full = name if space == "." else f"{space}.{name}"
-            for h in _handles(x, DEEP):
-                found = out.setdefault(h.number, [])
-                if full not in found:
-                    found.append(full)
-    return out
-
-
-def _handles(x: Value, deep: int) -> Iterator[Handle]:
-    """The handles in a value."""
-    if isinstance(x, KHandle):
-        yield x
-    elif deep:
-        inner = x.items if x.__class__ is List else (x.k, x.v) if x.__class__ is Dict else \
-            x.cols if x.__class__ is Table else ()
-        for item in inner:
-            yield from _handles(item, deep - 1)
 
 
 def shown(x: Value) -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kshell.kapi.call import torch
 from kshell.kapi.convert import whole
+from kshell.kapi.lazy_torch import torch
 from kshell.values.build import floats, longs
 from kshell.values.core import NULL_J, Value
 from kshell.values.interrupts import PENDING, stop_here

@@ -12,9 +12,10 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import order, series
 from kshell.kapi.args import long_of, longs_of, name_of
-from kshell.kapi.call import VALUELESS, invoke, reserve, torch
+from kshell.kapi.call import VALUELESS, invoke, reserve
 from kshell.kapi.convert import as_tensor, dtype_named, dtype_of_q, kname
 from kshell.kapi.handles import GONE, JOINED, STALE, KHandle, TensorHandle, behaviour, tensor_handle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.series import floating
 from kshell.values import types as T
 from kshell.values.apply import apply

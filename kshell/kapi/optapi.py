@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi import autosave
 from kshell.kapi.args import doubles_of, flag_of, items, number_of, split
 from kshell.kapi.call import api, with_all
 from kshell.kapi.convert import as_tensor, kname, to_q
@@ -18,13 +17,12 @@ from kshell.kapi.handles import (
     ModelHandle,
     ModuleHandle,
     OptimizerHandle,
-    RuleHandle,
     behaves,
     behaviour,
     handle,
     optimizer_handle,
-    table,
 )
+from kshell.kapi.live_optimizers import live_optimizers, optimizer_of, stepped
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.optgroups import edited, move_base, with_names
 from kshell.kapi.optim import (
@@ -89,7 +87,7 @@ def opt(x: Value) -> Value:
         return _define(found)
     if isinstance(first, OptimizerHandle):
         o = first.get()
-        if len(found) > 1 and flag_of(found[1]) is None and getattr(o.torch, "meets", False):
+        if len(found) > 1 and flag_of(found[1]) is None and o.abilities.meets:
             with with_all("opt", x):
                 return _get_or_edit(o, found)
         return _get_or_edit(o, found)
@@ -279,8 +277,8 @@ def step(x: Value) -> Value:
         o = optimizer_of(h)
         if joined() and o.meets():
             with with_all("step", x):
-                return _step_with(o, given[1:])
-        return _step_with(o, given[1:])
+                return step_with(o, given[1:])
+        return step_with(o, given[1:])
     if isinstance(h, OptimizerHandle | ModelHandle):
         return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):
@@ -293,11 +291,11 @@ def step(x: Value) -> Value:
 def _stepped(found: Any) -> Value:
     """What a step says: was it made, or the loss; :: if nothing."""
     line().tally("step")
-    autosave.stepped()
+    stepped()
     return NIL if found is None else found if isinstance(found, bool) else to_q(found)
 
 
-def _step_with(o: Opt, given: Sequence[Value]) -> Value:
+def step_with(o: Opt, given: Sequence[Value]) -> Value:
     """A step with a denominator and a multiplier, or with a function that gives the loss."""
     call = None
     if given and is_function(given[0]):
@@ -313,11 +311,6 @@ def _step_with(o: Opt, given: Sequence[Value]) -> Value:
     return _stepped(o.step(None if call is None else closure, **args))
 
 
-def optimizer_of(h: KHandle) -> Opt:
-    """The optimizer of an optimizer or model handle."""
-    return h.get() if isinstance(h, OptimizerHandle) else h.get().optimizer  # type: ignore[no-any-return]
-
-
 def _optimizer_for(m: Any) -> Opt:
     """The one live optimizer that has parameters of a module."""
     held = {id(p) for p in m.parameters()}
@@ -325,22 +318,6 @@ def _optimizer_for(m: Any) -> Opt:
     if len(found) != 1:
         raise QError(f"step: expects module with one optimizer, given module with {len(found)}")
     return next(iter(found.values()))
-
-
-def live_optimizers() -> Iterator[Opt]:
-    """The optimizers that a live handle steps, each once: their own, and those of models and scaling rules. Of one that
-    has a handle of its own and one of what is around it, the latter."""
-    found: dict[int, Opt] = {}
-    for h in table():
-        if isinstance(h, OptimizerHandle | ModelHandle):
-            o = optimizer_of(h)
-        elif isinstance(h, RuleHandle) and h.obj.opt.wraps.get("scale") is h.obj:
-            o = h.obj.opt
-        else:
-            continue
-        if o.outer is not None or id(o.torch) not in found:
-            found[id(o.torch)] = o
-    return iter(found.values())
 
 
 # ------------------------------------------------------------------ what every class of handle answers
@@ -351,20 +328,14 @@ def _zerograd(h: OptimizerHandle) -> None:
     for group in h.obj.torch.param_groups:
         for p in group["params"]:
             zero_gradient(p)
-    _forget(h.obj)
+    h.obj.abilities.forget()
 
 
 @behaviour("nograd", OptimizerHandle)
 def _nograd(h: OptimizerHandle) -> None:
     for p in h.obj.parameters():
         drop_gradient(p)
-    _forget(h.obj)
-
-
-def _forget(o: Opt) -> None:
-    """An optimizer that gathers gradients over steps counts anew."""
-    if hasattr(o.torch, "forget"):
-        o.torch.forget()
+    h.obj.abilities.forget()
 
 
 @behaviour("state", OptimizerHandle)

@@ -29,7 +29,7 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
     stay = {id(p) for g in groups for p in g.params}
     for p in o.parameters():
         if id(p) not in stay:
-            o.state.pop(p, None)
+            o.state.drop(p)
     n = len(o.groups)
     moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
     o.placed = None

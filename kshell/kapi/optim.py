@@ -1,6 +1,6 @@
-"""The optimizers: one row each, from which creation, options, state, help, completion and the docs come.
+"""Optimizers: how one is registered, its options, groups and steps. kapi/torch_optimizers.py has the rows of torch's.
 
-To add one, add a row, or write a torch optimizer class in any file and put `@optimizer(name, options..)` above it.
+To add one, write a row, or a torch optimizer class in any file with `@optimizer(name, options..)` above it.
 Everything else (groups, learning rates, state and restoring, help) follows from the row and from torch's own
 conventions: options are entries of a group, buffers are entries of `state[parameter]`.
 """
@@ -12,19 +12,24 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi import guard
+from kshell.kapi import guard, wraps
 from kshell.kapi.args import entry_named, parse_options
-from kshell.kapi.call import torch, with_all
+from kshell.kapi.call import with_all
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optionwords import worded
+from kshell.optim.abilities import Abilities, abilities
 from kshell.parallel.group import joined
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NULL_J, Value
 
 _HERE = sys.modules[__name__].__file__ or ""
+if TYPE_CHECKING:
+    from kshell.optim.state_tree import StateTree
+
 Values = dict[str, Any]
 
 
@@ -62,221 +67,6 @@ def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], typ
         return cls
 
     return register
-
-
-# ------------------------------------------------------------------ the rows
-
-
-def _d(name: str, default: float, torch_name: str = "") -> Option:
-    return Option(name, "double", float(default), torch_name)
-
-
-def _b(name: str, default: bool = False, torch_name: str = "") -> Option:
-    return Option(name, "boolean", default, torch_name)
-
-
-_BETAS = (_d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"))
-_GREATEST = {"amsgrad": "max_exp_avg_sq"}
-_MOMENTS = {k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}
-
-
-def _fill_lbfgs(values: Values) -> None:
-    if values.get("eval") is None:
-        values["eval"] = values["iter"] * 5 // 4
-
-
-def _added_lbfgs(o: Any) -> None:
-    o._numel_cache = None  # torch counts the elements once
-    o.state.clear()  # directions of the former length
-
-
-row("adagrad", "torch.optim.Adagrad", """Adaptive gradient descent: each element has a learning rate of its own.
-
-q)lr opt(`adagrad;();.1)
-,0.1
-""", _d("lr", .01), _d("lrdecay", 0, "lr_decay"), _d("decay", 0, "weight_decay"),
-    _d("init", 0, "initial_accumulator_value"), _d("eps", 1e-10), state={"step": "step", "sum": "sum"})
-
-row("adam", "torch.optim.Adam", """Adaptive moment estimation: running means of gradient and squared gradient.
-
-q)objtype opt(`adam;();.001;.8)
-`adam
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"), _b("amsgrad"), state=_MOMENTS,
-    later=_GREATEST)
-
-row("adamw", "torch.optim.AdamW", """Adam with weight decay that is not part of the gradient.
-
-q)opt[(opt(`adamw;();.001;`decay,.1);0b)]`options
-lr    decay
------------
-0.001 0.1
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", .01, "weight_decay"), _b("amsgrad"), state=_MOMENTS,
-    later=_GREATEST)
-
-row("lamb", "kshell.optim.lamb.Lamb", """Layer-wise adaptive moments, for large batches: Adam's update by a trust ratio.
-
-With globalnorm, gradients are divided by the norm of all of them. The ratio of the norms of parameter and update is
-clipped to trustmin and trustmax where trustclip is set.
-
-q)first exec trustmax from opt[opt`lamb]`options
-1f
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"), _b("unbiased", True),
-    _b("globalnorm", True), _b("trustclip", True), _d("trustmin", 0), _d("trustmax", 1),
-    state={k: k for k in ("step", "exp_avg", "exp_avg_sq")}, pytorch="")
-
-row("lbfgs", "torch.optim.LBFGS", """Limited-memory Broyden-Fletcher-Goldfarb-Shanno; a step calls back for the loss.
-
-It has a single parameter group, and is stepped by backstep or run with a model.
-
-q)opt[(opt(`lbfgs;();1.;`iter`eval!8 9);0b)]`options
-lr iter eval
-------------
-1  8    9
-""", _d("lr", 1), Option("iter", "long", 20, "max_iter"), Option("eval", "long", None, "max_eval"),
-    _d("gradtol", 1e-7, "tolerance_grad"), _d("changetol", 1e-9, "tolerance_change"),
-    Option("history", "long", 100, "history_size"),
-    Option("search", "symbol", None, "line_search_fn", choices=("strong_wolfe",)),
-    state={"func_evals": "func_evals", "n_iter": "n_iter", "t": "t", "prev_loss": "prev_loss", "d": "d",
-           "h_diag": "H_diag", "prev_flag_grad": "prev_flat_grad", "old_dirs": "old_dirs", "old_stps": "old_stps",
-           "ro": "ro"},
-    drop=("al",), closure=True, sharded=False, groups=1, fill=_fill_lbfgs, added=_added_lbfgs)
-
-row("rmsprop", "torch.optim.RMSprop", """Learning rates from a running mean of the squared gradient.
-
-q)lr opt(`rmsprop;();.1;.9)
-,0.1
-""", _d("lr", .01), _d("alpha", .99), _d("eps", 1e-8), _d("decay", 0, "weight_decay"), _d("momentum", 0),
-    _b("centered"),
-    state={"step": "step", "square_avg": "square_avg", "momentum": "momentum_buffer", "grad_avg": "grad_avg"},
-    later={"momentum": "momentum_buffer", "centered": "grad_avg"})
-
-row("sgd", "torch.optim.SGD", """Stochastic gradient descent, with optional momentum.
-
-q)t:tensor(.5 1 4;`grad)
-q)o:opt(`sgd;t;1.)
-q)backward mse(t;1 2 3.)
-q)step o
-q)tensor t
-0.8333333 1.666667 3.333333
-""", _d("lr", .01), _d("momentum", 0), _d("dampening", 0), _d("decay", 0, "weight_decay"), _b("nesterov"),
-    state={"momentum_buffer": "momentum_buffer"})
-
-
-# ------------------------------------------------------------------ rows of what ktorch does not have
-
-_TORCH = "torch"
-
-
-def _kept(*names: str) -> dict[str, str]:
-    """Buffers that are documented under torch's names."""
-    return {k: k for k in names}
-
-
-row("adadelta", "torch.optim.Adadelta", """Steps in the units of the parameters, by running means of squares.
-
-Zeiler 2012, arXiv 1212.5701.
-
-q)lr opt`adadelta
-,1f
-""", _d("lr", 1), _d("rho", .9), _d("eps", 1e-6), _d("decay", 0, "weight_decay"),
-    state=_kept("step", "square_avg", "acc_delta"), since=_TORCH)
-
-row("adafactor", "torch.optim.Adafactor", """Adam whose mean squared gradient of a matrix is a row and a column.
-
-Shazeer and Stern 2018, arXiv 1804.04235. `clip` is the greatest root mean square of an update, `eps1` and `eps2` the
-least squared gradient (null: by the data type) and the least scale of a parameter.
-
-q)t:tensor(3 2#1e;`grad)
-q)o:opt(`adafactor;t)
-q)backward Sum t
-q)step o
-q)count each first exec buffers from state[o]`parms where i=0
-step    | 1
-row_var | 3
-col_var | 1
-variance| 1
-""", _d("lr", .01), _d("betadecay", -.8, "beta2_decay"), Option("eps1", "double", None, "eps.0"),
-    _d("eps2", .001, "eps.1"), _d("clip", 1, "d"), _d("decay", 0, "weight_decay"),
-    state=_kept("step", "row_var", "col_var", "variance"), sharded=False, since=_TORCH)
-
-row("adamax", "torch.optim.Adamax", """Adam with the greatest gradient in the place of the mean squared one.
-
-Kingma and Ba 2014, arXiv 1412.6980, section 7.1.
-
-q)lr opt`adamax
-,0.002
-""", _d("lr", .002), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"),
-    state=_kept("step", "exp_avg", "exp_inf"), since=_TORCH)
-
-row("asgd", "torch.optim.ASGD", """Stochastic gradient descent that also averages the parameters, in the buffer ax.
-
-Polyak and Juditsky 1992. The rate decays with `lambd` to the power `alpha`; averaging begins after `t0` steps.
-
-q)first exec t0 from opt[opt`asgd]`options
-1000000f
-""", _d("lr", .01), _d("lambd", 1e-4), _d("alpha", .75), _d("t0", 1e6), _d("decay", 0, "weight_decay"),
-    state=_kept("step", "eta", "mu", "ax"), since=_TORCH)
-
-row("muon", "torch.optim.Muon", """Momentum made orthogonal by Newton and Schulz's iteration; for matrices only.
-
-Jordan 2024. Its parameters are the weights of hidden layers; others go to another optimizer. `ns1`, `ns2` and `ns3` are
-the coefficients of the iteration, `steps` how often it is done; `adjust` is how the rate depends on the matrix's size,
-original or match_rms_adamw.
-
-q)m:module enlist(`linear;3;2)
-q)o:opt(`muon;(m;`weight);.02)
-q)opt(o;(m;`bias))
-'opt: muon takes parameters of 2 dimensions, parameter[0] has 1
-  [0]  opt(o;(m;`bias))
-       ^
-""", _d("lr", .001), _d("decay", .1, "weight_decay"), _d("momentum", .95), _b("nesterov", True),
-    _d("ns1", 3.4445, "ns_coefficients.0"), _d("ns2", -4.775, "ns_coefficients.1"),
-    _d("ns3", 2.0315, "ns_coefficients.2"), _d("eps", 1e-7), Option("steps", "long", 5, "ns_steps"),
-    Option("adjust", "symbol", None, "adjust_lr_fn", choices=("original", "match_rms_adamw")),
-    state=_kept("momentum_buffer"), dims=2, since=_TORCH)
-
-row("nadam", "torch.optim.NAdam", """Adam with Nesterov's momentum.
-
-Dozat 2016. With `decoupled` the decay of weights is no part of the gradient, as in adamw.
-
-q)first exec momentumdecay from opt[opt`nadam]`options
-0.004
-""", _d("lr", .002), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"),
-    _d("momentumdecay", .004, "momentum_decay"), _b("decoupled", torch_name="decoupled_weight_decay"),
-    state=_kept("step", "mu_product", "exp_avg", "exp_avg_sq"), since=_TORCH)
-
-row("radam", "torch.optim.RAdam", """Adam that steps by the momentum alone until the variance of its rate is small.
-
-Liu et al. 2019, arXiv 1908.03265. With `decoupled` the decay of weights is no part of the gradient, as in adamw.
-
-q)lr opt`radam
-,0.001
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), _d("decay", 0, "weight_decay"),
-    _b("decoupled", torch_name="decoupled_weight_decay"), state=_kept("step", "exp_avg", "exp_avg_sq"), since=_TORCH)
-
-row("rprop", "torch.optim.Rprop", """Steps by the sign of the gradient, which grow while it stays the same.
-
-Riedmiller and Braun 1993. For whole batches. `etaminus` and `etaplus` shrink and grow a step, `least` and
-`most` are its limits.
-
-q)t:tensor(1 2e;`grad)
-q)o:opt(`rprop;t;.5)
-q)backward(t;3 -4e)
-q)step o
-q)tensor t
-0.5 2.5e
-""", _d("lr", .01), _d("etaminus", .5, "etas.0"), _d("etaplus", 1.2, "etas.1"), _d("least", 1e-6, "step_sizes.0"),
-    _d("most", 50, "step_sizes.1"), state=_kept("step", "prev", "step_size"), sharded=False, since=_TORCH)
-
-row("sparseadam", "torch.optim.SparseAdam", """Adam for sparse gradients: rows without one stay as they are.
-
-q)m:module enlist(`embed;4;2;`sparse,1b)
-q)o:opt(`sparseadam;m)
-q)backward Sum forward(m;0 2)
-q)step o
-q)first exec buffers[;`step]from state[o]`parms
-1
-""", _d("lr", .001), *_BETAS, _d("eps", 1e-8), state=_kept("step", "exp_avg", "exp_avg_sq"), since=_TORCH)
 
 
 # ------------------------------------------------------------------ entries, classes, options
@@ -403,7 +193,7 @@ class Opt:
     wrapper of a Python program around it, by which it is stepped (kapi/optwrapped.py)."""
 
     __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
-                 "scheduled", "timings", "torch", "waiting", "wraps")
+                 "scheduled", "timings", "torch", "tree", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
@@ -413,6 +203,7 @@ class Opt:
         self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
         self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
+        self.tree: StateTree | None = None  # what `state` gives, once it was asked for
         self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
         self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/wraps.py
         self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
@@ -423,9 +214,19 @@ class Opt:
         return self.torch.param_groups  # type: ignore[no-any-return]
 
     @property
-    def state(self) -> dict[Any, dict[str, Any]]:
-        """What is kept for each parameter."""
-        return (self.torch if self.inner is None else self.inner).state  # type: ignore[no-any-return]
+    def state(self) -> StateTree:
+        """All that the optimizer keeps."""
+        keeps = self.torch if self.inner is None else self.inner
+        if self.tree is None or self.tree.optimizer is not keeps:
+            from kshell.optim.state_tree import StateTree
+
+            self.tree = StateTree(keeps, self.entry.extra.get("state"), self.entry.extra.get("drop", ()))
+        return self.tree
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the optimizer can do beyond torch's contract."""
+        return abilities(self.torch)
 
     def parameters(self) -> list[Any]:
         """The parameters of all groups."""
@@ -440,8 +241,8 @@ class Opt:
         return self._step(closure, given)
 
     def moved(self, was: Mapping[int, Any]) -> None:
-        """Parameters went to another device or type: `kshell.optim.moved` tells what is given."""
-        from kshell.optim.moved import follow
+        """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
+        from kshell.optim.state_tree import follow
 
         self.placed = self.contents = None
         follow(self.torch, was)
@@ -450,24 +251,22 @@ class Opt:
 
     def meets(self) -> bool:
         """Does a step of several processes begin with all of them?"""
-        return getattr(self.torch, "meets", False) or any(w.meets for w in self.wraps.values())
+        return self.abilities.meets or any(w.meets for w in self.wraps.values())
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
         if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
-            from kshell.kapi import wraps
-
             return wraps.step(self, closure, given)
         return self.bare_step(closure)
 
     def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
         buffers one by one, and could not go on from half of them."""
-        state, known = self.state, len(self.state)
+        state = self.state
+        known = len(state)
         try:
             return self._update(closure, given)
         except BaseException:
-            for p in list(state)[known:]:
-                del state[p]
+            state.forget_from(known)
             raise
 
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
@@ -509,6 +308,7 @@ def build(entry: Entry, values: Values) -> Any:
     Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
     """
     from kshell.optim.comm import alone
+    from kshell.optim.state_tree import StateTree
 
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     _without_compiler()
@@ -521,7 +321,7 @@ def build(entry: Entry, values: Values) -> Any:
         lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
         if lost is None:
             o.param_groups[0]["params"].clear()
-            o.state.clear()
+            StateTree(o).clear()
             return o
         error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
     raise error
@@ -555,15 +355,14 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
                last: bool = True) -> None:
     """Set options of a group and add parameters to it; the group after the last is made, from the group `source`.
     `last` is false while other groups follow in the same edit. Nothing here can fail that was checked before (`build`
-    on the same values, selection of the parameters), save what an optimizer that is told of new parameters (its method
-    `attached`) finds among several processes: then all is as it was."""
+    on the same values, selection of the parameters), save `attached` of an optimizer of kshell among several processes:
+    then all is as it was."""
     args = torch_args(o.entry, values)
-    held = [dict(g, params=list(g["params"])) for g in o.groups] if hasattr(o.torch, "attached") else []
+    own = o.abilities
+    before = [dict(g, params=list(g["params"])) for g in o.groups] if own is o.torch else []
     new = at == len(o.groups)
     if new:
-        from kshell.optim.moved import append
-
-        append(o.torch, {"params": list(params), **args})
+        _append(o.torch, {"params": list(params), **args})
     else:
         group = o.groups[at]
         if (rate := args.pop("lr", None)) is not None:
@@ -575,14 +374,13 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
         o.placed.update(map(id, params))
     if params and "added" in o.entry.extra:
         o.entry.extra["added"](o.torch)
-    if hasattr(o.torch, "attached"):
-        try:
-            o.torch.attached()
-        except BaseException:
-            del o.groups[len(held):]
-            for group, old in zip(o.groups, held, strict=True):
-                group.update(old)
-            raise
+    try:
+        own.attached()
+    except BaseException:
+        del o.groups[len(before):]
+        for group, old in zip(o.groups, before, strict=True):
+            group.update(old)
+        raise
     if last and (new or params):
         for w in o.wraps.values():
             w.attached(o, at, params)
@@ -590,9 +388,25 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
         follow(o, source)
 
 
+def _append(t: Any, group: dict[str, Any]) -> None:
+    """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
+    plain = torch.optim.Optimizer.add_param_group
+    if type(t).add_param_group is not plain:
+        t.add_param_group(group)
+        return
+    groups = t.param_groups
+    t.param_groups = []
+    try:
+        t.add_param_group(group)
+    finally:
+        made, t.param_groups = t.param_groups, groups
+    groups.extend(made)
+
+
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
+    state = o.state
     for option, name in o.entry.extra.get("later", {}).items():
         for p in group["params"] if group.get(option) else ():
-            if (state := o.state.get(p)) and name not in state:
-                state[name] = torch.zeros_like(p)
+            if (kept := state.of(p)) and name not in kept:
+                state.add(p, name, torch.zeros_like(p))

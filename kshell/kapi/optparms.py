@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, longs_of, names_of, unknown
-from kshell.kapi.call import torch
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import (
     DictHandle,
@@ -22,6 +21,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduledef import is_container, name_of_module, type_name
 from kshell.kapi.optim import Opt
 from kshell.values.core import NULL_J, List, Special, Value

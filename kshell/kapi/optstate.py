@@ -12,9 +12,9 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import pairs, size_text
-from kshell.kapi.call import torch
 from kshell.kapi.convert import is_array, kname, to_q, to_tensor
 from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import (
     Opt,
     Values,
@@ -33,6 +33,7 @@ from kshell.kapi.optim import (
 from kshell.kapi.optparms import named_parameters, owners, select
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.kapi.references import address
+from kshell.optim.abilities import abilities
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, longs, sym_vec, symdict, table
@@ -115,8 +116,8 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     around = wraps.shown(o, state)
     if len(around):
         found["wrap"] = around
-    if state and hasattr(o.torch, "get_extra"):
-        found["extra"] = buffer_q("extra", o.torch.get_extra())
+    if state and o.abilities.keeps_extra:
+        found["extra"] = buffer_q("extra", o.state.extra())
     return Dict(sym_vec(list(found)), List(list(found.values())))
 
 
@@ -140,14 +141,8 @@ def parms_table(o: Opt, state: bool = False) -> Table:
 def buffers(o: Opt, p: Any) -> Dict:
     """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
     others; empty before the first step."""
-    state = o.state.get(p)
-    if not state:
-        return symdict([], [])
-    names: dict[str, str] = o.entry.extra.get("state", {})
-    dropped = {*names.values(), *o.entry.extra.get("drop", ())}
-    out = {key: buffer_q(key, state.get(name)) for key, name in names.items()}
-    out |= {key: buffer_q(key, v) for key, v in state.items() if key not in dropped}
-    return symdict(list(out), list(out.values()))
+    kept = o.state.named(p)
+    return symdict(list(kept), [buffer_q(key, value) for key, value in kept.items()])
 
 
 def buffer_q(key: str, value: Any) -> Value:
@@ -175,26 +170,13 @@ def buffer_q(key: str, value: Any) -> Value:
 
 
 def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
-    """Every tensor and number in an optimizer's state; is it a number? A count of steps is one, and so is what a buffer
-    has as a tensor without dimensions although its parameter has some."""
-
-    def walk(key: str, value: Any, dims: int) -> Iterator[tuple[bool, Any]]:
-        if isinstance(value, list | tuple):
-            for v in value:
-                yield from walk("", v, dims)
-        elif isinstance(value, dict):
-            for k, v in value.items():
-                yield from walk(str(k), v, dims)
-        elif isinstance(value, torch.Tensor):
-            yield key == "step" or (value.dim() == 0 and dims > 0), value
+    """Every tensor and number in the buffers of an optimizer; is it a number? A count of steps is one, and so is a
+    tensor without dimensions for a parameter that has some."""
+    for path, value, p in o.state.buffers():
+        if isinstance(value, torch.Tensor):
+            yield path[-1] == "step" or (value.dim() == 0 and p.dim() > 0), value  # type: ignore[union-attr]
         elif value is not None and not isinstance(value, str):
             yield True, value
-
-    for p, state in list(o.state.items()):
-        dims = p.dim() if isinstance(p, torch.Tensor) else 1
-        for key, value in state.items():
-            if key not in o.entry.extra.get("drop", ()):
-                yield from walk(key, value, dims)
 
 
 def state_tensors(o: Opt) -> Iterator[Any]:
@@ -241,37 +223,38 @@ def restore(state: Dict, h: KHandle) -> Opt:
         held.append((row["parmgroup"], p, row.get("buffers", NIL)))
     for i, params in enumerate(groups):
         edit_group(o, i, {}, params)
+    samples = Samples(o)
     for at, p, found in held:
-        put_buffers(o, p, found, o.groups[at])
+        put_buffers(o, p, found, samples.of(at, p))
     if "wrap" in fields:
         from kshell.kapi import wraps
 
         wraps.restore(o, fields["wrap"])
-    if "extra" in fields and hasattr(o.torch, "set_extra"):
-        o.torch.set_extra(extra_value(o, fields["extra"]))
+    if "extra" in fields:
+        o.abilities.set_extra(extra_value(samples, fields["extra"]))
     return o
 
 
-def extra_value(o: Opt, x: Value) -> Any:
+def extra_value(samples: Samples, x: Value) -> Any:
     """The state that belongs to no parameter, from its q value: numbers, tensors, lists and dictionaries. A list of
     tensors of one size may come as one tensor, which has the same items. Dictionaries under `inner` are the buffers of
     an optimizer inside, of vectors in single precision."""
     if x.__class__ is Dict:
-        return {k: _inner(o, v) if k == "inner" else extra_value(o, v) for k, v in _fields(x).items()}
+        return {k: _inner(samples, v) if k == "inner" else extra_value(samples, v) for k, v in _fields(x).items()}
     if x.__class__ is Vec or (isinstance(x, List) and is_array(x)):
         return to_tensor(x)
     if isinstance(x, List):
-        return [extra_value(o, i) for i in x.items]
+        return [extra_value(samples, i) for i in x.items]
     return x.v if x.__class__ is Special else x
 
 
-def _inner(o: Opt, x: Value) -> list[dict[str, Any]]:
+def _inner(samples: Samples, x: Value) -> list[dict[str, Any]]:
     """Buffers by group."""
     out = []
-    for found, group in zip(seq_items(x), o.groups, strict=True):
+    for at, (found, group) in enumerate(zip(seq_items(x), samples.o.groups, strict=True)):
         p = torch.zeros(1, dtype=torch.float32, device=next((p.device for p in group["params"]), "cpu"))
-        made = _made(o.entry, torch_args(o.entry, group_values(o.entry, group)), p)
-        out.append({k: buffer_value(k, v, p, made.get(k)) for k, v in _fields(found).items()})
+        sample = samples.of(at, p)
+        out.append({k: buffer_value(k, v, p, sample.get(k)) for k, v in _fields(found).items()})
     return out
 
 
@@ -341,42 +324,58 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
 # ------------------------------------------------------------------ buffers back into torch
 
 
-def put_buffers(o: Opt, p: Any, found: Value, group: dict[str, Any]) -> None:
-    """Set what an optimizer keeps for a parameter of a group from the dictionary of a state."""
+def put_buffers(o: Opt, p: Any, found: Value, sample: dict[str, Any]) -> None:
+    """Set what an optimizer keeps for a parameter from the dictionary of a state; `sample` has buffers of the types
+    that the optimizer makes."""
     if found.__class__ is not Dict or not len(found):
         return
-    made = _made(o.entry, torch_args(o.entry, group_values(o.entry, group)), p)
-    names: dict[str, str] = o.entry.extra.get("state", {})
-    state = {}
+    names = o.state.names
+    kept = {}
     for key, x in _fields(found).items():
         name = names.get(key, key)
-        if x is NIL and name not in made:
+        if x is NIL and name not in sample:
             continue  # documented, and not in use
-        state[name] = buffer_value(key, x, p, made.get(name))
-    if state:
-        o.state[p] = state
+        kept[name] = buffer_value(key, x, p, sample.get(name))
+    if kept:
+        o.state.put(p, kept)
 
 
-def _made(entry: Entry, args: dict[str, Any], p: Any) -> dict[str, Any]:
-    """What the optimizer keeps for a parameter of this kind, seen by stepping one of a single element: so a buffer gets
-    back the very type that torch gave it (a count in a float tensor or an int, say). Empty if that cannot be seen."""
-    from kshell.optim import fused
-    from kshell.optim.comm import alone
+class Samples:
+    """The buffers that an optimizer makes for a parameter, seen by stepping one of a single element: so a buffer gets
+    back the very type that torch gave it (a count in a float tensor or an int, say). One is made for each group, and
+    number of dimensions, type and device of its parameters."""
 
-    try:
+    def __init__(self, o: Opt) -> None:
+        self.o = o
+        self._made: dict[Any, dict[str, Any]] = {}
+
+    def of(self, at: int, p: Any) -> dict[str, Any]:
+        """The buffers for a parameter such as p in a group; none if that cannot be seen."""
+        key = at, p.dim(), p.dtype, p.device
+        if key not in self._made:
+            try:
+                self._made[key] = self._stepped(group_values(self.o.entry, self.o.groups[at]), p)
+            except Exception:
+                self._made[key] = {}
+        return self._made[key]
+
+    def _stepped(self, values: Values, p: Any) -> dict[str, Any]:
+        from kshell.optim import fused
+        from kshell.optim.comm import alone
+        from kshell.optim.state_tree import StateTree
+
         with torch.random.fork_rng(devices=[]), torch.enable_grad(), alone():
             like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
-            o = class_of(entry)([like], **args)
+            o = class_of(self.o.entry)([like], **torch_args(self.o.entry, values))
             like.grad = torch.ones_like(like)
-            if hasattr(o, "gather"):  # gradients of several steps: a step may not use them yet
-                o.update()
-            elif entry.extra.get("closure"):
+            own = abilities(o)
+            if own.gathers:  # gradients of several steps: a step may not use them yet
+                own.update()
+            elif self.o.entry.extra.get("closure"):
                 o.step(lambda: torch.ones((), device=p.device))
             elif not fused.step(o):
                 fused.plain(o)
-            return dict(o.state.get(like, {}))
-    except Exception:
-        return {}
+            return StateTree(o).of(like)
 
 
 def buffer_value(key: str, x: Value, p: Any, made: Any = None) -> Any:
@@ -384,7 +383,8 @@ def buffer_value(key: str, x: Value, p: Any, made: Any = None) -> Any:
     if x is NIL:
         return None
     if isinstance(made, list | tuple) or (made is None and x.__class__ is List):
-        return type(made or [])(_tensor(i, p, None) for i in seq_items(x))
+        return type(made or [])(_item(i, p, made[n] if made and n < len(made) else None)
+                                for n, i in enumerate(x.items if x.__class__ is Table else seq_items(x)))
     if isinstance(made, torch.Tensor) or x.__class__ is Vec or isinstance(x, List):
         return _tensor(x, p, made)
     if x.__class__ is Dict:
@@ -399,6 +399,11 @@ def buffer_value(key: str, x: Value, p: Any, made: Any = None) -> Any:
     if made is not None and isinstance(made, float):
         return float(x)
     return x
+
+
+def _item(x: Value, p: Any, made: Any) -> Any:
+    """An item of a buffer that is a list: a tensor, if nothing says otherwise."""
+    return _tensor(x, p, None) if made is None and x.__class__ is not Dict else buffer_value("", x, p, made)
 
 
 def _tensor(x: Value, p: Any, made: Any) -> Any:
@@ -417,6 +422,35 @@ def _tensor(x: Value, p: Any, made: Any) -> Any:
 
         t = part_like(t, p)
     return t
+
+
+def load_state(o: Opt, value: dict[str, Any]) -> None:
+    """torch's `load_state_dict`. But groups keep what the value lacks, as schedulers put things there, and a buffer has
+    the type that the optimizer gives it: torch gives all floats that of the parameter."""
+    from kshell.optim.state_tree import leaves_of, mapped
+
+    before = [dict(g) for g in o.groups]
+    o.torch.load_state_dict(value)
+    for g, was in zip(o.groups, before, strict=True):
+        for k in was:
+            g.setdefault(k, was[k])
+    samples, state = Samples(o), o.state
+    places = {i: (at, p) for at, (given, g) in enumerate(zip(value["param_groups"], o.groups, strict=True))
+              for i, p in zip(given["params"], g["params"], strict=True)}
+    for i, kept in value["state"].items():
+        at, p = places.get(i, (0, None))
+        loaded, full = state.of(p), dict(leaves_of(kept))
+        if any(_is_cast(full.get(path), v) for path, v in leaves_of(loaded)):
+            types = {path: v.dtype for path, v in leaves_of(samples.of(at, p)) if isinstance(v, torch.Tensor)}
+
+            def own(path: Any, v: Any, full: Any = full, types: Any = types) -> Any:
+                return full[path].to(v.device, types[path]) if path in types and _is_cast(full.get(path), v) else v
+
+            state.put(p, mapped(own, loaded))
+
+
+def _is_cast(given: Any, loaded: Any) -> bool:
+    return isinstance(given, torch.Tensor) and isinstance(loaded, torch.Tensor) and given.dtype != loaded.dtype
 
 
 # which handles a state can be restored over

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from kshell import registry
-from kshell.kapi.call import torch
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import Opt, class_of, signature_options
 from kshell.registry import Entry
 

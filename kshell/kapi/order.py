@@ -7,8 +7,8 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import long_of
-from kshell.kapi.call import torch
 from kshell.kapi.convert import kname
+from kshell.kapi.lazy_torch import torch
 from kshell.values.core import Value
 
 

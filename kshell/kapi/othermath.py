@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.kapi.call import torch
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import APART, Row, along_last, register
 
 

@@ -12,7 +12,7 @@ from kshell.kapi.args import items, number_of, pairs, read_option
 from kshell.kapi.call import api
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import ModelHandle, OptimizerHandle, handle
-from kshell.kapi.optapi import optimizer_of
+from kshell.kapi.live_optimizers import optimizer_of
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import group_number
 from kshell.kapi.schedmake import OVERRIDES, renamed, schedulers_of

@@ -8,9 +8,10 @@ from typing import Any
 
 from kshell.errors import QError, as_qerror
 from kshell.kapi.args import is_empty, is_pairs, names_of, pairs
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dict_q, dtype_name, dtype_named, kname, own_tensor
 from kshell.kapi.handles import GONE, LENT, DictHandle, ModuleHandle, TensorHandle, stale
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.modules import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.apply import apply

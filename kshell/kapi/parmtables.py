@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, names_of, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name, kname
 from kshell.kapi.device import device_of
 from kshell.kapi.handles import DictHandle, ModelHandle, ModuleHandle, OptimizerHandle, VectorHandle, handle
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import live_optimizers, optimizer_of
 from kshell.kapi.numbers import NAMES, columns, norms
-from kshell.kapi.optapi import live_optimizers, optimizer_of
 from kshell.kapi.optgroups import Group, check_movable, commit, edited
 from kshell.kapi.optim import Opt, Values, build, group_values, how_of, options_of, parse
 from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan
@@ -241,24 +242,13 @@ def statetable(x: Value) -> Value:
 def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
     """The tensors and numbers that an optimizer keeps for a parameter, under their documented names; those of a list
     are numbered."""
-    names = {v: k for k, v in o.entry.extra.get("state", {}).items()}
-    dropped = o.entry.extra.get("drop", ())
+    from kshell.optim.state_tree import leaves_of
 
-    def walk(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    for path, value in leaves_of(o.state.named(p)):
+        if isinstance(value, int | float):
+            value = torch.as_tensor(value, dtype=None if isinstance(value, int) else torch.float64)
         if isinstance(value, torch.Tensor):
-            yield key, value
-        elif isinstance(value, int | float):
-            yield key, torch.as_tensor(value, dtype=None if isinstance(value, int) else torch.float64)
-        elif isinstance(value, list | tuple):
-            for i, v in enumerate(value):
-                yield from walk(f"{key}.{i}", v)
-        elif isinstance(value, dict):
-            for k, v in value.items():
-                yield from walk(f"{key}.{k}", v)
-
-    for key, value in o.state.get(p, {}).items():
-        if key not in dropped:
-            yield from walk(names.get(key, key), value)
+            yield ".".join(map(str, path)), value
 
 
 # ------------------------------------------------------------------ edits

@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, name_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
 from kshell.kapi.device import device_of
 from kshell.kapi.handles import (
@@ -29,6 +29,8 @@ from kshell.kapi.handles import (
     table,
     whole_of,
 )
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.referring import referring
 from kshell.kapi.vectors import read_tensors
 from kshell.values.build import collapse, longs, sym_vec
 from kshell.values.build import table as make_table
@@ -207,8 +209,6 @@ def obj(x: Value) -> Value:
         List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
         collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
     if named:
-        from kshell.kapi.notes import referring
-
         names = referring()
         found.names.append("names")
         found.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))

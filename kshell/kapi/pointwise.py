@@ -7,9 +7,10 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import is_empty, number_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import TensorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import Row, arguments, inputs, null_bound, register, wrapped, write
 from kshell.values.core import NIL, Value, atom_t
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import name_of
-from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_named, dtype_symbol, kname
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import Opt
 from kshell.values.core import Value
 

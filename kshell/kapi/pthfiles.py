@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from kshell.errors import QError
 from kshell.kapi import storages
-from kshell.kapi.call import load, torch
+from kshell.kapi.lazy_torch import load, torch
 from kshell.store.archive import Compressed, Room, places, pour
 from kshell.store.kinds import kind_of, kind_of_archive
 from kshell.store.pickled import Maker, Reader, Refused, plain_key

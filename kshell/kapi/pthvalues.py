@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import torch
 from kshell.kapi.convert import kname, to_tensor, whole
 from kshell.kapi.handles import (
     DictHandle,
@@ -25,6 +24,7 @@ from kshell.kapi.handles import (
     handle,
     tensor_handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import names_of_parameters
 from kshell.values import types as T

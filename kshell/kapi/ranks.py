@@ -17,7 +17,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.kapi.args import data_items, is_empty, items, long_of, name_of
-from kshell.kapi.call import api, invoke, load, with_all
+from kshell.kapi.call import api, invoke, with_all
 from kshell.kapi.convert import as_tensor, is_array, kname, to_q, to_tensor
 from kshell.kapi.handles import (
     DictHandle,
@@ -31,6 +31,7 @@ from kshell.kapi.handles import (
     tensor_handle,
     vector_handle,
 )
+from kshell.kapi.lazy_torch import load
 from kshell.parallel import group
 from kshell.parallel import launch as launching
 from kshell.store.codec import decode, encode
@@ -76,6 +77,14 @@ def launch(n: int, run: Callable[[], NoReturn], console: bool) -> int:
         load()
         importlib.import_module("torch.distributed")
     return launching.launch(n, run, console)
+
+
+def leave(well: bool, error: str) -> None:
+    """Leave the group of processes, if this one is in any; `error` is the text of the error that ended the session."""
+    if group.exists():
+        from kshell.parallel import meet
+
+        meet.leave(well, error)
 
 
 def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose: bool) -> None:

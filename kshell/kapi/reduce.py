@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi import guard
-from kshell.kapi.call import torch
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import Row, register
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import items
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import (
     DictHandle,
@@ -20,6 +20,7 @@ from kshell.kapi.handles import (
     table,
     whole_of,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.values.build import collapse, sym_vec
 from kshell.values.core import Dict, Value, long

@@ -1,4 +1,4 @@
-"""A child of a module replaced in place; optimizers that have its parameters get those of the new one."""
+"""`child`: a part of a module, which another can replace in place; optimizers follow."""
 
 from __future__ import annotations
 
@@ -7,20 +7,63 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kshell.errors import QError
-from kshell.kapi.handles import KHandle, ModuleHandle, lend
-from kshell.kapi.moduleapi import device_of_module
+from kshell.kapi.args import items
+from kshell.kapi.call import api
+from kshell.kapi.convert import kname
+from kshell.kapi.handles import KHandle, ModuleHandle, handle, lend, module_handle
+from kshell.kapi.live_optimizers import live_optimizers
+from kshell.kapi.moduleapi import device_of_module, module_behind
 from kshell.kapi.moduledef import mark_replaced, set_name, type_of
 from kshell.kapi.moduleparts import child_of
 from kshell.kapi.moduletree import ALONE, add_child, define
-from kshell.kapi.optapi import live_optimizers
 from kshell.kapi.optgroups import Group, commit
 from kshell.kapi.optim import Opt, group_values
 from kshell.kapi.optparms import check_new
 from kshell.values.context import running
-from kshell.values.core import Value, sym
+from kshell.values.core import NIL, Special, Sym, Value, sym
 
 
-def replace_child(h: KHandle, m: Any, name: str, x: Value) -> None:
+@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,
+     target="torch.nn.Module.get_submodule", effect="reads2")
+def child(x: Value) -> Value:
+    """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
+
+    A replaced child keeps its place and name, in the module of any class: a layer of a container, or an attribute, as
+    setattr(m, "fc", layer) sets it in torch. Where the old child is at other places too, it stays there. Optimizers
+    that have its parameters get the new ones, by their names in the groups of the old ones; what they keep for the old
+    ones goes.
+
+    q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
+    `linear
+
+    q)m:module seq(`sequential;(`linear;`body;2;4);`relu;(`linear;`head;4;1))
+    q)o:opt(`adamw;m;.1)
+    q)child(m;`head;(`linear;4;3))
+    q)select parmgroup,name,size from parmtable o
+    parmgroup name        size
+    --------------------------
+    0         body.weight 4 2
+    0         body.bias   ,4
+    0         head.weight 3 4
+    0         head.bias   ,3
+    """
+    given = items(x)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
+    if given[1].__class__ not in (int, Special, Sym):
+        raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
+    m = module_behind(given[0], "child")
+    if len(given) == 2:
+        return module_handle(child_of(m, given[1], "child"))
+    if given[1].__class__ is not Sym:
+        raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
+    h = handle(given[0])
+    if h is not None:
+        _replace(h, m, given[1].s, given[2])
+    return NIL
+
+
+def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
     """Replace the child of a dotted name in m, which a handle has, by a module or by one of a specification, as
     torch's setattr does: at this place, wherever else the old one is. With an error nothing changes."""
     path, _, key = name.rpartition(".")

@@ -11,7 +11,6 @@ from kshell.errors import QError
 from kshell.kapi import losses, rules, sched, wraps
 from kshell.kapi.args import pairs
 from kshell.kapi.batches import _Part, _parts
-from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_named
 from kshell.kapi.device import is_present
 from kshell.kapi.handles import (
@@ -28,6 +27,7 @@ from kshell.kapi.handles import (
     VectorHandle,
     lend,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.models import Data, Model
 from kshell.kapi.moduledef import REPLACED, is_container, set_name, type_name
 from kshell.kapi.modulemake import build, entry_of
@@ -125,7 +125,7 @@ class Loader:
                 if k not in o.wraps:
                     wraps.KINDS[k].restore(o, pairs(self.decoder.value(form)))
             if "extra" in rec:  # of what is around it, if that is an optimizer itself
-                o.torch.set_extra(self.python(rec["extra"]))
+                o.abilities.set_extra(self.python(rec["extra"]))
             for k, form in rec.get("pending", ()):
                 o.wraps[k].set_pending(self.python(form))
         for o, rec in self._optimizers:
@@ -392,9 +392,8 @@ class Loader:
         for n, (params, own) in enumerate(groups):
             edit_group(o, n, group_values(entry, own) if n else {}, params)
         o.torch.defaults.update(self.python(rec["defaults"]))
-        o.torch.state.clear()
-        for p, state in rec["state"]:
-            o.torch.state[self.tensor(p)] = self.python(state)
+        for p, kept in rec["state"]:
+            o.state.put(self.tensor(p), self.python(kept))
         self._optimizers.append((o, rec))
         return o
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.device import accelerators, generator_of, is_device
+from kshell.kapi.lazy_torch import torch
 from kshell.values import types as T
 from kshell.values.build import symdict
 from kshell.values.context import running

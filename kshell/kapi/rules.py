@@ -31,7 +31,8 @@ from kshell.kapi.handles import (
     rule_handle,
 )
 from kshell.kapi.help import TOPICS
-from kshell.kapi.optapi import optimizer_of
+from kshell.kapi.live_optimizers import optimizer_of
+from kshell.kapi.optapi import step_with
 from kshell.kapi.optim import Opt
 from kshell.kapi.sched import head
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
@@ -237,7 +238,7 @@ def _refusing(call: str, fn: Any) -> Any:
 
 def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
-    if "fp16" in o.wraps or hasattr(o.torch, "gather") or o.entry.extra.get("closure"):
+    if "fp16" in o.wraps or o.abilities.gathers or o.entry.extra.get("closure"):
         w.rule.noise.detach()
         raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
     try:
@@ -437,11 +438,9 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
 
 @behaviour("step", RuleHandle)
 def _step(h: RuleHandle, *rest: Value) -> Value:
-    from kshell.kapi.optapi import _step_with
-
     if h.obj.opt.wraps.get("scale") is not h.obj:
         raise QError("step: the rule is no longer that of its optimizer")
-    return _step_with(h.obj.opt, rest)
+    return step_with(h.obj.opt, rest)
 
 
 @behaviour("zerograd", RuleHandle)

@@ -12,15 +12,17 @@ from itertools import islice
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi import autosave, logs, losses
+from kshell.kapi import logs, losses
 from kshell.kapi.args import items
 from kshell.kapi.batches import count
-from kshell.kapi.call import api, known_to_all, torch
+from kshell.kapi.call import api, known_to_all
 from kshell.kapi.clip import clip_model
 from kshell.kapi.convert import kname, to_q
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, inputs_with_names, with_gradients
 from kshell.kapi.gradients import drop_gradient
 from kshell.kapi.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import stepped
 from kshell.kapi.models import Data, Model, Settings, parts_of
 from kshell.kapi.moduleapi import beside, brought
 from kshell.kapi.named import Inputs, by_name
@@ -230,7 +232,7 @@ class _Trainer:
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
         self.closure = bool(o.entry.extra.get("closure"))
-        if hasattr(o.torch, "gather"):
+        if o.abilities.gathers:
             raise QError(f"{call}: {o.entry.name} optimizer takes losses by layer, not that of a model")
         self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
         if self.scaler is not None and self.closure:
@@ -325,7 +327,7 @@ def _train(model: Model) -> Value:
             done = trainer.done = done + len(several)
             if clock() >= work.line.due:
                 work.tell(done, partial(record.so_far, loss))
-            autosave.stepped()
+            stepped()
             if PENDING and done < work.total:
                 stop_here(work.stopped(done))
 
@@ -432,5 +434,5 @@ def backstep(x: Value) -> Value:
         raise known_to_all("backstep", exc, model.module, True, x) from None
     loss = made[0][1]
     line().tally("backstep", lambda: {"loss": float(loss)})
-    autosave.stepped()
+    stepped()
     return to_q(loss)

@@ -13,9 +13,9 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import losses, sched
 from kshell.kapi.batches import part_of
-from kshell.kapi.call import torch
 from kshell.kapi.convert import dtype_name
 from kshell.kapi.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
 from kshell.kapi.moduledef import REPLACED, is_container, name_of_module, options_of, type_of
 from kshell.kapi.optim import class_of as optimizer_class
@@ -225,18 +225,17 @@ class Saver:
             raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
         if o.outer is not None:
             self.notes.append(f"the {type(o.outer).__name__} around an optimizer")
-        dropped = entry.extra.get("drop", ())
+        state = o.state
         rec: Record = {
             "type": entry.name, "own": o.own, "class": entry.target,
             "container": None if o.container is None else self.ref("module", o.container),
             "groups": [[[self.tensor(p) for p in g["params"]],
                         self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
             "defaults": self.python(dict(plain.defaults)),
-            "state": [[self.tensor(p), self.python({k: v for k, v in s.items() if k not in dropped})]
-                      for p, s in o.state.items()],
+            "state": [[self.tensor(p), self.python(state.of(p))] for p in state.owners()],
             "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}
-        if hasattr(o.torch, "get_extra"):
-            rec["extra"] = self.python(o.torch.get_extra())
+        if o.abilities.keeps_extra:
+            rec["extra"] = self.python(state.extra())
         pending = [[k, self.python(found)] for k, w in o.wraps.items() if (found := w.pending()) is not None]
         if pending:
             rec["pending"] = pending

@@ -24,7 +24,7 @@ from kshell.kapi.handles import (
     scheduler_handle,
 )
 from kshell.kapi.help import TOPICS
-from kshell.kapi.optapi import optimizer_of
+from kshell.kapi.live_optimizers import optimizer_of
 from kshell.kapi.optim import Opt, set_rate
 from kshell.kapi.schedmake import (
     OVERRIDES,

@@ -17,11 +17,11 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.kapi.args import number_of
-from kshell.kapi.call import torch
 from kshell.kapi.convert import kname
-from kshell.kapi.functions import applied
 from kshell.kapi.handles import SchedulerHandle, table
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.optim import Opt, add_buffers, set_rate
+from kshell.kapi.q_calls import applied
 from kshell.kapi.schedulers import MEASURED, WSD_FALLS, Values, class_of, megatron_names, options_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.build import floats, longs, symdict

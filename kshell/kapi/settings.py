@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, is_empty, items, long_of, name_of, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import table
+from kshell.kapi.lazy_torch import torch
 from kshell.registry import Entry
 from kshell.values.build import string, symdict
 from kshell.values.context import running

@@ -11,9 +11,10 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import data_items, flag_of, is_empty, items, long_of, longs_of, size_text
-from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.call import api, reserve
 from kshell.kapi.convert import as_tensor, as_tensors, kname, result, to_q
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
+from kshell.kapi.lazy_torch import torch
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
 EFFECT = "none"  # of the functions here, if they say nothing else

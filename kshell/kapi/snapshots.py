@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from kshell import __version__
 from kshell.errors import QError, QExit
 from kshell.kapi.args import items, names_of
-from kshell.kapi.call import api, loaded, mapped, torch
+from kshell.kapi.call import api, mapped
 from kshell.kapi.convert import dtype_name, dtype_named, kname
 from kshell.kapi.handles import table
+from kshell.kapi.lazy_torch import loaded, torch
 from kshell.kapi.rng import checked, states
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
@@ -244,7 +245,7 @@ class _Plan:
         self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
                        for s, held in self._chosen(m["spaces"]).items()}
         self.archive.room.need(sum(function_cost(t) for t in m["views"].values()))
-        self.views = [VIEW[0](str(k), text) for k, text in m["views"].items() if names is None or k in names]
+        self.views = [VIEW.fn(str(k), text) for k, text in m["views"].items() if names is None or k in names]
         if self.loader:
             self.loader.finish()
         self.session = m.get("session") if names is None else None

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.kapi import guard
-from kshell.kapi.call import torch
 from kshell.kapi.device import TensorOptions, convert_to
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.math import Row, register
 
 # what each transform takes: (what it is of, in its summary), for the names with and without the leading i

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, parse_options, split
 from kshell.kapi.call import api, told_by, with_all
+from kshell.kapi.lazy_torch import torch
+from kshell.kapi.live_optimizers import live_optimizers
 from kshell.kapi.moduleapi import of_module
-from kshell.kapi.optapi import live_optimizers
 from kshell.registry import Option
 from kshell.values.core import NIL, Value
 
@@ -77,7 +80,11 @@ def fsdp(x: Value) -> Value:
 
 
 def _sharded(x: Value) -> Value:
+    from kshell.optim.state_tree import leaves_of
     from kshell.parallel import around, group
+
+    def part_of(value: Any, p: Any) -> Any:
+        return around.part_like(value, p) if isinstance(value, torch.Tensor) else value
 
     m, rest = of_module(x, "fsdp")
     if rest:
@@ -88,15 +95,17 @@ def _sharded(x: Value) -> Value:
     held = {id(p) for p in m.parameters()}
     using = [o for o in {id(o): o for o in live_optimizers()}.values() if any(id(p) in held for p in o.parameters())]
     for o in using:
-        if o.wraps or not o.entry.extra.get("sharded", True) or hasattr(o.torch, "get_extra"):
+        whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves_of(o.state.extra()))
+        if o.wraps or not o.entry.extra.get("sharded", True) or whole:
             what = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
             raise QError(f"fsdp: {what} does not take sharded parameters")
-        for p in o.parameters():
-            if id(p) in held and any(hasattr(v, "dim") and v.dim() and v.shape != p.shape
-                                     for v in o.state.get(p, {}).values()):
+        for _, t, p in o.state.buffers():
+            if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
                 raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
     new = around.shard(m, told_by("forward"))
     for o in using:
         o.placed = o.contents = None
-        around.exchange(o.torch, new, [] if o.container is None else list(o.container.modules()))
+        o.state.exchange(new, lambda leaf, p: part_of(leaf.value, p))
+        for k in () if o.container is None else o.container.modules():
+            k._parameters.update({name: new[id(p)] for name, p in k._parameters.items() if id(p) in new})
     return NIL

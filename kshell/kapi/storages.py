@@ -6,7 +6,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.kapi.call import reserve, torch
+from kshell.kapi.call import reserve
+from kshell.kapi.lazy_torch import torch
 
 DIMS = 64  # no operation of torch takes more
 

@@ -90,7 +90,7 @@ q)tensor f
 
 def _streamer(x: Value, call: str) -> Opt:
     h = handle(x)
-    if not isinstance(h, OptimizerHandle) or not hasattr(h.obj.torch, "add_layer"):
+    if not isinstance(h, OptimizerHandle) or not h.obj.abilities.gathers:
         raise QError(f"{call}: expecting an optimizer of layers (streamer), given "
                      + (h.obj.entry.name if isinstance(h, OptimizerHandle) else kname(x)))
     return h.obj  # type: ignore[no-any-return]

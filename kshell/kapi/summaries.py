@@ -7,9 +7,10 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.args import size_text
-from kshell.kapi.call import api, known_to_all, reserve, torch
+from kshell.kapi.call import api, known_to_all, reserve
 from kshell.kapi.convert import default_dtype
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import device_of_module, of_module
 from kshell.kapi.moduledef import name_of_module, type_name
 from kshell.kapi.optparms import named_parameters

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, name_of, need, unknown
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name, dtype_named, ktype_of, to_q
 from kshell.kapi.device import SYMBOLS, is_pinned, layout_name, memory_format, memory_name, options_dict
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import bytes_of, elements_of, need_handle, tensors_of
 from kshell.kapi.references import address, references, storage_ptr, storage_references
 from kshell.registry import entries

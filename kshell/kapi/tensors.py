@@ -20,7 +20,7 @@ from kshell.kapi.args import (
     size_text,
     unknown,
 )
-from kshell.kapi.call import api, reserve, torch
+from kshell.kapi.call import api, reserve
 from kshell.kapi.convert import as_tensor, as_tensors, default_dtype, dtype_name, kname, to_q, to_tensor
 from kshell.kapi.device import TensorOptions, convert_to, memory_format, tensor_options
 from kshell.kapi.handles import (
@@ -31,6 +31,7 @@ from kshell.kapi.handles import (
     table,
     tensor_handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.values.build import collapse, symdict
 from kshell.values.core import NIL, List, Sym, Value, Vec, seq_items
 

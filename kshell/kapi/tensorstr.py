@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.convert import dtype_name
 from kshell.kapi.handles import TensorHandle, ask
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import need_handle
 from kshell.values.build import string
 from kshell.values.core import Value

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import QError
-from kshell.kapi.call import invoke, torch
+from kshell.kapi.call import invoke
 from kshell.kapi.convert import as_tensors, is_array, kname
 from kshell.kapi.functions import QFunction, wrapped
 from kshell.kapi.handles import TensorHandle
+from kshell.kapi.lazy_torch import torch
 from kshell.values.core import NIL, Value
 from kshell.values.functions import Prim
 

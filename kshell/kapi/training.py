@@ -10,7 +10,7 @@ from typing import Any
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, is_empty, is_pairs, items, long_of, name_of, names_of, number_of, pairs, unknown
 from kshell.kapi.batches import count, reordered, show_part, show_whole, whole_of
-from kshell.kapi.call import api, torch
+from kshell.kapi.call import api
 from kshell.kapi.clip import limit_of
 from kshell.kapi.convert import is_array, kname, list_q, to_q
 from kshell.kapi.forward import inputs_of
@@ -25,6 +25,7 @@ from kshell.kapi.handles import (
     tensor_handle,
     vector_handle,
 )
+from kshell.kapi.lazy_torch import torch
 from kshell.kapi.models import Data, Model, Settings, parts_of, shown
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.precision import cast_name

@@ -13,8 +13,8 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import Agreed
-from kshell.kapi.call import loaded, torch
 from kshell.kapi.handles import table
+from kshell.kapi.lazy_torch import loaded, torch
 from kshell.values.context import worker
 from kshell.values.restrict import restricted
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kshell import registry
-from kshell.kapi.call import loaded, torch
 from kshell.kapi.device import SYMBOLS, device_names
 from kshell.kapi.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
 from kshell.kapi.help import TOPICS, options_of
+from kshell.kapi.lazy_torch import loaded, torch
 from kshell.kapi.optim import known_options
 from kshell.kapi.tensors import MODES
 from kshell.values.functions import Handle

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import QError
 from kshell.kapi.args import pairs
 from kshell.kapi.call import run_backward
-from kshell.kapi.optim import Opt
 from kshell.values.build import symdict
 from kshell.values.core import Dict, Value
+
+if TYPE_CHECKING:
+    from kshell.kapi.optim import Opt
 
 # what a wrap does before the step, in this order; a phase that returns False leaves the step out
 PHASES = ("aggregate", "note", "clip", "rates")
@@ -124,47 +126,45 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
         if name not in known:
             raise QError(f"step: {o.entry.name} takes no {name}")
     start, before = time.perf_counter(), comm.METER.seconds
-    if "fp16" in o.wraps or not (o.wraps or hasattr(o.torch, "gather")):
+    own = o.abilities
+    if "fp16" in o.wraps or not (o.wraps or own.gathers):
         out = o.bare_step(closure, **given)
         _count(o, start, before)
         return out
     if closure is not None and o.entry.extra.get("closure"):
         raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
     loss = comm.loss_of(closure)
-    gathers = hasattr(o.torch, "gather")
-    made = o.torch.gather(bool(o.wraps)) if gathers else True
+    due = own.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)
     start, before = time.perf_counter(), comm.METER.seconds
-    out = False if gathers else None
-    if made or not gathers:
-        out = _around(o, given)
-    if gathers:
-        o.torch.settle()
+    out = _around(o, given) if due else False
+    own.settle()
     _count(o, start, before)
-    return out if loss is None or gathers else loss
+    return out if loss is None or own.gathers else loss
 
 
 def _around(o: Opt, given: dict[str, Any]) -> Any:
     """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
     of which an update is due, has them again as they were if none could be made.)"""
-    gathers, made = hasattr(o.torch, "gather"), True
+    own, made = o.abilities, True
     try:
         for phase in PHASES:
             for w in o.wraps.values():
                 made = made and getattr(w, phase)(o, given) is not False
     except BaseException:
-        if gathers:
-            o.torch.undo()
+        own.undo()
         raise
     out: Any = False
     try:
-        if made:
-            out = o.torch.update() is None if gathers else o.bare_step()
-        elif gathers:
-            o.torch.undo()
+        if not made:
+            own.undo()
+        elif own.gathers:
+            own.update()
+            out = True
+        else:
+            out = o.bare_step()
     except BaseException:
-        if gathers:
-            o.torch.undo()
+        own.undo()
         for w in o.wraps.values():
             w.failed(o)
         raise
@@ -194,6 +194,5 @@ def _count(o: Opt, start: float, before: float) -> None:
 def backward(o: Opt, loss: Any, **options: Any) -> None:
     """Gradients of a loss, as the wraps of an optimizer want them."""
     start = time.perf_counter()
-    own = next((w for w in (o.torch, *o.wraps.values()) if hasattr(w, "backward")), None)
-    run_backward("backward", [loss], lambda: loss.backward(**options) if own is None else own.backward(loss, **options))
+    run_backward("backward", [loss], lambda: o.abilities.backward(loss, **options))
     _clock(o, "backward", time.perf_counter() - start)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from kshell.errors import Q_FILE, Frame, QError, Source
+from kshell.registry import Hook
 
 FILE = Q_FILE
 _MARK = re.compile(r"#(\d+)$")
@@ -88,11 +88,10 @@ def _assembled(text: str) -> tuple[CodeType, list[int]]:
 
     Kept by text: phrases of functional qSQL and strings that are run again and again differ in constants at most.
     """
-    return assemble(text) if KEPT[0] is None else KEPT[0](text)
+    return KEPT.fn(text)
 
 
-# where the code of the script that is being compiled is looked for, set by lang/kept.py
-KEPT: list[Callable[[str], tuple[CodeType, list[int]]] | None] = [None]
+KEPT = Hook(lambda text: assemble(text))  # where code of the script that is compiled is looked for: lang/kept.py
 
 
 def assemble(text: str) -> tuple[CodeType, list[int]]:

@@ -36,10 +36,10 @@ class Kept:
         self.found: dict[bytes, Assembled] = _read(path)
 
     def __enter__(self) -> None:
-        code.KEPT[0] = self.get
+        code.KEPT.set(self.get)
 
     def __exit__(self, *_: object) -> None:
-        code.KEPT[0] = None
+        code.KEPT.reset()
 
     def get(self, text: str) -> Assembled:
         """The code of a Python text."""

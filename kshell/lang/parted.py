@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang import qsql, scan
+from kshell.lang import qsql_select, scan
 from kshell.lang.columns import Columns
 from kshell.lang.tables import key_names, rekey
 from kshell.parse import tree as N
@@ -58,13 +58,13 @@ def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinc
     names = [n for n in x.names if n in used] if cols else list(x.names)
     names += _links(source, phrases)
     t = gathered(source, parts, where, names, "i" in used)
-    src = qsql.Source(t)
+    src = qsql_select.Source(t)
     c = Columns(src.cols, src.n)
     if not names:
         src.n = c.n = sum(_rows(source, parts, where))
     if is_exec:
-        return qsql.run_exec(src, c, by, cols, distinct)
-    return qsql.run_select(src, c, by, cols, distinct, None)
+        return qsql_select.run_exec(src, c, by, cols, distinct)
+    return qsql_select.run_select(src, c, by, cols, distinct, None)
 
 
 def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
@@ -77,23 +77,23 @@ def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
         if field not in used or used & others:
             break
         c = Columns({field: source.db.vec([source.db.pv[k] for k in parts])}, len(parts))
-        at = qsql.matching(where[0], c)
+        at = qsql_select.matching(where[0], c)
         parts = parts if at is None else parts[at]
         where = where[1:]
     return parts.tolist(), where
 
 
-def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[qsql.Source, Columns]:
+def _columns(source: PartCols, part: int, where: list[Any]) -> tuple[qsql_select.Source, Columns]:
     t = source.of(part)
     cols = _Lazy(t)
-    src = qsql.Source(Table([], []))
+    src = qsql_select.Source(Table([], []))
     src.value, src.cols, src.n = t, cols, source.db.count(source.name)[part]
 
     def table(name: str) -> Value:  # links go to the same partition
         found = running().names.get(name)
         return found.cols.of(part) if is_partitioned(found) else found
 
-    return src, qsql.restricted(Columns(cols, src.n, None, table), where)
+    return src, qsql_select.restricted(Columns(cols, src.n, None, table), where)
 
 
 class _Lazy(dict[str, Any]):
@@ -135,15 +135,15 @@ def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], c
     out = []
     for k in parts:
         src, c = _columns(source, k, where)
-        out.append(qsql.run_exec(src, c, None, cols, False) if is_exec
-                   else qsql.run_select(src, c, None, cols, False, None))
+        out.append(qsql_select.run_exec(src, c, None, cols, False) if is_exec
+                   else qsql_select.run_select(src, c, None, cols, False, None))
     if not out:
         return _nothing(is_exec, source, where, cols)
     if is_exec and out[0].__class__ is not Table:
         return _joined_exec(out, cols[0][0] is None, distinct)
     t = Table(out[0].names, [joined([o.cols[i] for o in out]) for i in range(len(out[0].names))])
     if distinct:
-        t = take_at(t, qsql.distinct_at(t))
+        t = take_at(t, qsql_select.distinct_at(t))
     return rekey(t, key_names(t))
 
 
@@ -152,16 +152,18 @@ def _last_row(source: PartCols, parts: list[int], where: list[Any]) -> Value:
     for k in reversed(parts):
         src, c = _columns(source, k, where)
         if len(c):
-            return qsql.run_exec(src, c, None, [], False)
+            return qsql_select.run_exec(src, c, None, [], False)
     return _nothing(True, source, where, [])
 
 
 def _nothing(is_exec: bool, source: PartCols, where: list[Any], cols: Any) -> Value:
     """The result if no partition was chosen: that of an empty table."""
     t = gathered(source, [], [], source.names, False)
-    src = qsql.Source(t)
+    src = qsql_select.Source(t)
     c = Columns(src.cols, 0)
-    return qsql.run_exec(src, c, None, cols, False) if is_exec else qsql.run_select(src, c, None, cols, False, None)
+    if is_exec:
+        return qsql_select.run_exec(src, c, None, cols, False)
+    return qsql_select.run_select(src, c, None, cols, False, None)
 
 
 def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
@@ -170,7 +172,7 @@ def _joined_exec(out: list[Value], single: bool, distinct: bool) -> Value:
         values = [_joined_values([o.v.item(i) for o in out]) for i in range(len(out[0].k))]
         return Dict(out[0].k, collapse(values))
     x = _joined_values(out)
-    return take_at(x, qsql.distinct_at(x)) if distinct else x
+    return take_at(x, qsql_select.distinct_at(x)) if distinct else x
 
 
 def _joined_values(out: list[Value]) -> Value:

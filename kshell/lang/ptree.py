@@ -15,6 +15,7 @@ from kshell.lang.code import build, caller_locals
 from kshell.lang.compile import Compiler, check_stores, compile_lambda, is_infix, known
 from kshell.lang.expr import E, ops
 from kshell.lang.literal import value_of
+from kshell.lang.qsql_select import Phrase
 from kshell.lang.scan import column_names, group_clash, inferred_name, walk
 from kshell.parse import parse as parse_text
 from kshell.parse import tree as N
@@ -286,13 +287,13 @@ class _TreeCompiler(Compiler):
         return self.const(found) if found is not None and node.name[0] != "_" else super().variable(node)
 
 
-def phrase(x: Value) -> qsql.Phrase:
+def phrase(x: Value) -> Phrase:
     """The Phrase of a parse tree in functional qSQL: a symbol is a column, else a local variable of the function that
     calls, else a global."""
     return _node_phrase(node_of(x), caller_locals())
 
 
-def _node_phrase(node: Any, caller: dict[str, Any]) -> qsql.Phrase:
+def _node_phrase(node: Any, caller: dict[str, Any]) -> Phrase:
     names = running().names
     c = _TreeCompiler(names, names.current, Source(""), None)
     c.columns, c.caller = 1, caller
@@ -300,7 +301,7 @@ def _node_phrase(node: Any, caller: dict[str, Any]) -> qsql.Phrase:
     fn = build("_p", "_c", c.block, c.consts, c.source, c.space)
     found = aggregate_of(node)
     agg = found and (found[0], *(a.name if isinstance(a, N.Name) else _node_phrase(a, caller) for a in found[1]))
-    return qsql.Phrase(fn, node, inferred_name(node), agg)
+    return Phrase(fn, node, inferred_name(node), agg)
 
 
 # ------------------------------------------------------------------ the verbs
@@ -383,4 +384,4 @@ RESTRICTING.add(id(reval.__code__))
 
 def connect() -> None:
     """Give qsql the way from parse trees to phrases."""
-    qsql.TREE[0] = phrase
+    qsql.TREE.set(phrase)

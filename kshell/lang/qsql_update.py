@@ -6,7 +6,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.columns import Array, Columns, GroupColumns, Groups, is_column, sized
-from kshell.lang.qsql import Named, Phrase, Source, group_by, per_group, restricted
+from kshell.lang.qsql_select import Named, Phrase, Source, group_by, per_group, restricted
 from kshell.lang.tables import by_name, member, on_disk_kind, rekey
 from kshell.store import splay
 from kshell.values import types as T

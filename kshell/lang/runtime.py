@@ -8,6 +8,7 @@ from typing import Any
 
 from kshell.errors import QError
 from kshell.lang import iterators, qsql, tables, unpack
+from kshell.lang.qsql_select import Phrase
 from kshell.lang.truth import times, truth
 from kshell.lang.verbs.cast import part
 from kshell.values import types as T
@@ -22,7 +23,7 @@ from kshell.values.interrupts import ASSIGNED, PENDING, brief, edit, let_through
 from kshell.values.join import append
 from kshell.values.names import PART, dotted
 
-PART[:] = [part]
+PART.set(part)
 
 
 def wrap(n: Any) -> Value:
@@ -247,7 +248,7 @@ HELPERS: dict[str, Any] = {
     "_table": table_literal,
     "_dictlit": dict_literal,
     "_empty": List([]),
-    "_Phrase": qsql.Phrase,
+    "_Phrase": Phrase,
     "_select": qsql.select,
     "_len": len,
     **iterators.CALLS,

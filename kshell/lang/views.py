@@ -64,7 +64,7 @@ def from_text(name: str, text: str) -> Callable[[], Value]:
     return lambda: define(view, source, running().names)
 
 
-snapshot.VIEW.append(from_text)
+snapshot.VIEW.set(from_text)
 
 
 def needed(nodes: Any) -> Iterator[str]:

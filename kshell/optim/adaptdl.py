@@ -21,7 +21,7 @@ from torch.optim import Optimizer
 
 from kshell.optim import comm
 from kshell.optim.aggregate import mean_gradients
-from kshell.optim.moved import drop_gradient
+from kshell.optim.gradients import drop_gradient
 
 SMOOTHING = 0.999  # to the power of the scale: what an estimate keeps at a step
 _LEAST = 1e-6  # the least variance

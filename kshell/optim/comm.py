@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from kshell.optim.abilities import Abilities, Extra
 from kshell.parallel import meet as meeting
 from kshell.parallel.collect import plain
 
@@ -155,7 +156,7 @@ def meet(o: Any, call: str, groups: Sequence[dict[str, Any]],
     return METER.run(lambda: meeting.meet(call, same, more), _HEAD)
 
 
-class Together:
+class Together(Abilities):
     """A torch optimizer whose steps are those of all processes at once."""
 
     meets = True
@@ -209,30 +210,10 @@ def finite(tensors: Iterable[Tensor | None]) -> list[bool]:
     return [f is None or next(read) for f in flags]
 
 
-class Extra:
-    """A torch optimizer with state of its own beside that of its parameters: `get_extra` gives it as a dictionary of
-    numbers, tensors, lists and dictionaries, and `set_extra` takes it back. It is the entry `extra` of a state_dict."""
-
-    def get_extra(self) -> dict[str, Any]:
-        """The state that belongs to no parameter."""
-        return {}
-
-    def set_extra(self, extra: dict[str, Any]) -> None:
-        """Go on from a state that `get_extra` gave."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """torch's state, and the entry `extra`."""
-        return {**super().state_dict(), "extra": self.get_extra()}  # type: ignore[misc]
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict` gave."""
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "extra"})  # type: ignore[misc]
-        self.set_extra(state_dict.get("extra", {}))
-
-
 class Draws(Extra):
     """A torch optimizer with a random generator of its own, made at its first use from the first group's seed."""
 
+    by_process = True
     param_groups: Any
     _made: np.random.RandomState | None = None
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from kshell.optim import comm
+from kshell.optim.abilities import Extra
 from kshell.optim.aggregate import Aggregation, clip_
-from kshell.optim.comm import Extra
 
 
 class LossScale:

@@ -26,9 +26,9 @@ from torch import Tensor
 from torch.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, Optimizer, RAdam
 
 from kshell.optim import comm, fused
+from kshell.optim.abilities import Extra
 from kshell.optim.aggregate import mean_
-from kshell.optim.comm import Extra
-from kshell.optim.moved import drop_gradient
+from kshell.optim.gradients import drop_gradient
 from kshell.parallel import meet as meeting
 
 # inner optimizers by name
@@ -73,6 +73,8 @@ class Streamer(Extra, Optimizer):
     ValueError for settings out of range, unknown inner optimizers, parameters of two layers and layers that are not
     there; on all processes, where these would average at different steps.
     """
+
+    gathers = by_process = True
 
     def __init__(self, layers: Iterable[Any], inner: str | Callable[[list[Tensor]], Optimizer] = "adam",
                  lr: float = 1e-4, alpha: float = 3, optimize_every: int = 100, average_every: int = 1000,

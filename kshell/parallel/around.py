@@ -6,7 +6,7 @@ The module stays the object that it is, with its names and its type: what is dif
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -369,20 +369,3 @@ def shard(m: nn.Module, text_of: Callable[[BaseException], str] = str) -> dict[i
         made.take(part, paths[part])
     after = dict(m.named_parameters(remove_duplicate=False))
     return {id(p): after[k] for k, p in names.items()}
-
-
-def exchange(optimizer: Any, new: dict[int, Any], held: Sequence[nn.Module]) -> None:
-    """Give an optimizer the parameters that stand for those it had, and their parts of its state."""
-    for g in optimizer.param_groups:
-        for i, p in enumerate(g["params"]):
-            made = new.get(id(p))
-            if made is not None:
-                g["params"][i] = made
-                state = optimizer.state.pop(p, None)
-                if state:
-                    optimizer.state[made] = {k: part_like(v, made) if isinstance(v, Tensor) else v
-                                             for k, v in state.items()}
-    for m in held:
-        for k, p in m._parameters.items():
-            if id(p) in new:
-                m._parameters[k] = new[id(p)]

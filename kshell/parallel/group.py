@@ -48,6 +48,11 @@ def _group() -> Any:
     return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
 
 
+def exists() -> bool:
+    """Is there a process group, of this process alone even?"""
+    return _group() is not None
+
+
 def joined() -> bool:
     """Is there a process group of more than this process?"""
     dist = _group()
@@ -203,24 +208,3 @@ def calls() -> int:
         return int(dist.group.WORLD._get_sequence_number_for_group())
     except RuntimeError:  # of a group with several backends
         return 0
-
-
-def leave(well: bool, error: str = "") -> None:
-    """Leave the group: when all went well after the others have come to their end too, or the timeout has passed. After
-    an error the group stays as it is until this process ends, and one that was lost because another ended waits a
-    little, so that the launcher sees first which it was."""
-    dist = _group()
-    if dist is None:
-        return
-    if not well:
-        if "by peer" in error:
-            time.sleep(.5)
-        return
-    from kshell.parallel.meet import meet
-
-    try:
-        if joined():
-            meet("exit")
-        dist.destroy_process_group()
-    except (RuntimeError, ValueError):
-        pass  # another has ended before, or is in another call; there is nothing left to do together

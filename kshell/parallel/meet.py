@@ -216,3 +216,17 @@ def _missing(text: str) -> list[int]:
             late = [r for r in late if r not in here]
             time.sleep(.02)
     return late if timed_out else []  # else a process is gone, which others than this one tell
+
+
+def leave(well: bool, error: str = "") -> None:
+    """Leave the group: when all went well after the others have come to their end too, or the timeout has passed. After
+    an error the group stays as it is until this process ends, and one that was lost because another ended waits a
+    little, so that the launcher sees first which it was."""
+    if not well:
+        if "by peer" in error:
+            time.sleep(.5)
+        return
+    with suppress(RuntimeError, ValueError):  # another has ended before, or is in another call: nothing is left to do
+        if group.joined():
+            meet("exit")
+        dist.destroy_process_group()

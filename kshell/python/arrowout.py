@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 
 from kshell.python.arrow import GET, RELEASE, Array, Schema, Stream
-from kshell.python.objects import Table
+from kshell.python.objects import ARROW, Table
 
 _FORMATS = {"i1": "c", "u1": "C", "i2": "s", "u2": "S", "i4": "i", "u4": "I", "i8": "l", "u8": "L", "f2": "e",
             "f4": "f", "f8": "g"}
@@ -197,6 +197,7 @@ def _array(out: Array, m: Made) -> None:
     out.release, out.private_data = _address(_RELEASE[Array]), _hold(children, table, bits, data, buffers, inner)
 
 
+@ARROW.set
 def stream(table: Any) -> Any:
     """The capsule of a stream of one array: a struct of the table's columns."""
     root = _struct(table)

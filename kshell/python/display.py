@@ -7,6 +7,8 @@ from typing import Any
 
 from kshell.lang.settings import Settings
 from kshell.lang.show import Layout, head, show_text
+from kshell.python.into import to_q
+from kshell.python.objects import HTML, TEXT
 from kshell.values import types as T
 from kshell.values.core import Dict, Table, Value, Vec
 
@@ -36,16 +38,16 @@ def html(x: Value, settings: Any) -> str:
 
 
 def _value(table: Any) -> Value:
-    from kshell.python.into import to_q
-
     return to_q(table)
 
 
+@TEXT.set
 def plain(table: Any) -> str:
     """The console's text of a Python table."""
     return show_text(_value(table), Settings())
 
 
+@HTML.set
 def html_of(table: Any) -> str:
     """The HTML of a Python table."""
     return html(_value(table), Settings())

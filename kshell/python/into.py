@@ -21,6 +21,7 @@ import numpy as np
 from kshell.errors import QError, first_line, message_of
 from kshell.python import arrow, interchange
 from kshell.python.objects import Function, Table
+from kshell.python.outof import from_q
 from kshell.values import core
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, guid_vec, longs, regular, string
@@ -98,8 +99,6 @@ def _duck(x: Any) -> Value:
 def function(f: Callable[..., Any]) -> Value:
     """A Python function as one of q: its arguments come as Python values (`f[]` gives none), its result goes as a q
     value. What it raises is an error that names it and the exception. Python gets the function itself back."""
-    from kshell.python.outof import from_q
-
     name = getattr(f, "__name__", None)
     if not isinstance(name, str):
         name = type(f).__name__

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kshell.registry import Hook
 from kshell.values.core import Value
+
+ARROW, TEXT, HTML = Hook(), Hook(), Hook()  # of a table: python/arrowout.py, python/display.py
 
 
 class Table(dict[str, Any]):
@@ -30,19 +33,13 @@ class Table(dict[str, Any]):
         return len(next(iter(self.values()), ()))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        from kshell.python.arrowout import stream
-
-        return stream(self)
+        return ARROW.fn(self)
 
     def __repr__(self) -> str:
-        from kshell.python.display import plain
-
-        return plain(self)
+        return TEXT.fn(self)  # type: ignore[no-any-return]
 
     def _repr_html_(self) -> str:
-        from kshell.python.display import html_of
-
-        return html_of(self)
+        return HTML.fn(self)  # type: ignore[no-any-return]
 
 
 class Function:

@@ -21,7 +21,9 @@ from typing import Any
 
 from kshell import registry, session
 from kshell.errors import QError, QExit
+from kshell.python import arrowout, display  # noqa: F401 (tables show themselves by these)
 from kshell.python.into import to_q
+from kshell.python.objects import Table as Table
 from kshell.python.outof import from_q
 from kshell.values import interrupts
 from kshell.values.apply import apply

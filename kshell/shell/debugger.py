@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.session import Session
-from kshell.shell.script import attempt, print_error
+from kshell.shell.run_line import attempt, print_error
 
 # what is typed: how far it goes up, towards the caller
 _MOVES = {"`": 1, ".": -1}

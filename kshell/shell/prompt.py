@@ -31,7 +31,7 @@ from kshell.shell.highlight import STYLE, QLexer, colours
 from kshell.shell.history import history
 from kshell.shell.keys import bindings
 from kshell.shell.notes import annotator
-from kshell.shell.script import enter, tick
+from kshell.shell.run_line import enter, tick
 from kshell.shell.toolbar import signature, toolbar
 
 _SHOWN = str.maketrans({c: shown for c, shown in Char.display_mappings.items() if c != "\n"})

@@ -6,12 +6,11 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 from kshell.errors import QError, QExit, first_line
 from kshell.session import Session
-from kshell.shell.cli import USAGE, Options
+from kshell.shell.options import USAGE, Options
+from kshell.shell.run_line import attempt, enter, report, tick
 
 PROGRESS = 10  # seconds between two lines of progress in a pipe
 
@@ -43,21 +42,6 @@ def start(opts: Options) -> int:
     if job:
         session.leave(code == 0)
     return code
-
-
-def attempt(session: Session, work: Callable[..., Any], *args: Any, **options: Any) -> bool:
-    """Call work(*args), its error printed on standard error: was there none?"""
-    try:
-        work(*args, **options)
-        return True
-    except QError as e:
-        error = e
-    print_error(session, error)
-    return False
-
-
-def print_error(session: Session, error: QError) -> None:
-    session.warn("\n".join(session.error_lines(error)) + "\n")
 
 
 def _start(session: Session, opts: Options) -> int:
@@ -125,18 +109,6 @@ def failed(session: Session) -> int:
     return 130 if session.was_stopped else 1
 
 
-def report(session: Session, text: str) -> bool:
-    """Run text as the console does, printing its value or its error; was there an error?"""
-    return not attempt(session, session.run, text, show=True)
-
-
-def enter(session: Session, text: str) -> bool:
-    """Do what a line at the console asks for, printing its error; was there one?"""
-    if session.together is not None:
-        return session.together.enter(text)  # type: ignore[no-any-return]
-    return not attempt(session, session.enter, text)
-
-
 def resume(session: Session, path: str) -> bool:
     """Bring back the session of a snapshot; false, with the error on standard error, if that failed."""
     text = path.replace("\\", "\\\\").replace('"', '\\"')
@@ -152,13 +124,6 @@ def run_file(session: Session, path: str) -> bool:
         session.warn(f"kshell: {path}: no such script\n")
         return False
     return attempt(session, session.run_script, path)
-
-
-def tick(session: Session) -> bool:
-    """Call the timer's function, if it is time; was there an error?"""
-    if session.timer.wait() != 0:
-        return False
-    return session.together.tick() if session.together is not None else not attempt(session, session.tick)
 
 
 def lines(session: Session) -> int:

@@ -6,7 +6,7 @@ import sys
 
 from kshell.errors import QError, QExit
 from kshell.session import Session
-from kshell.shell.script import attempt
+from kshell.shell.run_line import attempt
 
 
 class Together:

@@ -388,7 +388,7 @@ class Reader:
             raise QError("corrupt")
         definition = text.a.tobytes().decode("utf-8", "surrogateescape")
         self._needs(function_cost(definition))
-        return LAMBDA[0](definition, "." + ctx if ctx else ".")
+        return LAMBDA.fn(definition, "." + ctx if ctx else ".")
 
     def _prim(self, t: int) -> Value:
         self._needs(_ATOM)
@@ -429,8 +429,7 @@ _GET: dict[int, Any] = {
     103: Reader._iter, 104: Reader._many, 105: Reader._many, **dict.fromkeys(_GLYPH, Reader._derived),
 }  # fmt: skip
 
-# how a lambda's text becomes a Lambda: set by the session, which has a compiler
-LAMBDA: list[Any] = [None]
+LAMBDA = registry.Hook()  # the lambda of a text: lang/verbs/internal.py
 
 
 def collapse_list(items: list[Value]) -> Value:

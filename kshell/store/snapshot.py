@@ -26,8 +26,7 @@ _FORM = 220  # bytes of memory that a value needs beside what stands in its form
 _PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
-# how a view is made from its name and text: set by the views of lang
-VIEW: list[Callable[[str, str], Callable[[], None]]] = []
+VIEW = registry.Hook()  # what defines a view, from its name and text: lang/views.py
 
 
 def _fixed(t: int) -> bool:
@@ -265,7 +264,7 @@ class Decoder:
     def _lambda(self, text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0) -> Value:
         if ctx[:1] != "." or any(x.__class__ is not str for x in (own, shown, file)) or line.__class__ is not int:
             raise ValueError("a wrong function")
-        return codec.LAMBDA[0](text, ctx, own, shown, file, line)
+        return codec.LAMBDA.fn(text, ctx, own, shown, file, line)
 
     def _prim(self, kind: str, entry: str, name: str, t: int) -> Value:
         found = registry.find(kind, entry)

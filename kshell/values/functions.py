@@ -324,4 +324,4 @@ class Handle:
         return str(self.number)
 
 
-registry.HANDLE[0] = Handle
+registry.HANDLE.set(Handle)

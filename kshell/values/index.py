@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
+from kshell.registry import Hook
 from kshell.values import types as T
 from kshell.values.build import collapse, empty
 from kshell.values.core import (
@@ -184,11 +185,12 @@ def find_at(keys: Value, i: Value) -> Any:
 
     lang's search verb gives the same answer for `keys?i`; set by it, so that both are one piece of code.
     """
-    return FIND[0](keys, i)
+    return FIND.fn(keys, i)
 
 
-FIND: list[Any] = [None]
-BIN: list[Any] = [None, None]  # `keys bin i`: by one list, and by the columns of two tables
+FIND = Hook()  # values/search.py
+BIN = Hook()  # `keys bin i`, by one list: values/search.py
+BIN_ROWS = Hook()  # by the columns of two tables: values/search.py
 
 
 def _dict_at(d: Dict, i: Value) -> Value:
@@ -211,13 +213,13 @@ def _dict_at(d: Dict, i: Value) -> Value:
             return step_at(d, i)
         return d.v.item(at) if at < len(k) else null_of(d.v)
     if d.attr == "s" and (at >= len(k)).any():
-        at = BIN[0](k, i)
+        at = BIN.fn(k, i)
     return take_at(d.v, at)
 
 
 def step_at(d: Dict, i: Value) -> Value:
     """A step function's value at i: that of the last key not above it."""
-    at = BIN[0](d.k, i)
+    at = BIN.fn(d.k, i)
     return d.v.item(at) if at >= 0 else null_of(d.v)
 
 
@@ -227,7 +229,7 @@ def _keyed_at(d: Dict, i: Value) -> Value:
     if i.__class__ is Table:
         at = find_at(k, i)
         if d.attr == "s" and (at >= len(k)).any():
-            at = BIN[1](k.cols, [i.col(n) for n in k.names], True)
+            at = BIN_ROWS.fn(k.cols, [i.col(n) for n in k.names], True)
         return take_at(d.v, at)
     if i.__class__ is Dict:
         i = collapse([_dict_at(i, s) for s in Vec(T.S, np.array([_code(n) for n in k.names], np.int32)).items])
@@ -243,7 +245,7 @@ def _keyed_at(d: Dict, i: Value) -> Value:
             return collapse([_keyed_at(d, j) for j in i.items])
     at1 = find_at(k, Dict(Vec(T.S, np.array([_code(n) for n in k.names], np.int32)), i))
     if d.attr == "s" and int(at1) >= len(k):
-        at1 = BIN[1](k.cols, [collapse([v]) for v in seq_items(i)], True)[0]
+        at1 = BIN_ROWS.fn(k.cols, [collapse([v]) for v in seq_items(i)], True)[0]
         return d.v.item(int(at1)) if at1 >= 0 else null_of(d.v)
     return d.v.item(int(at1)) if int(at1) < len(k) else null_of(d.v)
 

@@ -23,16 +23,15 @@ from kshell.values.interrupts import brief
 from kshell.values.join import join_dicts
 
 _HIDDEN = "__builtins__"
-# lang's temporal verb `part(name, x)`, set by it: the year, minute... of a temporal value
-PART: list[Callable[[str, Value], Value]] = []
+PART = registry.Hook()  # part(name, x): the year, minute.. of a temporal value, an error for any other: lang/runtime.py
 
 
 def dotted(x: Value, name: str) -> Value:
     """`x.name`: an item of a dictionary or table, or part of a temporal value."""
     if x.__class__ in (Dict, Table):
         return index1(x, sym(name))
-    if (x.__class__ is Vec or is_atom(x)) and PART:
-        return PART[0](name, x)
+    if (x.__class__ is Vec or is_atom(x)) and PART.fn:
+        return PART.fn(name, x)
     if not isinstance(x, Handle):
         raise QError("type", hint=getattr(x, "hint", ""))
     found = ((name,) if registry.find("api", name) else ()) or synonyms.of_torch(name)[0]

@@ -170,4 +170,4 @@ def _importing() -> bool:
     return False
 
 
-registry.GUARD[:] = [guarded]
+registry.GUARD.set(guarded)

@@ -420,7 +420,7 @@ def equal_mask(col: Value, item: Value) -> Array:
     return np.array([key_of(i) == key for i in seq_items(col)], np.bool_)
 
 
-indexing.FIND[0] = find
+indexing.FIND.set(find)
 
 
 def find_value(x: Value, y: Value) -> Value:
@@ -506,7 +506,8 @@ def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
     return np.where((at >= 0) & (at < n) & (ids[found] == ids[n:]), found, -1)
 
 
-indexing.BIN[:] = [lambda x, y: search_sorted(x, y, True), search_rows]
+indexing.BIN.set(lambda x, y: search_sorted(x, y, True))
+indexing.BIN_ROWS.set(search_rows)
 
 
 def _ordered_dense(keys: Array) -> tuple[Array, int]:

@@ -66,7 +66,7 @@ def read_lambda(text: str, ctx: str, own: str = "", shown: str = "", file: str =
     return compile_lambda(nodes[0].expr, source, running().names, ctx, own)
 
 
-codec.LAMBDA[0] = read_lambda
+codec.LAMBDA.set(read_lambda)
 
 
 @internal(-8)

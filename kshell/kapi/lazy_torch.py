@@ -1,0 +1,64 @@
+"""torch, imported when it is first used, so that registering the k-api costs nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import sys
+import warnings
+from typing import Any
+
+from kshell.values.interrupts import HOLD
+from kshell.values.restrict import lifted
+
+
+class _Torch:
+    """torch, imported when it is first used; what was looked up once is an ordinary attribute afterwards."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(load(), name)
+        self.__dict__[name] = found
+        return found
+
+
+torch: Any = _Torch()
+_MODULE: list[Any] = []
+# warnings of torch that say nothing to a user of the shell
+_QUIET = ("The given NumPy array is not writable", "An output with one or more elements was resized",
+          "The .grad attribute of a Tensor that is not a leaf", "Sparse", "ComplexHalf support is experimental",
+          "Detected call of `lr_scheduler.step", "Error detected in ", "Anomaly Detection has been enabled")
+
+
+def load() -> Any:
+    """The torch module; its first import sets what must be set once."""
+    if not _MODULE:
+        with HOLD, lifted():  # half of torch cannot be imported again
+            _import()
+    return _MODULE[0]
+
+
+def _import() -> None:
+    for text in _QUIET:
+        warnings.filterwarnings("ignore", message=text)
+    module = importlib.import_module("torch")
+    module.sparse.check_sparse_tensor_invariants.enable()  # a bad index would kill the process later
+    if not _MODULE:
+        _MODULE.append(module)
+
+
+def map_libraries() -> None:
+    """Let the system map torch's libraries, which takes most of the time that its import lets no other thread run; here
+    they do. What cannot be mapped the import tells."""
+    spec = importlib.util.find_spec("torch") if not loaded() else None
+    if spec is None or spec.origin is None or sys.platform != "linux":
+        return
+    dlopen = ctypes.CDLL(None).dlopen
+    dlopen.restype, dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
+    for file, mode in (("libtorch_global_deps.so", os.RTLD_GLOBAL), ("libtorch.so", os.RTLD_LOCAL)):
+        dlopen(os.fsencode(os.path.join(os.path.dirname(spec.origin), "lib", file)), os.RTLD_NOW | mode)
+
+
+def loaded() -> bool:
+    """Has torch been imported through this door?"""
+    return bool(_MODULE)

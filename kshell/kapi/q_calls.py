@@ -1,0 +1,25 @@
+"""Functions of q called from the k-api."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshell.errors import QError, as_qerror
+from kshell.values.apply import apply
+from kshell.values.context import running
+from kshell.values.core import Value, is_text, text_of
+from kshell.values.interrupts import stoppable
+
+
+def applied(f: Value, args: Sequence[Value]) -> Value:
+    """f of q values; foreign exceptions become q errors, as anywhere in q."""
+    error: QError
+    try:
+        if is_text(f):
+            f = stoppable(running().evaluate, text_of(f))
+        return stoppable(apply, f, args)
+    except QError:
+        raise
+    except Exception as exc:
+        error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
+    raise error

@@ -1,0 +1,226 @@
+"""What an optimizer keeps, as one tree of leaves: all that shows, counts, moves, saves or restores it walks this tree.
+
+An optimizer keeps buffers for each parameter, torch's `state[p]`, and some keep more: `Abilities.get_extra`. Both are
+numbers, names, None and tensors, in lists, tuples and dictionaries of any depth. Nothing else in kshell reads the state
+of an optimizer, except the optimizers themselves and their fused kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from kshell.optim.abilities import abilities
+
+Path = tuple[Any, ...]
+
+
+class Leaf(NamedTuple):
+    """One thing that an optimizer keeps: `path` leads to it, ("exp_avg",) or ("old_dirs", 3) say, from the buffers of
+    the parameter `owner`, or from the extra state if that is None."""
+
+    path: Path
+    value: Any
+    owner: Tensor | None
+
+
+# ------------------------------------------------------------------ values of any depth
+
+
+def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The leaves in a value of lists, tuples and dictionaries, with the paths that lead to them."""
+    if isinstance(value, dict | list | tuple):
+        for key, v in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves_of(v, (*path, key))
+    else:
+        yield path, value
+
+
+def mapped(fn: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
+    """A value of the same form, whose leaves are fn(path, leaf)."""
+    if isinstance(value, dict):
+        return {k: mapped(fn, v, (*path, k)) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(mapped(fn, v, (*path, i)) for i, v in enumerate(value))
+    return fn(path, value)
+
+
+# ------------------------------------------------------------------ the state of an optimizer
+
+
+class StateTree:
+    """The state of an optimizer. `names` are those under which its buffers are shown, {shown: torch's}; `transient` are
+    buffers that each step makes anew, which are never shown or saved."""
+
+    __slots__ = ("names", "optimizer", "transient")
+
+    def __init__(self, optimizer: Optimizer, names: Mapping[str, str] | None = None,
+                 transient: Collection[str] = ()) -> None:
+        self.optimizer, self.names, self.transient = optimizer, names or {}, transient
+
+    def __len__(self) -> int:
+        """For how many parameters something is kept."""
+        return len(self.optimizer.state)
+
+    def owners(self) -> list[Tensor]:
+        """The parameters for which something is kept."""
+        return list(self.optimizer.state)
+
+    def of(self, p: Tensor) -> dict[str, Any]:
+        """The buffers of a parameter under torch's names; none before its first step."""
+        return {k: v for k, v in self.optimizer.state.get(p, {}).items() if k not in self.transient}
+
+    def named(self, p: Tensor) -> dict[str, Any]:
+        """The buffers of a parameter as they are shown: the documented ones in order, None for one that is not in use,
+        then any others; none before its first step."""
+        kept = self.of(p)
+        if not kept:
+            return {}
+        documented = {*self.names.values()}
+        return {shown: kept.get(own) for shown, own in self.names.items()} | {
+            k: v for k, v in kept.items() if k not in documented}
+
+    def extra(self) -> dict[str, Any]:
+        """What belongs to no parameter."""
+        return abilities(self.optimizer).get_extra()
+
+    def leaves(self) -> Iterator[Leaf]:
+        """All that is kept, the buffers of each parameter first."""
+        yield from self.buffers()
+        for path, value in leaves_of(self.extra()):
+            yield Leaf(path, value, None)
+
+    def buffers(self) -> Iterator[Leaf]:
+        """The leaves that belong to parameters."""
+        for p in self.owners():
+            for path, value in leaves_of(self.of(p)):
+                yield Leaf(path, value, p)
+
+    # ------------------------------------------------------------ changes
+
+    def put(self, p: Tensor, kept: dict[str, Any]) -> None:
+        """Let these be the buffers of a parameter."""
+        self.optimizer.state[p] = kept
+
+    def add(self, p: Tensor, name: str, value: Any) -> None:
+        """Add a buffer to those of a parameter."""
+        self.optimizer.state[p][name] = value
+
+    def drop(self, p: Tensor) -> None:
+        """Forget the buffers of a parameter."""
+        self.optimizer.state.pop(p, None)
+
+    def clear(self) -> None:
+        """Forget the buffers of all parameters."""
+        self.optimizer.state.clear()
+
+    def copy(self) -> dict[Tensor, dict[str, Any]]:
+        """The buffers as they are now, for `restore`. Steps write into tensors, and replace those in lists."""
+        return {p: mapped(lambda path, v: v.clone() if isinstance(v, Tensor) and len(path) == 1 else v, dict(kept))
+                for p, kept in self.optimizer.state.items()}
+
+    def restore(self, copied: Mapping[Tensor, dict[str, Any]]) -> None:
+        """Back to what was copied."""
+        self.clear()
+        self.optimizer.state.update(copied)
+
+    def forget_from(self, n: int) -> None:
+        """Forget the buffers of all but the first n parameters that got some."""
+        for p in self.owners()[n:]:
+            self.drop(p)
+
+    def exchange(self, new: Mapping[int, Tensor], convert: Callable[[Leaf, Tensor], Any]) -> None:
+        """Let other parameters stand for those with the ids of `new`, in the groups and in the state; a leaf becomes
+        convert(leaf, the new parameter)."""
+        state = self.optimizer.state
+        for p in list(state):
+            now = new.get(id(p))
+            if now is not None:
+                state[now] = mapped(partial(_converted, convert, p, now), state.pop(p))
+        for group in self.optimizer.param_groups:
+            group["params"][:] = [new.get(id(p), p) for p in group["params"]]
+
+
+def _converted(convert: Callable[[Leaf, Tensor], Any], p: Tensor, now: Tensor, path: Path, value: Any) -> Any:
+    return convert(Leaf(path, value, p), now)
+
+
+# ------------------------------------------------------------------ moves
+
+# a parameter as it was: itself, and its type then
+Was = tuple[Tensor, torch.dtype]
+
+
+def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
+    """Bring the state of an optimizer to its parameters, after those have moved.
+
+    `was` has, by the id of each parameter that moved, the parameter that stands there now (the same object, save on
+    devices like meta, for which torch makes another) and the type it had. Buffers go to the parameter's device; those
+    of the type it had become of the type it has. A step counter stays on the CPU unless the group is fused or
+    capturable, as torch's `load_state_dict` has it. Optimizers within this one (of copies in single precision, of
+    layers) follow too, and tensors of floats in the extra state go to the device of the first parameter.
+    """
+    groups = {id(p): g for g in o.param_groups for p in g["params"]}
+    for held in list(vars(o).values()):
+        for inner in held if isinstance(held, list) else [held]:
+            if isinstance(inner, Optimizer):
+                follow(inner, {**was, **_copies(o, inner, groups, was)})
+
+    def convert(leaf: Leaf, now: Tensor) -> Any:
+        group = groups.get(id(leaf.owner), {})
+        counter = leaf.path[0] == "step" and not (group.get("fused") or group.get("capturable"))
+        return _moved(leaf.value, now, was[id(leaf.owner)][1], counter)
+
+    StateTree(o).exchange({k: now for k, (now, _) in was.items()}, convert)
+    _move_extra(o, {id(now) for now, _ in was.values()})
+
+
+def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
+    """A buffer as the parameter needs it."""
+    if not isinstance(x, Tensor) or (counter and x.device.type == "cpu"):
+        return x
+    return x.to(device=p.device, dtype=p.dtype if x.dtype == dtype and x.is_floating_point() and x.dim() else None)
+
+
+def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
+    """Move the extra state of an optimizer whose first parameter was moved."""
+    first = next((p for g in o.param_groups for p in g["params"]), None)
+    if first is None or id(first) not in moved:
+        return
+    kept = StateTree(o).extra()
+    device = first.device
+
+    def away(v: Any) -> bool:
+        return isinstance(v, Tensor) and v.is_floating_point() and v.device != device
+
+    if any(away(v) for _, v in leaves_of(kept)):
+        abilities(o).set_extra(mapped(lambda _, v: v.to(device) if away(v) else v, kept))
+
+
+def _copies(o: Optimizer, inner: Optimizer, own: Mapping[int, object], was: Mapping[int, Was]) -> dict[int, Was]:
+    """The parameters that an inner optimizer has for itself, group by group, moved to the device of the outer ones."""
+    out = {}
+    for g, mine in zip(o.param_groups, inner.param_groups, strict=False):
+        first = g["params"][0] if g["params"] else None
+        device = None if first is None else was.get(id(first), (first,))[0].device
+        for p in mine["params"]:
+            if id(p) not in own and device is not None and p.device != device:
+                _move(p, device)
+                out[id(p)] = p, p.dtype
+    return out
+
+
+def _move(p: Tensor, device: torch.device) -> None:
+    """Move a parameter and its gradient; it stays the same object, on devices like meta too."""
+    there, gradient = p.data.to(device), None if p.grad is None else p.grad.to(device)
+    if torch._has_compatible_shallow_copy_type(p.data, there):
+        p.data = there
+    else:
+        p.grad = None
+        torch.utils.swap_tensors(p, torch.nn.Parameter(there, p.requires_grad))
+    p.grad = gradient

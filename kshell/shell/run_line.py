@@ -1,0 +1,43 @@
+"""What a line at the console does, in a session whose errors are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.session import Session
+
+
+def attempt(session: Session, work: Callable[..., Any], *args: Any, **options: Any) -> bool:
+    """Call work(*args), its error printed on standard error: was there none?"""
+    try:
+        work(*args, **options)
+        return True
+    except QError as e:
+        error = e
+    print_error(session, error)
+    return False
+
+
+def print_error(session: Session, error: QError) -> None:
+    session.warn("\n".join(session.error_lines(error)) + "\n")
+
+
+def report(session: Session, text: str) -> bool:
+    """Run text as the console does, printing its value or its error; was there an error?"""
+    return not attempt(session, session.run, text, show=True)
+
+
+def enter(session: Session, text: str) -> bool:
+    """Do what a line at the console asks for, printing its error; was there one?"""
+    if session.together is not None:
+        return session.together.enter(text)  # type: ignore[no-any-return]
+    return not attempt(session, session.enter, text)
+
+
+def tick(session: Session) -> bool:
+    """Call the timer's function, if it is time; was there an error?"""
+    if session.timer.wait() != 0:
+        return False
+    return session.together.tick() if session.together is not None else not attempt(session, session.tick)

@@ -1,0 +1,204 @@
+"""What optimizers keep: every road that it goes leads to the same paths and the same bits, for every optimizer of the
+registry with all that can be put around it; and only one file reads it."""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kshell import registry
+from kshell.kapi.handles import handle
+from kshell.kapi.optim import Opt
+from kshell.kapi.optparms import names_of_parameters
+from kshell.optim.state_tree import leaves_of, mapped
+from kshell.session import Session
+from tests.test_layers import FILES, ROOT
+from tests.test_stacks import DEFINE, KIND, STACKS, maker
+
+# ------------------------------------------------------------------ the source
+
+OWN = {"optim/state_tree.py", "optim/fused.py", "optim/halves.py", "optim/lamb.py", "optim/mlbench.py",
+       "optim/powersgd.py", "optim/streamer.py"}  # the tree, the kernels, and classes of optimizers
+
+
+def reads(tree: ast.AST) -> Iterator[str]:
+    """Where the state of a torch optimizer is read, and where an optimizer is asked what it has."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "state":
+            text = ast.unparse(node.value)
+            if text.endswith(".torch") or text in ("optimizer", "inner", "opt"):
+                yield ast.unparse(node)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "state":
+            yield ast.unparse(node)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("hasattr", "getattr") and \
+                ast.unparse(node.args[0]) in ("o.torch", "h.obj.torch"):
+            yield ast.unparse(node)
+
+
+def test_one_file_reads_the_state_of_optimizers() -> None:
+    found = [(str(p.relative_to(ROOT)), text) for p in FILES if str(p.relative_to(ROOT)) not in OWN
+             for text in reads(ast.parse(p.read_text()))]
+    assert found == [("kapi/settings.py", "table().state[name]")]  # torch's settings
+    planted = "o.torch.state[p]\nfor p in o.torch.state: hasattr(o.torch, 'gather')"
+    assert len(list(reads(ast.parse(planted)))) == 4
+
+
+def test_values_of_any_depth() -> None:
+    value = {"a": [1, (2.5, None)], "b": {"c": "x", "d": []}}
+    assert list(leaves_of(value)) == [(("a", 0), 1), (("a", 1, 0), 2.5), (("a", 1, 1), None), (("b", "c"), "x")]
+    assert mapped(lambda path, v: (path[-1], v), value) == {
+        "a": [(0, 1), ((0, 2.5), (1, None))], "b": {"c": ("c", "x"), "d": []}}
+
+
+# ------------------------------------------------------------------ the roads
+
+
+def session(*lines: str) -> Session:
+    s = Session(out=io.StringIO(), err=io.StringIO())
+    for line in (*DEFINE, "plateau:0b", *lines):
+        s.run(line)
+    return s
+
+
+def opt_of(s: Session, name: str) -> Opt:
+    h = handle(s.run(name))
+    assert h is not None
+    return h.obj  # type: ignore[no-any-return]
+
+
+def kept(o: Opt) -> list[tuple[str, str, Any]]:
+    """All leaves, with the names of their owners: a tensor as its type and bytes."""
+    names = {id(p): name for p, name in names_of_parameters(o)}
+    out = []
+    for path, value, p in o.state.leaves():
+        if isinstance(value, torch.Tensor):
+            bits = value.detach().contiguous().flatten().view(torch.uint8) if value.numel() else value
+            value = str(value.dtype), list(value.shape), bytes(bits.tolist())
+        out.append(("" if p is None else names[id(p)], ".".join(map(str, path)), value))
+    return sorted(out, key=lambda leaf: leaf[:2])
+
+
+def by_state(s: Session, make: str) -> Opt:
+    s.run("r:opt(state o;m)")
+    return opt_of(s, "r")
+
+
+def by_snapshot(s: Session, make: str) -> Opt:
+    s.run("snapshot`:t.ks")
+    t = session()
+    t.run("resume`:t.ks")
+    return opt_of(t, "o")
+
+
+def by_ckpt(s: Session, make: str) -> Opt:
+    s.run("ckpt(`:t.pt;o)")
+    s.run(make)
+    s.run("putstate(o;ckpt`:t.pt)")
+    return opt_of(s, "o")
+
+
+def by_ckptsave(s: Session, make: str) -> Opt | None:
+    if opt_of(s, "o").abilities.by_process or "scale" in make:
+        return None  # refused, and said so: tests/cases/ranks.q
+    s.run("ckptsave(`:t.run;o)")
+    s.run(make)
+    s.run("ckptload(`:t.run;o)")
+    return opt_of(s, "o")
+
+
+def by_move(s: Session, make: str) -> Opt:
+    s.run(f"was:first exec dtype from parmtable m;to(m;`{'half' if 'planted' in make else 'double'});to(m;was)")
+    return opt_of(s, "o")
+
+
+def by_regrouping(s: Session, make: str) -> Opt | None:
+    o = opt_of(s, "o")
+    if o.entry.extra.get("groups") or "parts" in o.entry.extra or "fp16" in o.wraps:
+        return None  # one group, groups with a meaning, a master copy for each group
+    s.run("parmtable(m;update lr:.5 from parmtable[m] where name=`a.weight)")
+    assert len(o.groups) == min(2, len(o.parameters()))
+    return o
+
+
+ROADS = [by_state, by_snapshot, by_ckpt, by_ckptsave, by_move, by_regrouping]
+
+
+@pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
+def test_every_road_keeps_paths_and_bits(road: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong, went = [], 0
+    for name, around in STACKS:
+        s = session()
+        make = maker(name, around)
+        s.run(make)
+        s.run("one each til 3")
+        before = kept(opt_of(s, "o"))
+        assert before or name in ("sgd", "signsgd", "centralizedsgd", "decentralizedsgd", "powersgd"), name
+        o = road(s, make)
+        if o is not None:
+            went += 1
+            if kept(o) != before:
+                wrong.append((name, around, before, kept(o)))
+    assert not wrong, wrong[0]
+    assert went > 60
+
+
+# ------------------------------------------------------------------ a new one
+
+PLANTED = '''
+import torch
+from kshell.kapi.optim import optimizer
+from kshell.optim.abilities import Extra
+from kshell.registry import Option
+
+
+@optimizer("planted", Option("lr", "double", 0.1))
+class Planted(Extra, torch.optim.Optimizer):
+    """Steps by gradients in a copy of the parameters in double precision, and counts."""
+
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {"lr": lr})
+        self.count, self.norms = 0, []
+
+    def get_extra(self):
+        return {"count": self.count, "norms": self.norms}
+
+    def set_extra(self, extra):
+        self.count, self.norms = extra["count"], [float(n) for n in extra["norms"]]
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        self.count += 1
+        self.norms.append(0.5 * self.count)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    state = self.state[p]
+                    if not state:
+                        state["master"], state["last"] = p.double(), [torch.tensor([0]), {"steps": 0}]
+                    state["master"].sub_(p.grad.double(), alpha=group["lr"])
+                    state["last"] = [state["last"][0] + 2, {"steps": state["last"][1]["steps"] + 1}]
+                    p.copy_(state["master"])
+'''
+
+
+@pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
+def test_a_planted_optimizer_goes_every_road(road: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planted.py").write_text(PLANTED)
+    if registry.find("optimizer", "planted") is None:
+        registry.load_file(str(tmp_path / "planted.py"))
+    make = 'begin[`plain;0b;"o:opt(`planted;m;.01)"]'
+    s = session(make, "one each til 3")
+    before = kept(opt_of(s, "o"))
+    assert [leaf[:2] for leaf in before][:5] == [
+        ("", "count"), ("", "norms.0"), ("", "norms.1"), ("", "norms.2"), ("a.bias", "last.0")] and len(before) == 16
+    o = road(s, make)
+    assert o is not None and kept(o) == before
+    assert type(o.torch.norms) is list and not KIND.get("planted")
