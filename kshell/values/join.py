@@ -7,7 +7,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, empty
-from kshell.values.cast import domain, unenum
+from kshell.values.cast import convert, domain, unenum, widen
 from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t, flat_list, is_list, raw, seq_items
 from kshell.values.functions import Handle
 from kshell.values.index import take_at
@@ -339,7 +339,7 @@ def _append_enum(x: Vec, y: Value) -> Vec:
 
 
 def _append_rows(t: Table, y: Value) -> Table:
-    more = as_rows(y, t.names)
+    more = _first_rows(t, as_rows(y, t.names))
     n = len(more)
     cols = []
     for name, col in zip(t.names, t.cols, strict=True):
@@ -348,6 +348,20 @@ def _append_rows(t: Table, y: Value) -> Table:
         else:
             cols.append(join_columns(col, _nulls(col, n)))
     return Table(t.names, cols)
+
+
+def _first_rows(t: Table, more: Table) -> Table:
+    """Rows for a table; if it has none yet, longs for its columns of ints and shorts as such values, if they fit."""
+    if len(t):
+        return more
+    return Table(more.names, [_narrowed(c, t.col(n)) for n, c in zip(more.names, more.cols, strict=True)])
+
+
+def _narrowed(x: Value, like: Value) -> Value:
+    if x.__class__ is not Vec or x.t != T.J or like.__class__ is not Vec or like.t not in (T.H, T.I):
+        return x
+    a = convert(x.a, T.J, like.t)
+    return Vec(like.t, a) if (widen(a, like.t, T.J) == x.a).all() else x
 
 
 def _nulls(col: Value, n: int) -> Value:
@@ -380,6 +394,7 @@ def _append_dict(x: Dict, y: Value) -> Dict:
     more = as_rows(y, names)
     if not set(x.k.names) <= set(more.names):
         raise QError("mismatch")
+    more = _first_rows(Table(names, x.k.cols + x.v.cols), more)
     at, new = place_keys(x.k, Table(x.k.names, [more.col(n) for n in x.k.names]))
     keys = Table(x.k.names, [append(c, take_at(more.col(n), new)) for n, c in zip(x.k.names, x.k.cols, strict=True)])
     cols = []

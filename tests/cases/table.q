@@ -193,3 +193,12 @@ pd:([]i:2#enlist`a`b!1 2);pd[0;`i;`a]:5;pd[1;`i;`c]:7;pd`i  / `a`b!5 2\n`a`b`c!1
 pd:([]i:2#enlist`a`b!1 2);pd[0;`i;`a]:5;type pd`i  / 98h
 pd:([]i:2#enlist`a`b!1 2);pd[0;`i]:`c`d!3 4;pd[0;`i]  / c| 3\nd| 4
 {[p]p[0;`i;`c]:7;p[0;`i;`c]}([]i:2#enlist`a`b!1 2)  / 7
+/ the first rows of an empty column of ints or shorts may be longs, if they fit; later ones not
+t:([]a:`int$();b:`short$();c:`symbol$());`t insert(1;2;`a);exec t from meta t  / "ihs"
+t,:(1 0N;2 3h;`b`c)  / 'type
+t:([]a:`int$();c:`symbol$());t,:(0N;`a);t,:(2i;`b);t`a  / 0N 2i
+t:([]a:`int$());t,:([]a:3 4);t`a  / 3 4i
+t:([k:`int$()]v:`short$());`t upsert(1;2);exec t from meta t  / "ih"
+([]a:`int$())upsert 3000000000  / 'type
+([]a:`int$())upsert 1f  / 'type
+([]a:`float$())upsert 1  / 'type
