@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from kshell import registry
+from kshell.errors import QError
 from kshell.kapi.handles import handle
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import names_of_parameters
@@ -147,6 +148,14 @@ def test_every_road_keeps_paths_and_bits(road: Any, tmp_path: Path, monkeypatch:
                 wrong.append((name, around, before, kept(o)))
     assert not wrong, wrong[0]
     assert went > 60
+
+
+def test_the_state_of_one_process_is_not_saved_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator by process, of an optimizer that fp16 is around too."""
+    monkeypatch.chdir(tmp_path)
+    s = session(maker("sparsifiedsgd", "fp16"), "one 0")
+    with pytest.raises(QError, match="has a state by process"):
+        s.run("ckptsave(`:t.run;o)")
 
 
 # ------------------------------------------------------------------ a new one

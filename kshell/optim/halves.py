@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from kshell.optim import comm
-from kshell.optim.abilities import Extra
+from kshell.optim.abilities import Extra, abilities
 from kshell.optim.aggregate import Aggregation, clip_
 
 
@@ -83,6 +83,11 @@ class FP16(Extra, Optimizer):
         self.defaults.update(self.inner.defaults)
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
             mine.update({k: v for k, v in group.items() if k != "params"})
+
+    @property
+    def by_process(self) -> bool:  # type: ignore[override]
+        """Is the state that of one process, as that of the optimizer inside may be?"""
+        return abilities(self.inner).by_process
 
     # ------------------------------------------------------------ the copies
 
