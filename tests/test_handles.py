@@ -20,9 +20,19 @@ from kshell.kapi import args, call, compare, convert, operators, pointwise, redu
 from kshell.kapi.handles import DictHandle, HandleTable, LossHandle, TensorHandle, VectorHandle  # noqa: E402
 from kshell.registry import REQUIRED, Option  # noqa: E402
 from kshell.values import types as T  # noqa: E402
-from kshell.values.build import bools, floats, longs, string, sym_vec, symdict, vec  # noqa: E402
+from kshell.values.build import bools, floats, longs, string, symdict, vec  # noqa: E402
 from kshell.values.context import enter, leave  # noqa: E402
-from kshell.values.core import NIL, NULL_J, Atom, List, Nd, Vec, char, sym  # noqa: E402
+from kshell.values.core import (  # noqa: E402
+    NIL,
+    NULL_J,
+    Atom,
+    List,
+    Nd,
+    Vec,
+    char,
+    sym,
+    sym_vec,
+)
 
 registry.load_package("kshell.kapi")
 

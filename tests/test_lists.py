@@ -18,12 +18,13 @@ from kshell.values import order
 from kshell.values import search as kernel
 from kshell.values import types as T
 from kshell.values.amend import amend, assign_at, assign_in_place
-from kshell.values.build import collapse, floats, longs, regular, string, sym_vec, table, vec
-from kshell.values.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, long, sym
+from kshell.values.build import collapse, floats, longs, regular, string, table, vec
+from kshell.values.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, long, sym, sym_vec
 from kshell.values.functions import Prim
-from kshell.values.index import FIND, index1, take_at
+from kshell.values.index import FIND, index1
 from kshell.values.join import append, join, raze
 from kshell.values.match import match
+from kshell.values.pick import take_at
 
 PLUS = Prim("+", {2: arith.add})
 RAW = st.integers(-(2**63), 2**63 - 1)

@@ -18,11 +18,11 @@ from kshell.lang.aggregates import AGGREGATES
 from kshell.lang.columns import Groups, part
 from kshell.session import Session
 from kshell.values import types as T
-from kshell.values.build import collapse, floats, longs, sym_vec
-from kshell.values.core import NULL_J, Dict, Table, Value, Vec
-from kshell.values.index import take_at
+from kshell.values.build import collapse, floats, longs
+from kshell.values.core import NULL_J, Dict, Table, Value, Vec, sym_vec
 from kshell.values.join import join
 from kshell.values.match import match
+from kshell.values.pick import take_at
 
 SESSION = Session()
 NAN = float("nan")

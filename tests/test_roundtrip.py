@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kshell.lang.s1 import s1_text
 from kshell.session import Session
 from kshell.values import types as T
-from kshell.values.build import collapse, string, sym_vec, vec
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec
+from kshell.values.build import collapse, string, vec
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, sym_vec
 
 SOME = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 BITS = {T.H: 16, T.I: 32, T.J: 64}

@@ -15,8 +15,8 @@ from kshell.lang.show import head, show_text
 from kshell.lang.trace import error_text
 from kshell.session import Session
 from kshell.values import types as T
-from kshell.values.build import floats, longs, string, sym_vec, vec
-from kshell.values.core import NULL_J, Dict, List, Nd, Table, Value, Vec
+from kshell.values.build import floats, longs, string, vec
+from kshell.values.core import NULL_J, Dict, List, Nd, Table, Value, Vec, sym_vec
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 INT = st.integers(-(2**31), 2**31 - 1)

@@ -18,8 +18,8 @@ from kshell.session import Session
 from kshell.store import atomic, codec, compress, kdb, parted, splay
 from kshell.values import context
 from kshell.values import types as T
-from kshell.values.build import collapse, longs, string, sym_vec
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom
+from kshell.values.build import collapse, longs, string
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, sym_vec
 from kshell.values.match import match
 
 SIMPLE = [t for t in T.DTYPE if t not in (T.S, T.ENUM)]

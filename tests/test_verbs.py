@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.values import types as T
-from kshell.values.build import floats, longs, string, sym_vec
-from kshell.values.core import List, Table, Value, Vec, raw, text_of
+from kshell.values.build import floats, longs, string
+from kshell.values.core import List, Table, Value, Vec, raw, sym_vec, text_of
 from kshell.values.order import is_sorted
 
 S = Session()

@@ -24,8 +24,8 @@ from kshell.kapi.moduledef import name_of_module, type_name
 from kshell.kapi.named import Inputs
 from kshell.kapi.numbers import activities, activity
 from kshell.kapi.q_calls import applied
-from kshell.values.build import longs, sym_vec, table
-from kshell.values.core import List, Value
+from kshell.values.build import longs, table
+from kshell.values.core import List, Value, sym_vec
 from kshell.values.functions import Foreign, Function
 from kshell.values.interrupts import HOLD, PENDING, stop_here
 

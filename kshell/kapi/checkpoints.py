@@ -30,9 +30,9 @@ from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, Unbounded, bounded, wrong
-from kshell.values.build import longs, sym_vec, symdict, table
+from kshell.values.build import longs, symdict, table
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items, sym_vec
 from kshell.values.interrupts import PENDING, give_up
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",

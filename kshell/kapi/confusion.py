@@ -13,8 +13,8 @@ from kshell.kapi.call import api
 from kshell.kapi.convert import as_tensors, is_array, kname
 from kshell.kapi.handles import TensorHandle
 from kshell.kapi.lazy_torch import torch
-from kshell.values.build import longs, sym_vec
-from kshell.values.core import Dict, Table, Value
+from kshell.values.build import longs
+from kshell.values.core import Dict, Table, Value, sym_vec
 
 _MOST = 1 << 12  # classes: their table has the square of that many counts
 

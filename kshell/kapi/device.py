@@ -12,8 +12,8 @@ from kshell.kapi.call import api
 from kshell.kapi.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
 from kshell.kapi.lazy_torch import torch
-from kshell.values.build import collapse, sym_vec
-from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym
+from kshell.values.build import collapse
+from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym, sym_vec
 
 _MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "channel2d": "channels_last",
            "channel3d": "channels_last_3d"}

@@ -26,9 +26,9 @@ from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import need_handle, tensors_of
 from kshell.kapi.q_calls import applied
 from kshell.kapi.vectors import is_selector, put_in, tensors_in
-from kshell.values.build import bools, collapse, sym_vec
+from kshell.values.build import bools, collapse
 from kshell.values.context import warn_once
-from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items, sym_vec
 from kshell.values.functions import Function
 
 

@@ -41,9 +41,9 @@ from kshell.kapi.optstate import options_dict as optimizer_options
 from kshell.kapi.optstate import options_table
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
-from kshell.values.build import bools, longs, string, sym_vec, symdict
+from kshell.values.build import bools, longs, string, symdict
 from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, text_of
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, sym_vec, text_of
 from kshell.values.describe import listed
 from kshell.values.functions import Prim
 

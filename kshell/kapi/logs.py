@@ -13,9 +13,8 @@ from kshell.kapi.convert import kname
 from kshell.kapi.handles import TensorHandle
 from kshell.kapi.snapshots import path_of
 from kshell.store.events import Events, JsonLines, Values
-from kshell.values.build import sym_vec
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, Sym, Value, Vec, seq_items, sym
+from kshell.values.core import NIL, Dict, Sym, Value, Vec, seq_items, sym, sym_vec
 
 _NAME = "metrics.jsonl"
 _SUFFIX = (".jsonl", ".json", ".ndjson")

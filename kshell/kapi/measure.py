@@ -16,9 +16,9 @@ from kshell.kapi.call import invoke
 from kshell.kapi.convert import kname
 from kshell.kapi.lazy_torch import load, loaded, torch
 from kshell.registry import Entry
-from kshell.values.build import floats, longs, sym_vec, table
+from kshell.values.build import floats, longs, table
 from kshell.values.context import running
-from kshell.values.core import Value, is_text, text_of
+from kshell.values.core import Value, is_text, sym_vec, text_of
 
 _LONGEST = 60  # characters of a function's text that name it
 _APPLY = ("iterate", "apply_")  # topics of verbs that apply what they are given

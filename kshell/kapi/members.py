@@ -23,8 +23,7 @@ from kshell.kapi.handles import (
 from kshell.kapi.operators import DYADS, MONADS, amend, index, operand, pair, undo
 from kshell.kapi.vectors import put_named
 from kshell.values.apply import apply
-from kshell.values.build import sym_vec
-from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items
+from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items, sym_vec
 from kshell.values.functions import Prim
 from kshell.values.interrupts import stoppable
 from kshell.values.restrict import refuse

@@ -37,8 +37,8 @@ from kshell.kapi.optstate import definition as optimizer_definition
 from kshell.kapi.pointers import bytes_of, counted, elements_of
 from kshell.kapi.precision import casting
 from kshell.kapi.trainoptions import OPTIONS
-from kshell.values.build import string, sym_vec, symdict
-from kshell.values.core import NIL, Dict, List, Value, sym
+from kshell.values.build import string, symdict
+from kshell.values.core import NIL, Dict, List, Value, sym, sym_vec
 from kshell.values.match import match
 
 Settings = dict[str, Value]

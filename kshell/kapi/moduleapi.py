@@ -38,8 +38,8 @@ from kshell.kapi.modulestr import cpp_text
 from kshell.kapi.moduletree import ALONE, define, extend, pairs_from_tree, seq_of, tree_from_pairs
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.values import types as T
-from kshell.values.build import string, sym_vec, symdict
-from kshell.values.core import NIL, List, Sym, Value, char, sym
+from kshell.values.build import string, symdict
+from kshell.values.core import NIL, List, Sym, Value, char, sym, sym_vec
 
 
 def every_option() -> bool:

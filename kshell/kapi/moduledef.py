@@ -8,8 +8,8 @@ from kshell import registry
 from kshell.kapi.convert import dict_q, to_q
 from kshell.kapi.moduleargs import as_dict, class_of, live_values
 from kshell.registry import Entry
-from kshell.values.build import collapse, longs, sym_vec, symdict, table
-from kshell.values.core import Dict, Value, sym
+from kshell.values.build import collapse, longs, symdict, table
+from kshell.values.core import Dict, Value, sym, sym_vec
 
 # ------------------------------------------------------------------ names and types of live modules
 

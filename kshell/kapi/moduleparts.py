@@ -25,8 +25,8 @@ from kshell.kapi.lazy_torch import torch
 from kshell.kapi.live_optimizers import live_optimizers
 from kshell.kapi.moduleapi import device_of_module, module_behind
 from kshell.kapi.moduledef import type_name
-from kshell.values.build import collapse, sym_vec, symdict
-from kshell.values.core import NIL, Dict, List, Special, Sym, Value, sym
+from kshell.values.build import collapse, symdict
+from kshell.values.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
 
 _WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # what functions give
 

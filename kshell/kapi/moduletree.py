@@ -21,8 +21,8 @@ from kshell.kapi.modulehints import head_type, layers_hint, name_hint
 from kshell.kapi.modulemake import build, entry_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
-from kshell.values.build import enlist, sym_vec
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym
+from kshell.values.build import enlist
+from kshell.values.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
 
 ALONE = "kshell_alone"  # the mark of a module that was made by itself and not put into another yet
 

@@ -36,7 +36,7 @@ from kshell.kapi.references import address
 from kshell.optim.abilities import abilities
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
-from kshell.values.build import collapse, empty, longs, sym_vec, symdict, table
+from kshell.values.build import collapse, empty, longs, symdict, table
 from kshell.values.core import (
     NIL,
     NULL_J,
@@ -52,6 +52,7 @@ from kshell.values.core import (
     long,
     seq_items,
     sym,
+    sym_vec,
 )
 
 # ------------------------------------------------------------------ options

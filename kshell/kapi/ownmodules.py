@@ -15,9 +15,9 @@ from kshell.kapi.lazy_torch import torch
 from kshell.kapi.modules import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
 from kshell.values.apply import apply
-from kshell.values.build import collapse, string, sym_vec, symdict, table
+from kshell.values.build import collapse, string, symdict, table
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Value, is_text, seq_items, sym, text_of
+from kshell.values.core import Dict, List, Sym, Value, is_text, seq_items, sym, sym_vec, text_of
 from kshell.values.functions import Lambda
 from kshell.values.interrupts import stoppable
 

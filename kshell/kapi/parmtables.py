@@ -22,8 +22,8 @@ from kshell.kapi.optstate import option_q, shown_options
 from kshell.kapi.pthvalues import tensors_in
 from kshell.registry import Option, entries
 from kshell.values import types as T
-from kshell.values.build import bools, collapse, floats, longs, sym_vec, table
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items
+from kshell.values.build import bools, collapse, floats, longs, table
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec
 
 
 class Row(NamedTuple):

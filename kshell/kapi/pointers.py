@@ -32,9 +32,9 @@ from kshell.kapi.handles import (
 from kshell.kapi.lazy_torch import torch
 from kshell.kapi.referring import referring
 from kshell.kapi.vectors import read_tensors
-from kshell.values.build import collapse, longs, sym_vec
+from kshell.values.build import collapse, longs
 from kshell.values.build import table as make_table
-from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym
+from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym, sym_vec
 
 
 def need_handle(x: Value, call: str) -> KHandle:

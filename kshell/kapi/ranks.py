@@ -38,7 +38,7 @@ from kshell.store.codec import decode, encode
 from kshell.values.build import collapse
 from kshell.values.context import running
 from kshell.values.core import NIL, List, Table, Value, Vec
-from kshell.values.index import take_at
+from kshell.values.pick import take_at
 
 # ------------------------------------------------------------------ the job of a session
 

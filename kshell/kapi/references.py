@@ -22,8 +22,8 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.lazy_torch import torch
 from kshell.kapi.pointers import need_handle, tensors_of
-from kshell.values.build import collapse, sym_vec
-from kshell.values.core import Dict, Value, long
+from kshell.values.build import collapse
+from kshell.values.core import Dict, Value, long, sym_vec
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

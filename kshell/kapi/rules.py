@@ -38,8 +38,8 @@ from kshell.kapi.sched import head
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
-from kshell.values.build import collapse, floats, sym_vec, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, long, seq_items, sym
+from kshell.values.build import collapse, floats, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, long, seq_items, sym, sym_vec
 
 Values = dict[str, Any]
 

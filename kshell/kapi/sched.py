@@ -43,8 +43,22 @@ from kshell.kapi.schedulers import MEASURED, Values, entry_of, options_of, parse
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
 from kshell.kapi.wraps import BESIDE
 from kshell.registry import Entry
-from kshell.values.build import collapse, floats, longs, string, sym_vec, symdict
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, is_atom, is_text, long, seq_items, sym, text_of
+from kshell.values.build import collapse, floats, longs, string, symdict
+from kshell.values.core import (
+    NIL,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    is_atom,
+    is_text,
+    long,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
 
 # ------------------------------------------------------------------ sched
 

@@ -19,9 +19,9 @@ from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
 from kshell.store.codec import function_cost
 from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
-from kshell.values.build import sym_vec, symdict
+from kshell.values.build import symdict
 from kshell.values.context import running
-from kshell.values.core import Dict, Sym, Value, Vec, text_of
+from kshell.values.core import Dict, Sym, Value, Vec, sym_vec, text_of
 from kshell.values.restrict import check_read
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process

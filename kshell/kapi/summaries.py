@@ -15,8 +15,8 @@ from kshell.kapi.moduleapi import device_of_module, of_module
 from kshell.kapi.moduledef import name_of_module, type_name
 from kshell.kapi.optparms import named_parameters
 from kshell.values import types as T
-from kshell.values.build import longs, sym_vec, table
-from kshell.values.core import List, Value, Vec
+from kshell.values.build import longs, table
+from kshell.values.core import List, Value, Vec, sym_vec
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

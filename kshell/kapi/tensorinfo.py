@@ -16,8 +16,8 @@ from kshell.kapi.pointers import bytes_of, elements_of, need_handle, tensors_of
 from kshell.kapi.references import address, references, storage_ptr, storage_references
 from kshell.registry import entries
 from kshell.values import types as T
-from kshell.values.build import collapse, empty, longs, sym_vec, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym
+from kshell.values.build import collapse, empty, longs, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym, sym_vec
 from kshell.values.restrict import refuse
 
 EFFECT = "none"  # of the functions here, if they say nothing else

@@ -29,8 +29,8 @@ from kshell.kapi.lazy_torch import torch
 from kshell.kapi.models import Data, Model, Settings, parts_of, shown
 from kshell.kapi.moduleapi import every_option
 from kshell.kapi.precision import cast_name
-from kshell.values.build import collapse, floats, sym_vec, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym
+from kshell.values.build import collapse, floats, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
 from kshell.values.synonyms import plain
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")

@@ -20,8 +20,9 @@ from kshell.values import types as T
 from kshell.values.build import floats, longs
 from kshell.values.cast import null_mask, to_float
 from kshell.values.core import Value, Vec
-from kshell.values.index import take_at
-from kshell.values.order import grade_keys, sort_keys
+from kshell.values.integer_keys import grade_keys
+from kshell.values.order import sort_keys
+from kshell.values.pick import take_at
 
 _NO_SUM = (T.C, *TEXT)
 _EXACT = 1 << 53  # whole numbers below it are exact as floats

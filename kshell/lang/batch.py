@@ -14,6 +14,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang import grouped, lifts
+from kshell.lang.compile import prim
 from kshell.lang.grouped import Dicts
 from kshell.lang.lifts import FEW
 from kshell.lang.literal import value_of
@@ -28,7 +29,8 @@ from kshell.values.build import collapse
 from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
 from kshell.values.functions import Comp, Derived, Function, Lambda, Prim, Proj
-from kshell.values.index import index1, take_at
+from kshell.values.index import index1
+from kshell.values.pick import take_at
 
 _TRIED = 1024  # items, of which more are not taken at once before a few of them were
 _KEPT = 1024  # lambdas that cannot be carried out so
@@ -592,6 +594,4 @@ def _primitive(name: str) -> Value:
     entry = find("verb", name)
     if entry is None:
         raise Never
-    from kshell.lang.compile import prim
-
     return prim(entry)

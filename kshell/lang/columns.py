@@ -13,10 +13,11 @@ from kshell.values.build import collapse, longs
 from kshell.values.cast import is_part
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec
-from kshell.values.index import take_at
+from kshell.values.integer_keys import grade_keys
 from kshell.values.keys import group_keys
 from kshell.values.names import dotted
-from kshell.values.order import grade, grade_columns, grade_keys
+from kshell.values.order import grade, grade_columns
+from kshell.values.pick import take_at
 from kshell.values.search import codes, row_codes
 
 Array = np.ndarray

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell import registry
 from kshell.lang.expr import E
+from kshell.parse import tree as N
 from kshell.values.types import LONG_MAX as M
 
 if TYPE_CHECKING:
@@ -92,8 +93,6 @@ def compare(c: Compiler, node: Any, name: str, x: E, y: E) -> tuple[tuple[str, s
 
 def condition(c: Compiler, node: Any) -> str:
     """A Python expression, true if the node's value meets a condition."""
-    from kshell.parse import tree as N
-
     if isinstance(node, N.Apply) and len(node.args) == 2 and isinstance(node.f, N.Verb) and node.f.glyph in COMPARE:
         x, y = c.eval_many(node.args)
         if x.kind in ("j", None) and y.kind in ("j", None) and not x.held and not y.held:

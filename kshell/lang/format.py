@@ -15,7 +15,9 @@ import numpy as np
 
 from kshell.values import types as T
 from kshell.values.cast import DAY
+from kshell.values.context import running
 from kshell.values.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_at
+from kshell.values.pick import take_at
 
 _EPOCH = date(2000, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = 1 - _EPOCH, date.max.toordinal() - _EPOCH  # years 1 to 9999
@@ -134,9 +136,6 @@ def extremes(t: int, a: np.ndarray) -> np.ndarray:
 
 def enum_values(v: Vec) -> Vec | None:
     """The items that an enumeration stands for; None if the list it indexes is not there."""
-    from kshell.values.context import running
-    from kshell.values.index import take_at
-
     try:
         domain = running().names.find(v.dom)
     except LookupError:

@@ -16,9 +16,9 @@ from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.core import Dict, Value, Vec, atom_t, seq_items
 from kshell.values.dispatch import ATOMIC
-from kshell.values.index import take_at
+from kshell.values.integer_keys import grade_keys
 from kshell.values.keys import group_keys
-from kshell.values.order import grade_keys
+from kshell.values.pick import take_at
 from kshell.values.search import codes
 
 Array = np.ndarray

@@ -24,8 +24,9 @@ from kshell.values.build import collapse
 from kshell.values.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, seq_items
 from kshell.values.dispatch import ATOMIC, same_keys
 from kshell.values.functions import Derived, Function, Handle, Lambda, Prim, Proj
-from kshell.values.index import find_at, index1, null_of
+from kshell.values.index import find_at, index1
 from kshell.values.match import match
+from kshell.values.pick import null_of
 
 Fn = Callable[..., Value]
 

@@ -12,8 +12,8 @@ from kshell.errors import QError
 from kshell.lang.format import atom_string, enum_values, raw_text, raw_texts
 from kshell.lang.s1 import s1_text
 from kshell.values import types as T
-from kshell.values.build import collapse, floats, string, sym_vec
-from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.build import collapse, floats, string
+from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw, sym_vec
 from kshell.values.rows import strings_of
 
 

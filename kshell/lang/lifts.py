@@ -23,8 +23,9 @@ from kshell.values import types as T
 from kshell.values.build import bools, longs
 from kshell.values.core import Atom, Dict, Flat, List, Nd, Table, Value, Vec, atom_t, flat_list, raw
 from kshell.values.dispatch import ATOMIC
-from kshell.values.index import index1, take_at
+from kshell.values.index import index1
 from kshell.values.keys import group_keys
+from kshell.values.pick import take_at
 from kshell.values.rows import Rows, string_list, strings_of
 
 Array = np.ndarray

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kshell.values import types as T
-from kshell.values.build import string, sym_vec
-from kshell.values.core import Value, Vec, atom, char, sym
+from kshell.values.build import string
+from kshell.values.core import Value, Vec, atom, char, sym, sym_vec
 
 
 def value_of(node: Any) -> Value:

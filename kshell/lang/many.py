@@ -13,7 +13,7 @@ from kshell.values.apply import project
 from kshell.values.build import collapse
 from kshell.values.core import HOLE, List, Value, Vec, atom_t, raw, seq_items
 from kshell.values.functions import Function
-from kshell.values.index import take_at
+from kshell.values.pick import take_at
 
 
 class Never(Exception):

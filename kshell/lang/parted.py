@@ -17,8 +17,8 @@ from kshell.values import types as T
 from kshell.values.build import collapse, longs
 from kshell.values.context import running
 from kshell.values.core import Dict, Table, Value, is_list
-from kshell.values.index import take_at
 from kshell.values.join import join_dicts
+from kshell.values.pick import take_at
 
 # a phrase that has one of these is computed over the rows of all partitions together
 _WHOLE = frozenset({"all", "any", "avg", "cor", "count", "cov", "dev", "distinct", "first", "last", "max", "med", "min",

@@ -21,9 +21,9 @@ from kshell.parse import parse as parse_text
 from kshell.parse import tree as N
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.build import collapse, enlist, sym_vec
+from kshell.values.build import collapse, enlist
 from kshell.values.context import running
-from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, text_of
+from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, sym_vec, text_of
 from kshell.values.functions import Function, Iter, Prim
 from kshell.values.restrict import RESTRICTING, restriction
 

@@ -19,8 +19,8 @@ from kshell.lang.tables import flat, key_names, rekey, sorted_attr
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, mkdict, symdict
 from kshell.values.core import Dict, List, Table, Value, Vec, atom_t, is_list, raw, seq_items
-from kshell.values.index import take_at
 from kshell.values.order import grade
+from kshell.values.pick import take_at
 from kshell.values.search import distinct_at
 
 

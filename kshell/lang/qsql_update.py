@@ -14,9 +14,9 @@ from kshell.values.build import collapse
 from kshell.values.cast import widen
 from kshell.values.context import running
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
-from kshell.values.index import take_at
 from kshell.values.interrupts import edit
 from kshell.values.join import concat
+from kshell.values.pick import take_at
 
 # ------------------------------------------------------------------ update
 

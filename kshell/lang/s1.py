@@ -11,9 +11,9 @@ import numpy as np
 
 from kshell.lang.format import atom_text, enum_values, marked, null_word, quoted, raw_texts, vec_texts
 from kshell.values import types as T
-from kshell.values.cast import is_link
 from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
 from kshell.values.functions import Comp, Derived, Foreign, Handle, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.pick import is_link
 from kshell.values.primitives import in_k
 
 NO_LIMIT = 1 << 62

@@ -13,7 +13,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, first_line
-from kshell.lang import memory
+from kshell.lang import loading, memory
 from kshell.lang.compile import check_stores
 from kshell.lang.repeating import repeat
 from kshell.registry import command, verb
@@ -21,9 +21,9 @@ from kshell.store.text import lines_of
 from kshell.values import core
 from kshell.values import types as T
 from kshell.values.apply import apply1
-from kshell.values.build import longs, string, sym_vec
+from kshell.values.build import longs, string
 from kshell.values.context import running, worker
-from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, text_of
+from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, sym_vec, text_of
 from kshell.values.functions import Function
 from kshell.values.interrupts import PENDING, carried_out, stoppable, wake, whole
 from kshell.values.restrict import REVAL, refuse, restricted
@@ -411,7 +411,7 @@ def workspace(arg: str) -> Value:
         return longs([used, used, memory.status("VmHWM"), settings.w << 20, 0, memory.physical()])
     (n,) = _numbers(arg, 1)
     if n in (0, 1) or (settings.w and n >= 1 << 31):
-        return longs([len(core._SYMS), sum(len(s.s) for s in core._SYMS)])
+        return longs([len(core.SYMBOLS), sum(len(s.s) for s in core.SYMBOLS)])
     if not settings.w:
         raise QError("-w init via cmd line")
     limit_memory(settings, max(n, settings.w))
@@ -513,8 +513,6 @@ def load(arg: str) -> Value:
     q)a
     1 2 3
     """
-    from kshell.lang import loading
-
     if not arg:
         return NIL  # a log of updates would be closed and begun again; there is none
     if arg.endswith(".py") and os.path.isfile(arg):

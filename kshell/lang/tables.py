@@ -11,15 +11,18 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError
 from kshell.lang.columns import is_column, sized
+from kshell.store import kdb, parted, splay
+from kshell.store.parted import PartCols
+from kshell.store.splay import SplayedCols
 from kshell.values import types as T
 from kshell.values.apply import named
-from kshell.values.build import collapse, longs, sym_vec
-from kshell.values.cast import domain
+from kshell.values.build import collapse, longs
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
 from kshell.values.grow import append_owned
 from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 from kshell.values.join import append
+from kshell.values.pick import domain
 from kshell.values.search import find
 
 Array = np.ndarray
@@ -63,8 +66,6 @@ def table_from_dict(d: Dict) -> Table:
 
 def on_disk(names: list[str], place: Sym) -> Table:
     """The table with these columns in a folder, `` `:folder/ ``, or of the partitioned database that is loaded."""
-    from kshell.store import parted, splay
-
     if place.s[:1] == ":":
         return Table(names, splay.SplayedCols(names, place.s[1:].rstrip("/")))
     db = running().database
@@ -102,8 +103,6 @@ def put(name: Sym, x: Value) -> Sym:
 
 def _as_packed(path: str) -> Value:
     """The left argument of `set` for a file or folder that is to be compressed as it is by now."""
-    from kshell.store import kdb, splay
-
     how = kdb.packing_of(path[1:])
     if how is not None:
         return List([sym(path), *how])
@@ -190,9 +189,6 @@ def _change(t: Sym, change: Callable[[Value], Value]) -> Value:
 
 def on_disk_kind(x: Value) -> str:
     """What names a table on disk in errors: `par` if it is partitioned, `splay` if splayed; empty for another value."""
-    from kshell.store.parted import PartCols
-    from kshell.store.splay import SplayedCols
-
     if x.__class__ is not Table or x.cols.__class__ is list:
         return ""
     return "par" if isinstance(x.cols, PartCols) else "splay" if isinstance(x.cols, SplayedCols) else ""

@@ -14,9 +14,9 @@ from kshell.parse import tree as N
 from kshell.registry import command, verb
 from kshell.store import snapshot
 from kshell.values import types as T
-from kshell.values.build import collapse, string, sym_vec
+from kshell.values.build import collapse, string
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym_vec
 from kshell.values.describe import word_hint
 from kshell.values.functions import View
 from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through

@@ -18,8 +18,7 @@ from kshell.errors import QError
 from kshell.store.fields import no_collection
 from kshell.values import types as T
 from kshell.values.apply import project
-from kshell.values.build import collapse, sym_vec
-from kshell.values.cast import unenum
+from kshell.values.build import collapse
 from kshell.values.core import (
     HOLE,
     NIL,
@@ -37,8 +36,10 @@ from kshell.values.core import (
     raw,
     sym,
     sym_at,
+    sym_vec,
 )
 from kshell.values.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
+from kshell.values.pick import unenum
 from kshell.values.primitives import DERIVED, OPERATORS, UNARY, number, type_of_entry
 
 ATTRS = ("", "s", "u", "p", "g")

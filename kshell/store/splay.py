@@ -9,8 +9,7 @@ from typing import Any, SupportsIndex
 from kshell.errors import QError
 from kshell.store import kdb, unfinished
 from kshell.values import types as T
-from kshell.values.build import sym_vec
-from kshell.values.core import Dict, List, Table, Value, Vec
+from kshell.values.core import Dict, List, Table, Value, Vec, sym_vec
 from kshell.values.restrict import lifted
 
 

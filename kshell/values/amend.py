@@ -14,8 +14,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.apply import pyfn
-from kshell.values.build import collapse, longs, sym_vec
-from kshell.values.cast import domain, unenum
+from kshell.values.build import collapse, longs
 from kshell.values.core import (
     HOLE,
     NIL,
@@ -33,12 +32,14 @@ from kshell.values.core import (
     is_list,
     raw,
     seq_items,
+    sym_vec,
 )
 from kshell.values.dispatch import ATOMIC
 from kshell.values.functions import Handle, Prim
-from kshell.values.index import list_positions, null_of, take_at
+from kshell.values.index import list_positions
 from kshell.values.interrupts import AMENDED, HOLD, PENDING, let_through
 from kshell.values.join import grown, join_dicts
+from kshell.values.pick import domain, null_of, take_at, unenum
 from kshell.values.place import block, part, place, plain_numbers, single
 from kshell.values.search import depth, find
 

@@ -10,7 +10,7 @@ from kshell.values import types as T
 from kshell.values.context import running
 from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
 from kshell.values.describe import implicit, listed, rank_hint, short
-from kshell.values.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
+from kshell.values.functions import APPLY, Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import index, index1
 from kshell.values.primitives import spelled
 
@@ -29,6 +29,7 @@ def apply1(f: Value, x: Value) -> Value:
     return apply(f, (x,))
 
 
+@APPLY.set
 def apply(f: Value, args: Sequence[Value]) -> Value:
     """`f[args]` for any value f. No argument at all passes :: as the one argument."""
     if not args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.core import (
+    COLLAPSE,
     Atom,
     Dict,
     EnumAtom,
@@ -19,8 +20,9 @@ from kshell.values.core import (
     Table,
     Value,
     Vec,
+    atom,
     atom_t,
-    sym,
+    sym_vec,
 )
 
 
@@ -41,11 +43,6 @@ def bools(data: Any) -> Vec:
     return Vec(T.B, np.asarray(data, np.bool_))
 
 
-def sym_vec(names: Iterable[str]) -> Vec:
-    """The symbol vector of some names."""
-    return Vec(T.S, np.array([sym(n).v for n in names], np.int32))
-
-
 def string(s: str | bytes) -> Vec:
     """The q string (char vector) of a text, in UTF-8."""
     if isinstance(s, str):
@@ -62,6 +59,7 @@ def guid_vec(data: Sequence[bytes]) -> Vec:
     return Vec(T.G, np.frombuffer(b"".join(data), "V16"))
 
 
+@COLLAPSE.set
 def collapse(items: list[Value]) -> Value:
     """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
     with the same symbol keys, else a general list. Takes ownership of `items`."""
@@ -121,8 +119,6 @@ def enlist(x: Value) -> Value:
 
 def regular(t: int, a: np.ndarray) -> Value:
     """A value over an array of any number of dimensions: atom, vector or regular nested list."""
-    from kshell.values.core import atom
-
     return atom(t, a[()]) if a.ndim == 0 else Vec(t, a) if a.ndim == 1 else Nd(t, a)
 
 

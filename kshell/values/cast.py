@@ -11,7 +11,8 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values import types as T
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec, atom, sym_at
+from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, atom_t
+from kshell.values.pick import unenum
 
 DAY = 86_400_000_000_000  # nanoseconds
 NANOS = {T.N: 1, T.U: 60_000_000_000, T.V: 1_000_000_000, T.T: 1_000_000}
@@ -293,55 +294,6 @@ def array1(x: Value, t: int) -> Array:
     return np.array([x], T.DTYPE[t])
 
 
-def unenum(x: Value) -> Value:
-    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged. A
-    link, to the rows of a table, stands for their numbers."""
-    if x.__class__ is EnumAtom:
-        if is_link(x.dom):
-            return x.v
-        dom = domain(x.dom)
-        return dom.item(x.v) if 0 <= x.v < len(dom) else enum_null(x.dom)
-    if x.__class__ is Vec and x.t == T.ENUM:
-        from kshell.values.index import take_at
-
-        return Vec(T.J, x.a) if is_link(x.dom) else take_at(domain(x.dom), x.a)
-    return x
-
-
-def domain(name: str) -> Value:
-    """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
-    tables, the numbers of the rows."""
-    from kshell.values.context import running
-
-    found = running().names.get(name)
-    if _numbered(found):
-        return Vec(T.J, np.arange(len(found)))
-    return found.k.cols[0] if found.__class__ is Dict and found.keyed else found
-
-
-def is_link(name: str) -> bool:
-    """Does an enumeration over `name` number the rows of a table?"""
-    from kshell.values.context import running
-
-    return _numbered(running().names.find(name))
-
-
-def _numbered(x: Value) -> bool:
-    """A table that has no key column, or several of them."""
-    return x.__class__ is Table or (x.__class__ is Dict and x.keyed and len(x.k.cols) > 1)
-
-
-def enum_null(name: str) -> Value:
-    """What an enumeration over `name` stands for where its index is outside."""
-    from kshell.values.context import running
-    from kshell.values.index import null_of
-
-    found = running().names.find(name)
-    if found is None or (found.__class__ is Vec and found.t == T.S):
-        return sym_at(0)
-    return null_of(Vec(T.J, np.zeros(0, np.int64)) if _numbered(found) else domain(name))
-
-
 def cast_value(x: Value, t: int) -> Value:
     """An atom or vector (or regular nested list) converted to type t, as `t$x`; 'type for anything else."""
     c = x.__class__
@@ -353,8 +305,6 @@ def cast_value(x: Value, t: int) -> Value:
         return Vec(t, convert(x.a, x.t, t))
     if c is Nd:
         return Nd(t, convert(x.a, x.t, t)) if x.t != t else x
-    from kshell.values.core import atom_t
-
     f = atom_t(x)
     if not f or isinstance(x, List):
         raise QError("type")

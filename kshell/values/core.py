@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from kshell.errors import QError
+from kshell.registry import Hook
 from kshell.values import types as T
 
 Value = Any  # any q value
@@ -136,7 +137,7 @@ class Sym:
 
 
 _POOL: dict[str, Sym] = {}
-_SYMS: list[Sym] = []  # by code
+SYMBOLS: list[Sym] = []  # by code
 _GATE = threading.RLock()
 
 
@@ -151,8 +152,8 @@ def _new_sym(s: str) -> Sym:
         found = _POOL.get(s)
         if found is None:
             found = Sym.__new__(Sym)
-            found.s, found.v = s, len(_SYMS)
-            _SYMS.append(found)
+            found.s, found.v = s, len(SYMBOLS)
+            SYMBOLS.append(found)
             _POOL[s] = found
         return found
 
@@ -167,7 +168,7 @@ def sym_codes(names: list[str]) -> np.ndarray:
 
 def sym_at(code: int) -> Sym:
     """The symbol of a code, as held in symbol vectors."""
-    return _SYMS[code]
+    return SYMBOLS[code]
 
 
 EMPTY_SYM = sym("")
@@ -360,6 +361,9 @@ class Dict:
 _MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
 
 
+COLLAPSE = Hook()  # the list of some items as q makes it: values/build.py
+
+
 class Table:
     """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as a vector's,
     of rows."""
@@ -421,19 +425,20 @@ class Table:
 
     @property
     def items(self) -> list[Value]:
-        from kshell.values.build import collapse, sym_vec
-
         keys = sym_vec(self.names)
-        return [Dict(keys, collapse(list(row))) for row in zip(*map(seq_items, self.cols), strict=True)]
+        return [Dict(keys, COLLAPSE.fn(list(row))) for row in zip(*map(seq_items, self.cols), strict=True)]
 
     def item(self, i: int) -> Dict:
         """Row i as a dictionary."""
-        from kshell.values.build import collapse, sym_vec
-
-        return Dict(sym_vec(self.names), collapse([c.item(i) for c in self.cols]))
+        return Dict(sym_vec(self.names), COLLAPSE.fn([c.item(i) for c in self.cols]))
 
     def __repr__(self) -> str:
         return f"Table({self.names!r})"
+
+
+def sym_vec(names: Iterable[str]) -> Vec:
+    """The symbol vector of some names."""
+    return Vec(T.S, np.array([sym(n).v for n in names], np.int32))
 
 
 class _Nil:
@@ -472,7 +477,7 @@ def atom(t: int, v: Any) -> Value:
     if t == T.B:
         return bool(v)
     if t == T.S:
-        return _SYMS[int(v)]
+        return SYMBOLS[int(v)]
     if t == T.E or t == T.Z:
         return Atom(t, float(v))
     if t == T.G:
@@ -491,7 +496,7 @@ def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
     if t == T.F or t == T.B:
         return raws
     if t == T.S:
-        return [_SYMS[n] for n in raws]
+        return [SYMBOLS[n] for n in raws]
     if t == T.ENUM:
         return [EnumAtom(n, dom) for n in raws]
     if t == T.G:

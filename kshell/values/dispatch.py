@@ -13,11 +13,12 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, sym_vec
-from kshell.values.cast import array1, unenum, whole
-from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom, atom_t, is_list, raw
+from kshell.values.build import as_nd, collapse
+from kshell.values.cast import array1, whole
+from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom, atom_t, is_list, raw, sym_vec
 from kshell.values.functions import Handle
-from kshell.values.index import find_at, index1, take_at
+from kshell.values.index import find_at, index1
+from kshell.values.pick import take_at, unenum
 
 np.seterr(all="ignore")  # q's arithmetic gives infinities and nulls, never a warning
 

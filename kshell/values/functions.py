@@ -11,7 +11,11 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError, Source
+from kshell.registry import Hook
+from kshell.values.build import collapse
 from kshell.values.core import HOLE, Value
+
+APPLY = Hook()  # `f[args]` of any value f: values/apply.py
 
 
 class Function:
@@ -116,9 +120,7 @@ class Proj(Function):
                     break
             else:
                 return f.fn(*full)
-        from kshell.values.apply import apply
-
-        return apply(f, full)
+        return APPLY.fn(f, full)
 
 
 class ListProj(Function):
@@ -132,8 +134,6 @@ class ListProj(Function):
         self.rank = sum(a is HOLE for a in args)
 
     def call(self, args: Sequence[Value]) -> Value:
-        from kshell.values.build import collapse
-
         it = iter(args)
         return collapse([next(it) if a is HOLE else a for a in self.args])
 
@@ -149,11 +149,9 @@ class Comp(Function):
         self.rank = getattr(fs[-1], "rank", 1) or 1
 
     def call(self, args: Sequence[Value]) -> Value:
-        from kshell.values.apply import apply
-
-        x = apply(self.fs[-1], args)
+        x = APPLY.fn(self.fs[-1], args)
         for f in reversed(self.fs[:-1]):
-            x = apply(f, (x,))
+            x = APPLY.fn(f, (x,))
         return x
 
 

@@ -10,14 +10,13 @@ import numpy as np
 from kshell.errors import QError
 from kshell.registry import Hook
 from kshell.values import types as T
-from kshell.values.build import collapse, empty
+from kshell.values.build import collapse, regular
 from kshell.values.core import (
     HOLE,
     NIL,
     Atom,
     Dict,
     EnumAtom,
-    Flat,
     List,
     Nd,
     Special,
@@ -25,60 +24,18 @@ from kshell.values.core import (
     Table,
     Value,
     Vec,
-    atom,
-    atom_t,
     flat_list,
     is_atom,
     raw,
     seq_items,
-    sym_at,
+    sym_vec,
 )
-from kshell.values.functions import Handle
+from kshell.values.functions import APPLY, Handle
 from kshell.values.keys import place_one
+from kshell.values.pick import null_of, nulls_like, take_at
+from kshell.values.rows import string_rows
 
 _INTEGER = (T.B, T.X, T.H, T.I, T.J)
-
-
-def null_of(x: Value) -> Value:
-    """What a list gives for an index outside it: the null of its type; for a general list, that of its first item."""
-    if x.__class__ is Vec:
-        if x.t == T.ENUM:
-            from kshell.values.cast import enum_null
-
-            return enum_null(x.dom)
-        return atom(x.t, np.frombuffer(T.NULL[x.t], "V16")[0] if x.t == T.G else T.NULL[x.t])
-    if isinstance(x, List):
-        if not len(x):
-            return List([])
-        return nulls_like(x.item(0))
-    if x.__class__ is Table:
-        return Dict(Vec(T.S, np.array([_code(n) for n in x.names], np.int32)), collapse([null_of(c) for c in x.cols]))
-    if x.__class__ is Dict:
-        return null_of(x.v)
-    return NIL
-
-
-def _code(name: str) -> int:
-    from kshell.values.core import sym
-
-    return sym(name).v
-
-
-def nulls_like(x: Value) -> Value:
-    """The null in the place of x: an atom's null, an empty list of a vector's type, `()` for general lists."""
-    if x.__class__ is Vec:
-        return empty(x.t)
-    if x.__class__ is Atom or is_atom(x):
-        t = atom_t(x)
-        return atom(t, T.NULL[t]) if t and t not in (T.G, T.ENUM) else x if t == T.G else sym_at(0)
-    if isinstance(x, List):
-        return List([])
-    if x.__class__ is Dict:
-        return Dict(x.k, take_at(x.v, np.full(len(x.k), -1)) if x.keyed else
-                    collapse([nulls_like(v) for v in seq_items(x.v)]))
-    if x.__class__ is Table:
-        return take_at(x, np.empty(0, np.int64))
-    return NIL
 
 
 def index1(x: Value, i: Value) -> Value:
@@ -112,49 +69,6 @@ def positions(i: Value) -> np.ndarray | None:
 def list_positions(i: Value) -> np.ndarray | None:
     """What a list takes as indexes: positions, or an enumeration, which stands for its places in the domain."""
     return i.a if i.__class__ is Vec and i.t == T.ENUM else positions(i)
-
-
-def take_at(x: Value, at: np.ndarray) -> Value:
-    """The items of a list, or rows of a table, at int64 positions; outside is null."""
-    n = len(x)
-    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < n  # below zero is far above
-    c = x.__class__
-    if inside and c is Vec:
-        return Vec(x.t, x.a.take(at), "", x.dom)
-    if c is Table:
-        return Table(x.names, [take_at(col, at) for col in x.cols])
-    if c is Dict:
-        return Dict(take_at(x.k, at), take_at(x.v, at))
-    if c is Vec or c is Nd:
-        if inside:
-            return Nd(x.t, x.a[at])
-        if c is Vec:
-            out = np.empty(len(at), x.a.dtype)
-            good = (at >= 0) & (at < n)
-            out[good] = x.a[at[good]]
-            null = T.NULL[x.t]
-            out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
-            return Vec(x.t, out, "", x.dom)
-    flat = x.flat if inside and len(at) and isinstance(x, List) else None
-    if flat is not None:
-        return _flat_at(flat, at)
-    items = x.items
-    if inside:
-        return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
-    null = null_of(x)
-    return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
-
-
-def _flat_at(f: Flat, at: np.ndarray) -> Value:
-    """The vectors at some positions of those that stand in one array."""
-    if len(at) < _FEW:
-        return List([f.item(k) for k in at.tolist()])
-    sizes, starts = f.sizes[at], f.starts[at]
-    ends = np.cumsum(sizes)
-    return flat_list(f.t, f.a[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))], ends)
-
-
-_FEW = 16  # items, of which fewer are taken one by one
 
 
 def _list_at(x: Value, i: Value) -> Value:
@@ -232,7 +146,7 @@ def _keyed_at(d: Dict, i: Value) -> Value:
             at = BIN_ROWS.fn(k.cols, [i.col(n) for n in k.names], True)
         return take_at(d.v, at)
     if i.__class__ is Dict:
-        i = collapse([_dict_at(i, s) for s in Vec(T.S, np.array([_code(n) for n in k.names], np.int32)).items])
+        i = collapse([_dict_at(i, s) for s in sym_vec(k.names).items])
     if len(k.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
         i = List([i])
     elif len(k.names) == 1 and i.__class__ is Vec and k.cols[0].__class__ is Vec:
@@ -243,7 +157,7 @@ def _keyed_at(d: Dict, i: Value) -> Value:
             and not (len(k.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
         if len(k.names) > 1 or k.cols[0].__class__ is Vec:
             return collapse([_keyed_at(d, j) for j in i.items])
-    at1 = find_at(k, Dict(Vec(T.S, np.array([_code(n) for n in k.names], np.int32)), i))
+    at1 = find_at(k, Dict(sym_vec(k.names), i))
     if d.attr == "s" and int(at1) >= len(k):
         at1 = BIN_ROWS.fn(k.cols, [collapse([v]) for v in seq_items(i)], True)[0]
         return d.v.item(int(at1)) if at1 >= 0 else null_of(d.v)
@@ -326,8 +240,6 @@ def rows_of(cols: List) -> Value:
 
 def _characters(x: Value, rest: Sequence[Value]) -> Value | None:
     """`x[;k]` of strings that all have a character k; None for all else."""
-    from kshell.values.rows import string_rows
-
     if len(rest) != 1 or rest[0].__class__ is not int or x.__class__ is not List or len(x) < 2:
         return None
     rows = string_rows(x)
@@ -340,15 +252,11 @@ def deep(x: Value, rest: Sequence[Value]) -> Value:
     """Index or apply what a first index gave; there is nothing in an atom: 'rank."""
     if is_atom(x):
         raise QError("rank")
-    from kshell.values.apply import apply
-
-    return apply(x, rest)
+    return APPLY.fn(x, rest)
 
 
 def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
     """An n-d array indexed in several dimensions at once, if each index is whole, an atom or a vector inside it."""
-    from kshell.values.build import regular
-
     a = x.a
     axis = 0
     for n, i in zip(x.a.shape, args, strict=False):

@@ -7,12 +7,12 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, empty
-from kshell.values.cast import convert, domain, unenum, widen
+from kshell.values.cast import convert, widen
 from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t, flat_list, is_list, raw, seq_items
 from kshell.values.functions import Handle
-from kshell.values.index import take_at
 from kshell.values.keys import distinct_keys
 from kshell.values.order import is_sorted
+from kshell.values.pick import domain, take_at, unenum
 from kshell.values.search import codes, find
 
 

@@ -14,9 +14,9 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.values import synonyms
 from kshell.values import types as T
-from kshell.values.build import sym_vec
+from kshell.values.amend import assign_at
 from kshell.values.context import blocked, worker
-from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym
+from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym, sym_vec
 from kshell.values.functions import Handle, Prim, View
 from kshell.values.index import index1
 from kshell.values.interrupts import brief
@@ -200,8 +200,6 @@ class Names:
         if space not in self.spaces:
             held = self._held(space)
             if held is not None:
-                from kshell.values.amend import assign_at
-
                 self.set(space, assign_at(held, [sym(last)], x))
                 return
         top = space == "." and name.startswith(".") and x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S
@@ -217,8 +215,6 @@ class Names:
 
     @brief
     def _set_dotted(self, name: str, x: Value, ctx: str | None) -> None:
-        from kshell.values.amend import assign_at
-
         def put(old: Value | None, rest: Sequence[str]) -> Value:
             if old is None:  # as in any namespace, :: stands first, so that what follows may be of any types
                 old = Dict(sym_vec([""]), List([NIL]))

@@ -9,10 +9,10 @@ import numpy as np
 from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.build import as_nd, regular
-from kshell.values.cast import domain, unenum
 from kshell.values.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
 from kshell.values.index import list_positions
 from kshell.values.keys import distinct_keys
+from kshell.values.pick import domain, unenum
 from kshell.values.search import find
 
 _INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)

@@ -15,7 +15,6 @@ from kshell.errors import QError
 from kshell.values import index as indexing
 from kshell.values import types as T
 from kshell.values.build import as_nd, collapse, longs
-from kshell.values.cast import unenum
 from kshell.values.core import (
     Dict,
     EnumAtom,
@@ -31,6 +30,7 @@ from kshell.values.core import (
     seq_items,
 )
 from kshell.values.functions import Comp, Derived, Foreign, Iter, Lambda, Prim, Proj
+from kshell.values.integer_keys import bounds, float_keys, grade_keys, int_keys
 from kshell.values.keys import (
     distinct_keys,
     find_keys,
@@ -41,7 +41,8 @@ from kshell.values.keys import (
     place_row,
     seek,
 )
-from kshell.values.order import bounds, compare, float_keys, grade_keys, grade_ranks, int_keys, sort_keys
+from kshell.values.order import compare, grade_ranks, sort_keys
+from kshell.values.pick import unenum
 from kshell.values.primitives import in_k
 from kshell.values.rows import string_rows
 

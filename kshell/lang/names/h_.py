@@ -16,10 +16,24 @@ from kshell.lang.names.q_ import NAME, data_of
 from kshell.lang.tables import is_table, unkeyed
 from kshell.lang.verbs.text import string as to_string
 from kshell.values import types as T
-from kshell.values.build import collapse, enlist, string, sym_vec
+from kshell.values.build import collapse, enlist, string
 from kshell.values.cast import cast_value
 from kshell.values.context import running
-from kshell.values.core import Atom, Dict, List, Sym, Table, Value, Vec, atom_t, char, is_list, seq_items, text_of
+from kshell.values.core import (
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    char,
+    is_list,
+    seq_items,
+    sym_vec,
+    text_of,
+)
 from kshell.values.functions import Prim
 
 SAFE = "$-.+!*'()," + NAME

@@ -18,10 +18,11 @@ from kshell.lang.verbs.text import string as to_string
 from kshell.store import atomic
 from kshell.store import text as files
 from kshell.values import types as T
-from kshell.values.build import string, sym_vec
+from kshell.values.build import string
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, seq_items, sym, text_of
-from kshell.values.index import take_at
+from kshell.values.core import Dict, List, Sym, Table, Value, Vec, seq_items, sym, sym_vec, text_of
+from kshell.values.functions import Prim
+from kshell.values.pick import take_at
 
 _HEAD = '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>'
 _OFFICE = "urn:schemas-microsoft-com:office"
@@ -80,8 +81,6 @@ def edsn(x: Value) -> Value:
 
 def _add_excel() -> None:
     """`.h.tx` has workbooks too."""
-    from kshell.values.functions import Prim
-
     entry = registry.find("name", ".h.tx")
     if entry is not None:
         old = entry.fns[0]()

@@ -22,10 +22,24 @@ from kshell.lang.verbs.table import enum_char
 from kshell.lang.verbs.text import one_line, plain, string
 from kshell.values import types as T
 from kshell.values.build import string as q_string
-from kshell.values.build import sym_vec
 from kshell.values.cast import days_to_months, is_null, months_to_days
 from kshell.values.context import running
-from kshell.values.core import INF_J, NIL, Atom, List, Value, Vec, atom_t, is_atom, long, raw, seq_items, sym, text_of
+from kshell.values.core import (
+    INF_J,
+    NIL,
+    Atom,
+    List,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    long,
+    raw,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.rows import strings_of
 
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -9,15 +9,17 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang import threads
+from kshell.lang.compile import prim
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import RESERVED, clean
 from kshell.lang.tables import is_table, unkeyed
 from kshell.registry import entries
 from kshell.values.apply import apply1
-from kshell.values.build import longs, sym_vec
+from kshell.values.build import collapse, longs
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym
-from kshell.values.index import index1, take_at
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym, sym_vec
+from kshell.values.index import index1
+from kshell.values.pick import take_at
 
 
 @name(".Q.qt")
@@ -100,8 +102,6 @@ def columns(x: Value) -> Value:
     q).Q.V ([]a:1 2)
     a| 1 2
     """
-    from kshell.values.build import collapse
-
     t = unkeyed(running().names.get(x.s) if x.__class__ is Sym else x)
     cols: Any = t.cols
     return Dict(sym_vec(t.names), collapse(list(cols if cols.__class__ is list else cols.sample())))
@@ -168,8 +168,6 @@ def keywords() -> Value:
     q).q`neg
     -:
     """
-    from kshell.lang.compile import prim
-
     words = [e for e in entries("verb") if e.name[:1].isalpha() and e.name not in RESERVED]
     words.sort(key=lambda e: (_FIRST.index(e.name) if e.name in _FIRST else len(_FIRST), e.name))
     return Dict(sym_vec(["", *(e.name for e in words)]), List([NIL, *map(prim, words)]))

@@ -13,12 +13,29 @@ from kshell.lang import loading, parted, tables
 from kshell.lang.names.define import name, verb
 from kshell.lang.verbs import disk
 from kshell.lang.verbs.files import path_of
+from kshell.parse import split_script
 from kshell.store import parted as store
 from kshell.store import splay
 from kshell.values import types as T
-from kshell.values.build import collapse, longs, sym_vec
+from kshell.values.apply import apply1
+from kshell.values.build import collapse, longs, string
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw, seq_items, sym
+from kshell.values.core import (
+    NIL,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    raw,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.interrupts import edit
 
 
@@ -192,8 +209,6 @@ def dsftg(d: Value, s: Value, f: Value, t: Value, g: Value) -> Value:
     q)get`:db/2024.01.01/t/a
     0x0103
     """
-    from kshell.values.apply import apply1
-
     folder, part, table = seq_items(d)
     source, offset, length = seq_items(s)
     types, widths = seq_items(t)
@@ -342,10 +357,6 @@ def grouped_lines(x: Value) -> Value:
     1          3
     "f:{\\n x}" "f 1"
     """
-    from kshell.parse import split_script
-    from kshell.values.build import string
-    from kshell.values.core import text_of
-
     found = split_script("\n".join(text_of(s) for s in seq_items(x)), comments=True)
     return List([longs([n for n, _ in found]), List([string(s) for _, s in found])])
 

@@ -13,11 +13,12 @@ from kshell.lang.memory import recover
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_ import TYPES
 from kshell.lang.verbs.lists import int_of
+from kshell.values import core
 from kshell.values import types as T
 from kshell.values.apply import apply, apply1
-from kshell.values.build import collapse, longs, string, sym_vec
+from kshell.values.build import collapse, longs, string
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, text_of
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, sym_vec, text_of
 from kshell.values.progress import Task
 
 CHUNK = 131_000  # bytes that .Q.fs reads at a time
@@ -96,11 +97,9 @@ def memory(x: Value) -> Value:
     q)key .Q.w[]
     `used`heap`peak`wmax`mmap`mphy`syms`symw
     """
-    from kshell.values import core
-
     entry = registry.find("command", "w")
     numbers = entry.fns[1]("").a.tolist() if entry else [0] * 6
-    names = core._SYMS
+    names = core.SYMBOLS
     gpu = registry.find("handler", "gpu")
     more = {k: n for k, what in (("gpu", "used"), ("gpupeak", "peak")) if gpu and (n := gpu.fns[1](what))}
     return Dict(sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *more]),

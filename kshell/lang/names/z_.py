@@ -8,6 +8,7 @@ import sys
 import time
 
 from kshell.lang.names.define import name
+from kshell.lang.views import depends
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, string
 from kshell.values.cast import DAY
@@ -357,8 +358,6 @@ def dependencies() -> Value:
     q).z.b
     a| v
     """
-    from kshell.lang.views import depends
-
     return depends()
 
 

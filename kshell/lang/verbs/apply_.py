@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from kshell.errors import QError, as_qerror
 from kshell.lang import memory
+from kshell.lang.verbs import disk
 from kshell.registry import verb
 from kshell.values.amend import MISSING, amend
 from kshell.values.apply import apply, apply1, is_function, named
@@ -107,8 +108,6 @@ def amended(x: Value, path: Sequence[Value], f: Value, y: Value) -> Value:
     if x.__class__ is not Sym:
         return amend(x, path, f, y)
     if x.s.startswith(":"):
-        from kshell.lang.verbs import disk
-
         disk.amend_path(x, path, f, y, amend)
         return x
     return _amended(x, path, f, y)

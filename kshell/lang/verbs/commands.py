@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang import locked
 from kshell.registry import command
+from kshell.store import atomic, text
 from kshell.values import synonyms
 from kshell.values import types as T
 from kshell.values.context import running
@@ -137,9 +139,6 @@ def lock_script(arg: str) -> Value:
     """
     if not arg:
         return False
-    from kshell.lang import locked
-    from kshell.store import atomic, text
-
     atomic.write_bytes(arg + "_", locked.lock(text.read_bytes(arg)))
     return sym(arg + "_")
 

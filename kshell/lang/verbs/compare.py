@@ -18,8 +18,9 @@ from kshell.values import types as T
 from kshell.values.cast import SPANS, convert, has_null, null_mask, to_float, widen
 from kshell.values.core import List, Value, Vec
 from kshell.values.dispatch import Array, Plan, dyad
+from kshell.values.integer_keys import symbol_ranks
 from kshell.values.match import TOLERANCE, close
-from kshell.values.order import symbol_ranks
+from kshell.values.pick import null_of
 
 _FEW = 32
 _BLOCK = 8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
@@ -231,8 +232,6 @@ def _one_sided(name: str) -> Callable[[Value, bool], Value]:
     """Comparing a value that has no partner in the other dictionary: it meets a null."""
 
     def alone(v: Value, left: bool) -> Value:
-        from kshell.values.index import null_of
-
         if not isinstance(v, (Vec, List)):
             return v
         return VERBS[name](v, null_of(v)) if left else VERBS[name](null_of(v), v)

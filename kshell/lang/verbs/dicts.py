@@ -8,19 +8,21 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang.qsql import functional_update as updated
 from kshell.lang.tables import by_name, unkeyed
 from kshell.lang.verbs.lists import til
 from kshell.registry import verb
 from kshell.store import unfinished
 from kshell.values import types as T
-from kshell.values.build import sym_vec
-from kshell.values.cast import domain, is_link
 from kshell.values.context import running
-from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym
+from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym, sym_vec
 from kshell.values.functions import Handle
 from kshell.values.index import positions
 from kshell.values.interrupts import PENDING, brief, carried_out, let_through
+from kshell.values.join import grown, join
+from kshell.values.pick import domain, is_link
 from kshell.values.restrict import check_read
+from kshell.values.search import distinct_at, find
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 
@@ -48,9 +50,7 @@ def bang(x: Value, y: Value) -> Value:
 
 @verb("!", arity=4)
 def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
-    from kshell.lang.qsql import functional_update as run
-
-    return run(t, c, b, a)
+    return updated(t, c, b, a)
 
 
 def make_dict(x: Value, y: Value) -> Value:
@@ -155,9 +155,6 @@ def _key_of_file(x: Sym) -> Value:
 @brief
 def enumerate_value(name: str, y: Value, extend: bool) -> Value:
     """Symbols as members of the list named `name`; those it lacks are added to it, or 'cast."""
-    from kshell.values.join import grown, join
-    from kshell.values.search import distinct_at, find
-
     names = running().names
     found = names.find(name)
     dom = found if found is not None and not (found.__class__ is Dict and found.keyed) else \

@@ -11,17 +11,19 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError
 from kshell.lang import tables
+from kshell.lang.verbs.dicts import enumerate_value
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
 from kshell.registry import verb
 from kshell.store import kdb, splay, unfinished
 from kshell.values import types as T
-from kshell.values.build import collapse, sym_vec
-from kshell.values.cast import unenum
+from kshell.values.build import collapse
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym, sym_vec
 from kshell.values.functions import Prim
 from kshell.values.interrupts import edit
+from kshell.values.join import append
+from kshell.values.pick import unenum
 from kshell.values.restrict import refuse
 
 # ------------------------------------------------------------------ set and get
@@ -183,8 +185,6 @@ def _appended(where: str, y: Table) -> bool:
     rows = Table(names, [y.col(n) for n in names])
     if splay.append(where, rows):
         return True
-    from kshell.values.join import append
-
     new = append(Table(names, list(splay.read(where).cols)), rows)
     splay.write(where, tables.as_appended(new), _packing_there(where))
     return True
@@ -375,8 +375,6 @@ def _enumerate(t: Table, name: str) -> Table:
 
 
 def _enumerate_column(c: Value, name: str) -> Value:
-    from kshell.lang.verbs.dicts import enumerate_value
-
     if c.__class__ is Vec and c.t == T.ENUM and c.dom != name and unenum(c).t == T.S:
         c = unenum(c)
     if c.__class__ is Vec and c.t == T.S:

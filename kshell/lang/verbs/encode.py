@@ -14,9 +14,24 @@ from kshell.lang.verbs.division import idiv, mod
 from kshell.lang.verbs.stats import max_
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.build import bools, collapse, string, sym_vec
+from kshell.values.build import bools, collapse, string
 from kshell.values.cast import array1
-from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, atom_t, flat_list, is_list, sym, text_of
+from kshell.values.core import (
+    Atom,
+    List,
+    Nd,
+    Special,
+    Sym,
+    Value,
+    Vec,
+    atom,
+    atom_t,
+    flat_list,
+    is_list,
+    sym,
+    sym_vec,
+    text_of,
+)
 from kshell.values.rows import string_rows, strings_of
 
 _FEW = 16  # strings, of which fewer are made one by one

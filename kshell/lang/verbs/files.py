@@ -14,8 +14,8 @@ from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
 from kshell.store import atomic, compress, fields, kdb, text, unfinished
 from kshell.values import types as T
-from kshell.values.build import collapse, string, sym_vec, table
-from kshell.values.cast import EPOCH_DAYS, unenum
+from kshell.values.build import collapse, string, table
+from kshell.values.cast import EPOCH_DAYS
 from kshell.values.context import running
 from kshell.values.core import (
     NIL,
@@ -33,9 +33,11 @@ from kshell.values.core import (
     seq_items,
     sym,
     sym_at,
+    sym_vec,
     text_of,
 )
 from kshell.values.interrupts import edit
+from kshell.values.pick import unenum
 from kshell.values.progress import Task
 from kshell.values.restrict import check_read, refuse, restricted
 from kshell.values.rows import Rows, string_list, string_rows, strings_of

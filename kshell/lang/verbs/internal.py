@@ -12,6 +12,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, Source, os_text
+from kshell.lang.compile import compile_lambda, is_infix
 from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N
@@ -20,9 +21,9 @@ from kshell.registry import Entry, add, refusing
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
 from kshell.values import types as T
 from kshell.values.apply import apply1
-from kshell.values.build import collapse, string, sym_vec
+from kshell.values.build import collapse, string
 from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Dict, List, Sym, Value, Vec, seq_items, text_of
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec, text_of
 
 _HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 
@@ -55,8 +56,6 @@ def byte_vec(data: bytes) -> Vec:
 def read_lambda(text: str, ctx: str, own: str = "", shown: str = "", file: str = "", line: int = 0) -> Value:
     """The function of a definition that was read as data: the text must be that of one function, and nothing else.
     What is known of where it was defined: the name it calls itself by, the one shown in reports, file and line."""
-    from kshell.lang.compile import compile_lambda, is_infix
-
     if text.startswith("k)"):
         raise QError("k) code is not supported")
     source = Source(text, file, line, shown)
@@ -195,8 +194,6 @@ def mapped(x: Value) -> Value:
     q)-23!1 2
     1 2
     """
-    from kshell.values.core import Table
-
     return Table(x.names, list(x.cols)) if x.__class__ is Table else x
 
 

@@ -8,9 +8,8 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.build import sym_vec
 from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, text_of
+from kshell.values.core import Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, sym_vec, text_of
 from kshell.values.functions import Prim
 
 _LOADER = "fns"  # the function of a library that gives all others

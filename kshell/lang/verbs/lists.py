@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from kshell.errors import QError
+from kshell.lang.tables import table_from_dict
 from kshell.lang.verbs.join import join, raze
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, short, sym_vec
+from kshell.values.build import as_nd, collapse, short
 from kshell.values.core import (
     Dict,
     List,
@@ -24,9 +25,10 @@ from kshell.values.core import (
     is_list,
     raw,
     seq_items,
+    sym_vec,
 )
 from kshell.values.functions import Function, Handle
-from kshell.values.index import null_of, take_at
+from kshell.values.pick import null_of, take_at
 
 __all__ = ["count", "cross", "enlist", "first", "flip", "join", "last", "raze", "reverse", "rotate", "til", "type_",
            "where"]
@@ -221,8 +223,6 @@ def flip(x: Value) -> Value:
         return Dict(sym_vec(x.names), List(list(x.cols)))
     if c is Dict:
         if x.v.__class__ is Sym:
-            from kshell.lang.tables import table_from_dict
-
             return table_from_dict(x)
         return _flip_dict(x)
     if c is Nd:

@@ -7,6 +7,7 @@ import numpy as np
 from kshell.lang.verbs.compare import max_, min_
 from kshell.registry import verb
 from kshell.values import types as T
+from kshell.values.build import collapse
 from kshell.values.cast import is_null
 from kshell.values.core import NIL, List, Value, Vec
 from kshell.values.dispatch import ATOMIC, Plan, monad
@@ -38,8 +39,6 @@ def null(x: Value) -> Value:
     if x is NIL or (x.__class__ is Prim and x.name == "::"):
         return True
     if x.__class__ is List:
-        from kshell.values.build import collapse
-
         return collapse([null(i) for i in x.items])
     if x.__class__ is Vec and x.t == T.ENUM:
         return Vec(T.B, is_null(x.a, T.ENUM))

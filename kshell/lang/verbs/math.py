@@ -10,7 +10,7 @@ import numpy as np
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.cast import float_to_int, to_float
-from kshell.values.core import Value, long
+from kshell.values.core import Value, long, sym, sym_at
 from kshell.values.dispatch import Array, Plan, monad
 
 _TEXT = (T.S, T.G, T.ENUM)
@@ -149,8 +149,6 @@ def reciprocal(x: Value) -> Value:
 
 
 def _lower_symbols(a: Array) -> Array:
-    from kshell.values.core import sym, sym_at
-
     codes, inverse = np.unique(a, return_inverse=True)
     return np.array([sym(sym_at(c).s.lower()).v for c in codes.tolist()], np.int32)[inverse].reshape(a.shape)
 

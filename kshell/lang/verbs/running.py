@@ -21,9 +21,9 @@ from kshell.values.cast import array1, convert, is_null, null_mask, null_raw, to
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list
 from kshell.values.dispatch import Array
 from kshell.values.functions import Handle
-from kshell.values.index import null_of, take_at
 from kshell.values.join import join
 from kshell.values.match import match
+from kshell.values.pick import null_of, take_at
 
 
 def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:

@@ -8,8 +8,11 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang.qsql import functional_select
+from kshell.lang.verbs import disk, random
 from kshell.lang.verbs.dicts import enumerate_value
 from kshell.registry import verb
+from kshell.store import kdb
 from kshell.values import types as T
 from kshell.values.build import collapse, longs
 from kshell.values.context import running
@@ -29,8 +32,9 @@ from kshell.values.core import (
     seq_items,
 )
 from kshell.values.functions import Function, Handle
-from kshell.values.index import index1, null_of, positions, take_at
+from kshell.values.index import index1, positions
 from kshell.values.order import sort_keys
+from kshell.values.pick import null_of, take_at
 from kshell.values.restrict import refuse
 from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
 
@@ -48,8 +52,6 @@ def query(x: Value, y: Value) -> Value:
     """
     c = x.__class__
     if c is int or c is Special or atom_t(x) in _INTS:
-        from kshell.lang.verbs import random
-
         return random.roll(x, y) if raw(x) >= 0 else random.deal(x, y)
     if c is Sym:
         return extend_enum(x, y)
@@ -74,9 +76,6 @@ def extend_enum(x: Sym, y: Value) -> Value:
     """`` `name?symbols ``: enumerate, adding what the named list (or the file of a path) lacks."""
     if not x.s.startswith(":"):
         return enumerate_value(x.s, y, True)
-    from kshell.lang.verbs import disk
-    from kshell.store import kdb
-
     refuse("?")
     path = x.s[1:]
     name = path.rsplit("/", 1)[-1]
@@ -94,8 +93,6 @@ def extend_enum(x: Sym, y: Value) -> Value:
 def conditional(x: Value, y: Value, z: Value) -> Value:
     """Items of y where x is true, else of z."""
     if x.__class__ is Table or (x.__class__ is Dict and x.keyed) or x.__class__ is Sym:
-        from kshell.lang.qsql import functional_select
-
         t = running().names.get(x.s) if x.__class__ is Sym else x
         if y.__class__ is Vec:
             at = positions(y)
@@ -137,8 +134,6 @@ def _choose(mask: np.ndarray, y: Value, z: Value) -> Value:
 
 @verb("?", arity=(4, 5, 6))
 def functional(*args: Value) -> Value:
-    from kshell.lang.qsql import functional_select
-
     return functional_select(*args)
 
 

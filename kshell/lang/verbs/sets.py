@@ -11,8 +11,8 @@ from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.core import Dict, List, Table, Value, Vec, is_list
 from kshell.values.functions import Handle
-from kshell.values.index import take_at
 from kshell.values.join import as_list
+from kshell.values.pick import take_at
 from kshell.values.search import codes, distinct_at, find, group_lists
 
 

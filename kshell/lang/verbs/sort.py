@@ -11,8 +11,8 @@ from kshell.values import types as T
 from kshell.values.build import longs
 from kshell.values.context import running
 from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
-from kshell.values.index import take_at
 from kshell.values.order import grade, is_sorted, sort_vec
+from kshell.values.pick import take_at
 
 
 def _sortable(x: Value) -> None:

@@ -18,8 +18,8 @@ from kshell.values.build import as_nd, collapse, floats
 from kshell.values.cast import array1, has_null, null_mask, to_float
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t
 from kshell.values.dispatch import Array
-from kshell.values.index import take_at
 from kshell.values.order import grade
+from kshell.values.pick import take_at
 
 # ------------------------------------------------------------------ mean, median, spread
 

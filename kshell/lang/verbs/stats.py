@@ -17,9 +17,9 @@ from kshell.lang.verbs.compare import max_ as greater
 from kshell.lang.verbs.compare import min_ as lesser
 from kshell.registry import verb
 from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, sym_vec
+from kshell.values.build import as_nd, collapse
 from kshell.values.cast import array1, convert, null_mask, whole
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, atom_t, long
+from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, atom_t, long, sym_vec
 from kshell.values.dispatch import Array
 
 SMALL = (T.B, T.X, T.H, T.I)

@@ -29,19 +29,19 @@ from kshell.lang.tables import (
     rekey,
     sorted_attr,
 )
+from kshell.lang.verbs import disk
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.apply import pyfn
-from kshell.values.build import collapse, longs, sym_vec, vec
-from kshell.values.cast import is_link
+from kshell.values.build import collapse, longs, vec
 from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items
+from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym_vec
 from kshell.values.functions import Prim
 from kshell.values.grow import append_owned
-from kshell.values.index import take_at
 from kshell.values.interrupts import edit
 from kshell.values.join import append, concat
 from kshell.values.order import grade_columns
+from kshell.values.pick import is_link, take_at
 
 # ------------------------------------------------------------------ names of columns
 
@@ -393,8 +393,6 @@ def upsert(x: Value, y: Value) -> Value:
     b| 20
     """
     if x.__class__ is Sym and x.s[:1] == ":":
-        from kshell.lang.verbs import disk
-
         if disk.upsert_splayed(x, y):
             return x
     if x.__class__ is Sym and not exists(x):

@@ -15,8 +15,9 @@ from kshell.values import types as T
 from kshell.values.build import collapse
 from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
 from kshell.values.functions import Handle
-from kshell.values.index import index1, null_of, positions, take_at
+from kshell.values.index import index1, positions
 from kshell.values.join import as_list
+from kshell.values.pick import null_of, take_at
 from kshell.values.search import depth, find
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang.compile import known
+from kshell.lang.literal import value_of
+from kshell.lang.verbs import disk
+from kshell.lang.views import parts
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.apply import apply
-from kshell.values.build import string, sym_vec, vec
-from kshell.values.cast import unenum
+from kshell.values.build import string, vec
 from kshell.values.context import running
 from kshell.values.core import (
     HOLE,
@@ -25,11 +28,13 @@ from kshell.values.core import (
     atom_t,
     is_list,
     seq_items,
+    sym_vec,
     text_of,
 )
 from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
 from kshell.values.interrupts import edit
 from kshell.values.match import match
+from kshell.values.pick import unenum
 from kshell.values.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
 from kshell.values.restrict import refuse
 
@@ -84,8 +89,6 @@ def _call(items: list[Value]) -> Value:
     f = items[0]
     args: Sequence[Value] = items[1:]
     if f.__class__ is Sym and f.s.startswith(":") and args:
-        from kshell.lang.verbs import disk
-
         f, args = disk.entry(f, args)
     if f.__class__ is Sym or (f.__class__ is Vec and f.t == T.C) or atom_t(f) == T.C:
         f = value(f)
@@ -94,8 +97,6 @@ def _call(items: list[Value]) -> Value:
 
 def read_file(x: Sym) -> Value:
     """The value in a data file."""
-    from kshell.lang.verbs import disk
-
     return disk.read_path(x)
 
 
@@ -121,8 +122,6 @@ def _structure(x: Value) -> Value:
     if isinstance(x, Prim):
         return _primitive(x.name)
     if isinstance(x, View):
-        from kshell.lang.views import parts
-
         return parts(x)
     if isinstance(x, Iter):
         return ("'", "/", "\\", "':", "/:", "\\:").index(x.glyph)
@@ -133,8 +132,6 @@ def _structure(x: Value) -> Value:
 
 def _primitive(name: str) -> Value:
     """What `value` gives of a built-in: its number, or what it is made of in k."""
-    from kshell.lang.compile import known
-
     if name in DERIVED:
         return known(DERIVED[name][0])
     if name in COMPOSED:
@@ -162,8 +159,6 @@ def _library(name: str) -> Value:
 
 def _constants(f: Lambda) -> list[Value]:
     """The constants of a lambda, each once."""
-    from kshell.lang.literal import value_of
-
     out: list[Value] = []
     for c in f.consts:
         x = c if isinstance(c, Lambda) else value_of(c)
@@ -183,8 +178,6 @@ def set_(x: Value, y: Value) -> Value:
     1 2 3
     """
     if is_list(x) or (x.__class__ is Sym and x.s.startswith(":")):
-        from kshell.lang.verbs import disk
-
         refuse("set")
         return disk.write_path(x, y)
     if x.__class__ is not Sym or not x.s:

@@ -6,6 +6,7 @@ import re
 from datetime import date as _Date
 
 from kshell.values.cast import DAY
+from kshell.values.context import running
 
 _EPOCH = _Date(2000, 1, 1).toordinal()
 _UNIX = 10957 * 86_400  # seconds from 1970 to 2000
@@ -41,8 +42,6 @@ def _day_number(y: int, m: int, d: int) -> int | None:
 
 def _day_first() -> bool:
     """The setting \\z: is 1/2/2024 the first of February?"""
-    from kshell.values.context import running
-
     try:
         return bool(getattr(running().settings, "z", 0))
     except LookupError:

@@ -1,0 +1,145 @@
+"""Items of lists at positions, the nulls that stand for items outside, and what enumerations stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.values import types as T
+from kshell.values.build import collapse, empty
+from kshell.values.context import running
+from kshell.values.core import (
+    NIL,
+    Atom,
+    Dict,
+    EnumAtom,
+    Flat,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom,
+    atom_t,
+    flat_list,
+    is_atom,
+    seq_items,
+    sym_at,
+    sym_vec,
+)
+
+
+def null_of(x: Value) -> Value:
+    """What a list gives for an index outside it: the null of its type; for a general list, that of its first item."""
+    if x.__class__ is Vec:
+        if x.t == T.ENUM:
+            return enum_null(x.dom)
+        return atom(x.t, np.frombuffer(T.NULL[x.t], "V16")[0] if x.t == T.G else T.NULL[x.t])
+    if isinstance(x, List):
+        if not len(x):
+            return List([])
+        return nulls_like(x.item(0))
+    if x.__class__ is Table:
+        return Dict(sym_vec(x.names), collapse([null_of(c) for c in x.cols]))
+    if x.__class__ is Dict:
+        return null_of(x.v)
+    return NIL
+
+
+def nulls_like(x: Value) -> Value:
+    """The null in the place of x: an atom's null, an empty list of a vector's type, `()` for general lists."""
+    if x.__class__ is Vec:
+        return empty(x.t)
+    if x.__class__ is Atom or is_atom(x):
+        t = atom_t(x)
+        return atom(t, T.NULL[t]) if t and t not in (T.G, T.ENUM) else x if t == T.G else sym_at(0)
+    if isinstance(x, List):
+        return List([])
+    if x.__class__ is Dict:
+        return Dict(x.k, take_at(x.v, np.full(len(x.k), -1)) if x.keyed else
+                    collapse([nulls_like(v) for v in seq_items(x.v)]))
+    if x.__class__ is Table:
+        return take_at(x, np.empty(0, np.int64))
+    return NIL
+
+
+def take_at(x: Value, at: np.ndarray) -> Value:
+    """The items of a list, or rows of a table, at int64 positions; outside is null."""
+    n = len(x)
+    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < n  # below zero is far above
+    c = x.__class__
+    if inside and c is Vec:
+        return Vec(x.t, x.a.take(at), "", x.dom)
+    if c is Table:
+        return Table(x.names, [take_at(col, at) for col in x.cols])
+    if c is Dict:
+        return Dict(take_at(x.k, at), take_at(x.v, at))
+    if c is Vec or c is Nd:
+        if inside:
+            return Nd(x.t, x.a[at])
+        if c is Vec:
+            out = np.empty(len(at), x.a.dtype)
+            good = (at >= 0) & (at < n)
+            out[good] = x.a[at[good]]
+            null = T.NULL[x.t]
+            out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
+            return Vec(x.t, out, "", x.dom)
+    flat = x.flat if inside and len(at) and isinstance(x, List) else None
+    if flat is not None:
+        return _flat_at(flat, at)
+    items = x.items
+    if inside:
+        return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
+    null = null_of(x)
+    return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
+
+
+def _flat_at(f: Flat, at: np.ndarray) -> Value:
+    """The vectors at some positions of those that stand in one array."""
+    if len(at) < _FEW:
+        return List([f.item(k) for k in at.tolist()])
+    sizes, starts = f.sizes[at], f.starts[at]
+    ends = np.cumsum(sizes)
+    return flat_list(f.t, f.a[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))], ends)
+
+
+_FEW = 16  # items, of which fewer are taken one by one
+
+
+def unenum(x: Value) -> Value:
+    """An enumeration (atom or vector) as the symbols, or other values, that it stands for; other values unchanged. A
+    link, to the rows of a table, stands for their numbers."""
+    if x.__class__ is EnumAtom:
+        if is_link(x.dom):
+            return x.v
+        dom = domain(x.dom)
+        return dom.item(x.v) if 0 <= x.v < len(dom) else enum_null(x.dom)
+    if x.__class__ is Vec and x.t == T.ENUM:
+        return Vec(T.J, x.a) if is_link(x.dom) else take_at(domain(x.dom), x.a)
+    return x
+
+
+def domain(name: str) -> Value:
+    """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
+    tables, the numbers of the rows."""
+    found = running().names.get(name)
+    if _numbered(found):
+        return Vec(T.J, np.arange(len(found)))
+    return found.k.cols[0] if found.__class__ is Dict and found.keyed else found
+
+
+def is_link(name: str) -> bool:
+    """Does an enumeration over `name` number the rows of a table?"""
+    return _numbered(running().names.find(name))
+
+
+def _numbered(x: Value) -> bool:
+    """A table that has no key column, or several of them."""
+    return x.__class__ is Table or (x.__class__ is Dict and x.keyed and len(x.k.cols) > 1)
+
+
+def enum_null(name: str) -> Value:
+    """What an enumeration over `name` stands for where its index is outside."""
+    found = running().names.find(name)
+    if found is None or (found.__class__ is Vec and found.t == T.S):
+        return sym_at(0)
+    return null_of(Vec(T.J, np.zeros(0, np.int64)) if _numbered(found) else domain(name))
