@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-from kshell import registry
+from kshell import parallel, registry
 from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, message_of, of_memory, wsfull
 from kshell.kapi.handles import table
 from kshell.kapi.lazy_torch import torch
@@ -99,9 +99,7 @@ def mapped(name: str, exc: BaseException) -> QError:
     if message == "ZeroDivisionError":
         message = "division by zero"
     if "timed out waiting" in low and group.joined():
-        from kshell.parallel.meet import awaited
-
-        message = awaited(message) or message
+        message = parallel.meet.awaited(message) or message
     layer = exc.__dict__.get("layer")
     message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
     return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc), hint=way_out(message_of(exc)))
@@ -127,9 +125,7 @@ def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
     others, all refuse."""
     if not group.joined():
         return nullcontext()
-    from kshell.parallel.meet import together
-
-    return together(call, lambda exc: _to_tell(call, exc, args))
+    return parallel.meet.together(call, lambda exc: _to_tell(call, exc, args))
 
 
 def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
@@ -154,9 +150,7 @@ def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) ->
         exc.__dict__["layer"] = _layer(exc, m)
     if not group.joined():
         return exc
-    from kshell.parallel import around, meet
-
-    return meet.tell(call, exc, _to_tell(call, exc, args)) if around.together(m, grad) else exc
+    return parallel.meet.tell(call, exc, _to_tell(call, exc, args)) if parallel.around.together(m, grad) else exc
 
 
 def _layer(exc: Exception, m: Any) -> str:
@@ -175,9 +169,7 @@ def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> N
     if not group.joined():
         run()
         return
-    from kshell.parallel import calculations
-
-    calculations.backward(tensors, run, told_by(call))
+    parallel.calculations.backward(tensors, run, told_by(call))
 
 
 # a test's probe: called with the name of every call through the door, may raise

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kshell import parallel
 from kshell.errors import QError
 from kshell.kapi.handles import KHandle, TensorHandle, table
 from kshell.kapi.lazy_torch import torch
 from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, regular
+from kshell.values.build import as_nd, collapse, regular, symdict
 from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
 from kshell.values.functions import Derived, Foreign
 
@@ -301,9 +302,7 @@ def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
 def put(t: Any, x: Any) -> None:
     """Give a tensor the values of another, no gradients; of a sharded one its part of them."""
     if hasattr(t, "full_tensor"):
-        from kshell.parallel.around import part_like
-
-        x = part_like(x, t)
+        x = parallel.around.part_like(x, t)
     with torch.no_grad():
         t.copy_(x)
 
@@ -343,8 +342,6 @@ def list_q(tensors: Any) -> Value:
 
 def dict_q(tensors: dict[str, Any]) -> Dict:
     """The q dictionary of named tensors."""
-    from kshell.values.build import symdict
-
     return symdict(list(tensors), [to_q(t) for t in tensors.values()])
 
 

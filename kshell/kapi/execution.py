@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from kshell import nn
 from kshell.errors import QError
 from kshell.kapi.args import flag_of, items, name_of, names_of
 from kshell.kapi.call import api
@@ -67,8 +68,6 @@ def checkpoint(x: Value) -> Value:
     q)checkpoint m
     0b
     """
-    from kshell.nn.recompute import recomputes, set_recompute
-
     m, rest = of_module(x, "checkpoint")
     parts, single = [m], True
     if rest and flag_of(rest[0]) is None:
@@ -81,14 +80,14 @@ def checkpoint(x: Value) -> Value:
                 raise QError(f"checkpoint: no module named `{name}")
         parts, single, rest = [found[n] for n in names], rest[0].__class__ is Sym, rest[1:]
     if not rest:
-        flags = [recomputes(p) for p in parts]
+        flags = [nn.recompute.recomputes(p) for p in parts]
         return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
         raise QError(f"checkpoint: expected boolean scalar, given {kname(rest[0])}"
                      if flag is None else f"checkpoint: expecting up to 3 args, given {len(items(x))}")
     for p in parts:
-        set_recompute(p, flag)
+        nn.recompute.set_recompute(p, flag)
     return NIL
 
 
@@ -118,8 +117,6 @@ def compile_(x: Value) -> Value:
     q)f 1 2 3e
     14e
     """
-    from kshell.nn.callback import Callback
-
     given = [x] if is_function(x) else items(x)  # a text is one
     if given and is_function(given[0]) and not isinstance(given[0], ModuleHandle):
         return compiled(given[0], _backend(given[1:], "backend", "cpu"))
@@ -130,7 +127,7 @@ def compile_(x: Value) -> Value:
         return NIL
     backend = _backend([] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type)
     for part in m.modules():
-        if isinstance(part, Callback):  # q is no Python for torch to look into
+        if isinstance(part, nn.callback.Callback):  # q is no Python for torch to look into
             part.call = torch.compiler.disable(part.fn)
     m.compile(backend=backend)
     return NIL

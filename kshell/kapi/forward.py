@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kshell import nn
 from kshell.errors import QError
 from kshell.kapi.args import longs_of, names_of
 from kshell.kapi.call import api, known_to_all
@@ -116,9 +117,7 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
             _check_count(m, n)
             raise
     _check_count(m, n)
-    from kshell.nn.seq import call
-
-    return call(m, *tensors)
+    return nn.seq.call(m, *tensors)
 
 
 def _check_count(m: Any, n: int) -> None:
@@ -256,10 +255,8 @@ def output(x: Value, call: str, train: bool, grad: bool) -> Any:
 def _check_mode(m: Any, call: str) -> None:
     """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
     dropout, and with gradients."""
-    from kshell.nn.callback import Callback
-
     frame = sys._getframe(2)
-    while frame is not None and frame.f_code is not Callback.forward.__code__:
+    while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
         frame = frame.f_back  # type: ignore[assignment]
     if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
         warn_once(f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode")
@@ -384,12 +381,10 @@ def functionalcall(x: Value) -> Value:
         raise QError("functionalcall: expecting (module;dictionary;input;..)")
     m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
     named = _substitutes(given[1], m)
-    from kshell.nn.called import Called
-
     try:
         tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]
         options = tensors.named if isinstance(tensors, Inputs) else {}
-        return wrapped(torch.func.functional_call(Called(m, _called), named, tuple(tensors), options))
+        return wrapped(torch.func.functional_call(nn.called.Called(m, _called), named, tuple(tensors), options))
     except Exception as exc:
         raise known_to_all("functionalcall", exc, m, torch.is_grad_enabled(), x) from None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any
 
+from kshell import nn
 from kshell.errors import QError, first_line
 from kshell.kapi.args import items, name_of, names_of
 from kshell.kapi.call import api
@@ -420,9 +421,7 @@ def customgrad(x: Value) -> Value:
             raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {n}")
         return found
 
-    from kshell.nn.custom import Custom
-
-    return wrapped(Custom.apply(c.f, gradients, *c.inputs), c.wrap)  # type: ignore[no-untyped-call]
+    return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)  # type: ignore[no-untyped-call]
 
 
 @api("gradcheck", "gradcheck(f;x;..)", since="torch", target="torch.autograd.gradcheck")

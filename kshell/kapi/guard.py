@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from kshell import nn, optim
 from kshell.errors import QError
 from kshell.kapi.call import reserve
 from kshell.kapi.lazy_torch import torch
@@ -141,10 +142,8 @@ class whole_step:
     __slots__ = ("before", "parameters", "state")
 
     def __init__(self, o: Any) -> None:
-        from kshell.optim.state_tree import StateTree
-
         self.parameters = kept(p for g in o.param_groups for p in g["params"])
-        self.state = StateTree(o)
+        self.state = optim.state_tree.StateTree(o)
         self.before = self.state.copy()
 
     def __enter__(self) -> None:
@@ -204,30 +203,22 @@ def indices(low: int = 0) -> Callable[..., None]:
 def span(t: Any) -> tuple[float, float]:
     """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
     long as nothing writes there."""
-    from kshell.nn import bounds
-
-    return bounds.span(t)
+    return nn.bounds.span(t)
 
 
 def copied(t: Any, there: Any) -> None:
     """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
-    from kshell.nn import bounds
-
-    bounds.copied(t, there)
+    nn.bounds.copied(t, there)
 
 
 def readable(t: Any) -> bool:
     """Has a tensor values, and may they be read now?"""
-    from kshell.nn import bounds
-
-    return bounds.readable(t)
+    return nn.bounds.readable(t)
 
 
 def within(name: str, t: Any, n: int, what: str) -> None:
     """A check of indices, of n things."""
-    from kshell.nn import bounds
-
-    bounds.within(name, t, n, what)
+    nn.bounds.within(name, t, n, what)
 
 
 def classes(x: Any, y: Any, ignore: int | None) -> None:
@@ -239,14 +230,12 @@ def classes(x: Any, y: Any, ignore: int | None) -> None:
     low, high = span(y)
     if low >= 0 and high < n:
         return
-    from kshell.nn import bounds
-
     def wrong(t: Any) -> Any:
         outside = (t < 0) | (t >= n)
         return t[outside if ignore is None else outside & (t != ignore)]
 
-    y = bounds.original(y)
-    if not bounds.passes(y, ("classes", n, ignore), lambda t: not wrong(t).numel()):
+    y = nn.bounds.original(y)
+    if not nn.bounds.passes(y, ("classes", n, ignore), lambda t: not wrong(t).numel()):
         raise IndexError(f"Target {int(wrong(y)[0])} is out of bounds.")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kshell import registry
+from kshell.kapi import livesched
 from kshell.kapi.convert import dtype_name
 from kshell.kapi.handles import (
     DictHandle,
@@ -55,8 +56,6 @@ def value_of(x: Any) -> Value | None:
 
 
 def _scheduler(x: Any) -> Value | None:
-    from kshell.kapi import livesched
-
     found = livesched.taken(x, opt_of) if livesched.proper(x) is not None else None
     return None if found is None else scheduler_handle(found)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kshell import nn
 from kshell.errors import QError
 from kshell.kapi import guard
 from kshell.kapi.args import entry_named, is_empty, split
@@ -86,9 +87,9 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
 
 def parmdict(entry: Entry, given: Given) -> Any:
     """A ParameterDict; parameters of types without gradients are held without."""
-    nn = torch.nn
-    return nn.ParameterDict({k: t if isinstance(t, nn.Parameter) else
-                             nn.Parameter(t, requires_grad=t.is_floating_point()) for k, t in given.items()})
+    parameter = torch.nn.Parameter
+    return torch.nn.ParameterDict({k: t if isinstance(t, parameter) else
+                                   parameter(t, requires_grad=t.is_floating_point()) for k, t in given.items()})
 
 
 def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
@@ -132,9 +133,7 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
 
 def embed(entry: Entry, given: Given) -> Any:
     """An embedding from rows and columns, or from given weights, which may be frozen."""
-    from kshell.nn import tables
-
-    cls = getattr(tables, class_of(entry).__name__)
+    cls = getattr(nn.tables, class_of(entry).__name__)
     kw = torch_args(entry, {k: v for k, v in given.items() if k not in ("rows", "cols", "weight", "freeze")})
     weight = given.get("weight")
     sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
@@ -184,11 +183,9 @@ EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze
 
 def avgpool1d(entry: Entry, given: Given) -> Any:
     """Average pooling of one dimension, which torch's module has no divisor for."""
-    from kshell.nn.shape import AvgPool1d
-
     divisor = given.get("divisor")
     m = _plain(entry, {k: v for k, v in given.items() if k != "divisor"})
-    return m if divisor is None else AvgPool1d(m, divisor)
+    return m if divisor is None else nn.shape.AvgPool1d(m, divisor)
 
 
 AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {"divisor": lambda m: getattr(m, "divisor_override", None)}

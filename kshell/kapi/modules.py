@@ -16,6 +16,7 @@ from kshell.kapi import modulemake as make
 from kshell.kapi import transformer
 from kshell.kapi.moduleargs import signature_options, with_defaults
 from kshell.kapi.optionwords import worded
+from kshell.kapi.tensorstr import scalar_text
 from kshell.registry import REQUIRED, Entry, Option
 
 
@@ -109,8 +110,6 @@ row("parmdict", "ParameterDict", "Container of named parameters.",
 
 def _parameters(m: Any) -> str:
     """The parameters of a dictionary as libtorch writes them, a line each."""
-    from kshell.kapi.tensorstr import scalar_text
-
     return "\n" + "".join(f"({k}): Parameter containing: [{scalar_text(t)} of size {list(t.shape)}]\n"
                           for k, t in m.items())
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kshell import optim
 from kshell.errors import QError
 from kshell.kapi.args import items, number_of, pairs, read_option
 from kshell.kapi.call import api
@@ -110,8 +111,6 @@ def combine(x: Value) -> Value:
       [0]  combine((`wdmult`max!0 .2;(1#`wdmult)!1#1f))
            ^
     """
-    from kshell.optim.megatron import combine_param_group_overrides
-
     given = seq_items(x) if x.__class__ in (List, Vec, Table) else [x]
     found = []
     for d in given:
@@ -119,8 +118,8 @@ def combine(x: Value) -> Value:
             raise QError(f"combine: expecting dictionaries, given {kname(d)}")
         found.append(None if d is NIL else dict(pairs(d)))
     try:
-        out = combine_param_group_overrides([None if d is None else {k: _Compared(v) for k, v in d.items()}
-                                             for d in found])
+        compared = [None if d is None else {k: _Compared(v) for k, v in d.items()} for d in found]
+        out = optim.megatron.combine_param_group_overrides(compared)
         return symdict(list(out), [v.x for v in out.values()])
     except ValueError as exc:
         error = QError(f"combine: {str(exc)[:1].lower()}{str(exc)[1:]}")
@@ -151,9 +150,7 @@ def okey(x: Value) -> Value:
     `max    0.2
     `wdmult 0f
     """
-    from kshell.optim.megatron import param_group_override_to_tuple
-
     if x is not NIL and x.__class__ is not Dict:
         raise QError(f"okey: expecting dictionary, given {kname(x)}")
-    found = param_group_override_to_tuple(None if x is NIL else dict(pairs(x)))
+    found = optim.megatron.param_group_override_to_tuple(None if x is NIL else dict(pairs(x)))
     return NIL if found is None else List([List([sym(k), v]) for k, v in found])

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from kshell import nn
 from kshell.errors import QError, as_qerror
 from kshell.kapi.args import is_empty, is_pairs, names_of, pairs
 from kshell.kapi.call import api
@@ -55,11 +56,9 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
     found = dtype_named(name) if name else None
     if name and found is None:
         raise QError(f"{entry.name}: unrecognized data type `{name}")
-    from kshell.nn.ops import OneHot
-
     if given.get("classes", -1) < -1:
         raise QError(f"{entry.name}: number of classes must be nonnegative or set to -1 to derive from input")
-    return OneHot(given.get("classes", -1), found)
+    return nn.ops.OneHot(given.get("classes", -1), found)
 
 
 row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
@@ -78,9 +77,7 @@ def _indices(entry: Entry, given: dict[str, Any]) -> Any:
         raise QError(f"{entry.name} ind: long(s) expected, given {dtype_name(ind.dtype)}(s)")
     if ind.dim() > 1:
         raise QError(f"{entry.name}: expecting scalar index or 1-dim list, given {ind.dim()}-d tensor")
-    from kshell.nn.ops import IndexSelect
-
-    return IndexSelect(given["dim"], ind)
+    return nn.ops.IndexSelect(given["dim"], ind)
 
 
 row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), T("ind"),
@@ -108,8 +105,6 @@ row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence
 
 def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
     """Means and deviations that are whole numbers are taken as doubles."""
-    from kshell.nn.ops import Zscore
-
     for key, word in (("mean", "mean(s)"), ("std", "stddev(s)")):
         t = given[key]
         if not t.numel():
@@ -118,7 +113,7 @@ def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
             given = {**given, key: t.double()}
         elif not t.is_floating_point():
             raise QError(f"{entry.name} {key}: double(s) expected, given {dtype_name(t.dtype)}(s)")
-    return Zscore(given["mean"], given["std"], given.get("inplace", False))
+    return nn.ops.Zscore(given["mean"], given["std"], given.get("inplace", False))
 
 
 row("zscore", _OPS + "Zscore", "(x - mean) / std, by channel if several are given.", T("mean"),
@@ -236,9 +231,7 @@ class _QFunction:
 
 
 def _callback(entry: Entry, given: dict[str, Any]) -> Any:
-    from kshell.nn.callback import Callback
-
-    return Callback(_QFunction(given["fn"]), given["in"], given["parms"], given["buffers"])
+    return nn.callback.Callback(_QFunction(given["fn"]), given["in"], given["parms"], given["buffers"])
 
 
 def _callback_live(m: Any, every: bool, state: bool) -> Dict:

@@ -31,7 +31,7 @@ from kshell.kapi.handles import (
 )
 from kshell.kapi.lazy_torch import torch
 from kshell.kapi.referring import referring
-from kshell.kapi.vectors import read_tensors
+from kshell.kapi.vectors import dict_, read_tensors
 from kshell.values.build import collapse, longs
 from kshell.values.build import table as make_table
 from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym, sym_vec
@@ -148,8 +148,6 @@ def use(x: Value, y: Value) -> Value:
         h.obj = read_tensors(values, "use")
         lend(values, h)
     elif y.__class__ is Dict or y is NIL or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle))):
-        from kshell.kapi.vectors import dict_  # names and values, as `dict` takes them
-
         h.obj = dict_(y).get()
     else:
         raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
+from kshell import parallel
 from kshell.errors import QError
 from kshell.kapi.args import data_items, is_empty, items, long_of, name_of
 from kshell.kapi.call import api, invoke, with_all
@@ -82,9 +83,7 @@ def launch(n: int, run: Callable[[], NoReturn], console: bool) -> int:
 def leave(well: bool, error: str) -> None:
     """Leave the group of processes, if this one is in any; `error` is the text of the error that ended the session."""
     if group.exists():
-        from kshell.parallel import meet
-
-        meet.leave(well, error)
+        parallel.meet.leave(well, error)
 
 
 def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose: bool) -> None:
@@ -104,9 +103,7 @@ def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose:
 
 def console() -> Any:
     """The console of this job's processes."""
-    from kshell.parallel.console import Console
-
-    return Console()
+    return parallel.console.Console()
 
 
 def report(err: TextIO, text: str) -> None:
@@ -149,12 +146,10 @@ def barrier(x: Value) -> Value:
 
     q)barrier[]
     """
-    from kshell.parallel import collect
-
     with with_all("barrier", x):
         if not is_empty(x):
             raise QError("barrier: takes no argument")
-        collect.barrier()
+        parallel.collect.barrier()
     return NIL
 
 
@@ -180,8 +175,6 @@ def allreduce(x: Value) -> Value:
 
 
 def _reduced(x: Value) -> Value:
-    from kshell.parallel import collect
-
     given = data_items(x)
     op = name_of(given[1]) if len(given) == 2 else "sum"
     if not 1 <= len(given) <= 2 or op is None:
@@ -191,14 +184,14 @@ def _reduced(x: Value) -> Value:
         parts = list(h.obj) if isinstance(h, VectorHandle) else list(h.obj.values())
         names = [] if isinstance(h, VectorHandle) else [("keys", " ".join(map(str, h.obj)))]
         if group.joined():
-            collect.alike("allreduce", parts, *names)
-        found = [collect.allreduce(t, op) for t in parts]
+            parallel.collect.alike("allreduce", parts, *names)
+        found = [parallel.collect.allreduce(t, op) for t in parts]
         if isinstance(h, VectorHandle):
             return vector_handle(found)
         return dict_handle(dict(zip(h.obj, found, strict=True)))
     if not isinstance(h, TensorHandle) and not is_array(given[0]):
         raise QError(f"allreduce: expecting a tensor or array, given {kname(given[0])}")
-    return _back(collect.allreduce(as_tensor(given[0]), op), given[0])
+    return _back(parallel.collect.allreduce(as_tensor(given[0]), op), given[0])
 
 
 @api("allgather", "allgather x", since="kshell", effect="opens")
@@ -210,15 +203,13 @@ def allgather(x: Value) -> Value:
     q)tensor allgather tensor 1 2e
     1 2
     """
-    from kshell.parallel import collect
-
     with with_all("allgather", x):
         h = handle(x)
         if isinstance(h, TensorHandle):
-            return tensor_handle(collect.allgather(as_tensor(h)))
+            return tensor_handle(parallel.collect.allgather(as_tensor(h)))
         if h is not None:
             raise QError(f"allgather: not implemented for {h.plural}")
-        found = collect.gather_bytes(encode(x))
+        found = parallel.collect.gather_bytes(encode(x))
     return collapse([decode(data) for data in found])
 
 
@@ -270,19 +261,18 @@ def broadcast(x: Value) -> Value:
 
 
 def _from(x: Value) -> Value:
-    from kshell.parallel import collect
-
     given, source = _numbered(x, "broadcast")
     h = handle(given[0])
     tensors = None if h is None else _state(h)
     if h is not None and tensors is not None:
-        collect._other(source, "source")
+        parallel.collect._other(source, "source")
         if group.joined():
-            collect.alike("broadcast", tensors, ("kinds", h.plural), ("sources", str(source)))
+            parallel.collect.alike("broadcast", tensors, ("kinds", h.plural), ("sources", str(source)))
             for t in tensors:
-                collect.broadcast_(t, source)
+                parallel.collect.broadcast_(t, source)
         return NIL
-    return _received(collect.broadcast(_sent("broadcast", given[0]) if group.rank() == source else None, source))
+    message = _sent("broadcast", given[0]) if group.rank() == source else None
+    return _received(parallel.collect.broadcast(message, source))
 
 
 @api("send", "send(x;rank)", since="kshell", effect="opens")
@@ -294,10 +284,8 @@ def send(x: Value) -> Value:
       [0]  send(1 2 3;0)
            ^
     """
-    from kshell.parallel import collect
-
     given, target = _numbered(x, "send")
-    collect.send(_sent("send", given[0]), target)
+    parallel.collect.send(_sent("send", given[0]), target)
     return NIL
 
 
@@ -310,14 +298,12 @@ def recv(x: Value) -> Value:
       [0]  recv 1
            ^
     """
-    from kshell.parallel import collect
-
     given, source = _numbered(x, "recv", 1)
     if len(given) == 1:
-        return _received(collect.receive(source))
+        return _received(parallel.collect.receive(source))
     if not isinstance(given[0], TensorHandle):
         raise QError(f"recv: expecting a tensor to fill, given {kname(given[0])}")
-    t, found = as_tensor(given[0]), collect.receive(source)
+    t, found = as_tensor(given[0]), parallel.collect.receive(source)
     if isinstance(found, bytes):
         found = to_tensor(decode(found))
     if found is None or found.shape != t.shape:
@@ -360,11 +346,9 @@ def say(x: Value) -> Value:
     q)say 1 2 3
     [0] 1 2 3
     """
-    from kshell.parallel import collect
-
     session = running()
     with with_all("say", x):
-        found = collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
+        found = parallel.collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
     if group.rank() == 0:
         text = "".join(f"[{r}] {line}\n" for r, data in enumerate(found)
                        for line in data.decode("utf-8", "surrogateescape").split("\n"))

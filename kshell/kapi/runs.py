@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from kshell import nn, parallel
 from kshell.errors import QError
 from kshell.kapi import logs, losses
 from kshell.kapi.args import items
@@ -173,12 +174,9 @@ def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> Non
     """Where all processes calculate with the module together: have they all as many batches?"""
     if not group.joined():
         return
-    from kshell.parallel import around
-    from kshell.parallel.meet import meet, told
-
-    if around.together(model.module, grad):
+    if parallel.around.together(model.module, grad):
         updates = [("batches of an update", str(s["accumulate"]))] if grad else []
-        meet(call, told(("numbers of batches", str(_batches(data, s))), *updates))
+        parallel.meet.meet(call, parallel.meet.told(("numbers of batches", str(_batches(data, s))), *updates))
 
 
 def _batches(data: Data, s: Settings) -> int:
@@ -194,8 +192,6 @@ def _task(call: str, data: Data, s: Settings) -> Task:
 
 def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
     """The forward calculation for a run: the first call checks the number of inputs, later ones go straight."""
-    from kshell.nn.direct import forward_of
-
     straight: Callable[[Any], Any] | None = None
 
     def run(module: Any, tensors: Sequence[Any]) -> Any:
@@ -203,7 +199,7 @@ def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
         if straight is not None and len(tensors) == 1 and tensors.__class__ is list:
             return straight(tensors[0])
         out = calculate(module, tensors)
-        straight = forward_of(module)
+        straight = nn.direct.forward_of(module)
         return out
 
     return run

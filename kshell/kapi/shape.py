@@ -15,6 +15,7 @@ from kshell.kapi.call import api, reserve
 from kshell.kapi.convert import as_tensor, as_tensors, kname, result, to_q
 from kshell.kapi.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
 from kshell.kapi.lazy_torch import torch
+from kshell.kapi.vectors import fits, tensors_in
 from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
 EFFECT = "none"  # of the functions here, if they say nothing else
@@ -295,8 +296,6 @@ def amend(x: Value) -> Value:
     q)tensor t
     4 5 6
     """
-    from kshell.kapi.vectors import fits, tensors_in
-
     given = list(items(x))
     n = 2 if given and given[0].__class__ is TensorHandle else 3
     wait = not (len(given) == n + 1 and flag_of(given[-1]) is not None and given.pop())

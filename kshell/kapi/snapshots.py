@@ -14,7 +14,9 @@ from kshell.kapi.call import api, mapped
 from kshell.kapi.convert import dtype_name, dtype_named, kname
 from kshell.kapi.handles import table
 from kshell.kapi.lazy_torch import loaded, torch
-from kshell.kapi.rng import checked, states
+from kshell.kapi.restoring import Loader
+from kshell.kapi.rng import checked, own_state, states
+from kshell.kapi.saving import Saver
 from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
 from kshell.store.codec import function_cost
@@ -151,8 +153,6 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
 
     def handle(h: Any) -> int:
         if not saver:
-            from kshell.kapi.saving import Saver
-
             saver.append(Saver(encoder))
         saver[0].variable = at[0]
         return saver[0].handle(h)  # type: ignore[no-any-return]
@@ -180,8 +180,6 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
 
 def _own_state() -> Dict:
     """The state of q's own generator."""
-    from kshell.kapi.rng import own_state
-
     return symdict(["q"], [own_state()])
 
 
@@ -227,8 +225,6 @@ class _Plan:
         if "objects" not in m:
             self._make(Decoder(self.archive))
             return
-        from kshell.kapi.restoring import Loader
-
         self.loader = Loader(m["objects"], self.archive)
         with self.loader.bounds():
             self._make(self.loader.decoder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kshell import optim
 from kshell.errors import QError
 from kshell.kapi.args import is_empty, items, long_of, number_of
 from kshell.kapi.call import api
@@ -21,12 +22,10 @@ _INNER = ("adam", "adamw", "nadam", "radam", "adamax", "adagrad", "adadelta", "s
 
 def _fill(values: Values) -> None:
     """Options of the inner optimizer that were not given are its own defaults."""
-    from kshell.optim.streamer import defaults_of
-
     for o in _OWN:
         name, _, item = (o.torch or o.name).partition(".")
         if values.get(o.name) is None:
-            found = defaults_of(values["inner"]).get(name)
+            found = optim.streamer.defaults_of(values["inner"]).get(name)
             values[o.name] = found[int(item)] if item and found is not None else found
 
 

@@ -1,0 +1,26 @@
+"""Packages whose modules are imported when they are first used, because they import torch."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+
+
+def lazy_package(package: str) -> Callable[[str], ModuleType]:
+    """The `__getattr__` of a package: `package.module` imports the module. AttributeError if there is no such module.
+
+    The package lists its modules once more under TYPE_CHECKING, so that their types are known.
+    """
+
+    def load(name: str) -> ModuleType:
+        path = f"{package}.{name}"
+        if not name.startswith("_"):
+            try:
+                return importlib.import_module(path)
+            except ModuleNotFoundError as error:
+                if error.name != path:  # it is there, and something that it needs is not
+                    raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return load
