@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import kshell
 from kshell import registry
 from kshell.kapi.functional import FUNCTIONS
 from kshell.kapi.help import default_text, forms_of, options_of
@@ -92,7 +93,9 @@ def family(entry: Entry) -> str:
     """The heading an entry stands under: what its family's file says of itself, or the name of its namespace."""
     if entry.kind in ("name", "internal"):
         return "." + entry.name.split(".")[1] if entry.name[0] == "." else "Others"
-    path = Path(entry.file).with_name(entry.topic + ".py")
+    path = Path(kshell.__file__).parent / (entry.topic.replace(".", "/") + ".py")
+    if not path.exists():  # a topic within the room
+        path = Path(entry.file).with_name(entry.topic + ".py")
     text = ast.get_docstring(ast.parse((path if path.exists() else Path(entry.file)).read_text())) or entry.topic
     first = text.split("\n")[0].rstrip(".")
     for mark in (" : ", ": ", "; ", " ("):

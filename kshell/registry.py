@@ -141,7 +141,7 @@ def every() -> Iterator[Entry]:
 
 def _place(fn: Callable[..., Any]) -> tuple[str, int, str]:
     code = fn.__code__
-    topic = fn.__module__.rsplit(".", 1)[-1]
+    topic = fn.__module__.partition(".")[2]
     return code.co_filename, code.co_firstlineno, topic
 
 
@@ -278,12 +278,15 @@ def command(name: str, *forms: str, **fields: Any) -> Callable[[F], F]:
 
 
 def load_package(name: str) -> None:
-    """Import every module of a package, so that their entries are registered. Folders are walked, not listed."""
+    """Import every module of a package and of the packages in it, so that their entries are registered. Folders are
+    walked, not listed."""
     package = importlib.import_module(name)
     for folder in package.__path__:
         for file in sorted(os.listdir(folder)):
             if file.endswith(".py") and file != "__init__.py":
                 importlib.import_module(f"{name}.{file[:-3]}")
+            elif os.path.exists(os.path.join(folder, file, "__init__.py")):
+                load_package(f"{name}.{file}")
 
 
 def load_file(path: str) -> None:

@@ -19,19 +19,21 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror, first_line
-from kshell.lang import debug, hints, hooks, kept, loading, locked, memory, ptree, resume, stepwise, system, timer
-from kshell.lang.code import with_frames
-from kshell.lang.compile import check_stores, compile_statement, is_infix, prim
-from kshell.lang.console import Input
-from kshell.lang.outline import is_table, outline
-from kshell.lang.runtime import HELPERS
-from kshell.lang.settings import Settings
-from kshell.lang.show import error_text, show_text
+from kshell.lang.compiler import code_cache, hints, stepwise
+from kshell.lang.compiler.code_objects import with_frames
+from kshell.lang.compiler.compile import check_stores, compile_statement, is_infix, prim
+from kshell.lang.console import locked
+from kshell.lang.console.outline import is_table, outline
+from kshell.lang.console.show import error_text, show_text
+from kshell.lang.console.standard_input import Input
+from kshell.lang.session import assignment_hook, commands, debugger, loading, parse_tree, resume, timer
+from kshell.lang.session.helpers import HELPERS
+from kshell.lang.session.settings import Settings
+from kshell.lang.session.views import statement as view_statement
 from kshell.lang.verbs import connect
-from kshell.lang.views import statement as view_statement
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
-from kshell.values import context, interrupts, progress, restrict
+from kshell.values import context, interrupts, memory, progress, restrict
 from kshell.values import types as T
 from kshell.values.apply import apply1
 from kshell.values.build import string
@@ -39,12 +41,10 @@ from kshell.values.core import NIL, Dict, List, Table, Value, Vec, text_of
 from kshell.values.functions import Handle
 from kshell.values.names import Names
 
-# q code nests one Python frame a call, two to five through iterators and traps; far above this, Python 3.11 would die
 SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
-RECURSION_LIMIT = 6000
+RECURSION_LIMIT = 6000  # Python frames: one a q call, two to five through iterators; Python 3.11 dies far above this
 
-for _package in ("kshell.lang.verbs", "kshell.lang.names"):
-    registry.load_package(_package)
+registry.load_package("kshell.lang")
 
 
 def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
@@ -67,7 +67,7 @@ class Session:
         self.args, self.script = args or [], script
         self.names = Names(self._add_api)
         self.names.builtins.update(HELPERS)
-        hooks.connect(self.names)
+        assignment_hook.connect(self.names)
         self.names.builtins.update((e.name, e.fns[0]()) for e in registry.entries("name") if e.name[0] != ".")
         self.settings = Settings()
         self._rng = np.random.default_rng(abs(self.settings.S))
@@ -84,7 +84,7 @@ class Session:
         self.database: Any = None
         self.scripts: list[str] = []  # those that are being loaded
         self.keeps_code = False  # is the code of scripts kept in the user's cache folder?
-        self._kept: kept.Kept | None = None  # that of the script that is being loaded
+        self._kept: code_cache.Kept | None = None  # that of the script that is being loaded
         self._handles: Any = None
         self._runs = 0  # calls of `run` that have not returned
         self._stopped = -9.0  # when the last interrupt came
@@ -93,12 +93,12 @@ class Session:
         self.warned: set[Any] = set()  # what was warned of and need not be again
         self.annotate: Callable[[str, Value], str] | None = None  # what a prompt adds to the text of a value: notes
         self.together: Any = None  # the console of several processes, when lines are those of all
-        self.suspended: list[debug.Suspension] = []  # what errors stopped and the debugger shows, the last one on top
-        self._going_on: debug.Suspension | None = None  # that which is gone on with
+        self.suspended: list[debugger.Suspension] = []  # what errors stopped, the last one on top
+        self._going_on: debugger.Suspension | None = None  # that which is gone on with
 
     def limit_memory(self, megabytes: int = 0) -> None:
         """Let requests past this much memory, or past what the machine has, be 'wsfull."""
-        system.limit_memory(self.settings, megabytes)
+        commands.limit_memory(self.settings, megabytes)
 
     @property
     def rng(self) -> Any:
@@ -360,11 +360,11 @@ class Session:
         is false. The last one."""
         return self._asked(self._run_suspended, self.suspended[-1].level, text, show)
 
-    def _run_suspended(self, level: debug.Level, text: str, show: bool) -> Value:
+    def _run_suspended(self, level: debugger.Level, text: str, show: bool) -> Value:
         source = Source(text)
         return self._run_level(level, iter(parse(text, is_infix, source)), source, show)
 
-    def _run_level(self, level: debug.Level, nodes: Iterator[Any], source: Source, show: bool,
+    def _run_level(self, level: debugger.Level, nodes: Iterator[Any], source: Source, show: bool,
                    value: Value = NIL) -> Value:
         before, self.names.current = self.names.current, level.space
         try:
@@ -391,7 +391,7 @@ class Session:
     def at_exit(self, code: int) -> None:
         """Call `.z.exit` with the exit code; its errors are those of `run`."""
         if self.names.find(".z.exit") is not None:
-            self._guarded(system.call_exit, code)
+            self._guarded(commands.call_exit, code)
 
     def _asked(self, work: Callable[..., Value], *args: Any) -> Value:
         """What somebody asks for: restricted, if the session is read-only. The timer and handlers are not."""
@@ -441,8 +441,8 @@ class Session:
         with_frames(error, tb, missing)
         if outer:
             error.hint = hints.hint_of(error, tb, self.names, bool(self._handles is not None and self._handles.live))
-        if self.interactive and self.settings.debug and not self._runs and error.text not in debug.NEVER:
-            self.suspended += debug.suspension(error, tb, self.names, self._going_on)
+        if self.interactive and self.settings.debug and not self._runs and error.text not in debugger.NEVER:
+            self.suspended += debugger.suspension(error, tb, self.names, self._going_on)
         error.__traceback__ = error.__context__ = error.__cause__ = tb = None  # the frames hold torch objects
         self.last_error = error
         raise error
@@ -495,7 +495,7 @@ class Session:
 
     def _statement(self, node: Any, source: Source) -> Value:
         if isinstance(node, N.Command):
-            return system.run(node.text)
+            return commands.run(node.text)
         if isinstance(node, N.Prefixed):
             return self._foreign(node)
         return self._compile(node.expr, source)()
@@ -532,16 +532,16 @@ class Session:
             raise QError(f"{path}. OS reports: {problem}")
         plain = locked.read(data)
         lines = iter(split_script(plain.decode("utf-8", "surrogateescape")))
-        return self._load(path, lines, kept.of(data) if self.keeps_code and plain is data else None)
+        return self._load(path, lines, code_cache.of(data) if self.keeps_code and plain is data else None)
 
-    def _load(self, path: str, lines: Iterator[tuple[int, str]], code: kept.Kept | None, space: str = "") -> Value:
+    def _load(self, path: str, lines: Iterator[tuple[int, str]], kept: Any, space: str = "") -> Value:
         """Run the lines of a script, or those that are left of them, in a namespace if one is given."""
         letter = path[-1] if path[-2:-1] == "." and path[-1] != "q" else ""  # f.p is a script of p) lines
         before, full = self.names.current, os.path.abspath(path)
         outer, depth, done = self._kept, len(self.scripts), 0
         try:
             try:
-                self._kept, self.names.current = code, space or before
+                self._kept, self.names.current = kept, space or before
                 self.scripts.append(path)
                 for line, text in lines:
                     if letter:
@@ -591,10 +591,10 @@ interrupts.opens(Session._statement.__code__)
 # how what stands here between q functions goes on when the debugger gives it the result of one
 resume.CONTINUED.update({
     Session._guarded.__code__: None, interrupts.stoppable.__code__: None, interrupts.called.__code__: None,
-    debug.Suspension.go_on.__code__: None, system.run.__code__: None,
-    debug.Level.run.__code__: lambda at, x: at["self"].take(x, at["seen"], at["before"], at["names"]),
+    debugger.Suspension.go_on.__code__: None, commands.run.__code__: None,
+    debugger.Level.run.__code__: lambda at, x: at["self"].take(x, at["seen"], at["before"], at["names"]),
     Session._run_nodes.__code__: lambda at, x: at["self"]._go_on_nodes(at, x),
     Session._run_level.__code__: lambda at, x: at["self"]._go_on_level(at, x),
     Session._load.__code__: lambda at, _: at["self"]._load(at["path"], at["lines"], None, at["space"]),
 })
-ptree.connect()
+parse_tree.connect()

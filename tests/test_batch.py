@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang import batch, lifts, memory
+from kshell.lang.each import lambda_at_once, verb_at_once
 from kshell.lang.verbs import matrix
 from kshell.session import Session
+from kshell.values import memory
 from kshell.values.apply import pyfn
 from kshell.values.build import collapse
 from kshell.values.context import enter, leave
@@ -236,7 +237,7 @@ def test_a_search_for_a_split_is_one_call(calling: Session, f: str, labels: str)
     if f != "error" or labels != "C":
         calling.run(f"k1:gain[{f};W;{labels}];c:'[k1;V>]")
         with running(calling):
-            assert batch.each(calling["c"], calling.run("asc distinct V")) is not None
+            assert lambda_at_once.each(calling["c"], calling.run("asc distinct V")) is not None
     compare(calling, f"('[gain[{f};W;{labels}];V>])", "f each V", ("V",))
 
 
@@ -286,7 +287,7 @@ LAMBDAS = ["{x,x}", "{(x;x+1)}", "{count string x}", "{`a`b x mod 2}", "{b:x+1;b
 def test_these_are_carried_out_at_once(shared: Session, text: str) -> None:
     f = shared.run(text)
     with running(shared):
-        assert batch.run(f, (shared["counts"],), (True,)) is not None
+        assert lambda_at_once.run(f, (shared["counts"],), (True,)) is not None
 
 
 PRODUCTS = ("{x$M}", "{x mmu M}", "{(flip M)$x}", "{(flip M)mmu x}", "{x$M[;0]}", "{M[;0]mmu x}")
@@ -297,9 +298,9 @@ def test_products_with_one_matrix(shared: Session, items: int, monkeypatch: pyte
     """To the bit where a product adds from first to last; else to the rounding of another order."""
     shared.run(f"M:{items} 5#{5 * items}?1f;A:{N} {items}#{N * items}?-2 0.1 0n 3 1e3 0w;B:{N} {items}#{N * items}?1f")
     for name, few in (("have", 2), ("want", 1 << 60)):
-        monkeypatch.setattr(lifts, "FEW", few)
-        monkeypatch.setattr(lifts, "FEW_ROWS", few)
-        monkeypatch.setattr(batch, "FEW", few)
+        monkeypatch.setattr(verb_at_once, "FEW", few)
+        monkeypatch.setattr(verb_at_once, "FEW_ROWS", few)
+        monkeypatch.setattr(lambda_at_once, "FEW", few)
         for k, f in enumerate(PRODUCTS):
             shared.run(f'{name}{k}:{f}each/:(A;B;"e"$B)')
     for k, f in enumerate(PRODUCTS):
@@ -313,10 +314,10 @@ def test_products_are_one(shared: Session) -> None:
     with running(shared):
         m, b, f, flags = (shared[name] for name in "MBFP")
         for name in ("$", "mmu"):
-            assert lifts.dyad(name, b, True, m, False) is not None
-            assert lifts.dyad(name, f, False, b, True) is not None
-            assert lifts.dyad(name, b, True, f, False) is None  # of other lengths
-            assert lifts.dyad(name, b, True, flags, False) is None
+            assert verb_at_once.dyad(name, b, True, m, False) is not None
+            assert verb_at_once.dyad(name, f, False, b, True) is not None
+            assert verb_at_once.dyad(name, b, True, f, False) is None  # of other lengths
+            assert verb_at_once.dyad(name, b, True, flags, False) is None
 
 
 @pytest.mark.parametrize("use", ["{x$M}each B", "{x$M}each flip M", "M$/:B", "B mmu\\:M", "{$[;y]peach x}[B;M]",
@@ -325,9 +326,9 @@ def test_products_of_every_iterator(shared: Session, use: str, monkeypatch: pyte
     shared.run(f"M:9 5#45?1f;B:{N} 9#{9 * N}?1f")
     found = []
     for few in (2, 1 << 60):
-        monkeypatch.setattr(lifts, "FEW", few)
-        monkeypatch.setattr(lifts, "FEW_ROWS", few)
-        monkeypatch.setattr(batch, "FEW", few)
+        monkeypatch.setattr(verb_at_once, "FEW", few)
+        monkeypatch.setattr(verb_at_once, "FEW_ROWS", few)
+        monkeypatch.setattr(lambda_at_once, "FEW", few)
         found.append(shared.run(f"-8!@[{{{use}}};::;{{x}}]").a.tobytes())
     assert found[0] == found[1]
 
@@ -341,7 +342,7 @@ def test_products_of_few_rows_are_one(shared: Session, use: str, monkeypatch: py
     shared.run("M:9 5#45?1f;B:4 9#36?1f")
     shared.run(f"have:{use};n:-8!have")
     assert len(calls) == 1
-    monkeypatch.setattr(lifts, "FEW_ROWS", 5)
+    monkeypatch.setattr(verb_at_once, "FEW_ROWS", 5)
     shared.run(f"want:{use}")
     assert len(calls) == 5
     assert shared.run("n~-8!want")
@@ -365,9 +366,9 @@ def test_every_iterator(rank: int, shared: Session, monkeypatch: pytest.MonkeyPa
     """What iterators make of a lambda is the same whether items can be taken at once or not."""
     shared.run("v:80?9;w:80?9;d:(til 80)!v;t:([]a:v;b:w)")
     found = []
-    for few in (lifts.FEW, 1 << 60):
-        monkeypatch.setattr(lifts, "FEW", few)
-        monkeypatch.setattr(batch, "FEW", few)
+    for few in (verb_at_once.FEW, 1 << 60):
+        monkeypatch.setattr(verb_at_once, "FEW", few)
+        monkeypatch.setattr(lambda_at_once, "FEW", few)
         for body in BODIES[rank]:
             shared.run(f"f:{{[{';'.join('xyz'[:rank])}]{body}}}")
             found.append([str(bytes(shared.run(f"-3!@[{{{use}}};::;{{x}}]").a), "latin1") for use in USES[rank]])
@@ -385,9 +386,9 @@ def test_what_takes_too_much_memory_is_bounded(shared: Session) -> None:
 
 
 def test_few_items_are_taken_one_by_one(shared: Session) -> None:
-    f, few = shared.run("{x,x}"), shared.run(f"til {lifts.FEW - 1}")
+    f, few = shared.run("{x,x}"), shared.run(f"til {verb_at_once.FEW - 1}")
     with running(shared):
-        assert batch.run(f, (few,), (True,)) is None
+        assert lambda_at_once.run(f, (few,), (True,)) is None
 
 
 def test_what_has_effects_is_done_once_an_item(shared: Session) -> None:

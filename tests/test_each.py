@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang import iterators
+from kshell.lang.each import maps
 from kshell.session import Session
 from kshell.values import types as T
 from kshell.values.build import collapse
@@ -76,7 +76,7 @@ def both(text: str, args: list[Value]) -> None:
         return collapse([fn(*row) for row in zip(*map(seq_items, args), strict=True)])
 
     def whole() -> Value:
-        return iterators.each_n(f, args)
+        return maps.each_n(f, args)
 
     assert SESSION._guarded(outcome, whole) == SESSION._guarded(outcome, loop), text
 
@@ -95,9 +95,9 @@ def test_two_parameters(case: tuple[str, Vec, Vec]) -> None:
 
 @pytest.mark.parametrize("text", ["{x+1}", "{neg x*2}", "{x&x>3}", "{(x mod 7)=2}"])
 def test_is_atomic(text: str) -> None:
-    assert iterators.is_atomic(SESSION.run(text), 1)
+    assert maps.is_atomic(SESSION.run(text), 1)
 
 
 @pytest.mark.parametrize("text", ["{x}", "{1}", "{sum x}", "{x,1}", "{y:x;x+y}", "{x+`a}", "{$[x;1;2]}", "{x+g}"])
 def test_is_not_atomic(text: str) -> None:
-    assert not iterators.is_atomic(SESSION.run(text), 1)
+    assert not maps.is_atomic(SESSION.run(text), 1)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import QError, QExit
-from kshell.lang import memory
 from kshell.session import Session
+from kshell.values import memory
 from tests.runner import HERE, cases
 
 TOKENS = ["1", "-1", "0N", "0n", "0W", "2.5", "1 2 3", "`a", "`a`b", "\"abc\"", "\"", "x", "y", "t", "f", "(", ")",

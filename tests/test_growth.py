@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang.format import raw_text, raw_texts
+from kshell.lang.console.format import raw_text, raw_texts
 from kshell.lang.verbs import tok
 from kshell.session import Session
 from kshell.values import types as T

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kshell.errors import QError, Source
-from kshell.lang import joined
-from kshell.lang.compile import is_infix
+from kshell.lang.compiler import joined_lines
+from kshell.lang.compiler.compile import is_infix
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.session import Session
@@ -95,14 +95,14 @@ def session() -> Any:
 @pytest.mark.parametrize(("text", "expected"), SUSPECTS, ids=[row[0] for row in SUSPECTS])
 def test_forgotten_ends(text: str, expected: list[tuple[str, str]], session: Session) -> None:
     node = parse("f:" + text, is_infix)[0].expr.value
-    found = [(text[text.rfind("\n", 0, at) + 1:at].strip(), what) for at, what in joined.found(node, text)]
+    found = [(text[text.rfind("\n", 0, at) + 1:at].strip(), what) for at, what in joined_lines.found(node, text)]
     assert [(line.removeprefix("{[x]").removeprefix("{[x;y]"), what) for line, what in found] == expected
 
 
 @pytest.mark.parametrize("text", MEANT)
 def test_what_is_meant(text: str, session: Session) -> None:
     node = parse("f:" + text, is_infix)[0].expr.value
-    assert list(joined.found(node, text)) == []
+    assert list(joined_lines.found(node, text)) == []
 
 
 def test_no_false_alarm_in_the_programs_of_this_project(session: Session) -> None:
@@ -122,7 +122,7 @@ def test_no_false_alarm_in_the_programs_of_this_project(session: Session) -> Non
                 continue  # the output of a session
             for node in lambdas(nodes):
                 seen += "\n" in node.text
-                assert list(joined.found(node, node.text)) == []
+                assert list(joined_lines.found(node, node.text)) == []
     assert seen > 20
 
 
@@ -156,6 +156,6 @@ def test_a_script_is_told_the_file_and_line(tmp_path: Path) -> None:
 def test_lambdas_whose_lines_end_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """The texts of which joined lines are known to be none, and such as may have some."""
     ended = ("{x+1}", "{[x;y]\n  a:x+y;\n  $[a>1;\n    a+1;\n    a-1]\n }", "{a:1; / why\n a}", "{\n a:x;\n\n a}")
-    assert not any(joined._may_join(t) for t in ended)
+    assert not any(joined_lines._may_join(t) for t in ended)
     joints = ("{a:x*2\n a+1}", "{[x]a:x*2 \r\n a+1}", '{a:"x; / "\n a}', "{f(\n x)}", "{(f)\n x}", "{a:1 / why\n a}", "{a:1\n/ why\n a}")
-    assert all(joined._may_join(t) for t in joints)
+    assert all(joined_lines._may_join(t) for t in joints)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -33,6 +34,20 @@ TABLE = {
     "notebook": {"python", "shell", "registry", "parse", "errors", "values"},
     "kernel": {"python", "notebook", "errors"},
 }
+# the rooms of a package, and what each may import of the others
+ROOMS = {
+    "lang": {
+        "compiler": set(),
+        "tables": set(),
+        "console": {"compiler"},
+        "verbs": {"compiler", "console", "tables"},
+        "qsql": {"compiler", "tables", "verbs"},
+        "each": {"compiler", "tables", "verbs"},
+        "session": {"compiler", "tables", "console", "verbs", "qsql", "each"},
+        "names": {"compiler", "tables", "console", "verbs", "qsql", "each", "session"},
+    },
+}
+FULLEST = 20  # files of a room; the verbs are one file a topic
 # a foreign package and the only packages that may import it
 OWNERS = {"pyparsing": {"parse"}, "prompt_toolkit": {"shell"}, "torch": {"kapi", "nn", "optim", "parallel"}}
 FILES = sorted(ROOT.rglob("*.py"))
@@ -68,6 +83,25 @@ def test_imports_follow_the_table(path: Path) -> None:
         if parts[0] in OWNERS:
             assert own in OWNERS[parts[0]], f"{own} may not import {name}"
         assert not (parts[0] == "torch" and own == "kapi" and top), "kapi imports torch only when it is used"
+
+
+@pytest.mark.parametrize("package_name", ROOMS)
+def test_rooms_follow_their_table(package_name: str) -> None:
+    table = ROOMS[package_name]
+    known = {module_name(path) for path in FILES}
+    files: Counter[str] = Counter()
+    for path in (ROOT / package_name).rglob("*.py"):
+        room, *rest = path.relative_to(ROOT / package_name).with_suffix("").parts
+        if not rest:
+            assert room == "__init__", f"{path.name} of {package_name} stands in no room"
+            continue
+        files[room] += 1
+        for name, _ in own_imports(ast.parse(path.read_text()), known):
+            _, own, other, *_ = [*name.split("."), "", ""]
+            if own == package_name and other != room:
+                assert other in table[room], f"{module_name(path)} may not import {name}"
+    assert set(files) == set(table)
+    assert {room for room, n in files.items() if n > FULLEST + 1} <= {"verbs"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang.format import quoted
+from kshell.lang.console.format import quoted
 from kshell.parse import complete, fast, fold, generate, lex, parse, split_script
 from kshell.parse import tree as N
 from kshell.parse.grammar import oracle, read, text

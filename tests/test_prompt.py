@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
-from kshell.lang import scan as trees
+from kshell.lang.compiler import tree_queries as trees
 from kshell.parse import split_script
 from kshell.parse.lex import coloured, complete, left_open, scan
 from kshell.session import Session

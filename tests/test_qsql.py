@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang.aggregates import AGGREGATES
-from kshell.lang.columns import Groups, part
+from kshell.lang.compiler.aggregate_calls import AGGREGATES
+from kshell.lang.tables.columns import Groups, part
 from kshell.session import Session
 from kshell.values import types as T
 from kshell.values.build import collapse, floats, longs

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kshell.lang.s1 import s1_text
+from kshell.lang.console.one_line import s1_text
 from kshell.session import Session
 from kshell.values import types as T
 from kshell.values.build import collapse, string, vec

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.errors import Frame, QError, Source
-from kshell.lang.format import date_text, quoted, span_text, stamp_text, vec_words
-from kshell.lang.s1 import cut, s1_text
-from kshell.lang.settings import Settings
-from kshell.lang.show import head, show_text
-from kshell.lang.trace import error_text
+from kshell.lang.console.error_report import error_text
+from kshell.lang.console.format import date_text, quoted, span_text, stamp_text, vec_words
+from kshell.lang.console.one_line import cut, s1_text
+from kshell.lang.console.show import head, show_text
+from kshell.lang.session.settings import Settings
 from kshell.session import Session
 from kshell.values import types as T
 from kshell.values.build import floats, longs, string, vec
@@ -129,11 +129,11 @@ def test_big_values_show_a_screen(x: Value, monkeypatch: pytest.MonkeyPatch) -> 
         seen.append(len(a))
         return original(t, a, *rest)
 
-    from kshell.lang import format as module
+    from kshell.lang.console import format as module
 
     original = module.raw_texts
     monkeypatch.setattr(module, "raw_texts", counted)
-    monkeypatch.setattr("kshell.lang.s1.raw_texts", counted)
+    monkeypatch.setattr("kshell.lang.console.one_line.raw_texts", counted)
     text = show_text(x, Settings())
     assert len(text) < 25 * 80
     assert sum(seen) < 25 * 80

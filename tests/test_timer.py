@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kshell.lang.console import Input
-from kshell.lang.timer import Timer
+from kshell.lang.console.standard_input import Input
+from kshell.lang.session.timer import Timer
 from tests.test_cli import Terminal, run
 
 KSHELL = [sys.executable, "-m", "kshell"]

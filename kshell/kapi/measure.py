@@ -21,7 +21,7 @@ from kshell.values.context import running
 from kshell.values.core import Value, is_text, sym_vec, text_of
 
 _LONGEST = 60  # characters of a function's text that name it
-_APPLY = ("iterate", "apply_")  # topics of verbs that apply what they are given
+_APPLY = ("lang.each.keywords", "lang.verbs.apply_")  # topics of verbs that apply what they are given
 _KINDS = ("verb", "api", "internal", "name")
 clock = time.perf_counter
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from kshell.lang.settings import Settings
-from kshell.lang.show import Layout, head, show_text
+from kshell.lang.console.show import Layout, head, show_text
+from kshell.lang.session.settings import Settings
 from kshell.python.into import to_q
 from kshell.python.objects import HTML, TEXT
 from kshell.values import types as T

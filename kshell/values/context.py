@@ -11,13 +11,13 @@ class Running(Protocol):
     """What of a session the packages below it may use."""
 
     names: Any  # every global variable, by namespace: values/names.py
-    settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/settings.py
+    settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
     files: Any  # open files by number: lang/verbs/connect.py
-    input: Any  # standard input: lang/console.py
-    timer: Any  # when `.z.ts` is to be called: lang/timer.py
-    pool: Any  # the threads of peach, or None: lang/threads.py
+    input: Any  # standard input: lang/console/standard_input.py
+    timer: Any  # when `.z.ts` is to be called: lang/session/timer.py
+    pool: Any  # the threads of peach, or None: lang/each/peach.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
     progress: Any  # the line that tells how far long work is: values/progress.py
     log: Any  # where metrics go, or None: kapi/logs.py
@@ -55,7 +55,7 @@ class Running(Protocol):
         """The console's text of a value, under the session's settings."""
 
 
-# set by lang/trace.py: the q code that runs (None if none does), and the line of text that such code is
+# set by lang/console/error_report.py: the q code that runs (None if none does), and the line of text that such code is
 CODE: list[Callable[[], Any]] = [lambda: None]
 LINE: list[Callable[[Any], str]] = [str]
 

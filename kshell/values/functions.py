@@ -175,7 +175,7 @@ class Iter(Function):
 
 
 class Derived(Function):
-    """A function, list or dictionary with an iterator: `f'`, `f/`, `f\\:`... `run` is set by lang/iterators.py."""
+    """A function, list or dictionary with an iterator: `f'`, `f/`, `f\\:`... `run` is set by lang/each/maps.py."""
 
     __slots__ = ("f", "glyph", "rank", "t")
     run: Callable[[Derived, Sequence[Value]], Value]

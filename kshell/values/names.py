@@ -23,7 +23,8 @@ from kshell.values.interrupts import brief
 from kshell.values.join import join_dicts
 
 _HIDDEN = "__builtins__"
-PART = registry.Hook()  # part(name, x): the year, minute.. of a temporal value, an error for any other: lang/runtime.py
+# part(name, x): the year, minute.. of a temporal value, an error for any other: lang/session/helpers.py
+PART = registry.Hook()
 
 
 def dotted(x: Value, name: str) -> Value:

@@ -32,7 +32,7 @@ logto`:/proc/none  / '/proc/none/metrics.jsonl. OS reports: No such file or dire
 x:1;cols profile"x"  / `fn`calls`total`own
 cols profile"til 3"  / `fn`calls`total`own
 exec calls from(`fn xasc profile"til each 1 2 3")where fn in`each`til  / 1 3
-exec fn from profile"x:sin 1 2f;cos x"where fn in`sin`cos`tan  / `sin`cos
+asc exec fn from profile"x:sin 1 2f;cos x"where fn in`sin`cos`tan  / `s#`cos`sin
 f:{$[x<2;x;f[x-1]+f x-2]};exec calls from profile"f 10"where fn=`f  / ,177
 exec all own<=total from profile"f 10"  / 1b
 exec calls from profile("add(1 2e;1 2e)";`torch)where fn in(`add;`$"aten::add")  / 1 1

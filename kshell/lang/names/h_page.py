@@ -9,10 +9,10 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
+from kshell.lang.console.show import Layout
 from kshell.lang.names.define import constant, name, verb
-from kshell.lang.names.h_ import code_of, element, escape, lines_value, links, page, plain, xml
-from kshell.lang.show import Layout
-from kshell.lang.tables import is_table, unkeyed
+from kshell.lang.names.h import code_of, element, escape, lines_value, links, page, plain, xml
+from kshell.lang.tables.tables import is_table, unkeyed
 from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.text import string as to_string
 from kshell.store import atomic

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang import threads
-from kshell.lang.compile import prim
+from kshell.lang.compiler.compile import prim
+from kshell.lang.each import peach
 from kshell.lang.names.define import name, verb
-from kshell.lang.names.q_ import RESERVED, clean
-from kshell.lang.tables import is_table, unkeyed
+from kshell.lang.names.q_core import RESERVED, clean
+from kshell.lang.tables.tables import is_table, unkeyed
 from kshell.registry import entries
 from kshell.values.apply import apply1
 from kshell.values.build import collapse, longs
@@ -87,12 +87,12 @@ def fc(f: Value, x: Value) -> Value:
     q).Q.fc[neg;1 2]
     -1 -2
     """
-    n = threads.wanted(len(x)) if x.__class__ in (Vec, Table) or isinstance(x, List) else 0
+    n = peach.wanted(len(x)) if x.__class__ in (Vec, Table) or isinstance(x, List) else 0
     if n < 2:
         return apply1(f, x)
     ends = [len(x) * k // n for k in range(n + 1)]
     pieces = [index1(x, longs(np.arange(a, b))) for a, b in pairwise(ends)]
-    return verb("raze", 1)(List(threads.share(lambda piece: apply1(f, piece), pieces, n)))
+    return verb("raze", 1)(List(peach.share(lambda piece: apply1(f, piece), pieces, n)))
 
 
 @name(".Q.V")

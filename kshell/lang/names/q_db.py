@@ -9,8 +9,10 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang import loading, parted, tables
 from kshell.lang.names.define import name, verb
+from kshell.lang.qsql import partitioned
+from kshell.lang.session import loading
+from kshell.lang.tables import tables
 from kshell.lang.verbs import disk
 from kshell.lang.verbs.files import path_of
 from kshell.parse import split_script
@@ -445,14 +447,14 @@ def ind(t: Value, at: Value) -> Value:
     2024.01.01 a   1
     2024.01.02 a   3
     """
-    if not parted.is_partitioned(t):
+    if not partitioned.is_partitioned(t):
         return verb("@", 2)(t, at)
     if is_list(at) and not len(at):
         at = longs([])
     rows = at if is_list(at) else longs([raw(at)])
     if rows.__class__ is not Vec or rows.t not in (T.J, T.I, T.H):
         raise QError("type")
-    return parted.rows_at(t, rows.a.astype(np.int64))
+    return partitioned.rows_at(t, rows.a.astype(np.int64))
 
 
 @name(".Q.cn")
@@ -465,7 +467,7 @@ def cn(t: Value) -> Value:
     q).Q.cn t
     3 3
     """
-    if not parted.is_partitioned(t):
+    if not partitioned.is_partitioned(t):
         return len(t)
     return longs(t.cols.db.count(t.cols.name))
 
@@ -477,7 +479,7 @@ def qp(x: Value) -> Value:
     q).Q.qp ([]a:1 2)
     0
     """
-    if parted.is_partitioned(x):
+    if partitioned.is_partitioned(x):
         return True
     return False if x.__class__ is Table and isinstance(x.cols, splay.SplayedCols) else 0
 

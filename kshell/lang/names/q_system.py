@@ -8,10 +8,10 @@ import time
 
 from kshell import registry
 from kshell.errors import Frame, QError, Source, as_qerror, first_line
-from kshell.lang import code, trace
-from kshell.lang.memory import recover
+from kshell.lang.compiler import code_objects
+from kshell.lang.console import error_report
 from kshell.lang.names.define import name, verb
-from kshell.lang.names.q_ import TYPES
+from kshell.lang.names.q_core import TYPES
 from kshell.lang.verbs.lists import int_of
 from kshell.values import core
 from kshell.values import types as T
@@ -19,6 +19,7 @@ from kshell.values.apply import apply, apply1
 from kshell.values.build import collapse, longs, string
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, sym_vec, text_of
+from kshell.values.memory import recover
 from kshell.values.progress import Task
 
 CHUNK = 131_000  # bytes that .Q.fs reads at a time
@@ -138,7 +139,7 @@ def pictured(frames: list[Frame]) -> Value:
     out: list[Value] = []
     for i, frame in enumerate(frames):
         n = len(frames) - 1 - i
-        out.append(List([n, *map(string, trace.frame_lines(frame, n))]))
+        out.append(List([n, *map(string, error_report.frame_lines(frame, n))]))
     return List(out)
 
 
@@ -150,11 +151,11 @@ def trapped(name_: str, f: Value, args: list[Value], handler: Value) -> Value:
         return apply(f, args)
     except (Exception, KeyboardInterrupt) as e:
         error = as_qerror(e)
-        frames = error.frames + code.frames(e.__traceback__)
+        frames = error.frames + code_objects.frames(e.__traceback__)
     error.__traceback__ = error.__context__ = None
     recover()
     here = Frame(Source("", name=name_), 0)
-    return apply(handler, [string(error.text), pictured([*frames, here, *trace.live_frames()])])
+    return apply(handler, [string(error.text), pictured([*frames, here, *error_report.live_frames()])])
 
 
 @name(".Q.trp", ".Q.trp[f;x;g]")
@@ -201,7 +202,7 @@ def bt(x: Value) -> Value:
     1
     """
     held = getattr(running(), "suspended", [])
-    running().write(held[-1].backtrace() if held else trace.backtrace_text(trace.live_frames()))
+    running().write(held[-1].backtrace() if held else error_report.backtrace_text(error_report.live_frames()))
     return NIL
 
 

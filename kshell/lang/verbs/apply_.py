@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kshell.errors import QError, as_qerror
-from kshell.lang import memory
 from kshell.lang.verbs import disk
 from kshell.registry import verb
+from kshell.values import memory
 from kshell.values.amend import MISSING, amend
 from kshell.values.apply import apply, apply1, is_function, named
 from kshell.values.build import string

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang import locked
+from kshell.lang.console import locked
 from kshell.registry import command
 from kshell.store import atomic, text
 from kshell.values import synonyms

@@ -9,7 +9,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, os_text
-from kshell.lang.console import Input
+from kshell.lang.console.standard_input import Input
 from kshell.registry import verb
 from kshell.store import codec, kdb, tails
 from kshell.values import types as T

@@ -8,10 +8,9 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang.qsql import functional_update as updated
-from kshell.lang.tables import by_name, unkeyed
+from kshell.lang.tables.tables import by_name, unkeyed
 from kshell.lang.verbs.lists import til
-from kshell.registry import verb
+from kshell.registry import Hook, verb
 from kshell.store import unfinished
 from kshell.values import types as T
 from kshell.values.context import running
@@ -23,6 +22,8 @@ from kshell.values.join import grown, join
 from kshell.values.pick import domain, is_link
 from kshell.values.restrict import check_read
 from kshell.values.search import distinct_at, find
+
+UPDATE = Hook()  # `![t;c;b;a]`: lang/qsql/functional.py
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 
@@ -50,7 +51,7 @@ def bang(x: Value, y: Value) -> Value:
 
 @verb("!", arity=4)
 def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
-    return updated(t, c, b, a)
+    return UPDATE.fn(t, c, b, a)
 
 
 def make_dict(x: Value, y: Value) -> Value:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang import tables
+from kshell.lang.tables import tables
 from kshell.lang.verbs.dicts import enumerate_value
 from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError, os_text
-from kshell.lang.format import extremes, raw_text, raw_texts, text_matrix
+from kshell.lang.console.format import extremes, raw_text, raw_texts, text_matrix
 from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
 from kshell.store import atomic, compress, fields, kdb, text, unfinished

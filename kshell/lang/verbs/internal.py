@@ -12,7 +12,7 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, Source, os_text
-from kshell.lang.compile import compile_lambda, is_infix
+from kshell.lang.compiler.compile import compile_lambda, is_infix
 from kshell.lang.verbs.lists import int_of
 from kshell.parse import parse
 from kshell.parse import tree as N

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang.tables import table_from_dict
+from kshell.lang.tables.tables import table_from_dict
 from kshell.lang.verbs.join import join, raze
 from kshell.registry import verb
 from kshell.values import types as T

@@ -8,10 +8,9 @@ import numpy as np
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.lang.qsql import functional_select
 from kshell.lang.verbs import disk, random
 from kshell.lang.verbs.dicts import enumerate_value
-from kshell.registry import verb
+from kshell.registry import Hook, verb
 from kshell.store import kdb
 from kshell.values import types as T
 from kshell.values.build import collapse, longs
@@ -37,6 +36,8 @@ from kshell.values.order import sort_keys
 from kshell.values.pick import null_of, take_at
 from kshell.values.restrict import refuse
 from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
+
+SELECT = Hook()  # `?[t;c;b;a]`: lang/qsql/functional.py
 
 _INTS = (T.X, T.H, T.I, T.J)
 
@@ -99,7 +100,7 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
             if at is None or not (t.__class__ is Table or (t.__class__ is Dict and t.keyed)):
                 raise QError("type")
             t = take_at(t, at)
-        return functional_select(t, List([]), List([]), z)
+        return SELECT.fn(t, List([]), List([]), z)
     if x.__class__ is bool:
         return y if x else z
     for v in (x, y, z):
@@ -134,7 +135,7 @@ def _choose(mask: np.ndarray, y: Value, z: Value) -> Value:
 
 @verb("?", arity=(4, 5, 6))
 def functional(*args: Value) -> Value:
-    return functional_select(*args)
+    return SELECT.fn(*args)
 
 
 # ------------------------------------------------------------------ membership

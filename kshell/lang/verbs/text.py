@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kshell import registry
-from kshell.lang.format import atom_string, integer_flat, text_matrix, vec_texts
-from kshell.lang.s1 import s1, s1_line
-from kshell.lang.show import lines_of
+from kshell.lang.console.format import atom_string, integer_flat, text_matrix, vec_texts
+from kshell.lang.console.one_line import s1, s1_line
+from kshell.lang.console.show import lines_of
 from kshell.registry import verb
 from kshell.values import types as T
 from kshell.values.build import collapse

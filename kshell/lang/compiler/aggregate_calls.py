@@ -1,0 +1,41 @@
+"""Which phrases of a template are aggregates that can be computed for all groups at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell import registry
+from kshell.parse import tree as N
+from kshell.values.core import Value
+
+# verbs whose result has an item for each row, made of that row's items alone
+_ROWWISE = frozenset((
+    "+", "-", "*", "%", "=", "<>", "<", ">", "<=", ">=", "&", "|", "^", "neg", "abs", "not", "null", "signum", "sqrt",
+    "exp", "log", "floor", "ceiling", "reciprocal", "sin", "cos", "tan", "div", "mod", "xbar", "xexp", "xlog", "and",
+    "or",
+))  # fmt: skip
+AGGREGATES: dict[str, Callable[..., Value | None]] = {}
+
+
+def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
+    """(verb, argument nodes) of a phrase that could be computed for all groups at once: an aggregate of columns, or of
+    what verbs make of them row by row."""
+    if not isinstance(node, N.Apply) or not isinstance(node.f, N.Name) or node.f.name not in AGGREGATES:
+        return None
+    if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
+        return None
+    if all(_is_rowwise(a) and not isinstance(a, N.Lit) for a in node.args):
+        return node.f.name, node.args
+    return None
+
+
+def _is_rowwise(node: Any) -> bool:
+    if isinstance(node, N.Name):
+        return registry.find("verb", node.name) is None
+    if isinstance(node, N.Lit):
+        return isinstance(node.data, (int, float, str))  # an atom
+    if not isinstance(node, N.Apply) or not isinstance(node.f, (N.Name, N.Verb)):
+        return False
+    verb = node.f.name if isinstance(node.f, N.Name) else node.f.glyph
+    return verb in _ROWWISE and all(map(_is_rowwise, node.args))

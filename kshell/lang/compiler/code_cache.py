@@ -1,0 +1,98 @@
+"""The code of scripts, kept between runs: one file a script in the user's cache folder.
+
+What is kept are the code objects that Python's compiler makes of the emitted Python texts, each under the digest of its
+text. Reading and emitting go on as ever, so what a name stands for when a script is loaded is always seen; a file that
+is missing, damaged, another user's or of another version only costs the time that it would have saved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import sys
+from contextlib import suppress
+from types import CodeType
+from typing import Any
+
+from kshell import __version__
+from kshell.errors import QError
+from kshell.lang.compiler import code_objects
+from kshell.store import atomic
+
+SMALLEST = 4096  # bytes of a script that is worth a file
+MOST = 100  # files that are kept
+_HEAD = b"kshell code 1\n"
+_DIGEST = 32
+
+Assembled = tuple[CodeType, list[int]]
+
+
+class Kept:
+    """The code kept for one script. Within `with`, the compiler looks here first, and adds what it makes."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.new = path, False
+        self.found: dict[bytes, Assembled] = _read(path)
+
+    def __enter__(self) -> None:
+        code_objects.KEPT.set(self.get)
+
+    def __exit__(self, *_: object) -> None:
+        code_objects.KEPT.reset()
+
+    def get(self, text: str) -> Assembled:
+        """The code of a Python text."""
+        key = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        found = self.found.get(key)
+        if found is None:
+            self.new = True
+            found = self.found[key] = code_objects.assemble(text)
+        return found
+
+    def save(self) -> None:
+        """Write the file, if there is something new; if that cannot be, nothing happens."""
+        if not self.new:
+            return
+        data = marshal.dumps(self.found)
+        with suppress(OSError, QError):
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            atomic.write_bytes(self.path, _HEAD, hashlib.sha256(data).digest(), data)
+            _thin(os.path.dirname(self.path))
+
+
+def of(script: bytes) -> Kept | None:
+    """What is kept for a script; None if it is too small."""
+    if len(script) < SMALLEST:
+        return None
+    made_by = f"{__version__} {sys.version} ".encode()
+    return Kept(os.path.join(folder(), hashlib.sha256(made_by + script).hexdigest()))
+
+
+def folder() -> str:
+    """Where the files are: in the user's cache folder, as XDG says."""
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "kshell", "scripts")
+
+
+def _read(path: str) -> dict[bytes, Assembled]:
+    """What a file holds, if it is whole and nobody else could have written it."""
+    with suppress(OSError, ValueError, EOFError, TypeError):
+        with open(path, "rb") as f:
+            told, above = os.fstat(f.fileno()), os.stat(os.path.dirname(path))
+            if {told.st_uid, above.st_uid} != {os.getuid()} or above.st_mode & 0o022:
+                return {}
+            data = f.read()
+        start = len(_HEAD) + _DIGEST
+        body = data[start:]
+        if data[:start] == _HEAD + hashlib.sha256(body).digest():
+            found: dict[bytes, Any] = marshal.loads(body)
+            return found
+    return {}
+
+
+def _thin(where: str) -> None:
+    """Remove the oldest files above the number that is kept."""
+    with os.scandir(where) as found:
+        files = sorted((e.stat().st_mtime, e.path) for e in found)
+    for _, path in files[:-MOST]:
+        os.unlink(path)

@@ -1,0 +1,172 @@
+"""From emitted Python text to code objects: rendering, constants, and the way back from a Python line to q text.
+
+The compiler emits Python as lines and nested blocks. An operation that can fail starts a line of its own that ends in
+`#n`, n being the offset in the q text where a caret should point: from a traceback's Python line the q position is a
+table look-up, and nothing is recorded while the code runs.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import lru_cache
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any
+
+from kshell.errors import Q_FILE, Frame, QError, Source
+from kshell.registry import Hook
+
+FILE = Q_FILE
+_MARK = re.compile(r"#(\d+)$")
+
+Block = list[Any]  # str lines and nested Blocks
+
+
+class CodeInfo:
+    """What a compiled code object remembers of its q text: the source, and the q offset of each Python line; and what
+    lang/session/resume.py makes the rest of a function from: the Python text, or of such a rest its tree, and the
+    constants."""
+
+    __slots__ = ("consts", "offsets", "source", "text", "tree", "turn")
+
+    def __init__(self, source: Source, offsets: list[int], text: str, consts: Consts) -> None:
+        self.source, self.offsets, self.text, self.consts = source, offsets, text, consts
+        self.tree: Any = None
+        self.turn = 0  # how often it was gone on with
+
+
+def render(block: Block, depth: int = 0) -> str:
+    """The text of a block, a line each, nested blocks indented."""
+    out: list[str] = []
+    _render(block, " " * depth, out)
+    return "\n".join(out)
+
+
+def _render(block: Block, indent: str, out: list[str]) -> None:
+    for item in block:
+        if item.__class__ is list:
+            _render(item or ["pass"], indent + " ", out)
+        else:
+            out.append(indent + item)
+
+
+class Consts:
+    """The constants of one code object that Python cannot write as literals: placeholders until it is compiled."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def add(self, x: Any) -> str:
+        """The Python text that loads x."""
+        self.values.append(x)
+        return f"'\\x00{len(self.values) - 1}\\x00'"
+
+    def swap(self, code: CodeType, info: CodeInfo) -> CodeType:
+        """The code with the real constants in place of the placeholders, and its CodeInfo as the last constant."""
+        return code.replace(co_consts=(*(self._real(c, info) for c in code.co_consts), info))
+
+    def _real(self, c: Any, info: CodeInfo) -> Any:
+        if c.__class__ is str and c[:1] == "\0":
+            number = c[1:-1]  # not a number if Python folded an operator on two of them, in a branch never taken
+            return self.values[int(number)] if number.isdigit() else c
+        if c.__class__ is CodeType:
+            return self.swap(c, info)
+        if c.__class__ is tuple:  # Python folds a tuple of constants into one constant
+            return tuple(self._real(i, info) for i in c)
+        return c
+
+
+def build(name: str, params: str, body: Block, consts: Consts, source: Source, space: dict[str, Any]) -> FunctionType:
+    """The Python function `def name(params): body` with a q namespace as its globals."""
+    text = f"def {name}({params}):\n" + render(body or ["pass"], 1)
+    code, offsets = _assembled(text)
+    return FunctionType(consts.swap(code, CodeInfo(source, offsets, text, consts)), space, name)
+
+
+@lru_cache(maxsize=1024)
+def _assembled(text: str) -> tuple[CodeType, list[int]]:
+    """The code of a Python function, with placeholders for its constants, and the q offset of each of its lines.
+
+    Kept by text: phrases of functional qSQL and strings that are run again and again differ in constants at most.
+    """
+    return KEPT.fn(text)
+
+
+# where code of the script that is compiled is looked for: lang/compiler/code_cache.py
+KEPT = Hook(lambda text: assemble(text))
+
+
+def assemble(text: str) -> tuple[CodeType, list[int]]:
+    """The code of a Python function by Python's compiler, and the q offset of each of its lines."""
+    offsets = [0]
+    for line in text.split("\n"):
+        m = _MARK.search(line)
+        offsets.append(int(m[1]) if m else -1)
+    module = compile(text, FILE, "exec", dont_inherit=True, optimize=1)
+    return next(c for c in module.co_consts if c.__class__ is CodeType), offsets
+
+
+def running_code() -> tuple[CodeInfo, int] | None:
+    """What is known of the q code that runs, and the Python line that it is at."""
+    level: FrameType | None = sys._getframe(1)
+    while level is not None:
+        code = level.f_code
+        if code.co_filename == FILE and code.co_consts and code.co_consts[-1].__class__ is CodeInfo:
+            return code.co_consts[-1], level.f_lineno
+        level = level.f_back
+    return None
+
+
+def caller_locals() -> dict[str, Any]:
+    """The local variables, by name, of the q function that is running."""
+    level = sys._getframe(1)
+    while level is not None:
+        consts = level.f_code.co_consts
+        if level.f_code.co_filename == FILE and consts and consts[-1].__class__ is CodeInfo and consts[-1].source.text:
+            return level.f_locals
+        level = level.f_back  # type: ignore[assignment]
+    return {}
+
+
+def frames(tb: TracebackType | None) -> list[Frame]:
+    """The q frames of a traceback, innermost first."""
+    return [frame for frame, _ in levels(tb)]
+
+
+def levels(tb: TracebackType | None) -> list[tuple[Frame, FrameType]]:
+    """The q frames of a traceback and the Python frames that ran them, innermost first."""
+    out: list[tuple[Frame, FrameType]] = []
+    last: CodeInfo | None = None
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if code.co_filename == FILE and code.co_consts and code.co_consts[-1].__class__ is CodeInfo:
+            info: CodeInfo = code.co_consts[-1]
+            frame = Frame(info.source, _position(info, tb.tb_lineno))
+            if not info.source.text:
+                pass  # compiled from a parse tree: there is no text to show
+            elif info is last and code.co_name.startswith("_p"):
+                out[-1] = frame, out[-1][1]  # a phrase of a qSQL template is part of the function it stands in
+            else:
+                out.append((frame, tb.tb_frame))
+            last = info
+        tb = tb.tb_next
+    return out[::-1]
+
+
+def _position(info: CodeInfo, line: int) -> int:
+    """The q offset of a Python line, or of the nearest one before it that has one."""
+    while line > 0 and info.offsets[line] < 0:
+        line -= 1
+    return info.offsets[line] if line > 0 else 0
+
+
+def with_frames(error: QError, tb: TracebackType | None, name: str = "") -> QError:
+    """The error with the q frames of the traceback added outside those it has; of a missing name the caret is on it."""
+    found = frames(tb)
+    if name and found and not error.frames:
+        text, pos = found[0].source.text, found[0].pos
+        places = [m.start() for m in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
+        if places:  # an operand of what stands at pos
+            found[0] = Frame(found[0].source, min(places, key=lambda p: abs(p + len(name) * (p < pos) - pos)))
+    error.frames += found
+    return error

@@ -1,0 +1,236 @@
+"""Control words and function bodies: Python's own `if`, `while` and `for`.
+
+Kinds of locals (is it a long for certain?) are inferred as code is emitted: a branch works on a copy and the copies are
+joined; a loop's body is emitted again with less assumed, until what it assumed holds at its end.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import QError
+from kshell.lang.compiler import inline, tree_queries
+from kshell.lang.compiler.code_objects import Block
+from kshell.lang.compiler.expr import E
+from kshell.parse import tree as N
+
+Kinds = dict[str, str | None]
+NIL_E = E("_nil", None, atomic=True, stable=True)
+MANY = 3000  # statements of a lambda
+
+
+def join(a: Kinds, b: Kinds) -> Kinds:
+    """What holds on both of two ways."""
+    return {k: v for k, v in a.items() if b.get(k) == v}
+
+
+class ControlMixin:
+    """The part of the compiler that emits control flow."""
+
+    if TYPE_CHECKING:
+        block: Block
+        kinds: Kinds
+        temps: int
+        params: tuple[str, ...] | None
+        locals: set[str]
+        columns: int
+        inlines: bool
+        assigned: list[str]
+
+        def emit(self, line: str) -> None: ...
+        def expr(self, node: Any) -> E: ...
+        def discard(self, e: E) -> None: ...
+        def temp(self) -> str: ...
+        def local(self, name: str) -> str: ...
+        def error(self, text: str, node: Any) -> QError: ...
+        def mark(self, node: Any) -> str: ...
+        def is_word(self, name: str) -> bool: ...
+
+    # ------------------------------------------------------------ blocks
+    def sub(self, run: Any) -> tuple[Block, Kinds]:
+        """The block and the kinds after `run()` emitted into a block of its own; the present ones stay."""
+        outer, kinds = self.block, dict(self.kinds)
+        self.block = []
+        try:
+            run()
+            return self.block, self.kinds
+        finally:
+            self.block, self.kinds = outer, kinds
+
+    def statement(self, node: Any) -> None:
+        """A node for its effects."""
+        if isinstance(node, N.Cond):
+            self.branches(node.args, None)
+        else:
+            self.discard(self.expr(node))
+
+    # ------------------------------------------------------------ $[...]
+    def _Cond(self, node: Any) -> E:
+        if self.columns:  # a template has no control flow
+            return E(f"_fail({self.mark(node)}'rank')", None, impure=True)
+        t = self.temp()
+        self.branches(node.args, t)
+        return E(t, None, atomic=True, stable=True)
+
+    def branches(self, args: list[Any], target: str | None) -> None:
+        """`$[c;a;c;a;...;b]` into a chain of ifs; the value goes to `target`, is returned ('return') or dropped."""
+        if len(args) == 1:
+            self.leaf(args[0], target)
+            return
+        levels = []  # of each condition: the block it is in, its test, the block of its value, the kinds after that
+        block = self.block
+        try:
+            while len(args) > 1:
+                test, value = inline.condition(self, args[0]), args[1]  # type: ignore[arg-type]
+                then, after = self.sub(partial(self.leaf, value, target))
+                levels.append((self.block, test, then, after))
+                self.block, self.kinds, args = [], dict(self.kinds), args[2:]
+            self.leaf(args[0], target) if args else self.put_value(NIL_E, target)
+            other = self.block
+        finally:
+            self.block = block
+        chain: Block = []  # backwards, so that conditions are put before it
+        if other and other[0][:3] == "if " and all(o[:4] in ("elif", "else") for o in other[2::2]):
+            chain, other = other[::-1], []
+        for self.block, test, then, after in reversed(levels):
+            if chain:
+                chain[-1] = "el" + chain[-1]  # no deeper nesting for a further condition
+            elif other:
+                chain = [other, "else:"]
+            chain += [then, f"if {test}:"]
+            other = self.block
+            self.kinds = join(after, self.kinds)
+            if other:
+                self.block += chain[::-1]
+                chain = []
+        self.block += chain[::-1]
+
+    def leaf(self, node: Any, target: str | None) -> None:
+        if target is None:
+            self.statement(node)
+        elif target == "return":
+            self.tail(node)
+        else:
+            self.put_value(self.expr(node), target)
+
+    def put_value(self, e: E, target: str | None) -> None:
+        if target == "return":
+            self.emit(f"return {e.s}")
+        elif target is not None:
+            self.emit(f"{target}={e.s}")
+        else:
+            self.discard(e)
+
+    # ------------------------------------------------------------ if, while, do
+    def _Control(self, node: Any) -> E:
+        if not node.args:
+            raise self.error("parse", node)
+        {"if": self.if_, "while": self.while_, "do": self.do_}[node.word](node.args)
+        return NIL_E
+
+    def body(self, nodes: list[Any]) -> None:
+        for n in nodes:
+            if not isinstance(n, N.Elided):
+                self.statement(n)
+
+    def if_(self, args: list[Any]) -> None:
+        test = inline.condition(self, args[0])  # type: ignore[arg-type]
+        then, kinds = self.sub(lambda: self.body(args[1:]))
+        self.block += [f"if {test}:", then]
+        self.kinds = join(self.kinds, kinds)
+
+    def while_(self, args: list[Any]) -> None:
+        def run() -> None:
+            test = inline.condition(self, args[0])  # type: ignore[arg-type]
+            if self.block:
+                self.emit(f"if not {test}: break")
+                self.body(args[1:])
+                self.block[:] = ["while True:", list(self.block)]
+            else:
+                self.body(args[1:])
+                self.block[:] = [f"while {test}:", list(self.block) or ["_safe()"]]
+
+        self.loop(run)
+
+    def do_(self, args: list[Any]) -> None:
+        n, turns = self.expr(args[0]), self.temp()
+
+        def run() -> None:
+            self.body(args[1:])
+            self.block[:] = [f"{turns}=_iter(_range(_times({self.mark(args[0])}{n.s})))", f"for _ in {turns}:",
+                             list(self.block) or ["_safe()"]]
+
+        self.loop(run)
+
+    def loop(self, run: Any) -> None:
+        """Emit a loop so that the kinds at its start hold again at its end."""
+        log = len(self.assigned)
+        while True:
+            temps = self.temps
+            block, after = self.sub(run)
+            kept = join(self.kinds, after)
+            if kept == self.kinds:
+                break
+            self.kinds, self.temps = kept, temps
+            del self.assigned[log:]
+        self.block += block
+
+    # ------------------------------------------------------------ bodies of functions
+    def tail(self, node: Any) -> None:
+        """The last node of a function: return its value."""
+        if isinstance(node, N.Cond):
+            self.branches(node.args, "return")
+        elif isinstance(node, N.Return):
+            self.expr(node)
+        else:
+            e = self.expr(node)
+            self.emit(f"return {e.s}")
+
+    def whole(self, nodes: list[Any]) -> None:
+        """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
+        faster: Python's compiler would take longer for it than running it ever saves."""
+        for n in nodes[:-1]:
+            self.inlines = len(nodes) < MANY or tree_queries.loops([n])
+            if not isinstance(n, N.Elided):
+                self.statement(n)
+        self.inlines = True
+        if not nodes or isinstance(nodes[-1], N.Elided):
+            self.emit("return _nil")
+        else:
+            self.tail(nodes[-1])
+
+    def function_body(self, node: Any, name: str) -> Block:
+        """The block of a lambda: with a second version for long parameters where loops or recursion make it pay."""
+        params = self.params or ()
+        if 1 <= len(params) <= 2 and self.worth(node.body, params, name):
+            quick, _ = self.sub(lambda: self.version(node.body, params))
+            tests = " and ".join(f"_type({self.local(p)}) is _int" for p in params)
+            self.block = [f"if {tests}:", quick]
+            self.kinds = {}
+            self.whole(node.body)
+            return self.block
+        self.whole(node.body)
+        return self.block
+
+    def version(self, body: list[Any], params: tuple[str, ...]) -> None:
+        self.kinds = dict.fromkeys(params, "j")
+        self.whole(body)
+
+    def worth(self, body: list[Any], params: tuple[str, ...], name: str) -> bool:
+        """Would a version for long arguments save much: a loop, a condition or recursion, and arithmetic on them?"""
+        hot = tree_queries.loops(body) or tree_queries.uses(body, ".z.s") \
+            or any(isinstance(n, N.Cond) for n in tree_queries.walk(body)) \
+            or (bool(name) and tree_queries.uses(body, name))
+        return hot and any(
+            isinstance(n, N.Apply) and isinstance(n.f, N.Verb) and n.f.glyph in {**inline.ARITH, **inline.COMPARE}
+            and any(isinstance(a, N.Name) and a.name in params for a in n.args)
+            for n in tree_queries.walk(body))
+
+    def function_body_top(self, node: Any) -> None:
+        """A top-level expression: an assignment has no value to show."""
+        if isinstance(node, N.Assign):
+            self.discard(self.expr(node))
+            self.emit("return _nil")
+        else:
+            self.tail(node)

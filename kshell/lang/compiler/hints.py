@@ -1,0 +1,145 @@
+"""Hints under errors that nothing caught: what newcomers mistake, seen from where the error was raised.
+
+Only an error that ends a line is looked at, so what is trapped costs nothing. An error that has a hint keeps it.
+"""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+from typing import Any
+
+from kshell import registry
+from kshell.errors import ERRORS, QError
+from kshell.lang.compiler import code_objects
+from kshell.values import synonyms
+from kshell.values.core import NIL, List, Value
+from kshell.values.describe import function_words, implicit, listed
+from kshell.values.functions import Foreign, Function, Prim
+from kshell.values.names import Names
+
+# verbs to which functions are given: those that apply them
+_APPLIES = ("verbs/apply_.py", "each/keywords.py", "verbs/when.py", "session/evaluate.py", "verbs/internal.py",
+            "verbs/syntax.py", "verbs/library.py")
+_WORKS = re.compile(r"/lang/verbs/|/lang/qsql/(?:keywords|joins)\.py|/values/(?:dispatch|cast|search|order|join)\.py"
+                    r"|/kapi/")
+
+
+# words of errors about the kind or number of arguments
+_WRONG_KIND = re.compile(r"\b(?:given|expect\w*|takes|no torch type|unrecognized|requires?|must|not a|type)\b",
+                         re.IGNORECASE)
+
+
+def hint_of(error: QError, tb: TracebackType | None, names: Names, objects: bool) -> str:
+    """A sentence on what was probably mistaken, or nothing. `objects` says whether the session has made objects of
+    torch."""
+    return (error.hint or _of_function(error, tb) or _of_parameter(tb, names) or _of_python(error, names)
+            or _of_tensor_type(error) or _of_open(error) or _of_joined(error) or _of_name(error, objects))
+
+
+def _of_function(error: QError, tb: TracebackType | None) -> str:
+    """A function or projection was given where a value is wanted."""
+    if error.text not in ERRORS and ":" not in error.text:
+        return ""
+    if "function " in error.text or "projection " in error.text:
+        return ""  # it says so
+    for x in _given(tb):
+        if x.__class__ is Foreign:
+            return x.hint
+        if isinstance(x, Function) and not isinstance(x, Prim):
+            return f"given a {function_words(x)}, where a value is expected"
+    return ""
+
+
+def _given(tb: TracebackType | None) -> list[Value]:
+    """The arguments of the verb or k-api function that failed; nothing for one that applies functions."""
+    inner: Any = None
+    while tb is not None:
+        file = tb.tb_frame.f_code.co_filename
+        if not file.endswith("/values/apply.py"):
+            inner = None if file == code_objects.FILE else inner or tb.tb_frame
+        tb = tb.tb_next
+    file = "" if inner is None else inner.f_code.co_filename
+    if not _WORKS.search(file) or file.endswith(_APPLIES):
+        return []
+    count = inner.f_code.co_argcount
+    args = [inner.f_locals.get(name) for name in inner.f_code.co_varnames[:count]]
+    return [item for x in args for item in (x.items if x.__class__ is List else (x,))]
+
+
+def _of_parameter(tb: TracebackType | None, names: Names) -> str:
+    """A lambda without a list of parameters was called with nothing for its x, where a global has that name too."""
+    for frame, ran in code_objects.levels(tb):
+        text, ctx = frame.source.text, names.current
+        if not implicit(text):
+            continue
+        own = ran.f_locals
+        hidden = [p for p in ("x", "y", "z") if own.get(p) is NIL and names.find(p, ctx) is not None]
+        if hidden:
+            many = len(hidden) > 1
+            return (f"{listed(hidden)} in {{..}} {'are its parameters' if many else 'is its parameter'}, "
+                    f"here given nothing, not the global{'s' * many} of {'these names' if many else 'this name'}")
+        return ""
+    return ""
+
+
+def _of_python(error: QError, names: Names) -> str:
+    """A line of Python: a name that Python or torch has and that is not defined here, or an operator of Python."""
+    if not error.frames:
+        return ""
+    line = error.frames[0].source.text.lstrip()
+    if line.startswith("#"):
+        return "a comment begins with /"
+    if error.text == "=":
+        return "equality is one =, and : assigns" if "==" in line else ""
+    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.find(error.text, names.current) is not None
+    if defined or re.search(rf"(?<![\w.`'\"]){re.escape(error.text)}(?!\w)", line) is None:
+        return ""
+    return synonyms.of_python(error.text)
+
+
+def _of_tensor_type(error: QError) -> str:
+    """A cast of q values to a type that only tensors have."""
+    name = error.text
+    if name not in synonyms.TENSOR_TYPES or not error.frames or f"`{name}$" not in error.frames[0].source.text:
+        return ""
+    same = synonyms.TENSOR_TYPES[name]
+    return f"`{name} is a type of tensors: `{name}$tensor x" + (f", or `{same}$x of q values" if same else "")
+
+
+def _of_open(error: QError) -> str:
+    """A bracket that the line does not close, as a function over several lines has in a pipe."""
+    if error.text not in ("{", "(", "[") or not error.frames:
+        return ""
+    return (f"{error.text} is not closed in this line; in a file the lines after it belong to it if they begin with a "
+            "blank, a line of a pipe stands alone")
+
+
+# a call of a function with what stands right of its list: an item of the result is meant
+_CALL = re.compile(r"(?<![\w.`])([a-zA-Z]\w*)\((?:[^()\"]|\([^()\"]*\))*\)\s*`")
+
+
+def _of_joined(error: QError) -> str:
+    """`f(a;b)`name` indexes the list, not the result of the call."""
+    if error.text not in ("type", "length", "index") or not error.frames:
+        return ""
+    call = _CALL.search(error.frames[0].source.text)
+    if call is None or registry.find("api", call[1]) is None:
+        return ""
+    return f"the result of a call is f[(a;b)], not f(a;b): an item of it is ({call[1]}(..))`name"
+
+
+def _of_name(error: QError, objects: bool) -> str:
+    """A program that knows nothing of torch calls a function that it did not define, whose name the k-api has."""
+    name = re.match(r"[a-z]\w*", error.text)
+    entry = registry.find("api", name[0]) if name else None
+    if objects or entry is None or not error.frames or error.text[len(entry.name):][:1] not in (":", " "):
+        return ""
+    if not _WRONG_KIND.search(error.text):  # it understood what it was given
+        return ""
+    if "symbol" in error.text or "`" in error.text:  # who gives names of types and options means the k-api
+        return ""
+    called = re.compile(rf"(?<![\w.`\"]){entry.name}(?![\w.]|\s*\(?\s*`)")  # nor does who gives it a file
+    if not any(called.search(frame.source.text) for frame in error.frames):
+        return ""
+    return f'{entry.name} is a function of the k-api here (help"{entry.name}"): no variable of this name is defined'

@@ -1,0 +1,116 @@
+"""Operators on atoms, inlined: native Python for longs and floats, the verb's function for everything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell import registry
+from kshell.lang.compiler.expr import E
+from kshell.parse import tree as N
+from kshell.values.types import LONG_MAX as M
+
+if TYPE_CHECKING:
+    from kshell.lang.compiler.compile import Compiler
+
+ARITH = {"+": "+", "-": "-", "*": "*"}
+COMPARE = {"<": "<", ">": ">", "<=": "<=", ">=": ">=", "=": "==", "<>": "!="}
+LESSER = {"&": "<", "|": ">", "and": "<", "or": ">"}
+
+
+def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
+    """`x name y` as inline code, or None if this operator has none or the kinds known exclude it."""
+    if x.held or y.held:
+        return None  # a vector, a symbol, a null: never a plain number
+    if name in ARITH:
+        return arith(c, node, name, x, y)
+    if name == "%":
+        return E(call(c, node, name, x, y), "n", impure=True)
+    if name in COMPARE:
+        test, fallback, kind = compare(c, node, name, x, y)
+        if fallback is None:
+            return E(f"({test[1]})", "b", impure=x.impure or y.impure, glob=x.glob or y.glob, deps=x.deps | y.deps)
+        return E(f"({test[1]} if {test[0]} else {fallback})", kind, impure=True)
+    return None
+
+
+def both(x: E, y: E) -> tuple[set[str | None], bool]:
+    return {x.kind, y.kind}, x.kind == y.kind == "j"
+
+
+def call(c: Compiler, node: Any, name: str, x: E, y: E) -> str:
+    entry = registry.find("verb", name)
+    assert entry is not None
+    return f"{c.verb_name(entry, 2)}({c.mark(node)}{x.s},{y.s})"
+
+
+def int_test(x: E, y: E) -> str:
+    """The test that two operands are Python ints, '' if that is known."""
+    return " and ".join(f"_type({s}) is _int" for s in dict.fromkeys(e.s for e in (x, y) if not e.exact))
+
+
+def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:
+    kinds, longs = both(x, y)
+    if kinds == {"f"}:
+        x, y = c.simple(x), c.simple(y)
+        return E(f"({x.s}{name}{y.s})", "f", deps=x.deps | y.deps, glob=x.glob or y.glob)
+    if kinds - {"j", None}:
+        if kinds in ({"f", None}, {"f", "n"}):
+            x, y = c.simple(x), c.simple(y)
+            other = y if x.kind == "f" else x
+            return E(f"({x.s}{name}{y.s} if _type({other.s}) is _float else {call(c, node, name, x, y)})", other.kind,
+                     impure=True)
+        return E(call(c, node, name, x, y), "n", impure=True) if "n" in kinds else None
+    if not (longs or c.inlines):
+        return None
+    x, y = c.simple(x), c.simple(y)
+    t = c.temp()
+    check = in_range(t, name, x, y)
+    if longs:
+        return E(f"({t} if {check} else _wrap({t}))", "j", deps=x.deps | y.deps, glob=x.glob or y.glob)
+    return E(f"({t} if {int_test(x, y)} and {check} else {call(c, node, name, x, y)})", None, impure=True)
+
+
+def in_range(t: str, name: str, x: E, y: E) -> str:
+    """The test that a native result, put into t, is an ordinary long; a constant operand can only leave on one side."""
+    done = f"({t}:={x.s}{name}{y.s})"
+    const = y if y.exact else x if x.exact and name == "+" else None
+    if const is not None and name in "+-" and const.s.strip("()-").isdigit():
+        up = (const.s[0] != "(") == (name == "+")
+        return f"{done}<{M}" if up else f"{done}>-{M}"
+    return f"-{M}<{done}<{M}"
+
+
+def compare(c: Compiler, node: Any, name: str, x: E, y: E) -> tuple[tuple[str, str], str | None, str | None]:
+    """((test, native comparison), the call otherwise or None if never, the kind of the whole)."""
+    x, y = c.simple(x), c.simple(y)
+    native = f"{x.s}{COMPARE[name]}{y.s}"
+    if x.kind == y.kind == "j":
+        return ("", native), None, "b"
+    if {x.kind, y.kind} <= {"j", None}:
+        return (int_test(x, y), native), call(c, node, name, x, y), None
+    return ("False", "False"), call(c, node, name, x, y), None
+
+
+def condition(c: Compiler, node: Any) -> str:
+    """A Python expression, true if the node's value meets a condition."""
+    if isinstance(node, N.Apply) and len(node.args) == 2 and isinstance(node.f, N.Verb) and node.f.glyph in COMPARE:
+        x, y = c.eval_many(node.args)
+        if x.kind in ("j", None) and y.kind in ("j", None) and not x.held and not y.held:
+            test, fallback, _ = compare(c, node, node.f.glyph, x, y)
+            if fallback is None:
+                return test[1]
+            return f"({test[1]} if {test[0]} else _true({fallback}))"
+        return f"_true({call(c, node, node.f.glyph, x, y)})"
+    e = c.expr(node)
+    if e.kind in ("b", "j") and (e.kind == "b" or e.exact):
+        return e.s
+    return f"_true({c.mark(node)}{e.s})"
+
+
+def monad(c: Compiler, node: Any, name: str, x: E) -> E | None:
+    """`name x` as inline code where the kind is known."""
+    if name == "neg" and x.kind == "f":
+        return E(f"(-{x.s})", "f", impure=x.impure, glob=x.glob, deps=x.deps)
+    if name == "not" and x.kind == "b":
+        return E(f"(not {x.s})", "b", impure=x.impure, glob=x.glob, deps=x.deps)
+    return None

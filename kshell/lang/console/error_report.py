@@ -1,0 +1,110 @@
+"""The report of an error: its text, and for each level of the q call stack the text that ran and a caret."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kshell.errors import Frame, QError
+from kshell.lang.compiler import code_objects
+from kshell.values import context
+
+LONGEST = 400  # characters of a source line that a report shows
+LONGEST_TEXT = 999  # characters of a line of an error's text that are printed
+DEEPEST = 24  # levels that are all shown; of more, the innermost and the outermost ones
+INNER, OUTER = 6, 3
+
+
+def frame_lines(frame: Frame, n: int) -> list[str]:
+    """Two lines for level n: where and what ran, and the caret under the part that failed.
+
+    Of a text of several lines only the one concerned is shown; of what has no text, a verb, its name.
+    """
+    source = frame.source
+    text = source.text
+    if not text:
+        return [f"  [{n}]  ({source.name})", ""]
+    pos = min(max(frame.pos, 0), len(text))
+    start = text.rfind("\n", 0, pos) + 1
+    end = text.find("\n", start)
+    line = text[start:] if end < 0 else text[start:end]
+    place = f"  [{n}]  "
+    if source.file:
+        place += f"{source.file}:{source.line + text.count(chr(10), 0, start)}: "
+    if source.name and not start:
+        place += f"{source.name}:"
+    line, pos = _window(line, pos - start)
+    return [place + _plain(line), " " * len(place) + _plain(line[:pos], blank=True) + "^"]
+
+
+def _window(line: str, pos: int) -> tuple[str, int]:
+    """A line and a place in it, cut to what stands around the place if it is very long."""
+    if len(line) <= LONGEST:
+        return line, pos
+    start = max(0, pos - LONGEST // 2)
+    head, tail = ".." * (start > 0), ".." * (start + LONGEST < len(line))
+    return head + line[start : start + LONGEST] + tail, pos - start + len(head)
+
+
+def _plain(line: str, blank: bool = False) -> str:
+    """A text that cannot drive the terminal, a column a character; with `blank`, as wide as it and empty."""
+    return "".join("\t" if c == "\t" else " " if blank else c if c.isprintable() else "\ufffd" for c in line)
+
+
+def error_text(error: QError) -> list[str]:
+    """The lines the console prints for an error: the text after a quote, the frames, innermost first, the note and the
+    hint."""
+    first, *more = error.text.split("\n")[:DEEPEST]
+    note = [f"  ({_plain(error.note[:LONGEST_TEXT])})"] if error.note else []
+    hint = ["hint: " + _plain(error.hint[:LONGEST_TEXT])] if error.hint else []
+    return ["'" + _plain(first[:LONGEST_TEXT]), *(_plain(line[:LONGEST_TEXT]) for line in more),
+            *stack_lines([f for f in error.frames if f.source.text]), *note, *hint]
+
+
+def stack_lines(frames: Sequence[Frame]) -> list[str]:
+    """The lines of the levels of a call stack; of a very deep one the middle is left out, and how much that is said."""
+    n = len(frames)
+    lines: list[str] = []
+    for i, frame in enumerate(frames):
+        if n <= DEEPEST or i < INNER or i >= n - OUTER:
+            lines += frame_lines(frame, n - 1 - i)
+        elif i == INNER:
+            lines.append(f"  ..{n - INNER - OUTER} levels left out")
+    return lines
+
+
+def place_text(at: tuple[code_objects.CodeInfo, int], longest: int = 80) -> str:
+    """The line of q text at a Python line of its code, with its file and number if it has them."""
+    info, line = at
+    source = info.source
+    pos = min(max(code_objects._position(info, line), 0), len(source.text))
+    start = source.text.rfind("\n", 0, pos) + 1
+    end = source.text.find("\n", start)
+    text = _plain(source.text[start:] if end < 0 else source.text[start:end]).strip()
+    text = text if len(text) <= longest else text[:longest] + ".."
+    where = f"{source.file}:{source.line + source.text.count(chr(10), 0, start)}: " if source.file else ""
+    return where + text
+
+
+context.CODE[0], context.LINE[0] = code_objects.running_code, place_text
+
+
+def backtrace_text(frames: list[Frame]) -> str:
+    """Frames as `.Q.bt` prints them: a line's end after each line."""
+    return "".join(line + "\n" for line in stack_lines(frames))
+
+
+def live_frames() -> list[Frame]:
+    """The q call stack of the code that runs now, innermost first."""
+    out: list[Frame] = []
+    level = sys._getframe(1)
+    phrase: code_objects.CodeInfo | None = None  # of the qSQL phrase just met: part of the function it stands in
+    while level is not None:
+        consts = level.f_code.co_consts
+        if level.f_code.co_filename == code_objects.FILE and consts and consts[-1].__class__ is code_objects.CodeInfo:
+            info: code_objects.CodeInfo = consts[-1]
+            if info is not phrase and info.source.text:
+                out.append(Frame(info.source, code_objects._position(info, level.f_lineno)))
+            phrase = info if level.f_code.co_name.startswith("_p") else None
+        level = level.f_back  # type: ignore[assignment]
+    return out

@@ -1,0 +1,201 @@
+"""Any value on one line, as q source where there is such source: what `.Q.s1` and `-3!` give.
+
+Everything here takes a limit: text beyond it need not be made, because the console will cut it off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.lang.console.format import atom_text, enum_values, marked, null_word, quoted, raw_texts, vec_texts
+from kshell.values import types as T
+from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.functions import Comp, Derived, Foreign, Handle, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.pick import is_link
+from kshell.values.primitives import in_k
+
+NO_LIMIT = 1 << 62
+_NAMES = (T.S, T.ENUM)
+
+
+class _Writer:
+    """Writes values at one precision. `room` is how many characters are still wanted."""
+
+    __slots__ = ("digits",)
+
+    def __init__(self, digits: int) -> None:
+        self.digits = digits
+
+    def value(self, x: Value, room: int) -> str:
+        """The text of x, or at least its first `room` characters."""
+        t = atom_t(x)
+        if t:
+            return self.enum(x) if t == T.ENUM else atom_text(t, raw(x), self.digits)
+        found = _BY_CLASS.get(x.__class__)
+        if found is not None:
+            return found(self, x, room)  # type: ignore[no-any-return]
+        if isinstance(x, Lambda):
+            return x.text
+        if isinstance(x, Handle):
+            return "," + x.show()
+        text = getattr(x, "text", None)
+        return text if isinstance(text, str) else getattr(x, "name", "") or repr(x)
+
+    # ---------------------------------------------------------------- lists
+    def enum(self, x: Any) -> str:
+        if is_link(x.dom):
+            return f"`{x.dom}!{x.v}"
+        items = enum_values(_enum_vec(x))
+        if items is not None and items.t not in _NAMES:  # the key of a table can be of any type
+            return f"`{x.dom}${self.value(items.item(0), 0)}"
+        (name,) = vec_texts(_enum_vec(x), self.digits)
+        return f"`{x.dom}$`{name}"
+
+    def vec(self, v: Vec, room: int) -> str:
+        mark = f"`{v.attr}#" if v.attr else ""
+        if v.t == T.ENUM:
+            return mark + self.enum_vec(v, room)
+        if v.t == T.C:
+            body = v.a[: max(room, 0) + 1].tobytes()
+            return f'{mark}{"," if len(v.a) == 1 else ""}{quoted(body)}'
+        n = len(v.a)
+        if not n:
+            return f"{mark}`{T.TYPE[v.t].name}$()"
+        k = min(n, max(room, 0) + 2)  # an item takes a character at least
+        texts = raw_texts(v.t, v.a[:k], self.digits, null_word(v.t))
+        return f"{mark}{',' if n == 1 else ''}{marked(v.t, texts)}"
+
+    def enum_vec(self, v: Vec, room: int) -> str:
+        if not len(v.a):
+            return f"`{v.dom}{'!`long' if is_link(v.dom) else ''}$()"
+        k = min(len(v.a), max(room, 0) + 2)
+        if is_link(v.dom):
+            return f"`{v.dom}!{',' if len(v.a) == 1 else ''}{' '.join(map(str, v.a[:k].tolist()))}"
+        few = Vec(T.ENUM, v.a[:k], "", v.dom)
+        items = enum_values(few)
+        if items is not None and items.t not in _NAMES:
+            return f"`{v.dom}${self.vec(Vec(items.t, items.a), room)}"
+        names = vec_texts(few, self.digits)
+        return f"`{v.dom}${',' if len(v.a) == 1 else ''}`{'`'.join(names)}"
+
+    def list_(self, x: List, room: int) -> str:
+        n = len(x)
+        if n == 1:
+            return "," + self.value(x.item(0), room)
+        parts: list[str] = []
+        used = 0
+        for i in range(n):
+            parts.append(self.value(x.item(i), room - used))
+            used += len(parts[-1]) + 1
+            if used > room:
+                break
+        return f"({';'.join(parts)})"
+
+    # ---------------------------------------------------------------- dictionaries and tables
+    def dict_(self, d: Dict, room: int) -> str:
+        k = Vec(d.k.t, d.k.a, "", d.k.dom) if d.attr and d.k.__class__ is Vec else d.k
+        key = self.value(k, room)
+        mark = f"`{d.attr}#" if d.attr else ""
+        if d.keyed:
+            return f"({mark}{key})!{self.value(d.v, room - len(key))}"
+        return f"{mark}{key if _bare(k) else f'({key})'}!{self.value(d.v, room - len(key))}"
+
+    def table(self, t: Table, room: int) -> str:
+        names = "`" + "`".join(t.names) if t.names else "`symbol$()"
+        origin = "" if t.cols.__class__ is list else getattr(t.cols, "origin", "")
+        if origin:  # a table on disk: where it is, and not what is in it
+            shown = t.cols.shown()  # type: ignore[attr-defined]
+            names = "`" + "`".join(shown)
+            return f"+{names if len(shown) > 1 else f'(,{names})'}!`{origin}"
+        head = f"+{names}!" if len(t.names) > 1 else f"+({',' if t.names else ''}{names})!"
+        return head + self.list_(List(list(t.cols)), room - len(head))
+
+    # ---------------------------------------------------------------- functions
+    def prim(self, f: Prim, room: int) -> str:
+        return in_k(f.name)
+
+    def args(self, args: tuple[Value, ...], room: int) -> str:
+        return ";".join("" if a is HOLE else self.value(a, room) for a in args)
+
+    def proj(self, f: Proj, room: int) -> str:
+        args = f.args
+        if f.f.__class__ is Prim:  # `2+`, and most projections of a primitive, were written without the last hole
+            while len(args) > 1 and args[-1] is HOLE:
+                args = args[:-1]
+        return f"{self.value(f.f, room)}[{self.args(args, room)}]"
+
+    def list_proj(self, f: ListProj, room: int) -> str:
+        return f"enlist[{self.args(f.args, room)}]"
+
+    def comp(self, f: Comp, room: int) -> str:
+        out = ""
+        for g in f.fs:
+            text = self.value(g, room)
+            gap = " " if out and out[-1].isalnum() and text[0].isalnum() else ""
+            out += gap + text
+        return out
+
+    def derived(self, f: Derived, room: int) -> str:
+        return self.value(f.f, room) + f.glyph
+
+
+def _bare(k: Value) -> bool:
+    """Can keys stand before `!` without brackets: a list that is written without a mark, or in brackets of its own?"""
+    if isinstance(k, List):
+        return len(k) != 1
+    if k.__class__ is not Vec or k.attr or k.t == T.ENUM:
+        return False
+    return len(k) > 1 or (k.t == T.C and not len(k))
+
+
+def _enum_vec(x: Any) -> Vec:
+    return Vec(T.ENUM, np.array([x.v], np.int64), "", x.dom)
+
+
+_BY_CLASS: dict[type, Any] = {
+    Vec: _Writer.vec,
+    List: lambda w, x, room: w.list_(x, room) if x.items else "()",
+    Nd: lambda w, x, room: w.list_(x, room) if len(x) else "()",
+    Dict: _Writer.dict_,
+    Table: _Writer.table,
+    Prim: _Writer.prim,
+    Proj: _Writer.proj,
+    ListProj: _Writer.list_proj,
+    Comp: _Writer.comp,
+    Derived: _Writer.derived,
+    Iter: lambda w, x, room: x.glyph,
+    Foreign: lambda w, x, room: "foreign",
+    NIL.__class__: lambda w, x, room: "::",
+    HOLE.__class__: lambda w, x, room: "",
+}
+
+
+def s1_text(x: Value, digits: int = 7, limit: int = 0) -> str:
+    """One line of text for x at `digits` significant digits. With a limit, text beyond it may be missing."""
+    room = limit or NO_LIMIT
+    return _Writer(digits).value(x, room)
+
+
+def s1(x: Value, settings: Any) -> str:
+    """The whole one-line form of x, as `.Q.s1` gives it."""
+    return s1_text(x, settings.P)
+
+
+def cut(line: str, width: int) -> str:
+    """A line cut to the console's width: `..` stands for what is left out."""
+    if len(line) < width and (line.isascii() or len(_bytes(line)) < width):
+        return line
+    data = _bytes(line)[: width - 3]
+    return data.decode("utf-8", "surrogateescape") + ".."
+
+
+def _bytes(line: str) -> bytes:
+    return line.encode("utf-8", "surrogateescape")
+
+
+def s1_line(x: Value, settings: Any) -> str:
+    """The one-line form of x cut to the console's width, as `0N!` writes it."""
+    width = settings.c[1]
+    return cut(s1_text(x, settings.P, width), width)

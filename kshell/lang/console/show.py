@@ -1,0 +1,187 @@
+"""What the console prints for a value: lists line by line, matrices, dictionaries and tables in aligned columns.
+
+Only what fits on the console is formatted: rows beyond its height and text beyond its width are replaced by `..`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.lang.console.error_report import error_text
+from kshell.lang.console.format import vec_texts
+from kshell.lang.console.one_line import NO_LIMIT, cut, s1_text
+from kshell.values import types as T
+from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
+from kshell.values.functions import Handle
+
+_RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, so a list of them is no matrix
+
+
+def head(x: Value, n: int) -> Value:
+    """The first n items of a list or rows of a table, without a copy of the rest."""
+    if x.__class__ is Table and x.cols.__class__ is not list:
+        x = x.cols.head(n)  # type: ignore[attr-defined]  # of a table on disk
+    if len(x) <= n:
+        return x
+    if x.__class__ is Vec:
+        return Vec(x.t, x.a[:n], "", x.dom)
+    if x.__class__ is Nd:
+        return Nd(x.t, x.a[:n])
+    if x.__class__ is Table:
+        return Table(x.names, [head(c, n) for c in x.cols])
+    return List(x.items[:n])
+
+
+def width_of(text: str) -> int:
+    """The width of a text as q counts it, in bytes."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def opened(x: Value) -> Value:
+    """A handle as the list that it is to q: of one item, its number. Anything else as it is."""
+    return List([x.number]) if isinstance(x, Handle) else x
+
+
+def pad(texts: Sequence[str]) -> list[str]:
+    """Texts filled up with blanks to the longest of them."""
+    widths = list(map(width_of, texts))
+    width = max(widths, default=0)
+    return [s + " " * (width - w) for s, w in zip(texts, widths, strict=True)]
+
+
+class Layout:
+    """The lines of values, at one precision, in a window of `rows` lines and `columns` characters.
+
+    At most two lines less than `rows` are shown, so one line less tells that there are too many.
+    """
+
+    def __init__(self, digits: int, rows: int, columns: int) -> None:
+        self.digits, self.rows, self.columns = digits, rows, columns
+        self.most = columns // 2 + 1 if columns < NO_LIMIT else columns  # columns of a matrix or table that can show
+
+    def one(self, x: Value) -> str:
+        return s1_text(x, self.digits, self.columns)
+
+    def lines(self, x: Value) -> list[str]:
+        """The lines of any value, a few more than fit at most."""
+        if (x.__class__ is Dict and x.v.__class__ is Sym) or (
+                x.__class__ is Table and x.cols.__class__ is not list and not x.cols.there()):  # type: ignore[attr-defined]
+            return [self.one(x)]
+        if x is NIL:
+            return []
+        if x.__class__ is Table:
+            return self.table(x)
+        if x.__class__ is Dict:
+            return self.mapping(x)
+        x = opened(x)
+        if isinstance(x, List) and len(x):
+            return self.items(x)
+        return self.one(x).split("\n")
+
+    # ---------------------------------------------------------------- columns
+    def texts(self, x: Value) -> list[str]:
+        """The texts of a list's items, as they stand in a row of a matrix, in a column or beside keys: the lines of a
+        matrix, nothing for each of a matrix without columns, else as source."""
+        if x.__class__ is Vec:
+            return vec_texts(x, self.digits)
+        if len(x) and self.is_matrix(x):
+            return self.matrix(x)
+        items = x.items
+        if items and all(is_list(i) and not len(i) and not (i.__class__ is Vec and i.t in _RUNS) for i in items):
+            return [""] * len(items)
+        return [self.one(i) for i in items]
+
+    def joined(self, columns: Sequence[Sequence[str]], sep: str = " ") -> list[str]:
+        """Columns of texts side by side."""
+        return [sep.join(row) for row in zip(*map(pad, columns), strict=True)]
+
+    # ---------------------------------------------------------------- lists
+    def items(self, x: List) -> list[str]:
+        x = head(x, self.rows - 1)
+        if x.__class__ is List and any(isinstance(i, Handle) for i in x.items):
+            x = List([opened(i) for i in x.items])
+        if self.is_matrix(x):
+            return self.matrix(x)
+        return [line for item in x.items for line in self.one(item).split("\n")]
+
+    def matrix(self, x: List) -> list[str]:
+        """The lines of a matrix: each row's items by themselves, then what came out in columns."""
+        rows = [self.texts(head(row, self.most)) for row in x.items]
+        return self.joined(list(zip(*rows, strict=True)))
+
+    def is_matrix(self, x: List) -> bool:
+        """Does x print in aligned columns: lists of one length, not all of them strings, bits or bytes?"""
+        if x.__class__ is Nd:
+            return x.a.shape[1] > 0 and not (x.a.ndim == 2 and x.t in _RUNS)
+        items = x.items
+        if not is_list(items[0]):
+            return False
+        n = len(items[0])
+        if not n or any(not is_list(row) or len(row) != n for row in items):
+            return False
+        return not all(row.__class__ is Vec and row.t in _RUNS for row in items)
+
+    # ---------------------------------------------------------------- tables and dictionaries
+    def table(self, t: Table) -> list[str]:
+        if not t.names:
+            return []
+        t = head(t, self.rows - 3)
+        columns = [[name, *self.column(c)] for name, c in zip(t.names[: self.most], t.cols, strict=False)]
+        title, *rows = self.joined(columns)
+        return [title, "-" * width_of(title), *rows]
+
+    def column(self, c: Value) -> list[str]:
+        """The texts of a table's column, of tensors what they show."""
+        rows = c.items if isinstance(c, List) and len(c) else []
+        if rows and all(isinstance(r, Handle) for r in rows):
+            return [r.show() for r in rows]
+        return self.texts(c)
+
+    def mapping(self, d: Dict) -> list[str]:
+        rows = self.rows - (3 if Table in (d.k.__class__, d.v.__class__) else 1)
+        k, v = head(d.k, rows), head(d.v, rows)
+        keys, values = self.side(k), self.side(v)
+        if v.__class__ is Table and not v.names:
+            values = [""] * len(keys)  # all columns are keys
+        if k.__class__ is not v.__class__ and Table in (k.__class__, v.__class__):
+            keys, values = self.titled(keys, k), self.titled(values, v)
+        if not keys:
+            return []
+        left = pad(keys)
+        lines = [f"{a}| {b}" for a, b in zip(left, values, strict=True)]
+        if k.__class__ is Table or v.__class__ is Table:
+            rule = max(map(width_of, values))
+            lines[1] = f"{'-' * width_of(left[0])}| {'-' * rule}"
+        return lines
+
+    def side(self, x: Value) -> list[str]:
+        """The lines of a dictionary's keys or values, one an item."""
+        if x.__class__ is Table:
+            return self.table(x) if x.names else []
+        return self.texts(List([opened(i) for i in x.items]) if x.__class__ is List else x)
+
+    def titled(self, lines: list[str], x: Value) -> list[str]:
+        """Lines beside a table's: two blank ones for the title and the rule, unless they are a table's."""
+        return lines if x.__class__ is Table else ["", "", *lines]
+
+
+def lines_of(x: Value, settings: Any) -> list[str]:
+    """The lines of a value in the console's size."""
+    return lines_in(x, settings.P, *settings.c)
+
+
+def lines_in(x: Value, digits: int, rows: int, columns: int) -> list[str]:
+    """The lines of a value in a console of `rows` lines, two of them for the prompt, and `columns` characters."""
+    out = Layout(digits, rows, columns).lines(x)
+    if len(out) > rows - 2:
+        out = [*out[: rows - 3], ".."]
+    return [cut(line, columns) for line in out]
+
+
+def show_text(x: Value, settings: Any) -> str:
+    """The console's text of a value, without the last line's end; of :: and of an empty dictionary it is empty."""
+    return "\n".join(lines_of(x, settings))
+
+
+__all__ = ["Layout", "error_text", "head", "lines_in", "lines_of", "show_text"]

@@ -1,0 +1,284 @@
+"""The accumulators: over and scan, repetition until a result returns, with rules for the cases numpy has a call for.
+
+Source of behaviour: q's reference, "Accumulators".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.tables.condition import times, truth
+from kshell.lang.verbs import lists, running, stats
+from kshell.lang.verbs.arith import add, mul
+from kshell.values import types as T
+from kshell.values.apply import apply, pyfn
+from kshell.values.build import collapse
+from kshell.values.context import running as session
+from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items
+from kshell.values.functions import Function, Handle, Prim
+from kshell.values.match import match
+
+Fn = Callable[..., Value]
+
+
+def is_collection(x: Value) -> bool:
+    """Does x have items to iterate over? (A handle is an atom here, save for each with one argument.)"""
+    return x.__class__ in (Vec, Dict, Table) or isinstance(x, List)
+
+
+def name_of(f: Value) -> str:
+    return f.name if f.__class__ is Prim else ""
+
+
+_REDUCE: dict[str, Fn] = {"+": stats.sum_, "*": stats.prd, "|": stats.max_, "&": stats.min_, ",": lists.raze,
+                          "or": stats.max_, "and": stats.min_}
+_ACCUMULATE: dict[str, Fn] = {"+": running.sums, "*": running.prds, "|": running.maxs, "&": running.mins,
+                              "or": running.maxs, "and": running.mins}
+
+
+def over1(f: Value, x: Value) -> Value:
+    """`f/ x`: with one argument, until it converges; with two, folds the list."""
+    rank = rank_of(f)
+    if rank == 1:
+        return converge(f, x, None)
+    if not is_collection(x) and not getattr(x, "folded", False):
+        return x
+    quick = _REDUCE.get(name_of(f))
+    if isinstance(x, Handle) and quick is not None:
+        return quick(x)
+    if quick is not None and ((x.__class__ is Vec and x.t in T.NUMERIC and len(x)) or name_of(f) == ","):
+        return quick(x)
+    if x.__class__ is Dict:
+        return over1(f, x.v)
+    items = x.rows() if isinstance(x, Handle) else seq_items(x)
+    if not items:
+        return _identity(f, x)
+    if rank > 2:
+        raise QError("rank")
+    fn = pyfn(f, 2)
+    out = items[0]
+    left = iter(items[1:])
+    for i in left:
+        out = fn(out, i)
+    return out
+
+
+def _identity(f: Value, x: Value) -> Value:
+    """What folding an empty list gives: the identity of the operator, else an empty list."""
+    name = name_of(f)
+    if name in _REDUCE and name != ",":
+        return _REDUCE[name](x)
+    return List([])
+
+
+def scan1(f: Value, x: Value) -> Value:
+    """`f\\ x`: the steps of `f/ x`."""
+    rank = rank_of(f)
+    if rank == 1:
+        out: list[Value] = []
+        converge(f, x, out)
+        return collapse(out)
+    if not is_collection(x) and not getattr(x, "folded", False):
+        return x
+    quick = _ACCUMULATE.get(name_of(f))
+    if isinstance(x, Handle) and quick is not None:
+        return quick(x)
+    if quick is not None and x.__class__ is Vec and x.t in T.NUMERIC:
+        return quick(x)
+    if x.__class__ is Dict:
+        return Dict(x.k, scan1(f, x.v))
+    items = x.rows() if isinstance(x, Handle) else seq_items(x)
+    if not items:
+        return List([])
+    if rank > 2:
+        raise QError("rank")
+    fn = pyfn(f, 2)
+    acc = items[0]
+    if name_of(f) == "," and not is_collection(acc):
+        acc = collapse([acc])  # () goes before it
+    steps = [acc]
+    left = iter(items[1:])
+    for i in left:
+        acc = fn(acc, i)
+        steps.append(acc)
+    return collapse(steps)
+
+
+def rank_of(f: Value) -> int:
+    """The number of arguments by which over and scan choose their form; of a list or dictionary, its depth, and the
+    arguments of the functions in it."""
+    if f.__class__ is Prim:
+        return 2 if 2 in f.fns else 1 if -1 in f.fns else f.rank
+    if isinstance(f, Function):
+        return f.rank or 1  # of `f/`, which takes one argument or two, the form with one
+    if f.__class__ is Sym:
+        return rank_of(session().names.get(f.s))
+    depth = 0
+    while is_collection(f):
+        depth += 1
+        f = f.v if f.__class__ is Dict else f
+        if f.__class__ is Vec or not len(f):
+            break
+        f = f.item(0)
+    return depth + (f.rank or 1 if isinstance(f, Function) else 0) or 1
+
+
+def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
+    """f again and again until the result repeats, or is the first one again."""
+    fn = pyfn(f, 1)
+    first = x
+    while True:
+        if steps is not None:
+            steps.append(x)
+        y = fn(x)
+        if _again(y, x) or _again(y, first):
+            return x
+        x = y
+
+
+def _again(y: Value, x: Value) -> bool:
+    """Is a result the same as another one? Each tensor is a new one, so they are asked."""
+    return y.same(x) if isinstance(y, Handle) else match(y, x)
+
+
+def over2(f: Value, x: Value, y: Value) -> Value:
+    """`x f/ y`: x is how often, a condition, or the first left argument."""
+    if is_weight(f):
+        return weighed(f, x, y, None)
+    if rank_of(f) == 1:
+        return repeat(f, x, y, None)
+    states = machine(f, x, y)
+    if states is not None:
+        return states[-1] if states else x
+    fn = pyfn(f, 2)
+    items = gone_through(y)
+    if items is None:
+        return fn(x, y)
+    left = iter(items)
+    for i in left:
+        x = fn(x, i)
+    return x
+
+
+def gone_through(y: Value) -> Sequence[Value] | None:
+    """The items that a fold goes through: those of a list, the rows of a tensor's handle; None of an atom."""
+    if isinstance(y, Handle):
+        return y.rows() if y.folded else None
+    return seq_items(y) if is_collection(y) else None
+
+
+def machine(f: Value, x: Value, y: Value) -> list[int] | None:
+    """The states of `x f\\ y` for f a matrix of longs, the transitions, and y a vector of longs or booleans; None if
+    they are none, or if one step leads out of the matrix: that makes a null."""
+    if x.__class__ is not int or y.__class__ is not Vec or y.t not in (T.B, T.J) or len(y) < 16:
+        return None
+    if not isinstance(f, List):
+        return None
+    rows = f.items if f.__class__ is Nd or len(f) < len(y) else []
+    if not rows or any(r.__class__ is not Vec or r.t != T.J or not len(r) for r in rows):
+        return None
+    if x < 0 or y.a.min() < 0 or min(r.a.min() for r in rows) < 0:
+        return None
+    table = [r.a.tolist() for r in rows]
+    out = []
+    try:
+        for i in y.a.astype(np.int64).tolist():
+            x = table[x][i]
+            out.append(x)
+    except IndexError:
+        return None
+    return out
+
+
+def is_weight(f: Value) -> bool:
+    """Is it a float, or a vector of floats: in place of a function, what the last result is multiplied by?"""
+    return f.__class__ is float or (f.__class__ is Vec and f.t == T.F)
+
+
+def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
+    """`x f/ y` for floats: y + x*f, each result the x of the next."""
+    items = gone_through(y)
+    if items is None:
+        return add(y, mul(x, f))
+    if is_collection(f) and len(f) != len(items):
+        raise QError("length")
+    for w, i in zip(seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True):
+        x = add(i, mul(x, w))
+        if steps is not None:
+            steps.append(x)
+    return x
+
+
+def scan2(f: Value, x: Value, y: Value) -> Value:
+    """`x f\\ y`: the steps of `x f/ y`; for a fold, without x itself."""
+    steps: list[Value] = []
+    if is_weight(f):
+        last = weighed(f, x, y, steps)
+        return last if gone_through(y) is None else collapse(steps)
+    if rank_of(f) == 1:
+        repeat(f, x, y, steps)
+        return collapse(steps)
+    states = machine(f, x, y)
+    if states is not None:
+        return Vec(T.J, np.array(states, np.int64))
+    fn = pyfn(f, 2)
+    items = gone_through(y)
+    if items is None:
+        return fn(x, y)
+    out = []
+    left = iter(items)
+    for i in left:
+        x = fn(x, i)
+        out.append(x)
+    if y.__class__ is Dict:
+        return Dict(y.k, collapse(out))
+    return collapse(out)
+
+
+def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
+    """f on y x times, or as long as the condition x holds of it."""
+    fn = pyfn(f, 1)
+    if isinstance(x, Function) or is_collection(x) or x.__class__ is Sym:
+        test = pyfn(x, 1)
+        if steps is not None:
+            steps.append(y)
+        while truth(test(y)):
+            y = fn(y)
+            if steps is not None:
+                steps.append(y)
+        return y
+    if steps is not None:
+        steps.append(y)
+    turns = iter(range(times(x)))
+    for _ in turns:
+        y = fn(y)
+        if steps is not None:
+            steps.append(y)
+    return y
+
+
+def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
+    """`f/[x;y;z;...]`: the first argument is the start, the others go item by item."""
+    x, *rest = args
+    rest = [a.v if a.__class__ is Dict else a for a in rest]
+    parts = [gone_through(a) for a in rest]
+    sizes = {len(p) for p in parts if p is not None}
+    if len(sizes) > 1:
+        raise QError("length")
+    if not sizes:
+        x = apply(f, args)
+        if steps is not None:
+            steps.append(x)
+        return x
+    n = sizes.pop()
+    cols = [[a] * n if p is None else p for a, p in zip(rest, parts, strict=True)]
+    fn = pyfn(f, len(args))
+    left = zip(*cols, strict=True)
+    for row in left:
+        x = fn(x, *row)
+        if steps is not None:
+            steps.append(x)
+    return x

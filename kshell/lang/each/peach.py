@@ -1,0 +1,122 @@
+"""The threads of peach: items are dealt out to as many threads as `\\s` says, as cards are, and the results put back in
+order. numpy and torch compute large arrays without Python's lock, so that is where threads gain time.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from contextvars import copy_context
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QExit, as_qerror
+from kshell.lang.compiler.code_objects import with_frames
+from kshell.values import context
+from kshell.values.context import running
+from kshell.values.core import Value
+from kshell.values.interrupts import HOLD
+from kshell.values.restrict import wall
+
+STACK = 1 << 26  # bytes of a thread's C stack: q calls may nest as deep as in the main thread
+_RETRY = 0.05  # seconds until a thread that could not be stopped is asked again
+
+
+class Pool:
+    """Threads, with a generator of random numbers for each."""
+
+    __slots__ = ("executor", "rngs", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.executor = ThreadPoolExecutor(size, "peach")
+        self.rngs = [np.random.default_rng(k + 1) for k in range(size)]
+
+
+class _Deal:
+    """One call of peach: what the threads share."""
+
+    __slots__ = ("failed", "idents", "items", "results", "work")
+
+    def __init__(self, work: Callable[[Value], Value], items: Sequence[Value]) -> None:
+        self.work, self.items = work, items
+        self.results: list[Value] = [None] * len(items)
+        self.failed: dict[int, BaseException] = {}
+        self.idents: dict[int, int] = {}  # the threads that are at work, by number
+
+    def run(self, number: int, step: int, rng: Any) -> None:
+        """The items number, number+step, ...; up to the first that fails, or comes after one that failed."""
+        context.work_as(context.Worker(number, rng))
+        self.idents[number] = threading.get_ident()
+        i = number
+        try:
+            with wall() if context.restricted() else nullcontext():
+                while i < len(self.items) and not (self.failed and i > min(self.failed)):
+                    self.results[i] = self.work(self.items[i])
+                    i += step
+        except QExit as e:
+            self.failed[i] = e
+        except BaseException as e:
+            error = as_qerror(e)
+            with_frames(error, e.__traceback__, error.text if isinstance(e, NameError) else "")
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            self.failed[i] = error
+        finally:
+            self.idents.pop(number, None)
+
+
+def wanted(n: int) -> int:
+    """How many threads are to compute n items: none in a thread of peach, and for a single item."""
+    return 0 if n < 2 or context.worker() is not None else min(max(running().settings.s, 0), n)
+
+
+def share(work: Callable[[Value], Value], items: Sequence[Value], threads: int) -> list[Value]:
+    """work on each item, in threads. Of several items that fail the first one's error is raised."""
+    pool = _pool()
+    deal = _Deal(work, items)
+    before = threading.stack_size(STACK)
+    try:
+        rngs = copy.deepcopy(pool.rngs) if context.restricted() else pool.rngs
+        tasks = [pool.executor.submit(copy_context().run, deal.run, k, threads, rngs[k]) for k in range(threads)]
+    finally:
+        threading.stack_size(before)
+    try:
+        wait(tasks)
+    except BaseException:
+        _stop(deal, tasks)
+        raise
+    if deal.failed:
+        error = deal.failed[min(deal.failed)]
+        deal.failed.clear()
+        raise error
+    return deal.results
+
+
+def _pool() -> Pool:
+    session = running()
+    size = session.settings.s
+    if session.pool is None or session.pool.size != size:
+        if session.pool is not None:
+            session.pool.executor.shutdown(wait=False)
+        session.pool = Pool(size)
+    return session.pool  # type: ignore[no-any-return]
+
+
+def _stop(deal: _Deal, tasks: list[Future[None]]) -> None:
+    """Interrupt the threads, and wait for them; after a second interrupt those that cannot be stopped are left."""
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    try:
+        while True:
+            for ident in list(deal.idents.values()):
+                if not HOLD.holds(ident):
+                    raise_in(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
+            if not wait(tasks, _RETRY).not_done:
+                return
+    except KeyboardInterrupt:
+        running().pool = None
+

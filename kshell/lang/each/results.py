@@ -1,0 +1,122 @@
+"""What a lambda gives for every item of a list, where it is carried out for all of them at once (lambda_at_once.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.lang.each.grouped import Dicts
+from kshell.lang.tables.flat_items import part, rows
+from kshell.values import types as T
+from kshell.values.apply import project
+from kshell.values.build import collapse
+from kshell.values.core import HOLE, List, Value, Vec, atom_t, raw, seq_items
+from kshell.values.functions import Function
+from kshell.values.pick import take_at
+
+
+class Never(Exception):
+    """The lambda has something in it that is not carried out for all items at once."""
+
+
+class No(Exception):
+    """These items cannot be taken at once."""
+
+
+class Many:
+    """What every item gives: a list, table, `Columns` or `Dicts`."""
+
+    __slots__ = ("v",)
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+
+class Columns:
+    """What `(a;b;c)` gives for every item, as the list of what each of a, b, c does."""
+
+    __slots__ = ("cols", "n")
+
+    def __init__(self, cols: list[Any], n: int) -> None:
+        self.cols, self.n = cols, n
+
+    def columns(self) -> list[Value]:
+        return [listed(c.v) if c.__class__ is Many else collapse([c] * self.n) for c in self.cols]
+
+    def rows(self) -> Value:
+        return collapse([collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)])
+
+
+class Bound:
+    """A projection with an argument that is many."""
+
+    __slots__ = ("args", "f")
+
+    def __init__(self, f: Any, args: list[Any]) -> None:
+        self.f, self.args = f, args
+
+    def fill(self, args: list[Any]) -> list[Any]:
+        rest = iter(args)
+        return [*(next(rest, HOLE) if a is HOLE else a for a in self.args), *rest]
+
+
+def bound(f: Any, args: list[Any]) -> Any:
+    """A projection."""
+    if any(a.__class__ in (Many, Bound) for a in args) or f.__class__ is Bound:
+        return Bound(f, args)
+    return project(f, args)
+
+
+def value_list(v: Any, n: int) -> Value:
+    """The list of n results."""
+    if v.__class__ is Bound or isinstance(v, Function):
+        raise No
+    return merged([(None, v)], n)
+
+
+def listed(v: Any) -> Value:
+    """What every item gives as a list, whose dictionaries are no table."""
+    return List(v.items()) if v.__class__ is Dicts else v
+
+
+def taken(v: Any, at: Any) -> Any:
+    """A value at some of the items."""
+    if v.__class__ is Bound:
+        return Bound(taken(v.f, at), [taken(a, at) for a in v.args])
+    if v.__class__ is not Many:
+        return v
+    if v.v.__class__ is Dicts:
+        return Many(v.v.taken(at))
+    if v.v.__class__ is Columns:
+        return Many(Columns([taken(c, at) for c in v.v.cols], len(at)))
+    return Many(take_at(v.v, at))
+
+
+def merged(done: list[tuple[Any, Any]], n: int) -> Value:
+    """The list of n results of which parts were found: (which items, what they give)."""
+    if len(done) == 1:
+        v = done[0][1]
+        if v.__class__ is not Many:
+            return repeated(v, n)
+        return v.v.rows() if v.v.__class__ is Columns else collapse(v.v.items()) if v.v.__class__ is Dicts else v.v
+    if any(v.__class__ is Bound or isinstance(v, Function) for _, v in done):
+        raise No
+    lists = [merged([(at, v)], len(at)) for at, v in done]
+    back = np.empty(n, np.int64)
+    back[np.concatenate([at for at, _ in done])] = np.arange(n)
+    first = lists[0]
+    if all(v.__class__ is Vec and v.t == first.t and v.t != T.ENUM for v in lists):
+        return Vec(first.t, np.concatenate([v.a for v in lists])[back])
+    parts = [part(v) for v in lists]
+    if all(p is not None and p.m != -1 and p.t == parts[0].t for p in parts):  # type: ignore[union-attr]
+        sizes = np.concatenate([p.sizes for p in parts])  # type: ignore[union-attr]
+        a = np.concatenate([p.a for p in parts])  # type: ignore[union-attr]
+        return take_at(rows(parts[0].t, a, n, None, np.cumsum(sizes)), back)  # type: ignore[union-attr]
+    items = [i for v in lists for i in seq_items(v)]
+    return collapse([items[k] for k in back.tolist()])
+
+
+def repeated(v: Value, n: int) -> Value:
+    t = atom_t(v)
+    return Vec(t, np.full(n, raw(v), T.DTYPE[t])) if t and t not in (T.G, T.ENUM) else collapse([v] * n)

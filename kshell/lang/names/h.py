@@ -1,0 +1,374 @@
+"""The .h namespace: markup, and tables as delimited text, XML or JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang.console.json import Writer
+from kshell.lang.console.json import read as read_json
+from kshell.lang.names.define import constant, name, verb
+from kshell.lang.names.q_core import NAME, data_of
+from kshell.lang.tables.tables import is_table, unkeyed
+from kshell.lang.verbs.text import string as to_string
+from kshell.values import types as T
+from kshell.values.build import collapse, enlist, string
+from kshell.values.cast import cast_value
+from kshell.values.context import running
+from kshell.values.core import (
+    Atom,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    char,
+    is_list,
+    seq_items,
+    sym_vec,
+    text_of,
+)
+from kshell.values.functions import Prim
+
+SAFE = "$-.+!*'()," + NAME
+LINK, VISITED = "024C7E", "958600"
+ANCHOR = f"a{{text-decoration:none}}a:link{{color:{LINK}}}a:visited{{color:{LINK}}}a:active{{color:{VISITED}}}"
+BODY = "body{font:10pt verdana;text-align:justify}"
+MIME = {
+    "htm": "text/html", "html": "text/html", "csv": "text/comma-separated-values", "txt": "text/plain",
+    "xml": "text/plain", "xls": "application/msexcel", "gif": "image/gif", "json": "application/json",
+    "js": "application/javascript", "css": "text/css", "png": "image/png", "jpg": "image/jpeg", "svg": "image/svg+xml",
+    "ico": "image/x-icon", "pdf": "application/pdf", "zip": "application/zip",
+}  # fmt: skip
+
+constant(".h.br", string("<br>"), "A line break in HTML.", 'q).h.br\n"<br>"')
+constant(".h.c0", sym_vec([LINK]).item(0), "The colour of links.", "q).h.c0\n`024C7E")
+constant(".h.c1", sym_vec([VISITED]).item(0), "The colour of active links.", "q).h.c1\n`958600")
+constant(".h.d", char(" "), "What stands between the items of a nested column in delimited text.", 'q).h.d\n" "')
+constant(".h.sa", string(ANCHOR), "The style of links.",
+         'q).h.sa\n"a{text-decoration:none}a:link{color:024C7E}a:visited{color:024C7E}a:active{c..')
+constant(".h.sb", string(BODY), "The style of a page.", 'q).h.sb\n"body{font:10pt verdana;text-align:justify}"')
+constant(".h.sc", string(SAFE), "The characters that need no escape in a URI.",
+         "q).h.sc\n\"$-.+!*'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789\"")
+constant(".h.HOME", string(""), "The folder that a web server would serve.", 'q).h.HOME\n""')
+constant(".h.ty", Dict(sym_vec(MIME), List([string(v) for v in MIME.values()])), "The media type of each kind of file.",
+         'q).h.ty`csv`json\n"text/comma-separated-values"\n"application/json"')
+
+
+def plain(x: Value) -> str:
+    """A string, char or symbol as Python text; of anything else its `string`."""
+    if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
+        return text_of(x)
+    return text_of(to_string(x))
+
+
+def lines_value(lines: list[str]) -> List:
+    return List([string(line) for line in lines])
+
+
+# ------------------------------------------------------------------ delimited text
+
+
+def delimited(x: Value, sep: str, strings: bool = False) -> Value:
+    """A table, or a list of columns, as lines of text; items of nested columns are joined by `.h.d`. With `strings`,
+    those that are strings stay as they are."""
+    inner = text_of(running().names.get(".h.d"))
+    if is_table(x):
+        t = unkeyed(x)
+        return verb("0:", 2)(char(sep), Table(t.names, [flat(c, inner, strings) for c in t.cols]))
+    return verb("0:", 2)(char(sep), List([flat(c, inner, strings) for c in seq_items(x)]))
+
+
+def flat(column: Value, inner: str, strings: bool) -> Value:
+    """A column whose nested items are texts."""
+    if not isinstance(column, List):
+        return column
+    return List([v if not is_list(v) or (strings and v.__class__ is Vec and v.t == T.C)
+                 else string(inner.join(map(plain, seq_items(v)))) for v in column.items])
+
+
+@name(".h.cd")
+def cd(x: Value) -> Value:
+    """A table or list of columns as comma-separated lines.
+
+    q).h.cd ([]a:1 2;b:`x`y)
+    "a,b"
+    "1,x"
+    "2,y"
+    """
+    return delimited(x, ",")
+
+
+@name(".h.td")
+def td(x: Value) -> Value:
+    """A table as lines separated by tabs.
+
+    q).h.td ([]a:1 2;b:`x`y)
+    "a\\tb"
+    "1\\tx"
+    "2\\ty"
+    """
+    return delimited(x, "\t")
+
+
+@name(".h.xd")
+def xd(x: Value) -> Value:
+    """A table as lines of XML.
+
+    q).h.xd ([]a:1 2)
+    "<R>"
+    "<r><a>1</a></r>"
+    "<r><a>2</a></r>"
+    "</R>"
+    """
+    t = unkeyed(x)
+    columns = [[xml(plain(v)) for v in c.items] for c in t.cols]
+    rows = ["<r>" + "".join(f"<{n}>{v}</{n}>" for n, v in zip(t.names, row, strict=True)) + "</r>"
+            for row in zip(*columns, strict=True)]
+    return lines_value(["<R>", *rows, "</R>"])
+
+
+def json_lines(x: Value) -> Value:
+    """Each item of a list as JSON; of one that is a table, the rows begin lines."""
+    w = Writer(running().settings.P)
+    if is_table(x):
+        return lines_value([w.write(row) for row in unkeyed(x).items])
+    return lines_value(["[" + ",\n ".join(map(w.write, v.items)) + "]" if v.__class__ is Table else w.write(v)
+                        for v in seq_items(x)])
+
+
+@name(".h.xt", ".h.xt[`json;x]")
+def xt(kind: Value, x: Value) -> Value:
+    """Lines of JSON as values.
+
+    q).h.xt[`json;enlist"{\\"a\\":1}"]
+    a
+    -
+    1
+    """
+    if text_of(kind) != "json":
+        raise QError("nyi")
+    return collapse([read_json(text_of(v)) for v in seq_items(x)])
+
+
+def _converters() -> Value:
+    made: dict[str, Callable[..., Any]] = {"raw": enlist, "json": json_lines, "csv": lambda x: delimited(x, ",", True),
+                                             "txt": lambda x: delimited(x, "\t", True), "xml": xd}
+    return Dict(sym_vec(made), List([Prim(f".h.tx.{k}", {1: f}) for k, f in made.items()]))
+
+
+constant(".h.tx", _converters(), "For each kind of file, the function that makes its lines of a table.",
+         'q).h.tx[`csv]([]a:1 2)\n,"a"\n,"1"\n,"2"')
+
+
+# ------------------------------------------------------------------ markup
+
+
+def xml(s: str) -> str:
+    """Text with what XML reserves escaped."""
+    for c, e in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot"), ("'", "apos")):
+        s = s.replace(c, f"&{e};")
+    return s
+
+
+def attributes(d: Value) -> str:
+    """The attributes of an element, from a dictionary."""
+    if d.__class__ is not Dict:
+        raise QError("type")
+    pairs = zip(d.k.items, seq_items(d.v), strict=True)
+    return "".join(f" {plain(k)}={quote(v)}" for k, v in pairs)
+
+
+def quote(x: Value) -> str:
+    """An attribute's value: a string stands between quotes, a symbol does not."""
+    return plain(x) if x.__class__ is Sym else f'"{plain(x)}"'
+
+
+def element(tag: str, content: str, attrs: str = "") -> str:
+    return f"<{tag}{attrs}>{content}</{tag}>"
+
+
+def rows_text(x: Value) -> str:
+    """Strings as one text, a line's end after each."""
+    return "".join(text_of(v) + "\n" for v in seq_items(x))
+
+
+def paragraphs(x: Value) -> str:
+    return "".join(element("p", text_of(v)) + "\n" for v in seq_items(x))
+
+
+def code_of(s: str) -> str:
+    """Text whose every second part between tabs is code."""
+    parts = s.split("\t")
+    return " ".join(element("code", element("nobr", p)) if i % 2 else p for i, p in enumerate(parts))
+
+
+def page(body: str) -> str:
+    return element("html", element("head", element("style", ANCHOR + BODY)) + element("body", body))
+
+
+def links(s: str) -> str:
+    return re.sub(r"http://[^\s<>\"]+", lambda m: element("a", m[0], f' href="{m[0]}"'), s)
+
+
+def _atom(x: Value) -> Value:
+    if atom_t(x) in (0, T.S, T.C, T.G):
+        raise QError("type")
+    return x
+
+
+def escape(s: bytes, keep: str) -> str:
+    return "".join(chr(b) if chr(b) in keep else f"%{b:02x}" for b in s)
+
+
+def _strings() -> None:
+    """The names that make one string of one argument."""
+    table: list[tuple[str, Callable[[Value], str], str, str, str]] = [
+        ("hc", lambda x: text_of(x).replace("<", "&lt;"), "Text with < escaped.", '"<a>"', '"&lt;a>"'),
+        ("xs", lambda x: xml(text_of(x)), "Text with what XML reserves escaped.", '"a & b"', '"a &amp; b"'),
+        ("hr", lambda x: "-" * len(x), "As many dashes as a text is long.", '"abc"', '"---"'),
+        ("nbr", lambda x: element("nobr", text_of(x)), "Text that is not to be broken.", '"a b"', '"<nobr>a b</nobr>"'),
+        ("code", lambda x: code_of(text_of(x)), "Text with each second part between tabs as code.", '"ab"', '"ab"'),
+        ("pre", lambda x: element("pre", rows_text(x)), "Lines as preformatted text.", '("a";"b")',
+         '"<pre>a\\nb\\n</pre>"'),
+        ("xmp", lambda x: element("xmp", rows_text(x)), "Lines as an example.", '("a";"b")', '"<xmp>a\\nb\\n</xmp>"'),
+        ("text", paragraphs, "Strings as paragraphs.", 'enlist"ab"', '"<p>ab</p>\\n"'),
+        ("html", lambda x: page(text_of(x)), "A page of HTML with a body.", '"hello"',
+         '"<html><head><style>a{text-decoration:none}a:link{color:024C7E}a:visited{colo..'),
+        ("http", lambda x: links(text_of(x)), "Text with its addresses as links.", '"plain"', '"plain"'),
+        ("hu", lambda x: escape(data_of(x), SAFE), "Text with what a URI reserves escaped.", '"a b"', '"a%20b"'),
+        ("uh", lambda x: unquote(text_of(x), errors="surrogateescape"), "Text of a URI with escapes resolved.",
+         '"a%20b"', '"a b"'),
+        ("iso8601", lambda x: plain(cast_value(_atom(x), T.P)).replace(".", "-", 2).replace("D", "T"),
+         "A timestamp, or nanoseconds since 2000, as ISO 8601 has it.", "100", '"2000-01-01T00:00:00.000000100"'),
+    ]
+    for short, make, doc, example, out in table:
+        full = f".h.{short}"
+        text = f"{doc}\n\nq){full} {example}\n{out}\n"
+
+        def run(x: Value, make: Callable[[Value], str] = make) -> Value:
+            return string(make(x))
+
+        registry.add(registry.Entry(full, "name", {1: run}, doc=text, topic=".h", file=__file__,
+                                    effect="none"))
+
+
+_strings()
+
+
+@name(".h.ha", ".h.ha[address;text]")
+def ha(x: Value, y: Value) -> Value:
+    """A link.
+
+    q).h.ha[`http://kx.com;"kx"]
+    "<a href=http://kx.com>kx</a>"
+    """
+    return string(element("a", text_of(y), f" href={quote(x)}"))
+
+
+@name(".h.hb", ".h.hb[address;text]")
+def hb(x: Value, y: Value) -> Value:
+    """A link whose page opens in the frame v.
+
+    q).h.hb[`http://kx.com;"kx"]
+    "<a target=v href=http://kx.com>kx</a>"
+    """
+    return string(element("a", text_of(y), f" target=v href={quote(x)}"))
+
+
+@name(".h.hta", ".h.hta[tag;attributes]")
+def hta(x: Value, y: Value) -> Value:
+    """An opening tag with attributes.
+
+    q).h.hta[`a;enlist[`b]!enlist"c"]
+    "<a b=\\"c\\">"
+    """
+    return string(f"<{text_of(x)}{attributes(y)}>")
+
+
+@name(".h.htc", ".h.htc[tag;content]")
+def htc(x: Value, y: Value) -> Value:
+    """An element with its content.
+
+    q).h.htc[`p;"text"]
+    "<p>text</p>"
+    """
+    return string(element(text_of(x), text_of(y)))
+
+
+@name(".h.htac", ".h.htac[tag;attributes;content]")
+def htac(x: Value, y: Value, z: Value) -> Value:
+    """An element with attributes and its content.
+
+    q).h.htac[`p;enlist[`b]!enlist"c";"text"]
+    "<p b=\\"c\\">text</p>"
+    """
+    return string(element(text_of(x), text_of(z), attributes(y)))
+
+
+def response(status: str, kind: str, content: str) -> Value:
+    size = len(content.encode("utf-8", "surrogateescape"))
+    return string(f"HTTP/1.1 {status}\r\nContent-Type: {MIME.get(kind, 'text/plain')}\r\nConnection: close\r\n"
+                  f"Content-Length: {size}\r\n\r\n{content}")
+
+
+@name(".h.hn", ".h.hn[status;kind;content]")
+def hn(x: Value, y: Value, z: Value) -> Value:
+    """An answer of HTTP with a status.
+
+    q)"\\r\\n"vs .h.hn["404 Not Found";`txt;"no such page"]
+    "HTTP/1.1 404 Not Found"
+    "Content-Type: text/plain"
+    "Connection: close"
+    "Content-Length: 12"
+    ""
+    "no such page"
+    """
+    return response(text_of(x), text_of(y), text_of(z))
+
+
+@name(".h.hy", ".h.hy[kind;content]")
+def hy(x: Value, y: Value) -> Value:
+    """An answer of HTTP with a content of a kind.
+
+    q)"\\r\\n"vs .h.hy[`txt;"hello"]
+    "HTTP/1.1 200 OK"
+    "Content-Type: text/plain"
+    "Connection: close"
+    "Content-Length: 5"
+    ""
+    "hello"
+    """
+    return response("200 OK", text_of(x), text_of(y))
+
+
+@name(".h.he")
+def he(x: Value) -> Value:
+    """The answer of HTTP to a bad request.
+
+    q)"\\r\\n"vs .h.he"no such page"
+    "HTTP/1.1 400 Bad Request"
+    "Content-Type: text/plain"
+    "Connection: close"
+    "Content-Length: 13"
+    ""
+    "'no such page"
+    """
+    return response("400 Bad Request", "txt", "'" + text_of(x).replace("<", "&lt;"))
+
+
+@name(".h.hp")
+def hp(x: Value) -> Value:
+    """Lines as a preformatted page, in an answer of HTTP.
+
+    q)last"\\r\\n"vs .h.hp("one";"two")
+    "<html><head><style>body{font:10pt verdana;text-align:justify}</style></head>..
+    """
+    style = element("head", element("style", BODY))
+    return response("200 OK", "htm", element("html", style + element("body", element("pre", rows_text(x)))))

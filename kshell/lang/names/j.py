@@ -1,0 +1,46 @@
+"""The .j namespace: JSON."""
+
+from __future__ import annotations
+
+from kshell.errors import QError
+from kshell.lang.console.json import Writer, read
+from kshell.lang.names.define import name
+from kshell.values.build import string
+from kshell.values.context import running
+from kshell.values.core import Dict, Value, seq_items, sym, text_of
+from kshell.values.index import index1
+
+
+@name(".j.j")
+def to_json(x: Value) -> Value:
+    """x as JSON text.
+
+    q).j.j `a`b!(1 2;"xy")
+    "{\\"a\\":[1,2],\\"b\\":\\"xy\\"}"
+    """
+    return string(Writer(running().settings.P).write(x))
+
+
+@name(".j.jd")
+def to_json_with(x: Value) -> Value:
+    """`.j.jd(x;d)`: x as JSON text; with d`null0w, infinities as null.
+
+    q).j.jd(1 0w;enlist[`null0w]!enlist 1b)
+    "[1,null]"
+    """
+    both = seq_items(x)
+    if len(both) != 2 or both[1].__class__ is not Dict:
+        raise QError("type")
+    flag = index1(both[1], sym("null0w")) if len(both[1]) else False
+    return string(Writer(running().settings.P, flag is True).write(both[0]))
+
+
+@name(".j.k")
+def from_json(x: Value) -> Value:
+    """The value of JSON text: numbers as floats, objects as dictionaries with symbol keys.
+
+    q).j.k "{\\"a\\":[1,2],\\"b\\":\\"xyz\\"}"
+    a| 1 2f
+    b| "xyz"
+    """
+    return read(text_of(x))

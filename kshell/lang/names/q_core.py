@@ -1,0 +1,402 @@
+"""The .Q namespace: constants, text and encodings."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import socket
+import zlib
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang.console.format import raw_text
+from kshell.lang.console.show import lines_in
+from kshell.lang.names.define import constant, name
+from kshell.lang.names.z import RELEASE, VERSION, address_of
+from kshell.lang.qsql.keywords import enum_char
+from kshell.lang.verbs.arith import one_array
+from kshell.lang.verbs.lists import int_of
+from kshell.lang.verbs.text import one_line, plain, string
+from kshell.values import types as T
+from kshell.values.build import string as q_string
+from kshell.values.cast import days_to_months, is_null, months_to_days
+from kshell.values.context import running
+from kshell.values.core import (
+    INF_J,
+    NIL,
+    Atom,
+    List,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    long,
+    raw,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
+from kshell.values.rows import strings_of
+
+UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LOWER = UPPER.lower()
+DIGITS = "0123456789"
+NAME = LOWER + UPPER + "_" + DIGITS
+B64 = UPPER + LOWER + DIGITS + "+/"
+BASE36 = DIGITS + UPPER
+TYPES = " bg xhijefcspmdznuvts"
+# keywords that are part of the language itself, not defined in q
+_WORDS = (
+    "abs acos asin atan avg bin binr cor cos cov delete dev div do enlist exec exit exp from getenv hopen if in insert "
+    "last like log max min prd select setenv sin sqrt ss sum tan update var wavg while within wj wj1 wsum xexp"
+)
+RESERVED = _WORDS.split()
+
+constant("csv", Atom(T.C, ord(",")), "The comma, to separate the columns of text.",
+         'q)csv 0:([]a:1 2;b:`x`y)\n"a,b"\n"1,x"\n"2,y"')
+constant(".Q.A", q_string(UPPER), "The upper-case letters.", 'q).Q.A\n"ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
+constant(".Q.a", q_string(LOWER), "The lower-case letters.", 'q).Q.a\n"abcdefghijklmnopqrstuvwxyz"')
+constant(".Q.an", q_string(NAME), "The characters of names: letters, underscore, digits.",
+         'q).Q.an\n"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"')
+constant(".Q.n", q_string(DIGITS), "The digits.", 'q).Q.n\n"0123456789"')
+constant(".Q.nA", q_string(BASE36), "Digits and upper-case letters, the alphabet of base 36.",
+         'q).Q.nA\n"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"')
+constant(".Q.b6", q_string(B64), "The alphabet of base 64.",
+         'q).Q.b6\n"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"')
+constant(".Q.t", q_string(TYPES), "The type characters, indexed by type number.", 'q).Q.t\n" bg xhijefcspmdznuvts"')
+constant(".Q.res", sym_vec(RESERVED), "The keywords that are part of the language itself.",
+         "q)5#.Q.res\n`abs`acos`asin`atan`avg")
+constant(".Q.k", VERSION, "The version of kdb+ that the language follows.", "q).Q.k\n4.1")
+constant(".Q.K", Atom(T.D, RELEASE), "The date of the version of kdb+ that the language follows.", "q).Q.K\n2024.03.18")
+constant(".Q.M", INF_J, "How many rows are loaded at a time; no limit.", "q).Q.M\n0W")
+
+
+# ------------------------------------------------------------------ text
+
+
+@name(".Q.s")
+def text(x: Value) -> Value:
+    """x as the console shows it, a line's end after each line.
+
+    q).Q.s `a`b!1 2
+    "a| 1\\nb| 2\\n"
+    """
+    return plain(x)
+
+
+@name(".Q.S")
+def lines(c: Value, j: Value, x: Value) -> Value:
+    """The lines that show x in a window of c: the number of lines and of characters in a line; j is 0. Tools that show
+    results take them so.
+
+    q).Q.S[4 20;0;([]a:til 5;b:5#`x)]
+    "a b"
+    "---"
+    "0 x"
+    ".."
+    """
+    if c.__class__ is not Vec or c.t not in (T.I, T.J):
+        raise QError("type")
+    if len(c) != 2:
+        raise QError("length")
+    if int_of(j):
+        raise QError("domain")
+    rows, columns = c.a.tolist()
+    shown = lines_in(x, running().settings.P, max(rows, 1) + 2, max(columns, 9) + 1)
+    return strings_of([line.encode("utf-8", "surrogateescape") for line in shown])
+
+
+@name(".Q.s1")
+def line(x: Value) -> Value:
+    """x on one line.
+
+    q).Q.s1 (1 2;`a)
+    "(1 2;`a)"
+    """
+    return one_line(x)
+
+
+def number(x: Value) -> float:
+    """A numeric atom as a Python number; a null is nan."""
+    t = atom_t(x)
+    if t not in T.NUMERIC and t not in T.TEMPORAL:
+        raise QError("type")
+    v = raw(x)
+    return T.NAN if t in T.SIGNED and v == T.NULL[t] else v  # type: ignore[no-any-return]
+
+
+def fixed(places: int, x: Value) -> str:
+    """A number with so many decimals, half rounded up; in q's usual form if it is too large for that."""
+    v = number(x)
+    if v != v:
+        return ""
+    if v < 0:
+        return "-" + fixed(places, -v)
+    scaled = v * 10.0**places
+    if not scaled < 9e15:
+        return raw_text(T.F, float(v), running().settings.P)
+    digits = str(math.floor(scaled + 0.5)).zfill(places + 1)
+    return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
+
+
+@name(".Q.f", ".Q.f[places;x]")
+def f(places: Value, x: Value) -> Value:
+    """A number as text with so many decimals.
+
+    q).Q.f[2;9.996]
+    "10.00"
+    """
+    return q_string(fixed(int_of(places), x))
+
+
+@name(".Q.fmt", ".Q.fmt[width;places;x]")
+def fmt(width: Value, places: Value, x: Value) -> Value:
+    """A number as text of a width, with so many decimals; stars if it does not fit.
+
+    q).Q.fmt[8;2;3.14159]
+    "    3.14"
+    """
+    n = int_of(width)
+    s = fixed(int_of(places), x)
+    return q_string(s.rjust(n) if len(s) <= n else "*" * n)
+
+
+def precise(x: Value) -> Value:
+    """`-27!(places;x)`: numbers as text with so many decimals, as the machine rounds them.
+
+    q)-27!(2i;1.235 2)
+    "1.24"
+    "2.00"
+    """
+    places, y = seq_items(x)
+    n = int_of(places)
+    if not is_atom(y):
+        return List([precise(List([places, v])) for v in seq_items(y)])
+    return q_string(f"{number(y):.{n}f}")
+
+
+registry.add(registry.Entry("-27", "internal", {1: precise}, ("-27!(places;x)",), precise.__doc__ or "", topic=".Q",
+                            effect="none"))
+
+
+def clean(text: str) -> str:
+    """A text with only the characters of a name, beginning with a letter."""
+    kept = "".join(c for c in text if c in NAME)
+    return kept if kept and kept[0] not in DIGITS + "_" else "a" + kept
+
+
+@name(".Q.dd", ".Q.dd[x;y]")
+def dd(x: Value, y: Value) -> Value:
+    """Symbols joined: with / after a file, else with a dot.
+
+    q).Q.dd[`AAPL;`O]
+    `AAPL.O
+    q).Q.dd[`:dir;`file]
+    `:dir/file
+    """
+    first = [x] if is_atom(x) else seq_items(x)
+    more = string(y)
+    rest = [more] if is_atom(y) or (more.__class__ is Vec) else more.items
+    words = [text_of(w) for w in first] + [text_of(w) for w in rest]
+    return sym(("/" if words[0].startswith(":") else ".").join(words))
+
+
+@name(".Q.ty")
+def ty(x: Value) -> Value:
+    """The type character of a vector; in upper case of a list of such vectors; else a blank.
+
+    q).Q.ty 1 2
+    "j"
+    q).Q.ty ("ab";"cd")
+    "C"
+    """
+    return Atom(T.C, ord(type_char(x)))
+
+
+def type_char(x: Value) -> str:
+    """`.Q.ty` as a Python string."""
+    t = x.t if x.__class__ is Vec else atom_t(x)
+    if t:
+        return enum_char(x.dom) if t == T.ENUM else T.TYPE[t].char
+    if not isinstance(x, List) or not len(x):
+        return " "
+    kinds = {v.t if v.__class__ is Vec else 0 for v in x.items}
+    (kind,) = kinds if len(kinds) == 1 else (0,)
+    return T.TYPE[kind].char.upper() if kind else " "
+
+
+@name(".Q.addmonths", ".Q.addmonths[date;n]")
+def addmonths(x: Value, y: Value) -> Value:
+    """Dates n months later; the day of the month stays, and runs into the next month if it must.
+
+    q).Q.addmonths[2007.10.16;6 7]
+    2008.04.16 2008.05.16
+    """
+    (t, days), (u, n) = one_array(x), one_array(y)
+    if t != T.D or u not in (T.B, T.X, T.H, T.I, T.J):
+        raise QError("type")
+    null = is_null(days, t) | is_null(n, u)
+    day = np.where(null, 0, days.astype(np.int64))
+    month = days_to_months(day)
+    out = months_to_days(month + np.where(null, 0, n)) + day - months_to_days(month)
+    out = np.where(null, T.NULL[T.D], out).astype(np.int32)
+    return Vec(T.D, out) if Vec in (x.__class__, y.__class__) else Atom(T.D, int(out[0]))
+
+
+# ------------------------------------------------------------------ encodings
+
+
+def data_of(x: Value) -> bytes:
+    """The bytes of a string, char or byte vector."""
+    if x.__class__ is Vec and x.t in (T.C, T.X):
+        return x.a.tobytes()  # type: ignore[no-any-return]
+    return text_of(x).encode("utf-8", "surrogateescape")
+
+
+@name(".Q.btoa")
+def btoa(x: Value) -> Value:
+    """A string in base 64.
+
+    q).Q.btoa "kshell"
+    "a3NoZWxs"
+    """
+    return q_string(base64.b64encode(data_of(x)))
+
+
+@name(".Q.atob")
+def atob(x: Value) -> Value:
+    """The string that base 64 text stands for.
+
+    q).Q.atob "a3NoZWxs"
+    "kshell"
+    """
+    return q_string(base64.b64decode(data_of(x)))
+
+
+@name(".Q.sha1")
+def sha1(x: Value) -> Value:
+    """The SHA-1 hash of a string, as bytes.
+
+    q).Q.sha1"abc"
+    0xa9993e364706816aba3e25717850c26c9cd0d89d
+    """
+    return Vec(T.X, np.frombuffer(hashlib.sha1(data_of(x)).digest(), np.uint8))
+
+
+registry.add(registry.Entry("-33", "internal", {1: sha1}, ("-33!x",), sha1.__doc__ or "", topic=".Q",
+                            effect="none"))
+
+
+@name(".Q.gz", ".Q.gz x", ".Q.gz (level;x)")
+def gz(x: Value) -> Value:
+    """A string unzipped; of (level;x) x zipped; of :: whether zipping works.
+
+    q)"abc"~`char$.Q.gz .Q.gz(6;"abc")
+    1b
+    """
+    if x is NIL:
+        return True
+    if x.__class__ is List and len(x) == 2:
+        level, y = x.items
+        if y.__class__ is not Vec:
+            raise QError("type")
+        pack = zlib.compressobj(int_of(level), zlib.DEFLATED, 31)
+        done = pack.compress(data_of(y)) + pack.flush()
+        return Vec(y.t, np.frombuffer(done, np.uint8))
+    problem = False
+    done = b""
+    try:
+        done = zlib.decompress(data_of(x), 47)
+    except zlib.error:
+        problem = True
+    if problem:
+        raise QError("domain")
+    return Vec(x.t, np.frombuffer(done, np.uint8))
+
+
+def encode(n: int, alphabet: str, width: int) -> str:
+    """A number in the base of an alphabet, filled up to a width."""
+    out = ""
+    for _ in range(width):
+        n, k = divmod(n, len(alphabet))
+        out = alphabet[k] + out
+    return out
+
+
+def decode(text: str, alphabet: str) -> Value:
+    """The long that a text of an alphabet stands for."""
+    n = 0
+    for c in text:
+        n = n * len(alphabet) + max(alphabet.find(c), 0)
+    return long(n)
+
+
+@name(".Q.x10")
+def x10(x: Value) -> Value:
+    """A long as ten characters of base 64.
+
+    q).Q.x10 12345
+    "AAAAAAADA5"
+    """
+    return q_string(encode(int_of(x), B64, 10))
+
+
+@name(".Q.j10")
+def j10(x: Value) -> Value:
+    """The long that ten characters of base 64 stand for.
+
+    q).Q.j10 "AAAAAAADA5"
+    12345
+    """
+    return decode(text_of(x), B64)
+
+
+@name(".Q.x12")
+def x12(x: Value) -> Value:
+    """A long as twelve characters of base 36.
+
+    q).Q.x12 12345
+    "0000000009IX"
+    """
+    return q_string(encode(int_of(x), BASE36, 12))
+
+
+@name(".Q.j12")
+def j12(x: Value) -> Value:
+    """The long that twelve characters of base 36 stand for.
+
+    q).Q.j12 "0000000009IX"
+    12345
+    """
+    return decode(text_of(x), BASE36)
+
+
+@name(".Q.addr")
+def addr(x: Value) -> Value:
+    """The IP address of a host, as an integer; a host without one is an error.
+
+    q).Q.addr`localhost
+    2130706433i
+    """
+    found = address_of(text_of(x))
+    if found is None:
+        raise QError(f"{text_of(x)}: no such host")
+    return Atom(T.I, found)
+
+
+@name(".Q.host")
+def host(x: Value) -> Value:
+    """The name of the host that has an IP address, given as an integer.
+
+    q).Q.host .Q.addr`localhost
+    `localhost
+    """
+    data = (int_of(x) & 0xFFFFFFFF).to_bytes(4, "big")
+    try:
+        return sym(socket.gethostbyaddr(socket.inet_ntoa(data))[0])
+    except OSError:
+        return sym("")

@@ -1,0 +1,354 @@
+"""The .z namespace: clock, host, process, command line."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from kshell.lang.names.define import name
+from kshell.lang.session.clock import local, utc
+from kshell.lang.session.views import depends
+from kshell.values import types as T
+from kshell.values.build import collapse, empty, string
+from kshell.values.cast import DAY
+from kshell.values.context import blocked, running
+from kshell.values.core import NIL, Atom, Dict, List, Value, sym
+
+VERSION, RELEASE = 4.1, 8843  # of kdb+ that the language follows, and its date (2024.03.18)
+
+
+@name(".z.p")
+def p() -> Value:
+    """The time in UTC, as a timestamp.
+
+    q).z.p
+    2026.11.21D23:36:37.716430849
+    """
+    return Atom(T.P, utc())
+
+
+@name(".z.P")
+def local_p() -> Value:
+    """The local time, as a timestamp.
+
+    q).z.P
+    2026.11.21D23:36:37.717015902
+    """
+    return Atom(T.P, local())
+
+
+@name(".z.n")
+def n() -> Value:
+    """The time of day in UTC, as a timespan.
+
+    q).z.n
+    0D23:36:37.717550930
+    """
+    return Atom(T.N, utc() % DAY)
+
+
+@name(".z.N")
+def local_n() -> Value:
+    """The local time of day, as a timespan.
+
+    q).z.N
+    0D23:36:37.717993119
+    """
+    return Atom(T.N, local() % DAY)
+
+
+@name(".z.t")
+def t() -> Value:
+    """The time of day in UTC, in milliseconds.
+
+    q).z.t
+    23:36:37.718
+    """
+    return Atom(T.T, utc() % DAY // 1_000_000)
+
+
+@name(".z.T")
+def local_t() -> Value:
+    """The local time of day, in milliseconds.
+
+    q).z.T
+    23:36:37.718
+    """
+    return Atom(T.T, local() % DAY // 1_000_000)
+
+
+@name(".z.d")
+def d() -> Value:
+    """The date in UTC.
+
+    q).z.d
+    2026.11.21
+    """
+    return Atom(T.D, utc() // DAY)
+
+
+@name(".z.D")
+def local_d() -> Value:
+    """The local date.
+
+    q).z.D
+    2026.11.21
+    """
+    return Atom(T.D, local() // DAY)
+
+
+@name(".z.z")
+def z() -> Value:
+    """The time in UTC, as a datetime.
+
+    q).z.z
+    2026.11.21T23:36:37.725
+    """
+    return Atom(T.Z, utc() / DAY)
+
+
+@name(".z.Z")
+def local_z() -> Value:
+    """The local time, as a datetime.
+
+    q).z.Z
+    2026.11.21T23:36:37.726
+    """
+    return Atom(T.Z, local() / DAY)
+
+
+@name(".z.x")
+def x() -> Value:
+    """The words of the command line after the script, as strings.
+
+    q).z.x
+    ()
+    """
+    return List([string(w) for w in getattr(running(), "args", ())])
+
+
+@name(".z.ex")
+def failed_verb() -> Value:
+    """In the debugger, the verb or function that failed; :: where something else did, and outside of it.
+
+    q)(::)~.z.ex
+    1b
+    """
+    held = getattr(running(), "suspended", [])
+    return held[-1].failed()[0] if held else NIL
+
+
+@name(".z.ey")
+def failed_args() -> Value:
+    """In the debugger, the arguments of the verb or function that failed.
+
+    q).z.ey
+    ()
+    """
+    held = getattr(running(), "suspended", [])
+    return collapse(list(held[-1].failed()[1])) if held else List([])
+
+
+@name(".z.X")
+def raw_x() -> Value:
+    """All words of the command line, as strings.
+
+    q)10h=type first .z.X
+    1b
+    """
+    return List([string(w) for w in getattr(sys, "orig_argv", sys.argv) or [""]])
+
+
+@name(".z.f")
+def f() -> Value:
+    """The script that kshell was started with.
+
+    q)type .z.f
+    -11h
+    """
+    return sym(getattr(running(), "script", ""))
+
+
+@name(".z.o")
+def o() -> Value:
+    """The operating system, as q writes it: l64, m64, w64.
+
+    q).z.o in`l64`m64`w64
+    1b
+    """
+    kind = {"linux": "l", "darwin": "m", "win32": "w"}.get(sys.platform, "l")
+    machine = os.uname().machine if hasattr(os, "uname") else ""
+    return sym(kind + "64" + ("arm" if kind == "l" and machine in ("aarch64", "arm64") else ""))
+
+
+@name(".z.K")
+def major() -> Value:
+    """The version of kdb+ that the language follows.
+
+    q).z.K
+    4.1
+    """
+    return VERSION
+
+
+@name(".z.k")
+def release() -> Value:
+    """The date of the version of kdb+ that the language follows.
+
+    q).z.k
+    2024.03.18
+    """
+    return Atom(T.D, RELEASE)
+
+
+@name(".z.l")
+def licence() -> Value:
+    """Details of a licence; kshell needs none, so an empty list.
+
+    q).z.l
+    ()
+    """
+    return List([])
+
+
+@name(".z.h")
+def host() -> Value:
+    """The name of the host.
+
+    q)type .z.h
+    -11h
+    """
+    return sym(socket.gethostname())
+
+
+@name(".z.a")
+def address() -> Value:
+    """The IP address of the host, as an integer.
+
+    q)type .z.a
+    -6h
+    """
+    found = address_of(socket.gethostname())
+    return Atom(T.I, _LOCALHOST if found is None else found)
+
+
+_LOCALHOST = 0x7F000001
+
+
+def address_of(host: str) -> int | None:
+    """The IPv4 address of a host as a signed 32-bit integer; None if it has none."""
+    try:
+        return int.from_bytes(socket.inet_aton(socket.gethostbyname(host)), "big", signed=True)
+    except (OSError, UnicodeError):
+        return None
+
+
+@name(".z.i")
+def pid() -> Value:
+    """The number of the process.
+
+    q)0<.z.i
+    1b
+    """
+    return Atom(T.I, os.getpid())
+
+
+@name(".z.u")
+def user() -> Value:
+    """The user that the process runs under.
+
+    q)type .z.u
+    -11h
+    """
+    found = os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+    if not found:
+        import pwd
+
+        try:
+            found = pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:
+            found = str(os.getuid())
+    return sym(found)
+
+
+@name(".z.c")
+def cores() -> Value:
+    """How many processor cores there are.
+
+    q)0<.z.c
+    1b
+    """
+    return Atom(T.I, os.cpu_count() or 1)
+
+
+@name(".z.q")
+def quiet() -> Value:
+    """Whether kshell was started quiet, with -q.
+
+    q).z.q
+    0b
+    """
+    return bool(getattr(running().settings, "q", False))
+
+
+@name(".z.w")
+def handle() -> Value:
+    """The handle of the client being served; 0 at the console.
+
+    q).z.w
+    0i
+    """
+    return Atom(T.I, 0)
+
+
+@name(".z.W")
+def handles() -> Value:
+    """The open connections, with the bytes that wait to be sent on each.
+
+    q)count .z.W
+    0
+    """
+    return Dict(empty(T.I), empty(T.J))
+
+
+@name(".z.H")
+def sockets() -> Value:
+    """The handles of the open connections.
+
+    q).z.H
+    `int$()
+    """
+    return empty(T.I)
+
+
+@name(".z.e")
+def tls() -> Value:
+    """Details of an encrypted connection; empty where there is none.
+
+    q)count .z.e
+    0
+    """
+    return Dict(empty(T.S), List([]))
+
+
+@name(".z.b")
+def dependencies() -> Value:
+    """Which views depend on which variables.
+
+    q)a:2
+    q)v::a*a
+    q).z.b
+    a| v
+    """
+    return depends()
+
+
+@name(".z.r")
+def restricted() -> Value:
+    """Whether updates are blocked here, as they are in reval and in the threads of peach.
+
+    q).z.r
+    0b
+    """
+    return blocked()

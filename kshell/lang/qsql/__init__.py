@@ -1,0 +1,1 @@
+"""select, exec, update, delete, joins and the keywords of tables. May import verbs, compiler and tables."""

@@ -1,0 +1,34 @@
+"""What q code may ask to be told of: `.z.vs`, called after a variable of the root namespace is set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshell.lang.compiler.compile import check_stores
+from kshell.values.apply import apply
+from kshell.values.build import collapse
+from kshell.values.core import List, Value, sym
+from kshell.values.names import Names
+
+
+def connect(names: Names) -> None:
+    """Let the assignment of `.z.vs` have its effect in these namespaces."""
+    busy = False
+
+    def tell(name: str, at: Sequence[Value]) -> None:
+        nonlocal busy
+        handler = names.find(".z.vs")
+        if handler is None or busy:  # what it assigns itself it is not told of
+            return
+        busy = True
+        try:
+            apply(handler, (sym(name), collapse(list(at)) if at else List([])))
+        finally:
+            busy = False
+
+    def assigned(handler: Value | None) -> None:
+        names.hook = None if handler is None else tell
+        if handler is not None:
+            check_stores(names)
+
+    names.listeners[".z.vs"] = assigned

@@ -1,0 +1,592 @@
+"""System commands: `\\t`, `\\l`, `\\d` and the rest, at the start of a line or through the verb `system`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError, QExit, first_line
+from kshell.lang.compiler.compile import check_stores
+from kshell.lang.session import loading
+from kshell.lang.session.repeating import repeat
+from kshell.registry import command, verb
+from kshell.store.text import lines_of
+from kshell.values import core, memory
+from kshell.values import types as T
+from kshell.values.apply import apply1
+from kshell.values.build import longs, string
+from kshell.values.context import running, worker
+from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, sym_vec, text_of
+from kshell.values.functions import Function
+from kshell.values.interrupts import PENDING, carried_out, stoppable, wake, whole
+from kshell.values.restrict import REVAL, refuse, restricted
+
+
+def run(text: str) -> Value:
+    """Run a system command, given without its backslash; what is no command of q goes to the operating system."""
+    word, _, rest = text.strip().partition(" ")
+    if word[:1] == "?":
+        word, rest = "?", text.strip()[1:]
+    name, _, count = word.partition(":")
+    entry = registry.find("command", name)
+    if restricted():
+        _allow(word, name, entry, rest)
+    if word == "\\":
+        leave("")
+    if not word:
+        return NIL
+    if entry is not None:
+        if name in _PLAIN:
+            rest = _COMMENT.split(rest, 1)[0]
+        arg = f"{count}:{rest}" if count and name in ("t", "ts") else rest.strip()
+        x = stoppable(entry.fns[1], arg) if name in _LONG else entry.fns[1](arg)
+        if PENDING:
+            wake(carried_out(f"\\{name}"))
+        return NIL if x is None else x
+    return stoppable(shell, text)
+
+
+whole(run.__code__)
+# commands that take long by themselves, not by q code that they run
+_LONG = frozenset("l?")
+
+
+def _allow(word: str, name: str, entry: registry.Entry | None, rest: str) -> None:
+    """'access if a restricted evaluation may not run a command: it may read settings and what there is."""
+    effect = "changes" if entry is None and word not in ("", "\\") else "own" if entry is None else entry.effect
+    bare = not (_COMMENT.split(rest, 1)[0] if name in _PLAIN else rest).strip()
+    if effect not in ("none", "own") and not (effect == "reads0" and bare):
+        refuse("\\" + word, "access")
+
+
+# commands whose arguments are numbers and names, so that ` /` begins a comment and cannot be part of a path
+_PLAIN = frozenset(("P", "c", "C", "S", "e", "z", "W", "o", "T", "g", "s", "w", "v", "f", "a", "b", "B", "d", "x", "p",
+                    "debug", "progress", "suggest"))
+_COMMENT = re.compile(r"(?:^|[ \t])/")
+
+
+def shell(text: str) -> Value:
+    """Run a command of the operating system; its output as a list of strings."""
+    if worker() is not None:
+        raise QError("sys")
+    with tempfile.TemporaryFile() as out:  # not a pipe: a command that goes on in the background would hold it open
+        if subprocess.run(text, shell=True, stdout=out, check=False).returncode:
+            raise QError("os")
+        out.seek(0)
+        lines = lines_of(out.read())
+    return List([string(s) for s in lines]) if lines else NIL
+
+
+@verb("system", effect="own")
+def system(x: Value) -> Value:
+    """Run a system command given as a string, without its backslash.
+
+    q)system"P"
+    7i
+    """
+    return run(text_of(x))
+
+
+@verb("exit", effect="own")
+def exit_(x: Value) -> Value:
+    """End the program with an exit code.
+
+    q)type exit
+    101h
+    """
+    code = x if x.__class__ in (int, bool) else x.v if x.__class__ is Atom and x.t in (T.X, T.H, T.I) else None
+    if code is None:
+        raise QError("type")
+    _leave("exit", int(code))
+    raise QExit(int(code) & 255)
+
+
+def _leave(call: str, code: int) -> None:
+    """What comes before the end: not in reval, but whose session is read-only may leave it."""
+    if restricted() == REVAL:
+        refuse(call, "access")
+    call_exit(code)
+
+
+def call_exit(code: int) -> None:
+    """Call `.z.exit`, once, with the exit code."""
+    names = running().names
+    handler = names.find(".z.exit")
+    if handler is not None:
+        names.delete(".z.exit")
+        apply1(handler, code)
+
+
+def _int(n: int) -> Atom:
+    return Atom(T.I, n)
+
+
+def _numbers(arg: str, n: int) -> list[int]:
+    try:
+        found = [int(w.rstrip("ij")) for w in arg.split()]
+    except ValueError:
+        found = []
+    if len(found) != n:
+        raise QError("type")
+    return found
+
+
+# ------------------------------------------------------------------ timing
+
+
+def _timed(arg: str) -> float:
+    """Milliseconds that `expr`, or `n:expr`, takes."""
+    count, colon, text = arg.partition(":")
+    n = int(count) if colon and count.isdigit() else 1
+    if not (colon and count.isdigit()):
+        text = arg
+    _gpu("peak")  # what it was given before is done
+    start = time.perf_counter()
+    stoppable(repeat, text, n)
+    _gpu("peak")
+    return (time.perf_counter() - start) * 1000
+
+
+@command("t", "\\t", "\\t n", "\\t expr", "\\t:n expr", effect="own")
+def t(arg: str) -> Value:
+    """Milliseconds an expression takes; with a number, the timer's interval; alone, that interval.
+
+    While it is not 0, `.z.ts` is called that often with the time, whenever kshell waits for input.
+
+    q)\\t sum til 1000
+    0
+    """
+    if not arg:
+        return _int(running().timer.interval)
+    if arg.isdigit():
+        refuse("\\t", "access")
+        running().timer.set(int(arg))
+        return NIL
+    return int(_timed(arg))
+
+
+def _gpu(what: str) -> int:
+    """Bytes in use on a GPU, from now on (`reset`) or at most since then (`peak`), when it has done its work; 0 without
+    one."""
+    entry = registry.find("handler", "gpu")
+    return 0 if entry is None else entry.fns[1](what)
+
+
+@command("ts", "\\ts expr", "\\ts:n expr", effect="changes")
+def ts(arg: str) -> Value:
+    """Milliseconds that an expression takes, and the most bytes of memory it needs beside what is there: of a GPU if it
+    uses any of that, else of the process, tensors among them.
+
+    q)\\ts sum til 1000
+    4 0
+    """
+    with memory.Grown() as grown:
+        on_gpu = _gpu("reset")
+        ms = _timed(arg)
+        on_gpu = _gpu("peak") - on_gpu
+    return longs([int(ms), on_gpu if on_gpu > 0 else grown.most])
+
+
+# ------------------------------------------------------------------ settings
+
+
+@command("P", "\\P", "\\P n", effect="reads0")
+def precision(arg: str) -> Value:
+    """Digits shown of a float; 0 shows all 17.
+
+    q)\\P 4
+    q)acos -1
+    3.142
+    q)\\P
+    4i
+    """
+    settings = running().settings
+    if not arg:
+        return _int(settings.P)
+    (n,) = _numbers(arg, 1)
+    if not 0 <= n <= 17:
+        raise QError("domain")
+    settings.P = n
+    return NIL
+
+
+@command("c", "\\c", "\\c rows columns", effect="reads0")
+def console(arg: str) -> Value:
+    """Rows and columns of the console.
+
+    q)\\c 25 40
+    q)til 30
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15..
+    """
+    return _size(arg, "c")
+
+
+@command("C", "\\C", "\\C rows columns", effect="reads0")
+def http_console(arg: str) -> Value:
+    """Rows and columns of text sent to a web browser.
+
+    q)\\C
+    36 2000i
+    """
+    return _size(arg, "C")
+
+
+def _size(arg: str, name: str) -> Value:
+    settings = running().settings
+    if not arg:
+        return Vec(T.I, np.array(getattr(settings, name), np.int32))
+    rows, columns = _numbers(arg, 2)
+    setattr(settings, name, (min(max(rows, 10), 2000), min(max(columns, 10), 2000)))
+    return NIL
+
+
+@command("S", "\\S", "\\S n", "\\S 0N", effect="reads0")
+def seed(arg: str) -> Value:
+    """The seed of random numbers; of 0N one from which they go on, if it is set again.
+
+    q)\\S 42
+    q)a:3?100
+    q)\\S 42
+    q)a~3?100
+    1b
+    """
+    session = running()
+    if not arg:
+        return _int(session.settings.S)
+    if arg == "0N":
+        state = int(session.rng.integers(1, 1 << 31))
+        session.rng = np.random.default_rng(state)
+        return _int(state)
+    (n,) = _numbers(arg, 1)
+    session.settings.S = n
+    session.rng = np.random.default_rng(abs(n))
+    return NIL
+
+
+def _flag(name: str, arg: str, low: int, high: int) -> Value:
+    settings = running().settings
+    if not arg:
+        return _int(getattr(settings, name))
+    (n,) = _numbers(arg, 1)
+    if not low <= n <= high:
+        raise QError("domain")
+    setattr(settings, name, n)
+    return NIL
+
+
+@command("e", "\\e", "\\e 0|1|2", effect="reads0")
+def error_mode(arg: str) -> Value:
+    """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack.
+
+    q)\\e
+    0i
+    """
+    return _flag("e", arg, 0, 2)
+
+
+@command("debug", "\\debug", "\\debug 0|1", effect="reads0")
+def debug(arg: str) -> Value:
+    """At the prompt, whether an error inside a function opens the debugger.
+
+    q)\\debug 0
+    q)\\debug
+    0i
+    """
+    return _flag("debug", arg, 0, 1)
+
+
+@command("progress", "\\progress", "\\progress seconds", effect="reads0")
+def progress(arg: str) -> Value:
+    """Whether long work tells how far it is: on a terminal a line that is redrawn, else a line every so many seconds; 0
+    is never, as with -q.
+
+    q)\\progress 5
+    q)\\progress
+    5i
+    """
+    return _flag("progress", arg, 0, 86400)
+
+
+@command("suggest", "\\suggest", "\\suggest 0|1", effect="reads0")
+def suggest(arg: str) -> Value:
+    """At the prompt, whether endings from the history are suggested; the right arrow takes one.
+
+    q)\\suggest 0
+    q)\\suggest
+    0i
+    """
+    return _flag("suggest", arg, 0, 1)
+
+
+@command("z", "\\z", "\\z 0|1", effect="reads0")
+def date_form(arg: str) -> Value:
+    """How "D"$ reads dates: 0 month before day, 1 day before month.
+
+    q)\\z 1
+    q)"D"$"04/03/2024"
+    2024.03.04
+    """
+    return _flag("z", arg, 0, 1)
+
+
+@command("W", "\\W", "\\W n", effect="reads0")
+def week_offset(arg: str) -> Value:
+    """The day that starts a week: 0 is Saturday, 2 Monday.
+
+    q)\\W
+    2i
+    """
+    return _flag("W", arg, 0, 6)
+
+
+@command("o", "\\o", "\\o n", effect="reads0")
+def offset(arg: str) -> Value:
+    """Offset of local time from UTC, in hours, or minutes if above 23.
+
+    q)\\o 2
+    q)\\o
+    2i
+    """
+    if not arg:
+        return _int(running().settings.o) if running().settings.o is not None else Atom(T.I, T.NULL[T.I])
+    (running().settings.o,) = _numbers(arg, 1)
+    return NIL
+
+
+@command("T", "\\T", "\\T seconds", effect="reads0")
+def time_limit(arg: str) -> Value:
+    """The longest a client's call may take, in seconds; 0 is no limit.
+
+    q)\\T
+    0i
+    """
+    return _flag("T", arg, 0, 1 << 30)
+
+
+@command("g", "\\g", "\\g 0|1", effect="reads0")
+def collect(arg: str) -> Value:
+    """Whether memory goes back to the system at once.
+
+    q)\\g 1
+    q)\\g
+    1i
+    """
+    return _flag("g", arg, 0, 1)
+
+
+@command("s", "\\s", "\\s n", "\\s 0N", effect="reads0")
+def threads(arg: str) -> Value:
+    """Threads that peach may use; of 0N how many there can be.
+
+    q)\\s 2
+    q){x*x}peach 1 2 3
+    1 4 9
+    q)\\s 0
+    """
+    if arg == "0N":
+        return _int(os.cpu_count() or 1)
+    out = _flag("s", arg, -1024, 1024)
+    if running().settings.s > 0:
+        check_stores(running().names)
+    return out
+
+
+@command("w", "\\w", "\\w 0|1", "\\w megabytes", effect="reads0")
+def workspace(arg: str) -> Value:
+    """Memory in bytes: used, heap, peak, limit, mapped, physical; with 0 or 1 of the symbols; else a limit.
+
+    q)\\w
+    49676288 49676288 49676288 0 0 25276502016
+    """
+    settings = running().settings
+    if not arg:
+        used = memory.status("VmRSS")
+        return longs([used, used, memory.status("VmHWM"), settings.w << 20, 0, memory.physical()])
+    (n,) = _numbers(arg, 1)
+    if n in (0, 1) or (settings.w and n >= 1 << 31):
+        return longs([len(core.SYMBOLS), sum(len(s.s) for s in core.SYMBOLS)])
+    if not settings.w:
+        raise QError("-w init via cmd line")
+    limit_memory(settings, max(n, settings.w))
+    return settings.w << 20
+
+
+def limit_memory(settings: Any, megabytes: int) -> None:
+    """Set the most memory to use; 0 is what the machine has."""
+    memory.limit(megabytes)
+    settings.w = megabytes
+
+
+# ------------------------------------------------------------------ names
+
+
+def _kind(x: Value) -> str:
+    if x.__class__ is Table or (x.__class__ is Dict and x.keyed):
+        return "table"
+    return "function" if isinstance(x, Function) else "variable"
+
+
+def _members(arg: str, kinds: tuple[str, ...]) -> Value:
+    """The names of such members of a namespace; of one that kshell provides, with what it provides."""
+    names = running().names
+    space = arg or names.current
+    known = space[:1] == "." and (space in names.spaces or space == names.current)
+    built: dict[str, str] = {}
+    if arg and space != ".":
+        for e in registry.entries("name"):
+            head, _, last = e.name.rpartition(".")
+            if head == space:
+                built[last] = "variable" if 0 in e.fns else "function"
+    if not known and not built:
+        raise QError(space)
+    for n in names.members(space) if known else []:
+        built[n] = _kind(names.spaces[space][n])
+    return sym_vec(sorted(n for n, kind in built.items() if kind in kinds))
+
+
+@command("v", "\\v", "\\v .ns", effect="none")
+def variables(arg: str) -> Value:
+    """Names of the variables of a namespace.
+
+    q)a:1;b:`x;f:{x}
+    q)\\v
+    `a`b
+    """
+    return _members(arg, ("variable", "table"))
+
+
+@command("f", "\\f", "\\f .ns", effect="none")
+def functions(arg: str) -> Value:
+    """Names of the functions of a namespace.
+
+    q)a:1;f:{x};g:{x+y}
+    q)\\f
+    `f`g
+    """
+    return _members(arg, ("function",))
+
+
+@command("a", "\\a", "\\a .ns", effect="none")
+def tables(arg: str) -> Value:
+    """Names of the tables of a namespace.
+
+    q)a:1;t:([]v:1 2)
+    q)\\a
+    ,`t
+    """
+    return _members(arg, ("table",))
+
+
+@command("d", "\\d", "\\d .ns", effect="reads0")
+def directory(arg: str) -> Value:
+    """The present namespace; with a name, go there.
+
+    q)\\d .lab
+    q)rate:.1
+    q)\\d .
+    q).lab.rate
+    0.1
+    """
+    names = running().names
+    if not arg:
+        return sym(names.current)
+    if not arg.startswith(".") or any(not p.isidentifier() for p in arg[1:].split(".") if arg != "."):
+        raise QError("nyi")
+    names.space(arg)
+    names.current = arg
+    return NIL
+
+
+@command("l", "\\l name", effect="changes")
+def load(arg: str) -> Value:
+    """Run a script, load a data file, splayed table or database; of a Python file (.py), register the entries.
+
+    q)`:s.q 0:enlist"a:1 2 3";
+    q)\\l s.q
+    q)a
+    1 2 3
+    """
+    if not arg:
+        return NIL  # a log of updates would be closed and begun again; there is none
+    if arg.endswith(".py") and os.path.isfile(arg):
+        _entries(arg)
+        return NIL
+    return loading.load(arg)
+
+
+def _entries(path: str) -> None:
+    """Register the entries of a Python file; what goes wrong in it is a q error with its path."""
+    try:
+        registry.load_file(path)
+        return
+    except QError:
+        raise
+    except Exception as e:
+        text = first_line(f"{path}: {e or type(e).__name__}")
+    raise QError(text)
+
+
+@command("cd", "\\cd", "\\cd folder", effect="reads0")
+def change_folder(arg: str) -> Value:
+    """The present folder; with a name, go there.
+
+    q)\\cd /
+    q)\\cd
+    ,"/"
+    """
+    if not arg:
+        return string(os.getcwd())
+    os.chdir(os.path.expanduser(arg))
+    return NIL
+
+
+@command("\\", "\\\\", effect="own")
+def leave(arg: str) -> None:
+    """Leave kshell.
+
+    q)\\\\
+    """
+    _leave("\\\\", 0)
+    raise QExit(0)
+
+
+@command("r", "\\r from to", effect="changes")
+def rename(arg: str) -> Value:
+    """Rename a file.
+
+    q)`:a.txt 0:enlist"one";
+    q)\\r a.txt b.txt
+    q)read0`:b.txt
+    "one"
+    """
+    source, _, target = arg.partition(" ")
+    if not target.strip():
+        raise QError("replication is not supported")
+    os.replace(source, target.strip())
+    return NIL
+
+
+@command("x", "\\x .z.name", effect="changes")
+def expunge(arg: str) -> Value:
+    """Forget what was assigned to a callback, as .z.pg.
+
+    q).z.ps:{0N!x}
+    q)\\x .z.ps
+    q).z.ps
+    '.z.ps
+      [0]  .z.ps
+           ^
+    """
+    if not arg.startswith(".z."):
+        raise QError("type")
+    names = running().names
+    if names.find(arg) is not None and registry.find("name", arg) is None:
+        names.delete(arg)
+    return NIL

@@ -1,0 +1,212 @@
+"""The debugger: what an error stopped, level by level, with the local variables of each.
+
+The functions have ended when the debugger opens: what is kept of them are their variables, and where they failed. From
+that `lang/session/resume.py` makes the rest of a function when the debugger is told to go on.
+"""
+
+from __future__ import annotations
+
+import ast
+from contextlib import nullcontext
+from inspect import CO_VARARGS
+from types import FrameType, FunctionType, TracebackType
+from typing import Any
+
+from kshell.errors import Frame, QError
+from kshell.lang.compiler import code_objects
+from kshell.lang.compiler.compile import prim
+from kshell.lang.console import error_report
+from kshell.lang.session import resume
+from kshell.values.core import NIL, Value
+from kshell.values.names import Names
+from kshell.values.restrict import RESTRICTING, restriction
+
+# errors of which nothing is kept: there is no memory for it, or it was asked to stop
+NEVER = ("stop", "wsfull", "stack")
+
+
+class Level:
+    """One level: where it failed, its local variables by name, and the namespace it ran in; what is left of it, and
+    what is then done with its result before its caller has it."""
+
+    __slots__ = ("after", "before", "frame", "locals", "rest", "space")
+
+    def __init__(self, frame: Frame, ran: FrameType | None, space: str) -> None:
+        self.frame, self.space = frame, space
+        own = {} if ran is None or ran.f_code.co_name == "_s" else ran.f_locals
+        self.locals = {k.removeprefix("_l_"): v for k, v in own.items() if k[0] != "_" or k.startswith("_l_")}
+        self.rest: resume.Rest | None = None
+        self.before: list[resume.Stuck] = []  # a query in which it failed
+        self.after: list[resume.Step | resume.Stuck] = []
+
+    @property
+    def top(self) -> bool:
+        """Is it a line, not a function?"""
+        return self.rest is None or self.rest.code.co_name == "_s"
+
+    def stuck(self) -> bool:
+        """Can it not go on?"""
+        return bool(self.before) or (self.rest is not None and self.rest.failed() is None) or \
+            any(isinstance(step, resume.Stuck) for step in self.after)
+
+    def go_on(self, value: Value) -> Value:
+        """What is left, with the variables as they are now."""
+        if self.rest is None:
+            return value
+        for k in self.rest.locals:
+            name = k.removeprefix("_l_")
+            if name in self.locals:
+                self.rest.locals[k] = self.locals[name]
+        return self.rest(value)
+
+    def run(self, fn: Any, names: Names) -> Value:
+        """The value of a compiled statement that sees the level's variables before the globals.
+
+        What it assigns to them stays in the level; any other name that it assigns is a global.
+        """
+        if not isinstance(fn, FunctionType):
+            return fn()
+        seen = {**fn.__globals__, **self.locals}
+        before = dict(seen)
+        return self.take(
+            FunctionType(fn.__code__, seen, fn.__name__, fn.__defaults__, fn.__closure__)(), seen, before, names)
+
+    def take(self, value: Value, seen: dict[str, Any], before: dict[str, Any], names: Names) -> Value:
+        """Keep what a statement assigned; its value."""
+        for name, x in seen.items():
+            if name in self.locals:
+                self.locals[name] = x
+            elif before.get(name) is not x:
+                names.set(name, x, self.space)
+        return value
+
+
+class Suspension:
+    """An error and the levels that it went through, innermost first; `at` is the one that is looked at. `given` are the
+    arguments of what failed. With `restricted` it was inside of `reval`, and what is left of it goes on as inside."""
+
+    __slots__ = ("at", "coming", "error", "given", "levels", "restricted")
+
+    def __init__(self, error: QError, levels: list[Level], given: list[Value], restricted: bool = False) -> None:
+        self.restricted = restricted
+        self.error, self.levels, self.at, self.given = error, levels, 0, given
+        self.coming: tuple[list[Level], list[resume.Step]] = [], []
+
+    def failed(self) -> tuple[Value, list[Value]]:
+        """The verb or function that failed and its arguments; :: where it is no call of one."""
+        rest = self.levels[0].rest
+        found = None if rest is None or not self.given else rest.failed()
+        f = found[1].func if found is not None and isinstance(found[1], ast.Call) else None
+        name = f.id if isinstance(f, ast.Name) else ""
+        if name in ("_ap1", "_ap", "_amended"):
+            return self.given[0], self.given[1:]
+        entry = resume.verb_called(name)
+        return (NIL, []) if entry is None else (prim(entry), self.given)
+
+    @property
+    def level(self) -> Level:
+        return self.levels[self.at]
+
+    def lines(self, whole: bool = False) -> list[str]:
+        """The lines of the present level, after the error's text if `whole`."""
+        head = ["'" + self.error.text] if whole else []
+        return head + error_report.frame_lines(self.level.frame, len(self.levels) - 1 - self.at)
+
+    def backtrace(self) -> str:
+        """The lines of all levels, >> before the present one."""
+        lines = error_report.stack_lines([level.frame for level in self.levels])
+        mark = f"  [{len(self.levels) - 1 - self.at}]"
+        return "".join((">>" + line[2:] if line.startswith(mark) else line) + "\n" for line in lines)
+
+    def move(self, by: int) -> None:
+        """Go to the caller (1), or back (-1); at the ends nothing changes."""
+        self.at = min(max(self.at + by, 0), len(self.levels) - 1)
+
+    def cut(self, text: str) -> QError | None:
+        """Signal an error from the innermost level, which goes; the error, or None if there is a level to look at."""
+        error = QError(text)
+        self.levels = self.levels[1:]
+        error.frames = [level.frame for level in self.levels]
+        self.error, self.at, self.given = error, 0, []
+        return None if len(self.levels) > 1 else error
+
+
+    def stuck(self) -> int:
+        """The number of the outermost level that cannot go on with a value of what failed; -1 if all can."""
+        return next((len(self.levels) - 1 - i for i, level in enumerate(self.levels) if level.stuck()), -1)
+
+    def go_on(self, value: Value) -> Value:
+        """Go on with a value in the place of what failed. After an error `coming` is what would have followed."""
+        with restriction() if self.restricted else nullcontext():
+            for i, level in enumerate(self.levels):
+                steps: list[Any] = [level.go_on, *level.after]
+                while steps:
+                    step = steps.pop(0)
+                    self.coming = self.levels[i + 1:], steps
+                    value = step(value)
+        return value
+
+
+def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None) -> \
+        list[Suspension]:
+    """What an error with its frames stopped, if a function was running; nothing if only a line was. `outer` is what was
+    gone on with when it came: its other levels are added, to the error too."""
+    found = code_objects.levels(tb)
+    inner = error.frames[: len(error.frames) - len(found)]  # of a text that a verb parsed: without variables
+    space = space_of(found[0][1], names) if found else "."
+    levels = [Level(f, None, space) for f in inner if f.source.text]
+    levels += [Level(f, ran, space_of(ran, names)) for f, (_, ran) in
+               zip(error.frames[len(inner):], found, strict=True)]
+    _add_rests({id(ran): level for level, (_, ran) in zip(levels[len(levels) - len(found):], found, strict=True)}, tb)
+    if outer is not None:
+        further, steps = outer.coming
+        if levels:
+            levels[-1].after += steps
+        levels += further
+        error.frames += [level.frame for level in further]
+    if all(level.top for level in levels):
+        return []
+    return [Suspension(error, levels, _given(tb), (outer is not None and outer.restricted) or _within_reval(tb))]
+
+
+def _within_reval(tb: TracebackType | None) -> bool:
+    """Did an error come through a restricted evaluation?"""
+    while tb is not None and id(tb.tb_frame.f_code) not in RESTRICTING:
+        tb = tb.tb_next
+    return tb is not None
+
+
+def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:
+    """Tell the levels, by the frames that ran them, what is left of each."""
+    steps = list(resume.way(tb))
+    last = max((i for i, s in enumerate(steps) if isinstance(s, resume.Rest) or (isinstance(s, resume.Stuck) and s.q)),
+               default=-1)
+    within: list[Any] = []
+    for step in reversed(steps[: last + 1]):
+        level = None
+        if isinstance(step, resume.Rest):
+            level, step.ran = levels.get(id(step.ran)), None
+        if level is not None and isinstance(step, resume.Rest):
+            level.rest = step
+            level.before = [s for s in within if isinstance(s, resume.Stuck)]
+            within = level.after
+        else:
+            within.append(step)
+
+
+def _given(tb: TracebackType | None) -> list[Value]:
+    """The arguments of the verb or function that failed, as far as it is one of Python."""
+    inner: FrameType | None = None
+    while tb is not None:
+        inner = None if tb.tb_frame.f_code.co_filename == code_objects.FILE else inner or tb.tb_frame
+        tb = tb.tb_next
+    if inner is None:
+        return []
+    made, own = inner.f_code, inner.f_locals
+    args = [own.get(name, NIL) for name in made.co_varnames[: made.co_argcount]]
+    return [*args, *own.get(made.co_varnames[made.co_argcount], ())] if made.co_flags & CO_VARARGS else args
+
+
+def space_of(ran: FrameType, names: Names) -> str:
+    """The namespace that a compiled function runs in."""
+    return next((name for name, space in names.spaces.items() if space is ran.f_globals), ".")

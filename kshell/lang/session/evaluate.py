@@ -1,0 +1,186 @@
+"""value, get and set: names, files, text and parse trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.lang.compiler.compile import known
+from kshell.lang.compiler.literal import value_of
+from kshell.lang.session.views import parts
+from kshell.lang.verbs import disk
+from kshell.registry import verb
+from kshell.values import types as T
+from kshell.values.apply import apply
+from kshell.values.build import string, vec
+from kshell.values.context import running
+from kshell.values.core import (
+    HOLE,
+    NIL,
+    Atom,
+    Dict,
+    EnumAtom,
+    List,
+    Sym,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    seq_items,
+    sym_vec,
+    text_of,
+)
+from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
+from kshell.values.interrupts import edit
+from kshell.values.match import match
+from kshell.values.pick import unenum
+from kshell.values.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
+from kshell.values.restrict import refuse
+
+
+@verb("value", handle=True, effect="own")
+def value(x: Value) -> Value:
+    """What x stands for: of a name, text, parse tree; a dictionary's values.
+
+    q)value "2+3"
+    5
+    q)value `a`b!1 2
+    1 2
+    q)value (+;1;2)
+    3
+    """
+    c = x.__class__
+    if c is Dict:
+        return x.v
+    if c is Atom and x.t == T.C:
+        return running().evaluate(text_of(x))
+    if c is Sym:
+        return read_file(x) if x.s.startswith(":") else running().names.get(x.s)
+    if c is Vec:
+        if x.t == T.C:
+            return running().evaluate(text_of(x))
+        if x.t == T.ENUM:
+            return unenum(x)
+        if x.t != T.S:
+            raise QError("type")
+    if c is EnumAtom:
+        return unenum(x)
+    if is_list(x):
+        return _call(seq_items(x))
+    return _structure(x)
+
+
+@verb("get", effect="own")
+def get(x: Value) -> Value:
+    """The value of a global variable or a data file; the same as value.
+
+    q)`a set 42;
+    q)get `a
+    42
+    """
+    return value(x)
+
+
+def _call(items: list[Value]) -> Value:
+    """A parse tree: its first item, evaluated if it is text or a name, applied to the others."""
+    if not items:
+        return List([])
+    f = items[0]
+    args: Sequence[Value] = items[1:]
+    if f.__class__ is Sym and f.s.startswith(":") and args:
+        f, args = disk.entry(f, args)
+    if f.__class__ is Sym or (f.__class__ is Vec and f.t == T.C) or atom_t(f) == T.C:
+        f = value(f)
+    return apply(f, args) if args else f
+
+
+def read_file(x: Sym) -> Value:
+    """The value in a data file."""
+    return disk.read_path(x)
+
+
+def _structure(x: Value) -> Value:
+    """What a function is made of."""
+    if isinstance(x, Lambda):
+        source = x.source
+        name = source.name if source.name[:1] == "." else ".." + source.name
+        head = [vec(T.X, []), sym_vec(x.params or ("",)), sym_vec(x.locals),
+                sym_vec([x.ctx.lstrip("."), *x.globals])]
+        tail = [vec(T.J, []), string(name) if source.name else List([]), string(source.file),
+                source.line if source.file else -1, string(x.text)]
+        return List([*head, *_constants(x), *tail])
+    if isinstance(x, (Proj, ListProj)):
+        args = list(x.args)
+        while args and args[-1] is HOLE:
+            args.pop()
+        return List([*([x.f] if isinstance(x, Proj) else []), *(NIL if a is HOLE else a for a in args)])
+    if isinstance(x, Comp):
+        return List(list(x.fs))
+    if isinstance(x, Derived):
+        return x.f
+    if isinstance(x, Prim):
+        return _primitive(x.name)
+    if isinstance(x, View):
+        return parts(x)
+    if isinstance(x, Iter):
+        return ("'", "/", "\\", "':", "/:", "\\:").index(x.glyph)
+    if x is NIL:
+        return 0
+    raise QError("type")
+
+
+def _primitive(name: str) -> Value:
+    """What `value` gives of a built-in: its number, or what it is made of in k."""
+    if name in DERIVED:
+        return known(DERIVED[name][0])
+    if name in COMPOSED:
+        outer, inner, glyph = COMPOSED[name]
+        return List([known(outer), Derived(glyph, known(inner)) if glyph else known(inner)])
+    n = number(name)
+    glyph = K_TEXT.get(name, "")[:-1]
+    if n is None and glyph in OPERATORS and K_TEXT[name][-1] == ":":
+        return OPERATORS.index(glyph)  # kdb+ has one primitive under several names
+    return _library(name) if n is None else n
+
+
+def _library(name: str) -> Value:
+    """What `value` gives of a function of q's library, which has no text in q: a list as of a lambda, with its
+    parameters, its name, and its name for its text."""
+    entry = registry.find("verb", name) or registry.find("name", name)
+    if entry is None or not entry.fns:
+        raise QError("type")
+    most = max(1, *entry.fns)
+    params = sym_vec("xyzabcde"[:most])
+    full = name if name[:1] == "." else ".q." + name
+    return List([vec(T.X, []), params, sym_vec([]), sym_vec([full.split(".")[1]]), vec(T.J, []), string(full),
+                 string(""), -1, string(name)])
+
+
+def _constants(f: Lambda) -> list[Value]:
+    """The constants of a lambda, each once."""
+    out: list[Value] = []
+    for c in f.consts:
+        x = c if isinstance(c, Lambda) else value_of(c)
+        if not any(match(x, old) for old in out):
+            out.append(x)
+    return out
+
+
+@verb("set", effect="own")
+@edit("set")
+def set_(x: Value, y: Value) -> Value:
+    """Assign y to the global variable x, or write it to the file x.
+
+    q)`a set 1 2 3
+    `a
+    q)a
+    1 2 3
+    """
+    if is_list(x) or (x.__class__ is Sym and x.s.startswith(":")):
+        refuse("set")
+        return disk.write_path(x, y)
+    if x.__class__ is not Sym or not x.s:
+        raise QError("type")
+    running().names.set(x.s, y)
+    return x

@@ -1,0 +1,259 @@
+"""What compiled q code calls: the helpers behind the names with a leading underscore in emitted Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+from kshell.errors import QError
+from kshell.lang.each import maps
+from kshell.lang.qsql import functional
+from kshell.lang.qsql.select import Phrase
+from kshell.lang.tables import tables, unpack
+from kshell.lang.tables.condition import times, truth
+from kshell.lang.verbs.cast import part
+from kshell.values import types as T
+from kshell.values.amend import amend, assign_at, assign_in_place
+from kshell.values.apply import apply, apply1
+from kshell.values.build import collapse, symdict
+from kshell.values.context import running
+from kshell.values.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
+from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
+from kshell.values.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
+from kshell.values.interrupts import ASSIGNED, PENDING, brief, edit, let_through
+from kshell.values.join import append
+from kshell.values.names import PART, dotted
+
+PART.set(part)
+
+
+def wrap(n: Any) -> Value:
+    """The result of native arithmetic on longs that left their range (or was no plain int to begin with)."""
+    return long(n) if n.__class__ is int else n
+
+
+def make_list(*items: Value) -> Value:
+    """`(a;b;...)`; with holes, the projection of the list."""
+    if HOLE in items:
+        return ListProj(items)
+    return collapse(list(items))
+
+
+def apply_n(f: Value, *args: Value) -> Value:
+    return apply(f, args)
+
+
+def compose(*fs: Value) -> Value:
+    return Comp(tuple(fs))
+
+
+def get_global(name: str, ctx: str) -> Value:
+    return running().names.get(name, ctx)
+
+
+def known_global(name: str, ctx: str) -> bool:
+    """Is there a global of a dotted name, whose first part is a local too?"""
+    try:
+        return running().names.find(name, ctx) is not None
+    except QError:
+        return False
+
+
+def view_value(name: str) -> Value:
+    return running().names.read(name)
+
+
+def phrase_global(name: str, ctx: str) -> Value:
+    """A global that a phrase of a template names in a lambda: that of the current namespace, whichever the lambda was
+    defined in; if there is none, of the latter."""
+    names = running().names
+    x = names.find(name) if names.current != ctx else None
+    return names.get(name, ctx) if x is None else x
+
+
+@brief
+def set_global(name: str, ctx: str, x: Value) -> Value:
+    running().names.set(name, x, ctx)
+    return let_through(ASSIGNED, x) if PENDING else x
+
+
+@brief
+def put_global(name: str, ctx: str, x: Value, at: tuple[Value, ...]) -> None:
+    """Assign a global where stores are checked: it may be forbidden, and is told of."""
+    names = running().names
+    names.allow(ctx, name)
+    names.spaces[ctx][name] = x
+    if ctx == "." and names.hook is not None:
+        names.hook(name, at)
+    if PENDING:
+        let_through(ASSIGNED)
+
+
+def allow_global(name: str, ctx: str) -> None:
+    """'noupdate if a global may not be assigned now."""
+    names = running().names
+    names.allow(*names.split(name, ctx))
+
+
+def ns_get(space: dict[str, Any], last: str, full: str) -> Value:
+    """A qualified global `.a.b`: from its namespace, else however else the name is known."""
+    x = space.get(last)
+    return x if x is not None else running().names.get(full)
+
+
+@brief
+def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value) -> Value:
+    """`name fn:y` of a global; one that does not exist yet starts at zero, or empty."""
+    names = running().names
+    names.allow(ctx, name)
+    x = names.find(name, ctx)
+    if x is None:
+        x = List([]) if fn is append_local else 0
+    if fn is not append_local:
+        x = fn(x, y)
+    elif getrefcount(x) <= _ALONE:
+        x = append_owned(x, y)
+    else:
+        x = append(x, y)
+    names.set(name, x, ctx)
+    return let_through(ASSIGNED, x) if PENDING else x
+
+
+# what getrefcount says of a value that only one variable holds: the variable, the argument (or local name) here, and
+# getrefcount's own
+_ALONE = 3
+
+
+@brief
+def append_local(x: Value, y: Value) -> Value:
+    """`x,:y`: x afterwards. A vector, general list or table grows in place when nothing else can see it."""
+    if getrefcount(x) <= _ALONE:
+        new = append_owned(x, y)
+        return let_through(ASSIGNED if new is x else "", new) if PENDING else new
+    new = append(x, y)
+    return let_through("", new) if PENDING else new
+
+
+@brief
+def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
+    """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
+    if getrefcount(x) <= _ALONE:
+        c = x.__class__
+        if c is Dict or c is Table:
+            if put_owned(x, path, y):
+                return let_through(ASSIGNED, x) if PENDING else x
+        elif lone_array(x) if c is Vec or c is Nd else c is List and len(path) == 1 and lone_items(x):
+            new = assign_in_place(x, path, y)
+            return let_through(ASSIGNED if new is x else "", new) if PENDING else new
+    return assign_at(x, path, y)
+
+
+@brief
+def amend_local(x: Value, path: tuple[Value, ...], f: Value, y: Value) -> Value:
+    """`x[path]f:y`: x afterwards, written in place if it is one item of a vector that nothing else can see."""
+    if x.__class__ is Vec and len(path) == 1 and getrefcount(x) <= _ALONE and lone_array(x):
+        i = path[0]
+        if i.__class__ is int and 0 <= i < len(x.a) and f.__class__ is Prim and 2 in f.fns and f.name != ":":
+            new = f.fns[2](x.item(i), y)
+            if atom_t(new) == x.t:
+                new = assign_in_place(x, path, new)
+                return let_through(ASSIGNED if new is x else "", new) if PENDING else new
+    elif x.__class__ is Dict and len(path) == 1 and getrefcount(x) <= _ALONE and f.__class__ is Prim and 2 in f.fns \
+            and f.name != ":" and amend_owned(x, path[0], f, y):
+        return let_through(ASSIGNED, x) if PENDING else x
+    return amend(x, path, f, y)
+
+
+@edit("the assignment")
+def amended(f: Value, *args: Value) -> Value:
+    """The items that an amendment has just changed: its value."""
+    return apply(f, args)
+
+
+def signal(x: Value) -> None:
+    """`'x`: a string or symbol is the error's text."""
+    c = x.__class__
+    if c is Sym:
+        raise QError(x.s)
+    if c is Vec and x.t == T.C:
+        raise QError(x.a.tobytes().decode("utf-8", "replace"))
+    if c is Prim:
+        raise QError(x.name)
+    raise QError("stype")  # a char too
+
+
+def fail(text: str) -> None:
+    raise QError(text)
+
+
+def k_unary(glyph: str, x: Value) -> Value:
+    """A glyph with one argument on its right: q has no such form."""
+    raise QError(glyph)
+
+
+def dot(x: Value, name: str) -> Value:
+    """`x.name` of a local: an item of a dictionary or table, or part of a temporal value."""
+    return dotted(x, name)
+
+
+def table_literal(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value]]) -> Value:
+    return tables.make_table(keys, cols)
+
+
+def dict_literal(items: list[tuple[str, Value]]) -> Value:
+    """`([a:1;b:2])`."""
+    return symdict([n for n, _ in items], [v for _, v in items])
+
+
+def safe() -> None:
+    """A place where an interrupt can be seen in a loop that does nothing else."""
+
+
+# the builtins of every namespace, under names that no q text can spell
+HELPERS: dict[str, Any] = {
+    "_int": int,
+    "_float": float,
+    "_type": type,
+    "_range": range, "_iter": iter,
+    "_nil": NIL,
+    "_hole": HOLE,
+    "_L1": Lambda1,
+    "_L2": Lambda2,
+    "_L3": Lambda3,
+    "_true": truth,
+    "_times": times,
+    "_wrap": wrap,
+    "_list": make_list,
+    "_ap1": apply1,
+    "_ap": apply_n,
+    "_compose": compose,
+    "_get": get_global,
+    "_here": phrase_global,
+    "_known": known_global,
+    "_set": set_global,
+    "_put": put_global,
+    "_allow": allow_global,
+    "_view": view_value,
+    "_ns": ns_get,
+    "_opg": op_global,
+    "_asg": assign_local,
+    "_amd": amend_local,
+    "_amended": amended,
+    "_signal": signal,
+    "_fail": fail,
+    "_unary": k_unary,
+    "_derive": Derived,
+    "_append": append_local,
+    "_safe": safe,
+    "_dot": dot,
+    "_table": table_literal,
+    "_dictlit": dict_literal,
+    "_empty": List([]),
+    "_Phrase": Phrase,
+    "_select": functional.select,
+    "_len": len,
+    **maps.CALLS,
+    **unpack.CALLS,
+}
+

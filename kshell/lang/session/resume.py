@@ -1,0 +1,264 @@
+"""Going on after an error: what is left of a function that failed, with a value in the place of what failed.
+
+A Python function that failed has ended, but its traceback tells which expression of the emitted text failed, and its
+frame still has all variables and temporaries. The compiler puts whatever has effects into temporaries, in q's order, so
+what stood on Python's stack when an expression failed can be calculated again. The rest of the function is therefore
+made from the syntax tree of the emitted text: the statement that failed, with the value in its place, and all that
+follows; of a loop the rest of the present turn and then the others. Nothing of this costs anything before it is used.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from opcode import opname
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any
+
+from kshell import registry
+from kshell.errors import Source
+from kshell.lang.compiler import stepwise
+from kshell.lang.compiler.code_objects import FILE, CodeInfo, Consts
+from kshell.lang.each import accumulators, maps
+from kshell.values.core import Value
+
+Step = Callable[[Value], Value]
+# for functions of Python between q functions: what gives their result, of their variables and the value that the call
+# that failed should have had; None: that value
+CONTINUED: dict[CodeType, Callable[[dict[str, Any], Value], Value] | None] = {}
+_VERB = re.compile(r"_v\d((?:[0-9a-f]{2})+)")  # Compiler.verb_name
+# functions of Python whose loops go on as those of q code do
+_LOOPS = {fn.__code__ for of in (accumulators, maps) for fn in vars(of).values()
+          if isinstance(fn, FunctionType) and fn is not maps.each_parallel
+          and fn.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)}
+_CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
+_MADE = "_r"  # begins the names that only a rest of a function has
+
+
+def _of_python(code: CodeType) -> CodeInfo:
+    """A function of Python's text, as compiled q code has its own."""
+    tree = ast.parse(inspect.getsource(code)).body[0]
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    info = CodeInfo(Source(""), [0] * (code.co_firstlineno + len(code.co_code)), "", Consts())
+    info.tree = tree
+    return info
+
+
+class Stuck:
+    """What cannot go on: a function of Python that was at work on more than the call that failed, or (q) a phrase of a
+    query."""
+
+    def __init__(self, q: bool) -> None:
+        self.q = q
+
+
+class Rest:
+    """What is left of a q function that failed."""
+
+    __slots__ = ("code", "info", "last", "locals", "ran", "space")
+
+    def __init__(self, ran: FrameType, last: int) -> None:
+        self.ran: FrameType | None = ran
+        self.code, self.space, self.last = ran.f_code, ran.f_globals, last
+        self.locals = dict(ran.f_locals)
+        info = ran.f_code.co_consts[-1]
+        self.info: CodeInfo = info if info.__class__ is CodeInfo else _of_python(ran.f_code)
+
+    def failed(self) -> tuple[ast.FunctionDef, ast.expr] | None:
+        """A tree of the function, and in it the expression that failed; None if it is nowhere there, or in a loop over
+        what no variable holds."""
+        made: Any = self.info.tree if self.info.tree is not None else ast.parse(self.info.text).body[0]
+        tree: ast.FunctionDef = copy.deepcopy(made)
+        at = list(self.code.co_positions())[self.last // 2]
+        for n in ast.walk(tree):
+            if isinstance(n, ast.expr) and (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == at:
+                return (tree, n) if all(map(_goes_on, _loops_around(tree, n))) else None
+        return None
+
+    def __call__(self, value: Value) -> Value:
+        found = self.failed()
+        assert found is not None
+        tree, node = found
+        turn = self.info.turn
+        given = f"{_MADE}{turn}"
+        body, offsets = _Left(tree, node, given, self.info).body()
+        known = {**self.locals, given: value, _MADE + "chain": chain}
+        tree.args = ast.arguments([], [ast.arg(name) for name in known], None, [], [], None, [])
+        tree.body = body
+        info = CodeInfo(self.info.source, _numbered(ast.fix_missing_locations(tree), offsets), "", self.info.consts)
+        info.tree, info.turn = tree, turn + 1
+        module = compile(ast.Module([tree], []), FILE, "exec", dont_inherit=True, optimize=1)
+        made = next(c for c in module.co_consts if c.__class__ is CodeType)
+        return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())  # type: ignore[no-any-return]
+
+
+class _Left:
+    """Makes the body of the rest of a function: the statements from the one that failed on."""
+
+    def __init__(self, tree: ast.FunctionDef, node: ast.expr, given: str, info: CodeInfo) -> None:
+        self.tree, self.node, self.given, self.lines, self.offsets = tree, node, given, len(info.offsets), info.offsets
+        self.flags: list[str] = []  # one for each loop: is this the turn that failed?
+
+    def body(self) -> tuple[list[ast.stmt], list[int]]:
+        """The statements, and the q offset of each of their lines."""
+        above: dict[ast.AST, ast.AST] = {c: p for p in ast.walk(self.tree) for c in ast.iter_child_nodes(p)}
+        way: list[ast.AST] = [self.node]
+        while way[-1] is not self.tree:
+            way.append(above[way[-1]])
+        heads = [s for s in self.tree.body if isinstance(s, ast.Global)]
+        left = self.after(self.tree.body, way[-2::-1])
+        if isinstance(self.node, ast.Name):  # a name that is not there: the text may ask for it more than once
+            whole = next(x for x, up in zip(way, way[1:], strict=False) if not isinstance(up, ast.expr))
+            same: list[ast.expr] = [n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == self.node.id]
+        else:
+            same = [self.node]
+        for n in same:
+            _replace(above[n], n, ast.copy_location(self.instead(n), n))
+        return [*heads, *(_assign(flag, True) for flag in self.flags), *left], self.offsets
+
+    def instead(self, node: ast.expr) -> ast.expr:
+        """What stands for an expression that failed: the value. Of `g+:x` of a global that is then assigned; of an
+        assignment to items nothing is, and the variable stays as it is."""
+        f = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if isinstance(node, ast.Call) and f in ("_asg", "_amd"):
+            return node.args[0]
+        if isinstance(node, ast.Call) and f == "_opg":
+            return ast.Call(_load("_set"), [*node.args[:2], _load(self.given)], [])
+        return _load(self.given)
+
+    def after(self, body: list[ast.stmt], way: list[ast.AST]) -> list[ast.stmt]:
+        """What is left of statements, one of which is the first of the way to what failed."""
+        at = next(i for i, s in enumerate(body) if s is way[0])
+        return [*self.within(body[at], way[1:]), *body[at + 1:]]
+
+    def within(self, s: ast.stmt, way: list[ast.AST]) -> list[ast.stmt]:
+        if isinstance(s, ast.If):
+            for part in (s.body, s.orelse):
+                if any(x is way[0] for x in part):
+                    return self.after(part, way)
+        elif isinstance(s, ast.While) or (isinstance(s, ast.For) and way[0] is not s.iter):
+            return [self.loop(s, way)]
+        return [s]
+
+    def loop(self, s: ast.While | ast.For, way: list[ast.AST]) -> ast.stmt:
+        """The loop with the turn that failed first."""
+        flag = f"{self.given}_{len(self.flags)}"
+        self.flags.append(flag)
+        if isinstance(s, ast.While) and way[0] is s.test:
+            s.test, s.body = ast.IfExp(_load(flag), s.test, self.again(s.test)), [_assign(flag, False), *s.body]
+            return s
+        others = self.again(ast.Module(s.body, [])).body
+        s.body = [ast.If(_load(flag), [_assign(flag, False), *self.after(s.body, way)], others)]
+        if isinstance(s, ast.While):
+            s.test = ast.BoolOp(ast.Or(), [_load(flag), _Turned().visit(s.test)])
+        elif not isinstance(s.iter, ast.Call):  # one that was gone on with has its turn more
+            once = ast.Tuple([ast.Constant(None)], ast.Load())
+            s.iter = ast.Call(_load(_MADE + "chain"), [once, s.iter], [])
+        return s
+
+    def again(self, x: Any) -> Any:
+        """A second copy, on lines of its own, so that an error tells in which one it was."""
+        made = _Turned().visit(copy.deepcopy(x))
+        for n in ast.walk(made):
+            if isinstance(n, (ast.stmt, ast.expr)):
+                n.lineno, n.end_lineno = n.lineno + len(self.offsets), (n.end_lineno or n.lineno) + len(self.offsets)
+        self.offsets = self.offsets + self.offsets[:self.lines]
+        return made
+
+
+class _Turned(ast.NodeTransformer):
+    """Leaves out what was for the first turn of a loop."""
+
+    def visit_If(self, s: ast.If) -> Any:
+        self.generic_visit(s)
+        return s.orelse if self.over(s.test) else s
+
+    def visit_IfExp(self, e: ast.IfExp) -> Any:
+        self.generic_visit(e)
+        return e.orelse if self.over(e.test) else e
+
+    def visit_BoolOp(self, e: ast.BoolOp) -> Any:
+        self.generic_visit(e)
+        return e.values[1] if self.over(e.values[0]) else e
+
+    @staticmethod
+    def over(test: ast.expr) -> bool:
+        return isinstance(test, ast.Name) and test.id.startswith(_MADE) and "_" in test.id[len(_MADE):]
+
+
+def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
+    """Give a tree the least line numbers that keep their order; the q offset of each of them."""
+    nodes: list[Any] = [n for n in ast.walk(tree) if hasattr(n, "lineno")]
+    used = sorted({n.lineno for n in nodes} | {n.end_lineno for n in nodes})
+    new = {line: i + 1 for i, line in enumerate(used)}
+    for n in nodes:
+        n.lineno, n.end_lineno = new[n.lineno], new[n.end_lineno]
+    return [0, *(offsets[line] for line in used)]
+
+
+def _loops_around(tree: ast.AST, node: ast.AST) -> Iterator[ast.For]:
+    """The loops over something that a node is in the body of."""
+    for s in ast.walk(tree):
+        if isinstance(s, ast.For) and any(x is node for part in s.body for x in ast.walk(part)):
+            yield s
+
+
+def _goes_on(s: ast.For) -> bool:
+    """Does a variable hold what a loop goes over?"""
+    f = s.iter.func if isinstance(s.iter, ast.Call) else s.iter
+    return isinstance(f, ast.Name) and (f is s.iter or f.id.startswith(_MADE))
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _assign(name: str, x: bool) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(x), lineno=1, col_offset=0)
+
+
+def _replace(parent: ast.AST, old: ast.AST, new: ast.AST) -> None:
+    for field, x in ast.iter_fields(parent):
+        if x is old:
+            setattr(parent, field, new)
+        elif isinstance(x, list):
+            x[:] = [new if i is old else i for i in x]
+
+
+def way(tb: TracebackType | None) -> Iterator[Rest | Step | Stuck]:
+    """How an error came through its frames, outermost first: each q function, and whatever of Python between them does
+    more with a result than to give it on."""
+    while tb is not None:
+        ran, code = tb.tb_frame, tb.tb_frame.f_code
+        if code.co_filename == FILE:
+            yield Stuck(True) if code.co_name.startswith("_p") else Rest(ran, tb.tb_lasti)
+        elif code in CONTINUED:
+            go_on = CONTINUED[code]
+            if go_on is not None:
+                yield _bound(go_on, dict(ran.f_locals))
+        elif not gives_on(code, tb.tb_lasti):
+            yield Rest(ran, tb.tb_lasti) if code in _LOOPS else Stuck(False)
+        tb = tb.tb_next
+
+
+def _bound(go_on: Callable[[dict[str, Any], Value], Value], variables: dict[str, Any]) -> Step:
+    return lambda value: go_on(variables, value)
+
+
+def verb_called(name: str) -> registry.Entry | None:
+    """The verb whose function compiled code calls by this name."""
+    m = _VERB.fullmatch(name)
+    return registry.find("verb", bytes.fromhex(m[1]).decode()) if m else None
+
+
+def gives_on(code: CodeType, at: int) -> bool:
+    """Is what stands at this place of a function a call whose result is the function's own?"""
+    ops = [opname[op] for op in code.co_code[::2]]
+    at //= 2
+    while ops[at] == "CACHE":  # while a function of Python runs, its caller stands behind the call
+        at -= 1
+    return ops[at] in _CALLS and next((op for op in ops[at + 1:] if op != "CACHE"), "") == "RETURN_VALUE"

@@ -1,0 +1,45 @@
+"""The timer of a session: when `.z.ts` is to be called next. The shell calls it while it waits for input."""
+
+from __future__ import annotations
+
+import time
+
+from kshell.lang.session.clock import utc
+from kshell.values import types as T
+from kshell.values.apply import apply1
+from kshell.values.context import running
+from kshell.values.core import Atom
+
+
+class Timer:
+    """Ticks every `interval` milliseconds; 0 is off. The first one is due at once."""
+
+    __slots__ = ("due", "interval")
+
+    def __init__(self) -> None:
+        self.interval = 0
+        self.due = 0.0  # of the monotonic clock
+
+    def set(self, interval: int) -> None:
+        self.interval, self.due = interval, time.monotonic()
+
+    def wait(self) -> float | None:
+        """Seconds until the next tick, 0 if it is due; None if the timer is off."""
+        return max(0.0, self.due - time.monotonic()) if self.interval else None
+
+    def next(self) -> int:
+        """Go on to the next tick; when the present one was due, as a timestamp. Ticks that were missed are dropped."""
+        now = time.monotonic()
+        then = utc() - int((now - self.due) * 1e9)
+        step = self.interval / 1000
+        self.due = self.due + step if self.due + step > now else now + step
+        return then
+
+
+def tick() -> None:
+    """Call `.z.ts`, if it is assigned, with the time at which it was to be called."""
+    session = running()
+    handler = session.names.find(".z.ts")
+    then = session.timer.next()
+    if handler is not None:
+        apply1(handler, Atom(T.P, then))

@@ -1,0 +1,159 @@
+"""Views, `name::expression` at the top level of the root namespace: computed when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError, Source
+from kshell.lang.compiler.compile import compile_again, compile_statement
+from kshell.lang.session.parse_tree import tree_value
+from kshell.parse import parse
+from kshell.parse import tree as N
+from kshell.registry import command, verb
+from kshell.store import snapshot
+from kshell.values import types as T
+from kshell.values.build import collapse, string
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym_vec
+from kshell.values.describe import word_hint
+from kshell.values.functions import View
+from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through
+from kshell.values.names import Names
+
+
+def statement(node: Any, source: Source, names: Names) -> Any:
+    """The Python function of a View node; in another namespace than the root it is an assignment like any other."""
+    if names.current != ".":
+        assign = N.Assign(N.Name(node.name, node.start, node.at), "::", node.body[0], node.start, node.end, node.at)
+        return compile_statement(N.Block([assign, *node.body[1:]], node.start, node.end), source, names)
+    if registry.find("verb", node.name) is not None:
+        raise QError("assign", node.at, source, word_hint(node.name))
+    return lambda: define(node, source, names)
+
+
+@brief
+def define(node: Any, source: Source, names: Names) -> Value:
+    """Make the view. Code that reads the name as a variable is compiled again."""
+    body = node.body[0] if len(node.body) == 1 else N.Block(node.body, node.start, node.end)
+    needs = tuple(dict.fromkeys(needed(node.body)))
+    compiled: list[Any] = [None, None]
+
+    def compute() -> Value:
+        known = tuple(names.views)
+        if compiled[0] != known:  # what is a view, and what a variable, may have changed
+            compiled[:] = [known, compile_statement(body, source, names)]
+        return compiled[1]()
+
+    names.define_view(View(node.name, node.text, needs, lambda: tree_value(body), compute))
+    for f in list(names.lambdas):
+        if f.ctx == "." and node.name in f.globals:
+            compile_again(f, names)
+    return let_through(ASSIGNED, NIL) if PENDING else NIL
+
+
+def from_text(name: str, text: str) -> Callable[[], Value]:
+    """What defines a view that was read as data: the text must be that of one view. Nothing is computed."""
+    source = Source(f"{name}::{text}", "", 0)
+    nodes = parse(source.text, lambda _: False, source)
+    if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.View) or \
+            nodes[0].expr.name != name:
+        raise QError("corrupt")
+    view = nodes[0].expr
+    return lambda: define(view, source, running().names)
+
+
+snapshot.VIEW.set(from_text)
+
+
+def needed(nodes: Any) -> Iterator[str]:
+    """The variables that an expression names, from left to right; of a template only those of its source."""
+    for n in nodes if isinstance(nodes, (list, tuple)) else [nodes]:
+        if isinstance(n, (list, tuple)):
+            yield from needed(n)
+        elif isinstance(n, N.Name):
+            if registry.find("verb", n.name) is None and n.name[0] != ".":
+                yield n.name.split(".")[0]
+        elif isinstance(n, N.Select):
+            yield from needed(n.source)
+        elif isinstance(n, N.Apply) and n.f.__class__ is not N.Name:
+            yield from needed([*n.args, n.f] if n.f.__class__ is N.Iterator else [n.f, *n.args])
+        elif isinstance(n, N.Node) and not isinstance(n, N.Lambda):
+            for field in n.fields:
+                yield from needed(getattr(n, field) if isinstance(getattr(n, field), (list, tuple, N.Node)) else [])
+
+
+def parts(v: View) -> Value:
+    """What `value` gives of a view: the last value, the parse tree, what it depends on, the text."""
+    return List([NIL if v.value is None else v.value, v.tree(), sym_vec(v.needs), string(v.text)])
+
+
+def _named(pick: Any) -> Value:
+    found = sym_vec(sorted(n for n in list(running().names.views) if pick(n)))
+    return Vec(T.S, found.a, "s" if len(found.a) else "")
+
+
+@verb("views")
+def views(x: Value) -> Value:
+    """The names of the views, sorted.
+
+    q)v::w+1
+    q)views`
+    `s#,`v
+    """
+    names = running().names
+    return _named(lambda n: names.view(n) is not None)
+
+
+@verb("view")
+def view(x: Value) -> Value:
+    """The expression of a view, as text.
+
+    q)v::w+1
+    q)view`v
+    "w+1"
+    """
+    found = running().names.view(x.s) if x.__class__ is Sym else None
+    if found is None:
+        raise QError("type" if x.__class__ is not Sym else x.s)
+    return string(found.text)
+
+
+@command("b", "\\b", "\\b .ns", effect="none")
+def list_views(arg: str) -> Value:
+    """Names of the views of the root namespace.
+
+    q)a:2
+    q)v::a*a
+    q)\\b
+    `s#,`v
+    """
+    return views(NIL) if arg in ("", ".") else sym_vec([])
+
+
+@command("B", "\\B", "\\B .ns", effect="none")
+def list_pending(arg: str) -> Value:
+    """Names of the views that are to be computed when they are read next.
+
+    q)a:2
+    q)v::a*a
+    q)\\B
+    ,`v
+    q)v
+    4
+    q)\\B
+    `symbol$()
+    """
+    return sym_vec(sorted(n for n in list(running().names.views) if running().names.pending(n)))
+
+
+def depends() -> Value:
+    """For each variable that views name, the views that do: what `.z.b` gives."""
+    names = running().names
+    found: dict[str, list[str]] = {}
+    for n in sorted(names.views):
+        v = names.view(n)
+        for need in v.needs if v is not None else ():
+            found.setdefault(need, []).append(n)
+    return Dict(sym_vec(found), collapse([sym_vec(v) for v in found.values()]) if found else List([]))
