@@ -149,7 +149,7 @@ def coverage() -> str:
     note = NOTE.replace("registry", "registry and docs/documented.txt").replace("entry", "source")
     out = ["# Coverage of q", "", note,
            "", "The names that Kx documents for kdb+ 4.1; one that is done has an entry here. "
-           "[What differs](../deviations.md) has more on those that work in another way.", "",
+           "[What differs](../deviations/language.md) has more on those that work in another way.", "",
            "| kind | documented | done | different | not yet | impossible |", "|---|---|---|---|---|---|"]
     rest: list[str] = []
     for kind, names in kinds.items():
@@ -196,7 +196,7 @@ def ktorch() -> str:
     """The page that says of every name of ktorch whether it is there and does the same."""
     note = NOTE.replace("registry", "registry and docs/ktorch.txt").replace("entry", "source")
     out = ["# Coverage of ktorch", "", note, "", "The functions, module types, losses and optimizers of ktorch 2.3.0. "
-           "\"Same\" is the documented use; [what differs](../deviations.md) has what holds for all of them. Names of "
+           "\"Same\" is the documented use; [what differs](../deviations/k-api.md) has what holds for all of them. Names of "
            "torch that ktorch lacks are [in a table of their own](torch.md).", "",
            "| kind | names | " + " | ".join(STATES) + " |", "|---|---|---|---|---|---|"]
     rest: list[str] = []

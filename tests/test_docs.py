@@ -1,8 +1,8 @@
 """The documentation says what is so: sessions run, Python loads, links lead somewhere, the reference is current.
 
-In README.md, docs/*.md and docs/families/*.md (run by tests/test_families.py) every ```q block with `q)` lines is a
-session. The blocks of a file are one session, in order, in a folder of its own; `<!-- fresh -->` on the line before a
-block starts a new one. Numbers of handles and times in milliseconds are masked. A block whose first line is a comment
+In README.md, docs/*.md, docs/deviations/*.md and docs/families/*.md (run by tests/test_families.py) every ```q block
+with `q)` lines is a session. The blocks of a file are one session, in order, in a folder of its own; `<!-- fresh -->`
+on the line before a block starts a new one. Numbers of handles and times in milliseconds are masked. A block whose first line is a comment
 with the name of a file is that file, else a ```python block is a file that is loaded by `\\l`. In a ```console block
 lines after `$` are commands of the shell.
 """
@@ -25,7 +25,8 @@ from kshell.session import Session
 from tests.runner import clean, console, transcript
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
+         *sorted((ROOT / "docs" / "deviations").glob("*.md"))]
 FAMILIES = sorted((ROOT / "docs" / "families").glob("*.md"))
 LINKED = [ROOT / "README.md", ROOT / "CHANGELOG.md",
           *sorted(p for folder in ("docs", "examples", "grammar") for p in (ROOT / folder).rglob("*.md"))]
@@ -56,7 +57,7 @@ def masked(lines: list[str]) -> list[str]:
 
 
 def ids(path: Path) -> str:
-    return path.name if path.parent.name in ("docs", ROOT.name) else f"{path.parent.name}/{path.name}"
+    return str(path.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=ids)
@@ -138,6 +139,13 @@ def test_links(path: Path) -> None:
             titles = re.findall(r"^#+ (.*)$", file.read_text(), re.M)
             slugs = {re.sub(r"[^\w\- ]", "", t.lower()).strip().replace(" ", "-") for t in titles}
             assert heading in slugs, f"{path.name}: {target}"
+
+
+def test_contents_list_every_page() -> None:
+    """docs/README.md links to every other page of docs."""
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([^)#\s]+)", (docs / "README.md").read_text()))
+    assert {str(p.relative_to(docs)) for p in docs.rglob("*.md")} - linked == {"README.md"}
 
 
 @pytest.mark.parametrize("path", PAGES + FAMILIES, ids=ids)
