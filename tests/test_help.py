@@ -8,8 +8,9 @@ import pytest
 
 from kshell import registry
 from kshell.kapi.functional import FUNCTIONS
-from kshell.kapi.help import TOPICS, default_text, forms_of, named, options_of
+from kshell.kapi.help import default_text, forms_of, named, options_of
 from kshell.kapi.moduleargs import options_dict as module_options
+from kshell.kapi.topics import TOPICS
 from kshell.registry import Entry
 from kshell.session import Session
 from tests.runner import console

@@ -15,7 +15,8 @@ from kshell.errors import QError, first_line
 from kshell.kapi.args import flag_of, items, long_of, name_of, number_of
 from kshell.kapi.call import api
 from kshell.kapi.convert import kname
-from kshell.kapi.snapshots import Captured, capture, path_of
+from kshell.kapi.paths import path_of
+from kshell.kapi.snapshots import Captured, capture
 from kshell.store.archive import write
 from kshell.values import context
 from kshell.values.build import symdict

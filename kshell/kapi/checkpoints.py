@@ -25,8 +25,8 @@ from kshell.kapi.numbers import norm_and_bad
 from kshell.kapi.optgroups import check_groups, regroup, restored_groups
 from kshell.kapi.optim import Opt
 from kshell.kapi.optstate import is_opt_state, load_state, restore
+from kshell.kapi.paths import path_of
 from kshell.kapi.pthvalues import NAMES, from_q, tensors_in, to_q_value
-from kshell.kapi.snapshots import path_of
 from kshell.kapi.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, Unbounded, bounded, wrong

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
 from kshell import registry
@@ -39,6 +39,7 @@ from kshell.kapi.moduledef import options_of as options_of_module
 from kshell.kapi.moduledef import pytorch_name, type_of
 from kshell.kapi.optstate import options_dict as optimizer_options
 from kshell.kapi.optstate import options_table
+from kshell.kapi.topics import OPTIONS_OF, TOPICS
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import bools, longs, string, symdict
@@ -132,8 +133,7 @@ def _tensor() -> Dict:
     return Dict(sym_vec(rows), List([sym_vec(v) for v in rows.values()]))
 
 
-# topic: (what help() says of it, what help`topic gives); the last are known, but not listed
-TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {
+TOPICS |= {
     "backward": ("modes of the backward calculation", _backward),
     "device": ("available devices and the seeds of their random generators", seeds),
     "dtype": ("data types of tensors and the q types that show them", _dtype),
@@ -335,10 +335,6 @@ def default_text(x: object) -> str:
     if isinstance(x, str):
         return "`" + x
     return f"{x:g}" if isinstance(x, float) else f"{x}"
-
-
-# of a kind whose options are found out when they are asked for: what gives them
-OPTIONS_OF: dict[str, Callable[[Entry], tuple[Option, ...]]] = {}
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:

@@ -33,7 +33,7 @@ from kshell.kapi.optgroups import check_groups, regroup
 from kshell.kapi.optim import Opt
 from kshell.kapi.optparms import names_of_parameters
 from kshell.kapi.optstate import load_state
-from kshell.kapi.snapshots import path_of
+from kshell.kapi.paths import path_of
 from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import decode, encode

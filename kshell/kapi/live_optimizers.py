@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kshell.kapi.handles import KHandle, ModelHandle, OptimizerHandle, RuleHandle, table
-from kshell.kapi.optim import Opt
 from kshell.values import context
+
+if TYPE_CHECKING:
+    from kshell.kapi.optim import Opt
 
 
 def optimizer_of(h: KHandle) -> Opt:

@@ -11,7 +11,7 @@ from kshell.kapi.args import flag_of, items, long_of, names_of, number_of
 from kshell.kapi.call import api
 from kshell.kapi.convert import kname
 from kshell.kapi.handles import TensorHandle
-from kshell.kapi.snapshots import path_of
+from kshell.kapi.paths import path_of
 from kshell.store.events import Events, JsonLines, Values
 from kshell.values.context import running
 from kshell.values.core import NIL, Dict, Sym, Value, Vec, seq_items, sym, sym_vec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kshell import registry
@@ -128,3 +129,13 @@ def _walk(m: Any, depth: int, name: str, every: bool, state: _Shared | None, pat
     for key, child in m._modules.items():  # named_children would leave out a child that comes twice
         if child is not None:
             _walk(child, depth + 1, key, every, state, f"{path}{key}.", rows)
+
+
+def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
+    """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
+    for path, part in m.named_modules():
+        kind = ""
+        for name, p in part._parameters.items():
+            if p is not None:
+                kind = kind or type_name(part)
+                yield p, kind, f"{path}.{name}" if path else name

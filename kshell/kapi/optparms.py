@@ -22,7 +22,7 @@ from kshell.kapi.handles import (
     handle,
 )
 from kshell.kapi.lazy_torch import torch
-from kshell.kapi.moduledef import is_container, name_of_module, type_name
+from kshell.kapi.moduledef import is_container, name_of_module, named_parameters, type_name
 from kshell.kapi.optim import Opt
 from kshell.values.core import NULL_J, List, Special, Value
 
@@ -231,16 +231,6 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
 
 
 # ------------------------------------------------------------------ the container
-
-
-def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
-    """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
-    for path, part in m.named_modules():
-        kind = ""
-        for name, p in part._parameters.items():
-            if p is not None:
-                kind = kind or type_name(part)
-                yield p, kind, f"{path}.{name}" if path else name
 
 
 def owners(container: Any) -> dict[int, tuple[str, str]]:

@@ -15,6 +15,7 @@ from kshell.kapi.args import pairs, size_text
 from kshell.kapi.convert import is_array, kname, to_q, to_tensor
 from kshell.kapi.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.lazy_torch import torch
+from kshell.kapi.moduledef import named_parameters
 from kshell.kapi.optim import (
     Opt,
     Values,
@@ -30,7 +31,7 @@ from kshell.kapi.optim import (
     parse,
     torch_args,
 )
-from kshell.kapi.optparms import named_parameters, owners, select
+from kshell.kapi.optparms import owners, select
 from kshell.kapi.pointers import bytes_of, elements_of
 from kshell.kapi.references import address
 from kshell.optim.abilities import abilities

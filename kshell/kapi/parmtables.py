@@ -14,10 +14,11 @@ from kshell.kapi.device import device_of
 from kshell.kapi.handles import DictHandle, ModelHandle, ModuleHandle, OptimizerHandle, VectorHandle, handle
 from kshell.kapi.lazy_torch import torch
 from kshell.kapi.live_optimizers import live_optimizers, optimizer_of
+from kshell.kapi.moduledef import named_parameters
 from kshell.kapi.numbers import NAMES, columns, norms
 from kshell.kapi.optgroups import Group, check_movable, commit, edited
 from kshell.kapi.optim import Opt, Values, build, group_values, how_of, options_of, parse
-from kshell.kapi.optparms import Selection, check_new, named_parameters, owners, plan
+from kshell.kapi.optparms import Selection, check_new, owners, plan
 from kshell.kapi.optstate import option_q, shown_options
 from kshell.kapi.pthvalues import tensors_in
 from kshell.registry import Option, entries

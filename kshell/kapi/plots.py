@@ -14,7 +14,7 @@ from kshell.kapi.call import api
 from kshell.kapi.convert import kname, list_q, to_q
 from kshell.kapi.curves import Line, has_unicode, line, panel
 from kshell.kapi.handles import DictHandle, TensorHandle, VectorHandle
-from kshell.kapi.snapshots import path_of
+from kshell.kapi.paths import path_of
 from kshell.store import atomic
 from kshell.values import types as T
 from kshell.values.context import running

@@ -30,12 +30,12 @@ from kshell.kapi.handles import (
     handle,
     rule_handle,
 )
-from kshell.kapi.help import TOPICS
 from kshell.kapi.live_optimizers import optimizer_of
 from kshell.kapi.optapi import step_with
 from kshell.kapi.optim import Opt
 from kshell.kapi.sched import head
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
+from kshell.kapi.topics import TOPICS
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import collapse, floats, symdict

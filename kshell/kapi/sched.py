@@ -23,7 +23,6 @@ from kshell.kapi.handles import (
     lend,
     scheduler_handle,
 )
-from kshell.kapi.help import TOPICS
 from kshell.kapi.live_optimizers import optimizer_of
 from kshell.kapi.optim import Opt, set_rate
 from kshell.kapi.schedmake import (
@@ -41,6 +40,7 @@ from kshell.kapi.schedmake import (
 )
 from kshell.kapi.schedulers import MEASURED, Values, entry_of, options_of, parse
 from kshell.kapi.tensorinfo import NAMED_OPTIONS
+from kshell.kapi.topics import TOPICS
 from kshell.kapi.wraps import BESIDE
 from kshell.registry import Entry
 from kshell.values.build import collapse, floats, longs, string, symdict

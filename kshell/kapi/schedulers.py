@@ -17,8 +17,8 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.args import entry_named, parse_options
 from kshell.kapi.convert import kname
-from kshell.kapi.help import OPTIONS_OF
 from kshell.kapi.optim import class_of
+from kshell.kapi.topics import OPTIONS_OF
 from kshell.optim.megatron import WD_STYLES, WSD_STYLES
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NIL, NULL_J, List, Sym, Value

@@ -14,6 +14,7 @@ from kshell.kapi.call import api, mapped
 from kshell.kapi.convert import dtype_name, dtype_named, kname
 from kshell.kapi.handles import table
 from kshell.kapi.lazy_torch import loaded, torch
+from kshell.kapi.paths import path_of
 from kshell.kapi.restoring import Loader
 from kshell.kapi.rng import checked, own_state, states
 from kshell.kapi.saving import Saver
@@ -23,8 +24,7 @@ from kshell.store.codec import function_cost
 from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
 from kshell.values.build import symdict
 from kshell.values.context import running
-from kshell.values.core import Dict, Sym, Value, Vec, sym_vec, text_of
-from kshell.values.restrict import check_read
+from kshell.values.core import Dict, Value, Vec, sym_vec
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
 _SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
@@ -32,16 +32,6 @@ _SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63,
 _STATE = (bool, int, float, str)  # what settings of the k-api are
 _MOST_SPACES = 100  # namespaces within one another
 _BUILTINS = "__builtins__"
-
-
-def path_of(x: Value, call: str) -> str:
-    """The path of a file symbol, or of a string that begins with a colon."""
-    text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
-    if len(text) < 2 or text[0] != ":":
-        raise QError(f"{call}: expected a file symbol, given {kname(x)}")
-    path = os.path.expanduser(text[1:])
-    check_read(path)
-    return path
 
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:

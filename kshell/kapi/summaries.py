@@ -12,8 +12,7 @@ from kshell.kapi.convert import default_dtype
 from kshell.kapi.forward import calculate, flat, in_mode, inputs_of, with_gradients
 from kshell.kapi.lazy_torch import torch
 from kshell.kapi.moduleapi import device_of_module, of_module
-from kshell.kapi.moduledef import name_of_module, type_name
-from kshell.kapi.optparms import named_parameters
+from kshell.kapi.moduledef import name_of_module, named_parameters, type_name
 from kshell.values import types as T
 from kshell.values.build import longs, table
 from kshell.values.core import List, Value, Vec, sym_vec

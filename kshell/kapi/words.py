@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from kshell import registry
 from kshell.kapi.device import SYMBOLS, device_names
 from kshell.kapi.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
-from kshell.kapi.help import TOPICS, options_of
+from kshell.kapi.help import options_of
 from kshell.kapi.lazy_torch import loaded, torch
 from kshell.kapi.optim import known_options
 from kshell.kapi.tensors import MODES
+from kshell.kapi.topics import TOPICS
 from kshell.values.functions import Handle
 
 Words = list[tuple[str, str]]
