@@ -196,8 +196,8 @@ def ktorch() -> str:
     """The page that says of every name of ktorch whether it is there and does the same."""
     note = NOTE.replace("registry", "registry and docs/ktorch.txt").replace("entry", "source")
     out = ["# Coverage of ktorch", "", note, "", "The functions, module types, losses and optimizers of ktorch 2.3.0. "
-           "\"Same\" is the documented use; [what differs](../deviations/k-api.md) has what holds for all of them. Names "
-           "of torch that ktorch lacks are [in a table of their own](torch.md).", "",
+           "\"Same\" is the documented use; [what differs](../deviations/k-api.md) has what holds for all of them. "
+           "Names of torch that ktorch lacks are [in a table of their own](torch.md).", "",
            "| kind | names | " + " | ".join(STATES) + " |", "|---|---|---|---|---|---|"]
     rest: list[str] = []
     for kind, state in stated().items():
