@@ -9,10 +9,10 @@ from pathlib import Path
 
 import kshell
 from kshell import registry
-from kshell.kapi.functional import FUNCTIONS
-from kshell.kapi.help import default_text, forms_of, options_of
-from kshell.kapi.models import MORE
-from kshell.kapi.optim import how_of
+from kshell.kapi.console.help import default_text, forms_of, options_of
+from kshell.kapi.module.functional import FUNCTIONS
+from kshell.kapi.optim.optimizer import how_of
+from kshell.kapi.train.model import MORE
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.session import Session
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+FOLDER = os.path.dirname(__file__) + os.sep  # what is registered from files elsewhere is a user's
 
 
 class Option(NamedTuple):

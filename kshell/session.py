@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from kshell import registry
 from kshell.errors import QError, QExit, Source, as_qerror, first_line
+from kshell.k_api import load_kapi
 from kshell.lang.compiler import code_cache, hints, stepwise
 from kshell.lang.compiler.code_objects import with_frames
 from kshell.lang.compiler.compile import check_stores, compile_statement, is_infix, prim
@@ -47,15 +48,6 @@ RECURSION_LIMIT = 6000  # Python frames: one a q call, two to five through itera
 registry.load_package("kshell.lang")
 
 
-def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:
-    """Call `run`, which ends its process, on n processes of this machine; the exit code. With `console` they read lines
-    together."""
-    from kshell.kapi import ranks
-
-    registry.load_package("kshell.kapi")
-    return ranks.launch(n, run, console)
-
-
 class Session:
     """One q session. `out` and `err` are its console streams, `args` what `.z.x` shows, `script` what `.z.f` shows."""
 
@@ -75,9 +67,9 @@ class Session:
         self.input = Input()
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
-        self.log: Any = None  # where metrics go, if asked: kapi/logs.py
+        self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
         self.picture: Any = None  # what shows a picture (its bytes, and text in its place), in a notebook
-        self.autosave: Any = None  # what saves the session now and then, if asked: kapi/autosave.py
+        self.autosave: Any = None  # what saves the session now and then, if asked: kapi/checkpoint/autosave.py
         self.pool: Any = None
         self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
@@ -178,7 +170,7 @@ class Session:
     def handles(self) -> Any:
         """The k-api's handle table."""
         if self._handles is None:
-            from kshell.kapi.handles import HandleTable
+            from kshell.kapi.base.handles import HandleTable
 
             self._handles = HandleTable()
         return self._handles
@@ -186,34 +178,34 @@ class Session:
     @property
     def rank(self) -> int:
         """The number of this process among those of its job, 0 without one."""
-        from kshell.kapi.ranks import group
+        from kshell.kapi.distributed.processes import group
 
         return group.rank()
 
     def join(self, timeout: float | None = None, verbose: bool = False) -> None:
         """Take part in the job of several processes that this one was started for; its errors are those of `run`."""
-        from kshell.kapi import ranks
+        from kshell.kapi.distributed import processes
 
-        self._guarded(ranks.join, self, self.out or sys.stdout, self.err or sys.stderr, timeout, verbose)
+        self._guarded(processes.join, self, self.out or sys.stdout, self.err or sys.stderr, timeout, verbose)
 
     def leave(self, well: bool) -> None:
         """Leave the job."""
-        from kshell.kapi import ranks
+        from kshell.kapi.distributed import processes
 
-        ranks.leave(well, "" if self.last_error is None else self.last_error.text)
+        processes.leave(well, "" if self.last_error is None else self.last_error.text)
 
     def console(self) -> Any:
         """The console of the job's processes."""
-        from kshell.kapi import ranks
+        from kshell.kapi.distributed import processes
 
-        return ranks.console()
+        return processes.console()
 
     def report(self, text: str) -> None:
         """An error of several processes, on standard error."""
-        from kshell.kapi import ranks
+        from kshell.kapi.distributed import processes
 
         (self.out or sys.stdout).flush()
-        ranks.report(self.err or sys.stderr, text)
+        processes.report(self.err or sys.stderr, text)
 
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: an interrupt waits until it ends."""
@@ -246,7 +238,7 @@ class Session:
     def _add_api(self, builtins: dict[str, Any]) -> None:
         """Make the k-api's functions known by name; importing them does not import torch."""
         with interrupts.HOLD, restrict.lifted():
-            registry.load_package("kshell.kapi")
+            load_kapi()
             for entry in registry.entries("api"):
                 builtins.setdefault(entry.name, prim(entry))
 
@@ -259,7 +251,7 @@ class Session:
             interval = sys.getswitchinterval()
             sys.setswitchinterval(SWITCHED)
             try:
-                from kshell.kapi.lazy_torch import load, map_libraries
+                from kshell.kapi.base.lazy_torch import load, map_libraries
 
                 self.names.load_builtins()
                 first()
@@ -277,29 +269,29 @@ class Session:
     def status(self) -> tuple[str, int, int]:
         """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
         device, used = "cpu", 0
-        if "kshell.kapi.words" in sys.modules:  # else nothing has asked for another device
-            from kshell.kapi import words
+        if "kshell.kapi.console.completion" in sys.modules:  # else nothing has asked for another device
+            from kshell.kapi.console import completion
 
-            device, used = words.device()
+            device, used = completion.device()
         return device, used or memory.status("VmRSS"), 0 if self._handles is None else len(self._handles)
 
     def words(self, call: str) -> list[tuple[str, str]]:
         """The symbols that a call of the k-api takes, and a few words on each."""
-        from kshell.kapi import words
+        from kshell.kapi.console import completion
 
-        return words.of_call(call)
+        return completion.of_call(call)
 
     def options_of(self, entry: registry.Entry) -> tuple[registry.Option, ...]:
         """The options of an entry, as far as they are known without importing torch."""
-        if entry.options or "kshell.kapi.words" not in sys.modules:
+        if entry.options or "kshell.kapi.console.completion" not in sys.modules:
             return entry.options
-        from kshell.kapi import words
+        from kshell.kapi.console import completion
 
-        return words.options(entry)
+        return completion.options(entry)
 
     def forms(self, entry: registry.Entry) -> tuple[str, ...]:
         """The ways to call an entry."""
-        from kshell.kapi.help import forms_of
+        from kshell.kapi.console.help import forms_of
 
         return forms_of(entry)
 
@@ -307,7 +299,7 @@ class Session:
         """Notes for the lines that the console shows of a value with handles: what each object is."""
         if self._handles is None or not isinstance(x, Handle | Dict | List | Table):
             return []
-        from kshell.kapi import notes
+        from kshell.kapi.console import notes
 
         return notes.shown(x)
 
@@ -322,9 +314,9 @@ class Session:
         space, last = self.names.split(name)
         x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
         if isinstance(x, Handle):
-            from kshell.kapi import words
+            from kshell.kapi.console import completion
 
-            return words.parts(x)
+            return completion.parts(x)
         return outline(x)
 
     # ------------------------------------------------------------ running

@@ -406,5 +406,5 @@ meshgrid|vw|meshgrid(x;y)|torch.meshgrid(x, y, indexing="ij")
 cartesian|vw|cartesian(x;y)|torch.cartesian_prod(x, y)
 """
 
-TABLES = {"pointwise": POINTWISE, "compare": COMPARE, "reduce": REDUCE, "spectral": SPECTRAL, "linalg": LINALG,
-          "othermath": OTHER, "extra": EXTRA}
+TABLES = {"pointwise": POINTWISE, "compare": COMPARE, "reduce": REDUCE, "fft": SPECTRAL, "linalg": LINALG,
+          "misc": OTHER, "indexing": EXTRA}

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from kshell.kapi.modules import module
+from kshell.kapi.module.types import module
 from kshell.registry import Option
 
 Pair = namedtuple("Pair", "first second")

@@ -15,12 +15,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from kshell.families.mlbench.fp16 import FP16
+from kshell.families.mlbench.optimizers import CentralizedSparsifiedSGD, DecentralizedSGD, neighbors_of
+from kshell.families.mlbench.powersgd import PowerSGD
+from kshell.families.streamer.optimizer import Streamer
 from kshell.optim import comm
 from kshell.optim.aggregate import Aggregated, CentralizedAdam, CentralizedSGD
-from kshell.optim.halves import FP16
-from kshell.optim.mlbench import CentralizedSparsifiedSGD, DecentralizedSGD, neighbors_of
-from kshell.optim.powersgd import PowerSGD
-from kshell.optim.streamer import Streamer
 
 R, W = comm.rank(), comm.world()
 

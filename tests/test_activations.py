@@ -256,11 +256,11 @@ def test_wrong_calls(s: Session) -> None:
 
 def test_one_transfer_from_a_device(s: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers of all layers are fetched together, those of the gradients too."""
-    from kshell.kapi import numbers
+    from kshell.kapi.math import statistics
 
     calls: list[int] = []
     real = torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda t, *a, **k: (calls.append(1), real(t, *a, **k))[1])
     monkeypatch.setattr(torch.Tensor, "item", lambda t: pytest.fail("a value was read"))
     s.m, s.x = nn.Sequential(*(nn.Linear(2, 2) for _ in range(20))), torch.ones(1, 2)
-    assert s("count acttable(m;x;{Sum x})") == 20 and len(calls) == 2 and numbers is not None
+    assert s("count acttable(m;x;{Sum x})") == 20 and len(calls) == 2 and statistics is not None

@@ -368,7 +368,7 @@ def test_the_code_of_a_script_is_kept(cache: Path, tmp_path: Path) -> None:
     before = file.stat().st_mtime_ns
     assert cache.stat().st_mode & 0o077 == 0
     probe = tmp_path / "probe.py"
-    probe.write_text("import builtins, sys\nfrom kshell.lang import code\ncode.assemble = None\n"
+    probe.write_text("import builtins, sys\nfrom kshell.lang.compiler import code_objects\ncode_objects.assemble = None\n"
                      "from kshell.session import Session\ns = Session(); s.keeps_code = True\n"
                      "try:\n    s.run_script('s.q')\nexcept Exception as e:\n    print(*s.error_lines(e), sep='\\n')\n")
     second = run("s.q", cwd=tmp_path)

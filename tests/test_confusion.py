@@ -28,7 +28,7 @@ def matrix(s: Session, text: str) -> np.ndarray:
 def test_numbers_of_classes(shape: tuple[int, ...], kind: torch.dtype) -> None:
     s, rng = Session(), np.random.default_rng(1)
     y, p = rng.integers(0, 6, shape), rng.integers(0, 4, shape)  # classes 4 and 5 are never predicted
-    from kshell.kapi.handles import tensor_handle
+    from kshell.kapi.base.handles import tensor_handle
 
     s.names.set("y", tensor_handle(torch.tensor(y).to(kind)))
     s.names.set("p", tensor_handle(torch.tensor(p).to(kind)))
@@ -46,7 +46,7 @@ def test_numbers_of_classes(shape: tuple[int, ...], kind: torch.dtype) -> None:
 def test_scores_and_ignored_labels() -> None:
     s, rng = Session(), np.random.default_rng(2)
     y, x = rng.integers(-1, 4, (30, 7)), rng.normal(size=(30, 7, 4))
-    from kshell.kapi.handles import tensor_handle
+    from kshell.kapi.base.handles import tensor_handle
 
     s.names.set("y", tensor_handle(torch.tensor(y)))
     s.names.set("x", tensor_handle(torch.tensor(x)))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import QError
-from kshell.kapi.pthvalues import from_q
+from kshell.kapi.checkpoint.state_dicts import from_q
 from kshell.session import Session
 from tests.damage import STATE, WHOLE, damaged, memory, peak_from_here, reading, size_of
 from tests.hostile import CASES, snapshot, stored

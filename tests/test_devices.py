@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from kshell.errors import QError
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
 from tests import test_kmath, test_module_oracle, test_stacks
 
@@ -303,7 +303,7 @@ def test_a_move_that_fails_changes_nothing(session: Session, device: str) -> Non
             raise RuntimeError("out of memory")
         return t.float()
 
-    from kshell.kapi.moduleapi import move
+    from kshell.kapi.module.api import move
 
     with pytest.raises(RuntimeError):
         move(module, lambda m: m._apply(fails))

@@ -17,8 +17,8 @@ from torch import nn
 from torch.optim.swa_utils import update_bn
 
 from kshell import registry
-from kshell.kapi.convert import as_tensor, is_array, to_q
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.base.convert import as_tensor, is_array, to_q
+from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
 from kshell.values.core import NIL, Dict, List, Sym, Vec, text_of
 from kshell.values.types import C

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import QError
-from kshell.kapi import call
+from kshell.kapi.base import call
 from kshell.session import Session
 
 SCRIPT = """

@@ -24,9 +24,9 @@ import numpy as np
 import pytest
 
 from kshell import notebook
-from kshell.kapi import autosave
-from kshell.kapi.curves import curve, has_unicode, panel
-from kshell.kapi.curves import line as drawn_line
+from kshell.kapi.checkpoint import autosave
+from kshell.kapi.console.curves import curve, has_unicode, panel
+from kshell.kapi.console.curves import line as drawn_line
 from kshell.session import Session
 from kshell.store import events
 from kshell.values import progress
@@ -294,7 +294,7 @@ def test_a_picture_in_a_notebook(session: Session, monkeypatch: pytest.MonkeyPat
     if not there:
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     else:
-        monkeypatch.setattr("kshell.kapi.plots._picture", lambda kind, lines, how, times: b"PNG of " + how.title.encode())
+        monkeypatch.setattr("kshell.kapi.console.plot._picture", lambda kind, lines, how, times: b"PNG of " + how.title.encode())
     shown: list[tuple[dict[str, str], bool]] = []
     text = "plot(3 1 2;`title;`loss)"
     lines = drawn(session, text)

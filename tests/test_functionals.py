@@ -12,9 +12,9 @@ import torch
 from torch.nn import functional
 
 from kshell.errors import QError
-from kshell.kapi.convert import to_q
-from kshell.kapi.functionals import ROWS
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.base.convert import to_q
+from kshell.kapi.base.handles import TensorHandle
+from kshell.kapi.module.layer_functions import ROWS
 from kshell.session import Session
 
 # a call on a, b, c, d.., the sizes of these, and the same in torch

@@ -13,7 +13,8 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.handles import TensorHandle
+from kshell.k_api import load_kapi
+from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
 from tests.forked import Forks
 
@@ -95,7 +96,7 @@ def test_the_process_tells_ends_and_hangs(forks: Forks) -> None:
 
 
 def test_nothing_leads_to_what_cannot_be_guarded() -> None:
-    registry.load_package("kshell.kapi")
+    load_kapi()
     targets = {e.target.rpartition(".")[2] for e in registry.every() if e.target}
     assert len(targets) > 200 and not targets & set(NOWHERE)
 

@@ -16,8 +16,11 @@ torch = pytest.importorskip("torch")
 
 from kshell import registry  # noqa: E402
 from kshell.errors import QError  # noqa: E402
-from kshell.kapi import args, call, compare, convert, operators, pointwise, reduce  # noqa: E402
-from kshell.kapi.handles import DictHandle, HandleTable, LossHandle, TensorHandle, VectorHandle  # noqa: E402
+from kshell.k_api import load_kapi  # noqa: E402
+from kshell.kapi.base import args, call, convert  # noqa: E402
+from kshell.kapi.base.handles import DictHandle, HandleTable, LossHandle, TensorHandle, VectorHandle  # noqa: E402
+from kshell.kapi.math import compare, pointwise, reduce  # noqa: E402
+from kshell.kapi.tensor import operators  # noqa: E402
 from kshell.registry import REQUIRED, Option  # noqa: E402
 from kshell.values import types as T  # noqa: E402
 from kshell.values.build import bools, floats, longs, string, symdict, vec  # noqa: E402
@@ -34,7 +37,7 @@ from kshell.values.core import (  # noqa: E402
     sym_vec,
 )
 
-registry.load_package("kshell.kapi")
+load_kapi()
 
 
 class FakeSession:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from kshell import registry
-from kshell.kapi.functional import FUNCTIONS
-from kshell.kapi.help import default_text, forms_of, named, options_of
-from kshell.kapi.moduleargs import options_dict as module_options
-from kshell.kapi.topics import TOPICS
+from kshell.kapi.base.topics import TOPICS
+from kshell.kapi.console.help import default_text, forms_of, named, options_of
+from kshell.kapi.module.functional import FUNCTIONS
+from kshell.kapi.module.options import options_dict as module_options
 from kshell.registry import Entry
 from kshell.session import Session
 from tests.runner import console

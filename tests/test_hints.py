@@ -13,9 +13,9 @@ import pytest
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.convert import DTYPE_NAMES
-from kshell.kapi.device import DEVICES, SYMBOLS
-from kshell.kapi.training import METRICS
+from kshell.kapi.base.convert import DTYPE_NAMES
+from kshell.kapi.base.device_options import DEVICES, SYMBOLS
+from kshell.kapi.train.data import METRICS
 from kshell.session import Session
 from kshell.values import synonyms, types
 

@@ -12,8 +12,8 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.convert import as_tensor, to_q
-from kshell.kapi.handles import TensorHandle, VectorHandle, tensor_handle, vector_handle
+from kshell.kapi.base.convert import as_tensor, to_q
+from kshell.kapi.base.handles import TensorHandle, VectorHandle, tensor_handle, vector_handle
 from kshell.session import Session
 from kshell.values.core import NIL, List
 from tests.math_oracle import OTHERS, TABLES
@@ -97,9 +97,9 @@ def ordered(name: str, given: list[tuple[str, str]], row: Any) -> bool:
 
 
 def rows() -> dict[str, Any]:
-    from kshell.kapi import compare, extra, linalg, othermath, pointwise, random, reduce, spectral
+    from kshell.kapi.math import compare, fft, indexing, linalg, misc, pointwise, reduce, sampling
 
-    found = (pointwise, compare, reduce, spectral, linalg, othermath, random, extra)
+    found = (pointwise, compare, reduce, fft, linalg, misc, sampling, indexing)
     return {row.name: row for m in found for row in m.ROWS}
 
 
@@ -213,7 +213,7 @@ def test_other_forms(session: Session, name: str, kinds: str, text: str, call: s
 
 def test_every_function_has_an_oracle() -> None:
     known = {c[1] for c in CASES} | {c[0] for c in MORE} | DRAWN
-    topics = {*TABLES, "random"}
+    topics = {*TABLES, "sampling"}
     assert {e.name for e in registry.entries("api") if e.topic.rpartition(".")[2] in topics} - known == set()
     assert set(ROWS) - known == set()
 
@@ -361,7 +361,7 @@ def test_filling(session: Session, name: str, more: str, fill: Any) -> None:
 
 
 def test_every_filling_has_an_oracle() -> None:
-    from kshell.kapi.init import ROWS as fillings
+    from kshell.kapi.module.init import ROWS as fillings
 
     assert {row.name for row in fillings} == {name for name, _, _ in INITS}
 

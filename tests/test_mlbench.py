@@ -17,10 +17,16 @@ import torch
 from torch import Tensor
 
 from kshell.errors import QError
+from kshell.families.mlbench.fp16 import FP16, LossScale
+from kshell.families.mlbench.optimizers import (
+    CentralizedSparsifiedSGD,
+    DecentralizedSGD,
+    SignSGD,
+    SparsifiedSGD,
+    neighbors_of,
+)
+from kshell.families.mlbench.powersgd import PowerSGD, orthogonalize
 from kshell.optim.aggregate import Aggregated, Aggregation, CentralizedAdam, CentralizedSGD
-from kshell.optim.halves import FP16, LossScale
-from kshell.optim.mlbench import CentralizedSparsifiedSGD, DecentralizedSGD, SignSGD, SparsifiedSGD, neighbors_of
-from kshell.optim.powersgd import PowerSGD, orthogonalize
 from kshell.session import Session
 
 # optimizer: how to make one in q over a module m

@@ -13,15 +13,16 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.convert import as_tensor
-from kshell.kapi.handles import TensorHandle, VectorHandle
-from kshell.kapi.moduleargs import class_of, live_values, options_dict
+from kshell.k_api import load_kapi
+from kshell.kapi.base.convert import as_tensor
+from kshell.kapi.base.handles import TensorHandle, VectorHandle
+from kshell.kapi.module.options import class_of, live_values, options_dict
 from kshell.registry import REQUIRED
 from kshell.session import Session
 from kshell.values.core import text_of
 from tests.module_oracle import CONTAINERS, HEADS, OWN, STRINGS, TORCH
 
-registry.load_package("kshell.kapi")
+load_kapi()
 Calc = Callable[..., Any]
 
 

@@ -13,16 +13,17 @@ torch = pytest.importorskip("torch")
 
 from kshell import registry  # noqa: E402
 from kshell.errors import QError  # noqa: E402
-from kshell.kapi.handles import ModuleHandle, TensorHandle  # noqa: E402
-from kshell.kapi.losses import calculate  # noqa: E402
-from kshell.kapi.moduleargs import class_of, options_dict, torch_args  # noqa: E402
-from kshell.kapi.moduledef import type_of  # noqa: E402
-from kshell.kapi.modules import module  # noqa: E402
+from kshell.k_api import load_kapi  # noqa: E402
+from kshell.kapi.base.handles import ModuleHandle, TensorHandle  # noqa: E402
+from kshell.kapi.loss.losses import calculate  # noqa: E402
+from kshell.kapi.module.describe import type_of  # noqa: E402
+from kshell.kapi.module.options import class_of, options_dict, torch_args  # noqa: E402
+from kshell.kapi.module.types import module  # noqa: E402
 from kshell.registry import REQUIRED, Entry, Option  # noqa: E402
 from kshell.session import Session  # noqa: E402
 
-registry.load_package("kshell.kapi")
-MODULES = [e for e in registry.entries("module") if e.topic == "modules"]
+load_kapi()
+MODULES = [e for e in registry.entries("module") if e.topic == "kapi.module.types"]
 LOSSES = list(registry.entries("loss"))
 NN = torch.nn
 

@@ -15,10 +15,10 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.handles import OptimizerHandle, table
+from kshell.families.lamb.optimizer import Lamb
+from kshell.kapi.base.handles import OptimizerHandle, table
 from kshell.kapi.optim import optimizer
-from kshell.kapi.optwrapped import adopt
-from kshell.optim.lamb import Lamb
+from kshell.kapi.optim.host_wrappers import adopt
 from kshell.registry import Option
 from kshell.session import Session
 

@@ -16,8 +16,8 @@ from torch import nn
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.optim import class_of, entry_of, how_of, row
-from kshell.optim.lamb import Lamb
+from kshell.families.lamb.optimizer import Lamb
+from kshell.kapi.optim.optimizer import class_of, entry_of, how_of, row
 from kshell.session import Session
 
 # optimizer: (options in q, the same for torch)

@@ -11,14 +11,16 @@ import pytest
 import torch
 
 from kshell.errors import QError
-from kshell.kapi import compare, extra, guard, linalg, math, othermath, pointwise, random, reduce, spectral
-from kshell.kapi.handles import TensorHandle, VectorHandle
+from kshell.kapi.base import guard
+from kshell.kapi.base.handles import TensorHandle, VectorHandle
+from kshell.kapi.math import compare, fft, indexing, linalg, misc, pointwise, reduce, sampling
+from kshell.kapi.math import rows as math_rows
 from kshell.session import Session
 
 N = 16
-ROWS = [row for family in (compare, extra, linalg, othermath, pointwise, random, reduce, spectral)
-        for name, rows in vars(family).items() if isinstance(rows, tuple) and (family is extra or name == "ROWS")
-        for row in rows if isinstance(row, math.Row) and row.inputs]
+ROWS = [row for family in (compare, indexing, linalg, misc, pointwise, sampling, reduce, fft)
+        for name, rows in vars(family).items() if isinstance(rows, tuple) and (family is indexing or name == "ROWS")
+        for row in rows if isinstance(row, math_rows.Row) and row.inputs]
 WRITING = [row for row in ROWS if (row.out and row.outputs and row.inputs > 0) or row.inplace]
 # a value for each kind of option that must be given
 GIVEN = {"long*": "1", "dim*": "0", "dims*": "0", "axes*": "0", "number*": "1.", "flag*": "1b", "scalar*": "1"}
@@ -55,14 +57,14 @@ def session() -> Iterator[Session]:
     torch.set_num_threads(threads)
 
 
-def call(row: math.Row, names: tuple[str, ...], first: str = "") -> str:
+def call(row: math_rows.Row, names: tuple[str, ...], first: str = "") -> str:
     """The arguments of a call, without an output."""
     given = [GIVEN[word.split(":")[1]] for word in row.options.split() if word.endswith("*")]
     lead = [GIVEN[word.split(":")[1]] for word in row.lead.split()]
     return ";".join([first or names[0] + "1", *lead, *(name + "1" for name in names[1:]), *given])
 
 
-def forms(row: math.Row) -> Iterator[tuple[str, list[torch.Tensor]]]:
+def forms(row: math_rows.Row) -> Iterator[tuple[str, list[torch.Tensor]]]:
     """Calls of a row with each of the inputs, and what they write into: `o`."""
     some = inputs()
     names = [*some] if row.inputs < 3 else ["f", "i", "v", "b"]
@@ -122,7 +124,7 @@ def test_large_outputs_are_refused_what_small_ones_are(session: Session, monkeyp
                 into = [t.clone() for t in own]
                 results.append(None if failed(session, text, into) else into)
             small, large = results
-            if row.half is math.APART and small is None:  # torch takes outputs of some types only
+            if row.half is math_rows.APART and small is None:  # torch takes outputs of some types only
                 continue
             assert (small is None) == (large is None), text
             for a, b in zip(small or (), large or (), strict=True):

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from kshell.errors import QError
-from kshell.kapi import numbers
-from kshell.kapi.numbers import NAMES, measured
+from kshell.kapi.math import statistics
+from kshell.kapi.math.statistics import NAMES, measured
 from kshell.session import Session
 
 NET = "seed 3;m:module seq(`sequential;(`linear;`a;5;4);`tanh;(`linear;`b;4;3));X:tensor(`randn;6 5);Y:tensor(`randn;6 3)"
@@ -69,17 +69,17 @@ def test_small_types_are_converted_part_by_part(monkeypatch: pytest.MonkeyPatch)
         held.append((len(values), sum(v.numel() for v in values)))
         return norm(values)
 
-    monkeypatch.setattr(numbers, "_AT_ONCE", 100)
-    monkeypatch.setattr(numbers.torch, "_foreach_norm", watched)
+    monkeypatch.setattr(statistics, "_AT_ONCE", 100)
+    monkeypatch.setattr(statistics.torch, "_foreach_norm", watched)
     tensors = [torch.randn(n).to(kind) for n in (40, 40, 40, 500, 10, 60) for kind in (torch.bfloat16, torch.float32)]
-    for work in (measured, numbers.norm_and_bad):
+    for work in (measured, statistics.norm_and_bad):
         held.clear()
         work(tensors)
         whole = [n for _, n in held if n == 690]  # floats are measured as they are, in one go
         assert whole == [690] and len(held) == 5
         assert all(k == 1 or n <= 100 or n == 690 for k, n in held)
     monkeypatch.undo()
-    norms, _ = numbers.norm_and_bad(tensors)
+    norms, _ = statistics.norm_and_bad(tensors)
     assert norms.a == pytest.approx([float(t.float().norm()) for t in tensors], rel=1e-5)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from kshell.kapi.convert import as_tensor
+from kshell.kapi.base.convert import as_tensor
 from kshell.session import Session
 
 

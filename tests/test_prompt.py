@@ -153,7 +153,7 @@ def test_notes_say_what_a_candidate_is(session: Session) -> None:
 
 def test_torch_loads_after_what_completion_needs() -> None:
     code = ("import sys;from kshell.session import Session;s=Session();seen=[];before=sys.getswitchinterval();"
-            "s.prepare(lambda:seen.append('torch' in sys.modules and 'kshell.kapi.words' in sys.modules)).join();"
+            "s.prepare(lambda:seen.append('torch' in sys.modules and 'kshell.kapi.console.completion' in sys.modules)).join();"
             "assert seen==[False] and 'torch' in sys.modules and sys.getswitchinterval()==before;"
             "assert s.run('tensor 2*tensor 1 2 3') is not None")
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0

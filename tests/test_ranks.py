@@ -210,15 +210,15 @@ def test_what_ranks_are_forked_from() -> None:
     """It has loaded all and used nothing: threads and a GPU would be missing in each, random numbers the same."""
     code = """if True:
         import os, sys
-        from kshell import session
-        from kshell.kapi import ranks
+        from kshell import k_api
+        from kshell.kapi.distributed import processes
         def look(n, run, console):
             import torch
             print(len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 1, torch.cuda.is_initialized(),
                   "torch.distributed" in sys.modules)
             return 0
-        ranks.launching.launch = look
-        session.launch(2, None)"""
+        processes.launching.launch = look
+        k_api.launch(2, None)"""
     done = start([sys.executable, "-c", code])
     assert (done.stdout, done.stderr) == ("1 False True\n", "")
     assert job(2, "-e", "count distinct tensor each allgather tensor(`rand;9)").stdout == "2\n"

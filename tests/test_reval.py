@@ -22,7 +22,7 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError, QExit
-from kshell.kapi.handles import KHandle
+from kshell.kapi.base.handles import KHandle
 from kshell.session import Session
 from kshell.store import codec
 from kshell.values.build import string

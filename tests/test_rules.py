@@ -12,7 +12,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kshell.optim.adaptdl import AdamScale, AdaScale, GradientNoiseScale, LEGWScale, LinearScale, ScalingRule, SqrtScale
+from kshell.families.adaptdl.rules import (
+    AdamScale,
+    AdaScale,
+    GradientNoiseScale,
+    LEGWScale,
+    LinearScale,
+    ScalingRule,
+    SqrtScale,
+)
 from kshell.session import Session
 from tests.runner import console
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kshell.errors import QError
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
 
 MONADS = ("sums", "prds", "maxs", "mins", "avgs", "deltas", "ratios", "differ", "fills", "prev", "next", "rank",

@@ -14,9 +14,9 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.handles import handle
-from kshell.kapi.optim import Opt
-from kshell.kapi.optparms import names_of_parameters
+from kshell.kapi.base.handles import handle
+from kshell.kapi.optim.optimizer import Opt
+from kshell.kapi.optim.parameters import names_of_parameters
 from kshell.optim.state_tree import leaves_of, mapped
 from kshell.session import Session
 from tests.test_layers import FILES, ROOT
@@ -24,8 +24,8 @@ from tests.test_stacks import DEFINE, KIND, STACKS, maker
 
 # ------------------------------------------------------------------ the source
 
-OWN = {"optim/state_tree.py", "optim/fused.py", "optim/halves.py", "optim/lamb.py", "optim/mlbench.py",
-       "optim/powersgd.py", "optim/streamer.py"}  # the tree, the kernels, and classes of optimizers
+OWN = {"optim/state_tree.py", "optim/fused.py", "families/mlbench/fp16.py", "families/lamb/optimizer.py", "families/mlbench/optimizers.py",
+       "families/mlbench/powersgd.py", "families/streamer/optimizer.py"}  # the tree, the kernels, and classes of optimizers
 
 
 def reads(tree: ast.AST) -> Iterator[str]:
@@ -45,7 +45,7 @@ def reads(tree: ast.AST) -> Iterator[str]:
 def test_one_file_reads_the_state_of_optimizers() -> None:
     found = [(str(p.relative_to(ROOT)), text) for p in FILES if str(p.relative_to(ROOT)) not in OWN
              for text in reads(ast.parse(p.read_text()))]
-    assert found == [("kapi/settings.py", "table().state[name]")]  # torch's settings
+    assert found == [("kapi/console/settings.py", "table().state[name]")]  # torch's settings
     planted = "o.torch.state[p]\nfor p in o.torch.state: hasattr(o.torch, 'gather')"
     assert len(list(reads(ast.parse(planted)))) == 4
 
@@ -162,7 +162,7 @@ def test_the_state_of_one_process_is_not_saved_for_all(tmp_path: Path, monkeypat
 
 PLANTED = '''
 import torch
-from kshell.kapi.optim import optimizer
+from kshell.kapi.optim.optimizer import optimizer
 from kshell.optim.abilities import Extra
 from kshell.registry import Option
 

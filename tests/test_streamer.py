@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from kshell.errors import QError
-from kshell.kapi.streamer import _INNER
-from kshell.optim.streamer import INNER, SETTINGS, Streamer, defaults_of, reach_of
+from kshell.families.streamer.api import _INNER
+from kshell.families.streamer.optimizer import INNER, SETTINGS, Streamer, defaults_of, reach_of
 from kshell.session import Session
 
 

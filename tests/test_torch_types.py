@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from kshell import registry
-from kshell.kapi.convert import as_tensor
-from kshell.kapi.handles import tensor_handle
+from kshell.kapi.base.convert import as_tensor
+from kshell.kapi.base.handles import tensor_handle
 from kshell.session import Session
 
 # q's options, torch's module, the sizes of its inputs

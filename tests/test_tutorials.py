@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from torch.nn.utils import prune
 
 from kshell.errors import QError
-from kshell.kapi.convert import as_tensor
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.base.convert import as_tensor
+from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
 
 

@@ -17,9 +17,10 @@ import torch
 
 from kshell import registry
 from kshell.errors import ERRORS, QError, QExit
-from kshell.kapi.args import names_of, number_word
-from kshell.kapi.convert import as_tensor, is_array, kname
-from kshell.kapi.handles import KHandle, TensorHandle, table
+from kshell.k_api import load_kapi
+from kshell.kapi.base.args import names_of, number_word
+from kshell.kapi.base.convert import as_tensor, is_array, kname
+from kshell.kapi.base.handles import KHandle, TensorHandle, table
 from kshell.session import Session
 from kshell.values import types as T
 from kshell.values.core import Dict, List, Vec, sym, text_of
@@ -313,7 +314,7 @@ def watched_or_none(session: Session) -> Any:
         return None
 
 
-registry.load_package("kshell.kapi")
+load_kapi()
 MODULES = [e for e in registry.entries("module") if e.examples and e.since == "ktorch"]
 
 

@@ -12,19 +12,13 @@ from kshell.lazy_package import lazy_package
 if TYPE_CHECKING:
     from kshell.optim import (
         abilities,
-        adaptdl,
         aggregate,
         comm,
         fused,
         gradients,
-        halves,
-        lamb,
         megatron,
-        mlbench,
-        powersgd,
         schedules,
         state_tree,
-        streamer,
     )
 else:
     __getattr__ = lazy_package(__name__)

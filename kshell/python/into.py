@@ -72,9 +72,9 @@ def _can(x: Any, *names: str) -> bool:
 
 def _duck(x: Any) -> Value:
     """What is no class of Python or numpy: torch objects, frames and columns, arrays of other libraries, functions."""
-    from kshell.kapi import live
+    from kshell.kapi.console import adopt
 
-    found = live.value_of(x)
+    found = adopt.value_of(x)
     if found is not None:
         return found
     if missing(x):
@@ -166,10 +166,10 @@ def listing(items: list[Any]) -> Value:
             return Vec(T.F if cls is float else T.B, np.array(items))
         if cls is int:
             return longs(_longs(items))
-    from kshell.kapi import live
+    from kshell.kapi.console import adopt
 
-    if live.all_tensors(items):
-        return live.vector_of(items)
+    if adopt.all_tensors(items):
+        return adopt.vector_of(items)
     out = [to_q(x) for x in items]
     return collapse(_filled(out) if any(x is NIL for x in out) else out)
 
@@ -196,19 +196,19 @@ def _filled(items: list[Value]) -> list[Value]:
 
 
 def _dict(x: Mapping[Any, Any]) -> Value:
-    from kshell.kapi import live
+    from kshell.kapi.console import adopt
 
     keys, values = list(x), list(x.values())
-    if live.all_tensors(values) and all(isinstance(k, str) for k in keys):
-        return live.dict_of(x)
+    if adopt.all_tensors(values) and all(isinstance(k, str) for k in keys):
+        return adopt.dict_of(x)
     return Dict(_items(keys), _items(values))
 
 
 def _items(items: list[Any]) -> Value:
     """The list of keys, values or the items of a column: of tensors one of handles."""
-    from kshell.kapi import live
+    from kshell.kapi.console import adopt
 
-    return List([to_q(x) for x in items]) if live.all_tensors(items) else listing(items)
+    return List([to_q(x) for x in items]) if adopt.all_tensors(items) else listing(items)
 
 
 def _table(x: Table) -> Value:

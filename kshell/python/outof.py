@@ -47,9 +47,9 @@ def from_q(x: Value) -> Any:
     if c is Dict:
         return _dict(x)
     if isinstance(x, Handle):
-        from kshell.kapi import live
+        from kshell.kapi.console import adopt
 
-        return live.object_of(x)  # type: ignore[arg-type]
+        return adopt.object_of(x)  # type: ignore[arg-type]
     if c is Foreign:
         return x.obj
     if isinstance(x, QFunction):

@@ -59,7 +59,7 @@ def main() -> NoReturn:
     from kshell.shell import script
 
     if opts.processes:
-        from kshell.session import launch
+        from kshell.k_api import launch
 
         console = opts.stay or not (opts.script or opts.exprs)
         leave(launch(opts.processes, lambda: leave(script.start(opts)), console))

@@ -81,7 +81,7 @@ def of_name(session: Session, name: str) -> str:
 
 def forms(session: Session, entry: Entry) -> tuple[str, ...]:
     """The ways to call an entry; before the k-api is loaded those that it gives itself."""
-    return entry.forms or (session.forms(entry) if "kshell.kapi.help" in sys.modules else (entry.name,))
+    return entry.forms or (session.forms(entry) if "kshell.kapi.console.help" in sys.modules else (entry.name,))
 
 
 def options_text(entry: Entry) -> str:

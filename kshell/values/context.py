@@ -20,11 +20,11 @@ class Running(Protocol):
     pool: Any  # the threads of peach, or None: lang/each/peach.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
     progress: Any  # the line that tells how far long work is: values/progress.py
-    log: Any  # where metrics go, or None: kapi/logs.py
+    log: Any  # where metrics go, or None: kapi/train/logs.py
     picture: Any  # what shows a picture, or None: notebook.py
-    autosave: Any  # what saves the session now and then, or None: kapi/autosave.py
+    autosave: Any  # what saves the session now and then, or None: kapi/checkpoint/autosave.py
     warned: set[Any]  # what was warned of and need not be again
-    rank: int  # the number of this process among several: kapi/ranks.py
+    rank: int  # the number of this process among several: kapi/distributed/processes.py
 
     def write(self, text: str) -> None:
         """Text to the console (standard output)."""

@@ -4,7 +4,7 @@ Inside it nothing outside of the expression may change, run or be opened; files 
 Three walls stand one behind the other. What an entry of the registry says of itself (`effect`) is asked before its
 function runs; names of variables ask `values.context`; and whatever Python itself is about to open, write, start or
 connect is seen by an audit hook, so that a function that nobody thought of does not get through either. The k-api adds
-one of its own for the memory of tensors (`kapi/unwritten.py`).
+one of its own for the memory of tensors (`kapi/checkpoint/unwritten.py`).
 """
 
 from __future__ import annotations

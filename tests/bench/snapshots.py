@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from kshell.kapi.handles import TensorHandle
+from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
 from tests.bench.timing import best_of, row
 

@@ -1,0 +1,514 @@
+"""Scaling rules: `scale` puts one around an optimizer, `gns` shows what it has found out.
+
+A rule is around the steps of its optimizer (kapi/optim/wraps.py): gradients are averaged over processes and
+micro-batches, estimates follow, and the rates are scaled for the step. The handle of a rule is a second way to the same
+optimizer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base.args import doubles_of, entry_named, items, looks_paired, pairs, parse_options, split
+from kshell.kapi.base.call import api, with_all
+from kshell.kapi.base.convert import as_tensor, kname, to_q, to_tensor
+from kshell.kapi.base.handles import (
+    ModelHandle,
+    OptimizerHandle,
+    RuleHandle,
+    TensorHandle,
+    behaviour,
+    handle,
+    rule_handle,
+)
+from kshell.kapi.base.live_optimizers import optimizer_of
+from kshell.kapi.base.topics import TOPICS
+from kshell.kapi.optim import wraps
+from kshell.kapi.optim.api import step_with
+from kshell.kapi.optim.optimizer import Opt
+from kshell.kapi.optim.scheduler_api import head
+from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
+from kshell.kapi.tensor.info import NAMED_OPTIONS
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values import types as T
+from kshell.values.build import collapse, floats, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, long, seq_items, sym, sym_vec
+
+Values = dict[str, Any]
+
+# ------------------------------------------------------------------ the rows
+
+_COMMON = (
+    Option("accum", "double", None, "accum_scale", "batch of a micro-step over all processes, in base batches; "
+           "if not given, by local and base, or the number of processes"),
+    Option("base", "long", None, "", "base batch", low=1),
+    Option("local", "long", None, "", "batch of a micro-step on this process", low=1),
+    Option("lossscale", "double", 1.0, "loss_scale", "what losses are multiplied by; gradients are divided by it"))
+
+
+def row(name: str, cls: str, doc: str, *options: Option, at: Any = None) -> Entry:
+    """Register a rule: `cls` is the dotted name of its class, or its name in kshell.families.adaptdl.rules."""
+    at = at or sys._getframe(1)
+    return registry.add(Entry(name, "rule", doc=doc, options=(*options, *_COMMON), topic="rules", since="kshell",
+                              target=cls if "." in cls else f"kshell.families.adaptdl.rules.{cls}",
+                              file=at.f_code.co_filename, line=at.f_lineno))
+
+
+def rule(name: str, *options: Option) -> Callable[[type], type]:
+    """Register a subclass of kshell.families.adaptdl.rules.ScalingRule, as its decorator; its docstring is its help."""
+
+    def register(cls: type) -> type:
+        row(name, f"{cls.__module__}.{cls.__qualname__}", inspect.getdoc(cls) or name, *options, at=sys._getframe(1))
+        return cls
+
+    return register
+
+
+row("adascale", "AdaScale", """The gain of the step, for each parameter group: between 1 and the scale.
+
+Johnson et al. 2020, arXiv 2007.05105. As rates are scaled by what a step is worth, one schedule does for any batch.
+
+q)t:tensor(2#0e;`grad)
+q)s:scale(opt(`sgd;t;1.);`adascale)
+q)backward Sum mul(t;1 2e)
+q)backward Sum mul(t;3 2e)
+q)step s
+q)gns[s]`scale`factor
+2f
+,1.125
+""")
+row("adamscale", "AdamScale", """The root of adascale's factor, for optimizers of Adam's kind.
+
+q)t:tensor(2#0e;`grad)
+q)s:scale(opt(`adam;t);`adamscale)
+q)backward Sum mul(t;1 2e)
+q)backward Sum mul(t;3 2e)
+q)step s
+q)gns[s]`factor
+,1.06066
+""")
+row("linear", "LinearScale", """The scale itself.
+
+Goyal et al. 2017, arXiv 1706.02677.
+
+q)s:scale(opt(`sgd;tensor(2#0e;`grad));`linear)
+q)exec factor from gns(s;1 4.)
+1 4f
+""")
+row("sqrt", "SqrtScale", """The root of the scale.
+
+Krizhevsky 2014, arXiv 1404.5997.
+
+q)s:scale(opt(`sgd;tensor(2#0e;`grad));`sqrt)
+q)exec factor from gns(s;1 4.)
+1 2f
+""")
+row("legw", "LEGWScale", """The root of the scale, after a linear warm-up that lasts epochs times the scale.
+
+You et al. 2019, arXiv 1901.08256. An epoch is size / batch steps, counted by progress; the first step has rate 0.
+
+q)s:scale(opt(`sgd;tensor(2#0e;`grad));`legw;5;60000;128)
+q)exec factor from gns(s;1 4.)
+0 0f
+""", Option("epochs", "double", REQUIRED, "base_warmup_epochs", "epochs of the warm-up at the base batch", low=0),
+    Option("size", "long", REQUIRED, "data_size", "examples of an epoch", low=1),
+    Option("batch", "long", None, "batch_size", "base batch; that of the option base, if not given", low=1))
+
+
+def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]]) -> Values:
+    """All options of a rule, {name: Python value}."""
+    known = {o.name for e in registry.entries("rule") for o in e.options}
+    given = parse_options(entry.name, entry.options, positional, named, kind="rule", known=known, before=2)
+    out: Values = {}
+    for o in entry.options:
+        value = given.get(o.name)
+        missing = value is None or value == NULL_J.v or (isinstance(value, float) and math.isnan(value))
+        if missing and o.default is REQUIRED:
+            raise QError(f"{entry.name}: {o.name} not defined")
+        out[o.name] = o.default if missing else value
+    if out["accum"] is not None and out["local"] is not None:
+        raise QError(f"{entry.name}: accum and local are two ways to say the same")
+    if out["local"] is not None and out["base"] is None:
+        raise QError(f"{entry.name}: local goes with base")
+    if "batch" in out and out["batch"] is None:
+        if out["base"] is None:
+            raise QError(f"{entry.name}: batch not defined")
+        out["batch"] = out["base"]
+    return out
+
+
+def shown(entry: Entry, values: Values | None = None) -> Dict:
+    """The options of a rule, or its defaults, as a dictionary."""
+    out: list[Value] = []
+    for o in entry.options:
+        v = o.default if values is None else values[o.name]
+        none = v is None or v is REQUIRED
+        out.append((math.nan if none else float(v)) if o.type == "double" else NULL_J if none else long(v))
+    return symdict([o.name for o in entry.options], out)
+
+
+# ------------------------------------------------------------------ a rule around an optimizer
+
+
+@wraps.kind
+class RuleWrap(wraps.Wrap):
+    """A rule, its entry and options, and the optimizer it is around: also what the handle of a rule owns."""
+
+    name = "scale"
+    meets = True
+
+    def __init__(self, entry: Entry, values: Values, o: Opt) -> None:
+        from kshell.optim import comm
+
+        self.entry, self.values, self.opt = entry, values, o
+        args = {p.torch or p.name: values[p.name] for p in entry.options if p.torch or p not in _COMMON}
+        if values["accum"] is None and values["local"] is not None:
+            args["accum_scale"] = values["local"] * comm.world() / values["base"]
+        self.rule = _refusing(entry.name, lambda: entry.resolve()(o.torch, **args))
+        self._squares: list[float] = []
+
+    def options(self) -> Dict:
+        return symdict(["rule", "options"], [sym(self.entry.name), shown(self.entry, self.values)])
+
+    def state(self) -> Dict:
+        state = self.rule.state_dict()
+        last, accum = state["last"], state["accum_scale"]
+        return symdict(["rule", "options", "state"], [
+            sym(self.entry.name), shown(self.entry, self.values),
+            symdict(["progress", "accum", "sqr", "var", "sums", "biased", "last"], [
+                state["progress"], math.nan if accum is None else accum, floats(state["sqr"]), floats(state["var"]),
+                List([floats(s) for s in state["sums"]]), state["biased"],
+                NIL if last is None else List([NIL if t is None else to_q(t) for t in last])])])
+
+    @classmethod
+    def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
+        put(o, restored(symdict([k for k, _ in options], [v for _, v in options]), o))
+
+    def aggregate(self, o: Opt, given: dict[str, Any]) -> None:
+        self._squares = self.rule.noise.gathered()
+
+    def note(self, o: Opt, given: dict[str, Any]) -> bool:
+        agg = o.wraps.get("agg")
+        return self.rule.begin(self._squares, bool(agg and agg.values["agggrad"]))  # type: ignore[no-any-return]
+
+    def rates(self, o: Opt, given: dict[str, Any]) -> None:
+        self.rule.raise_rates()
+
+    def done(self, o: Opt) -> None:
+        self.rule.end()
+
+    def failed(self, o: Opt) -> None:
+        self.rule.end(False)
+
+    def attached(self, o: Opt, at: int | None = None, params: Sequence[Any] = ()) -> None:
+        if at is None:
+            self.rule.noise.attach()
+        else:
+            self.rule.noise.add(at, params)
+
+    def moved(self) -> None:
+        self.rule.load_state_dict(self.rule.state_dict())  # puts gradients it holds where the parameters are
+        self.rule.noise.attach()
+
+    def pending(self) -> tuple[list[int], list[float | None]] | None:
+        return self.rule.noise.pending() if self.rule.noise.accum_count else None  # type: ignore[no-any-return]
+
+    def set_pending(self, found: Any) -> None:
+        self.rule.noise.set_pending(*found)
+
+
+def _refusing(call: str, fn: Any) -> Any:
+    """fn(), whose ValueError becomes a q error with the names of the options."""
+    names = {o.torch: o.name for e in registry.entries("rule") for o in e.options if o.torch}
+    try:
+        return fn()
+    except ValueError as exc:
+        text = str(exc)
+    for k, v in names.items():
+        text = text.replace(k, v)
+    raise QError(f"{call}: {text}")
+
+
+def put(o: Opt, w: RuleWrap) -> None:
+    """Put a rule around an optimizer, instead of another."""
+    if "fp16" in o.wraps or o.abilities.gathers or o.entry.extra.get("closure"):
+        w.rule.noise.detach()
+        raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
+    try:
+        w.rule.noise.agree("scale")
+    except BaseException:
+        w.rule.noise.detach()
+        raise
+    take_off(o)
+    o.wraps["scale"] = w
+
+
+def take_off(o: Opt) -> None:
+    """Take the rule of an optimizer away, if it has one."""
+    w = o.wraps.pop("scale", None)
+    if w is not None:
+        w.rule.noise.detach()
+
+
+def restored(d: Dict, o: Opt) -> RuleWrap:
+    """A rule from a state or definition, of an optimizer with the same parameters."""
+    fields = dict(pairs(d))
+    name = fields.get("rule")
+    if name.__class__ is not Sym or "options" not in fields:
+        raise QError("scale: unrecognized state, expecting the name of a rule and its options")
+    entry = entry_of(name.s)
+    w = RuleWrap(entry, parse(entry, [], pairs(fields["options"])), o)
+    if "state" in fields:
+        try:
+            _load(w, dict(pairs(fields["state"])))
+        except BaseException:
+            w.rule.noise.detach()
+            raise
+    return w
+
+
+@wraps.RULE.set
+def from_record(d: Dict, o: Opt, around: bool) -> RuleWrap:
+    """The rule that a snapshot holds, around its optimizer if it was."""
+    w = restored(d, o)
+    if around:
+        put(o, w)
+    return w
+
+
+def _load(w: RuleWrap, s: dict[str, Value]) -> None:
+    missing = [k for k in ("progress", "accum", "sqr", "var", "sums", "biased", "last") if k not in s]
+    if missing:
+        raise QError(f"scale: the state has no {missing[0]}")
+    numbers = [s["sqr"], s["var"], *seq_items(s["sums"])]
+    if s["progress"].__class__ is not float or s["accum"].__class__ is not float or \
+            any(v.__class__ is not Vec or v.t != T.F for v in numbers):
+        raise QError("scale: unrecognized state, expecting floats")
+    accum = s["accum"]
+    state = {"progress": s["progress"], "accum_scale": None if math.isnan(accum) else accum,
+             "sqr": s["sqr"].a.tolist(), "var": s["var"].a.tolist(), "biased": bool(s["biased"]),
+             "sums": [v.a.tolist() for v in seq_items(s["sums"])],
+             "last": None if s["last"] is NIL else [None if t is NIL else to_tensor(t) for t in seq_items(s["last"])]}
+    _refusing("scale", lambda: w.rule.load_state_dict(state))
+
+
+def entry_of(name: str) -> Entry:
+    """The rule of a name; `unrecognized rule: name` if there is none."""
+    return entry_named("rule", "unrecognized rule: ", name)
+
+
+# ------------------------------------------------------------------ scale and gns
+
+
+@api("scale", "scale(o;name;options..)", "scale(s;options..)", "scale s", "scale(o;state)", "scale o", "scale(o;::)",
+     held=True, since="kshell", effect="reads1")
+def scale(x: Value) -> Value:
+    """Put a rule around an optimizer that scales its learning rates for each step: a handle of the rule.
+
+    help`rule lists the names. Then one or more `backward(s;loss)`, or plain backward, for the micro-batches of a step,
+    and `step s` or `step o`: gradients become means over micro-batches and processes, and the rates are as they were
+    afterwards. A step with a gradient that is not finite is not made, and gives 0b. `scale(s;``accum,2.)` changes an
+    option, `scale o` is the rule of an optimizer, `scale(o;::)` takes it away.
+
+    q)t:tensor(2#0e;`grad)
+    q)o:opt(`sgd;t;.1)
+    q)s:scale(o;`linear)
+    q)backward(s;Sum mul(t;1 2e))
+    q)backward(s;Sum mul(t;3 4e))
+    q)step s
+    q)tensor t
+    -0.4 -0.6e
+    q)lr o
+    ,0.1
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if isinstance(h, RuleHandle):
+        if len(given) == 1:
+            return h.obj.options()  # type: ignore[no-any-return]
+        _change(h.obj, given[1:])
+        return NIL
+    if isinstance(h, OptimizerHandle | ModelHandle) and (len(given) == 1 or given[1:] == [NIL]):
+        o = optimizer_of(h)
+        if len(given) > 1:
+            take_off(o)
+            return NIL
+        if "scale" not in o.wraps:
+            raise QError("scale: the optimizer has no rule")
+        return rule_handle(o.wraps["scale"])
+    with with_all("scale", x):
+        return _put(given)
+
+
+def _put(given: Sequence[Value]) -> Value:
+    """A rule around an optimizer, by its name or from a state."""
+    o, name = head(given, "scale", "rule")
+    if name.__class__ is Dict and len(given) == 2:
+        w = restored(name, o)
+    elif name.__class__ is Sym:
+        entry = entry_of(name.s)
+        w = RuleWrap(entry, parse(entry, *split(given, 2)), o)
+    else:
+        raise QError(f"scale: expecting the name of a rule, given {kname(name)}")
+    put(o, w)
+    return rule_handle(w)
+
+
+def _change(w: RuleWrap, given: Sequence[Value]) -> None:
+    """Set options of a rule: what is made of them can change while it is at work."""
+    if len(given) != 1 or not looks_paired(given[0]):
+        raise QError("scale: expecting rule and options as name-value pairs")
+    found = pairs(given[0])
+    for key, _ in found:
+        if key not in ("accum", "lossscale"):
+            raise QError(f"scale: {key} cannot be changed, only accum and lossscale")
+    values = parse_options(w.entry.name, w.entry.options, [], found, kind="rule")
+
+    def change() -> None:
+        from kshell.families.adaptdl.rules import _positive
+
+        for k, v in values.items():
+            _positive(k, v)
+        if "accum" in values:
+            w.rule.noise.set_accum_scale(values["accum"])
+        if "lossscale" in values:
+            w.rule.noise.loss_scale = values["lossscale"]
+
+    _refusing("scale", change)
+    w.values.update(values)
+    if "accum" in values:
+        w.values["local"] = None
+
+
+@api("gns", "gns s", "gns(s;scales)", since="kshell", effect="none")
+def gns(x: Value) -> Value:
+    """What a rule has found out: by parameter group the squared norm of the gradient (sqr) and the trace of its
+    covariance at the base batch (var); scale, gain and factors of the step that is being made, or of the last one;
+    progress, which is the sum of the gains. For given scales, a table of factors and gains.
+
+    q)s:scale(opt(`sgd;tensor(2#0e;`grad));`adascale)
+    q)gns s
+    scale   | 1f
+    sqr     | ,1f
+    var     | ,0f
+    factor  | ,1f
+    gain    | 1f
+    progress| 0f
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, RuleHandle) or len(given) > 2:
+        raise QError("gns: expecting a rule, and optional scales")
+    rule = h.obj.rule
+    if len(given) == 2:
+        return _table(rule, given[1])
+    noise = rule.noise
+    scale_, factors, gain = noise.scale, None, 0.0
+    if not scale_ and rule.last is not None:
+        scale_, factors, gain = rule.last
+    else:
+        scale_ = scale_ or noise.accum_scale
+    if factors is None:
+        factors, gain = rule.factors(scale_), noise.gain(scale_)
+    return symdict(["scale", "sqr", "var", "factor", "gain", "progress"],
+                   [scale_, floats(noise.sqr), floats(noise.var), floats(factors), gain, rule.progress])
+
+
+def _table(rule: Any, x: Value) -> Value:
+    numbers = doubles_of(x)
+    if numbers is None or not all(v > 0 and math.isfinite(v) for v in numbers):
+        raise QError("gns: expecting a rule and scales above 0")
+    factors = np.array([rule.factors(v) for v in numbers])
+    cols = floats(factors[:, 0]) if factors.ndim == 2 and factors.shape[1] == 1 else \
+        collapse([floats(f) for f in factors])
+    return Table(["scale", "factor", "gain"], [floats(numbers), cols, floats([rule.noise.gain(v) for v in numbers])])
+
+
+# ------------------------------------------------------------------ what rule handles answer
+
+
+@behaviour("backward", RuleHandle)
+def _backward(h: RuleHandle, *rest: Value) -> Value:
+    mode = rest[1].s if len(rest) == 2 and rest[1].__class__ is Sym else "free"
+    if not rest or len(rest) > 2 or not isinstance(rest[0], TensorHandle) or mode not in MODES or \
+            (len(rest) == 2 and rest[1].__class__ is not Sym):
+        raise QError("backward: expecting a rule, a loss and optional mode")
+    retain, create = MODES[mode]
+    wraps.backward(h.obj.opt, as_tensor(rest[0]), retain_graph=retain, create_graph=create)
+    return NIL
+
+
+@behaviour("step", RuleHandle)
+def _step(h: RuleHandle, *rest: Value) -> Value:
+    if h.obj.opt.wraps.get("scale") is not h.obj:
+        raise QError("step: the rule is no longer that of its optimizer")
+    return step_with(h.obj.opt, rest)
+
+
+@behaviour("zerograd", RuleHandle)
+def _zerograd(h: RuleHandle) -> None:
+    h.obj.rule.noise.reset()
+    for p in h.obj.opt.parameters():
+        zero_gradient(p)
+
+
+@behaviour("nograd", RuleHandle)
+def _nograd(h: RuleHandle) -> None:
+    h.obj.rule.noise.reset()
+    for p in h.obj.opt.parameters():
+        drop_gradient(p)
+
+
+@behaviour("lr", RuleHandle)
+def _lr(h: RuleHandle, *args: Value) -> Value:
+    if args:
+        raise QError("lr: set the rates of the optimizer")
+    return floats([float(g["lr"]) for g in h.obj.opt.groups])
+
+
+@behaviour("state", RuleHandle)
+def _state(h: RuleHandle, every: bool = True) -> Value:
+    return h.obj.state()
+
+
+@behaviour("options", RuleHandle)
+@behaviour("help", RuleHandle)
+def _options(h: RuleHandle) -> Value:
+    return shown(h.obj.entry, h.obj.values)
+
+
+@behaviour("objtype", RuleHandle)
+def _objtype(h: RuleHandle) -> Value:
+    return sym(h.obj.entry.name)
+
+
+@behaviour("holds", RuleHandle)
+def _holds(h: RuleHandle) -> list[Any]:
+    return [h.obj, h.obj.opt]
+
+
+# ------------------------------------------------------------------ help and options by name
+
+
+def _rules() -> Table:
+    found = sorted(registry.entries("rule"), key=lambda e: e.name)
+    return Table(["rule", "options"], [sym_vec([e.name for e in found]), List([shown(e) for e in found])])
+
+
+TOPICS["rule"] = "", _rules
+
+
+def _named_options(name: str) -> Value | None:
+    entry = registry.find("rule", name)
+    return None if entry is None else shown(entry)
+
+
+NAMED_OPTIONS.append(_named_options)

@@ -1,0 +1,15 @@
+"""LAMB: Adam with a trust ratio for each layer.
+
+Its modules import torch, so each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshell.lazy_package import lazy_package
+
+if TYPE_CHECKING:
+    from kshell.families.lamb import optimizer
+else:
+    __getattr__ = lazy_package(__name__)

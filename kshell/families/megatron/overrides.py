@@ -1,0 +1,156 @@
+"""Values that a parameter group has of its own for schedulers of Megatron's kind: `override`, `combine`, `okey`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kshell import optim
+from kshell.errors import QError
+from kshell.kapi.base.args import items, number_of, pairs, read_option
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import ModelHandle, OptimizerHandle, handle
+from kshell.kapi.base.live_optimizers import optimizer_of
+from kshell.kapi.optim.optimizer import Opt
+from kshell.kapi.optim.parameters import group_number
+from kshell.kapi.optim.scheduler import OVERRIDES, renamed, schedulers_of
+from kshell.registry import Option
+from kshell.values.build import symdict
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, seq_items, sym
+from kshell.values.match import match
+
+
+@api("override", "override(o;group)", "override(o;group;options)", held=True, since="kshell", effect="changes")
+def override(x: Value) -> Value:
+    """Give a parameter group of an optimizer its own max, min, startwd, endwd for schedulers of Megatron's kind, and
+    wdmult, by which its weight decay is multiplied; :: takes one away. The result is what the group has of its own.
+
+    q)o:opt(`sgd;();.1)
+    q)opt(o;1;())
+    q)override(o;1;`max`wdmult!(.2;0f))
+    max   | 0.2
+    wdmult| 0
+    q)s:sched(o;`constant;`max`startwd!(.1;.01))
+    q)lr o
+    0.1 0.2
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, OptimizerHandle | ModelHandle):
+        raise QError(f"override: expecting optimizer or model, group and options, given {kname(x)}")
+    o = optimizer_of(h)
+    n = group_number(given[1]) if len(given) > 1 else None
+    if n is None or not 0 <= n < len(o.groups) or len(given) > 3:
+        raise QError(f"override: expecting optimizer, one of {len(o.groups)} group(s), and options")
+    group = o.groups[n]
+    if len(given) == 3:
+        new = {k: group.get(k) for k in OVERRIDES.values()}
+        for key, value in pairs(given[2]):
+            if key not in OVERRIDES:
+                raise QError(f"override: unrecognized option `{key}, expecting one of "
+                             + "".join("`" + k for k in OVERRIDES))
+            new[OVERRIDES[key]] = _number(key, value)
+        _set_overrides(o, group, {k: v for k, v in new.items() if v is not None})
+    return symdict(*_own(group))
+
+
+def _number(key: str, value: Value) -> float | None:
+    if value is NIL:
+        return None
+    n = read_option("override", Option(key, "double", low=0, high=float(np.finfo(float).max)), value, True)
+    if n is None or math.isnan(n):
+        raise QError(f"override {key}: expected long/double scalar, given null")
+    return float(n)
+
+
+def _set_overrides(o: Opt, group: dict[str, Any], own: dict[str, float]) -> None:
+    """Change a group's overrides, unless a scheduler of the optimizer refuses them; these set their rates anew."""
+    live = [s for s in schedulers_of(o) if s.megatron]
+    for s in live:
+        _checked(lambda s=s: s.torch._check_group(own))
+    for above, below in (("max_lr", "min_lr"), ("end_wd", "start_wd")):
+        if own.get(above, math.inf) < own.get(below, 0):
+            names = {torch: q for q, torch in OVERRIDES.items()}
+            raise QError(f"override: {names[above]} {own[above]:g} is below {names[below]} {own[below]:g}")
+    for k in OVERRIDES.values():
+        group.pop(k, None)
+    group.update(own)
+    group["overrides"] = tuple(own)
+    for s in live:
+        s.torch.write()
+
+
+def _checked(fn: Any) -> None:
+    try:
+        fn()
+        return
+    except ValueError as exc:
+        error = QError(f"override: {renamed(str(exc))}")
+    raise error
+
+
+def _own(group: dict[str, Any]) -> tuple[list[str], list[Value]]:
+    found = [(k, float(group[t])) for k, t in OVERRIDES.items() if group.get(t) is not None]
+    return [k for k, _ in found], [v for _, v in found]
+
+
+@api("combine", "combine overrides", since="kshell", effect="none")
+def combine(x: Value) -> Value:
+    """The union of overrides: a list of dictionaries, :: for none. Any key is carried; two values of one are an error.
+
+    q)combine((`wdmult`max!0 .2;::;`wdmult`min!0 .01))
+    wdmult| 0
+    max   | 0.2
+    min   | 0.01
+
+    q)combine((`wdmult`max!0 .2;(1#`wdmult)!1#1f))
+    'combine: conflicting overrides for wdmult: 0 and 1
+      [0]  combine((`wdmult`max!0 .2;(1#`wdmult)!1#1f))
+           ^
+    """
+    given = seq_items(x) if x.__class__ in (List, Vec, Table) else [x]
+    found = []
+    for d in given:
+        if d is not NIL and d.__class__ is not Dict:
+            raise QError(f"combine: expecting dictionaries, given {kname(d)}")
+        found.append(None if d is NIL else dict(pairs(d)))
+    try:
+        compared = [None if d is None else {k: _Compared(v) for k, v in d.items()} for d in found]
+        out = optim.megatron.combine_param_group_overrides(compared)
+        return symdict(list(out), [v.x for v in out.values()])
+    except ValueError as exc:
+        error = QError(f"combine: {str(exc)[:1].lower()}{str(exc)[1:]}")
+    raise error
+
+
+class _Compared:
+    """A q value that is equal to another by q's match, and has its text."""
+
+    def __init__(self, x: Value) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Compared) and match(self.x, other.x)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        n = number_of(self.x)
+        return (self.x.s if isinstance(self.x, Sym) else kname(self.x)) if n is None else f"{n:g}"
+
+
+@api("okey", "okey d", since="kshell", effect="none")
+def okey(x: Value) -> Value:
+    """An override as a key to group parameters by: its names and values as pairs, in the order of the names; :: stays.
+
+    q)okey`wdmult`max!0 .2
+    `max    0.2
+    `wdmult 0f
+    """
+    if x is not NIL and x.__class__ is not Dict:
+        raise QError(f"okey: expecting dictionary, given {kname(x)}")
+    found = optim.megatron.param_group_override_to_tuple(None if x is NIL else dict(pairs(x)))
+    return NIL if found is None else List([List([sym(k), v]) for k, v in found])

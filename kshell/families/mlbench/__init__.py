@@ -1,0 +1,15 @@
+"""MLBench's optimizers for several processes: aggregation, compression, half precision.
+
+Its modules import torch, so each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshell.lazy_package import lazy_package
+
+if TYPE_CHECKING:
+    from kshell.families.mlbench import fp16, optimizers, powersgd
+else:
+    __getattr__ = lazy_package(__name__)

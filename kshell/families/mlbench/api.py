@@ -1,0 +1,492 @@
+"""Optimizers of several processes: their rows, and what is put around any optimizer (`agg`, `fp16`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import fill_options, flag_of, items, long_of, name_of, parse_options, split
+from kshell.kapi.base.call import api, with_all
+from kshell.kapi.base.convert import as_tensor, kname, result
+from kshell.kapi.base.handles import OptimizerHandle, TensorHandle, behaviour, handle, optimizer_handle, vector_handle
+from kshell.kapi.optim import wraps
+from kshell.kapi.optim.api import put_parameters
+from kshell.kapi.optim.optimizer import Opt, class_of, create, entry_of, group_values, parse, row, torch_args
+from kshell.kapi.optim.state import option_q
+from kshell.registry import Option
+from kshell.values.build import longs, symdict
+from kshell.values.core import NIL, Dict, Sym, Value
+
+_SINCE = "mlbench"
+
+
+def _d(name: str, default: float, torch_name: str = "", low: float | None = None) -> Option:
+    return Option(name, "double", float(default), torch_name, low=low)
+
+
+def _b(name: str, default: bool = False) -> Option:
+    return Option(name, "boolean", default)
+
+
+_LR, _DECAY = _d("lr", .01), _d("decay", 0, "weight_decay")
+_SGD = (_LR, _d("momentum", 0), _d("dampening", 0), _DECAY, _b("nesterov"))
+_AGG = (_b("bylayer"), _b("agggrad", True), _b("before"))
+_SPARSE = (_LR, _DECAY, Option("k", "long", 10, low=1, doc="coordinates of each parameter in a step"), _b("random"),
+           Option("seed", "long", 1, low=0))
+_MOMENTUM = {"momentum_buffer": "momentum_buffer"}
+_MEMORY = {"memory": "memory", "estimated": "estimated"}
+
+row("signsgd", "kshell.families.mlbench.optimizers.SignSGD",
+    """Steps of one size, by the sign of SGD's direction.
+
+Bernstein et al. 2018, arXiv 1802.04434. The decay of weights is inside the sign.
+
+q)t:tensor(1 2 3e;`grad)
+q)o:opt(`signsgd;t;.5)
+q)backward(t;.1 0 -7e)
+q)step o
+q)tensor t
+0.5 2 3.5e
+""", *_SGD, state=_MOMENTUM, since=_SINCE)
+
+row("sparsifiedsgd", "kshell.families.mlbench.optimizers.SparsifiedSGD",
+    """SGD of k coordinates a step; the rest is remembered.
+
+Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. The coordinates are a block of k in a row or, with random, any. The
+decay of weights is not multiplied by the rate. `estimated` has running means of the parameters.
+
+q)t:tensor(6#1e;`grad)
+q)o:opt(`sparsifiedsgd;t;.5;`k,2)
+q)backward Sum t
+q)step o
+q)sum 1=tensor t
+4i
+""", *_SPARSE, state=_MEMORY, sharded=False, since=_SINCE)
+
+row("centralizedsparsifiedsgd", "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
+    """sparsifiedsgd of several processes.
+
+Each chooses coordinates for itself; the update is what all chose, with average divided by their number.
+
+q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
+`centralizedsparsifiedsgd
+""", *_SPARSE, _b("average", True), state=_MEMORY, sharded=False, meets=True, since=_SINCE)
+
+row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
+
+With agggrad off each steps by its own gradient, and the weights are averaged. bylayer sends each parameter by itself,
+before divides before the sum.
+
+q)opt[(opt(`centralizedsgd;();.1;`agggrad,0b);0b)]`options
+lr  agggrad
+-----------
+0.1 0
+""", *_SGD, *_AGG, state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
+
+row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam", """Adam of the mean gradient over all processes.
+
+The last three options are those of centralizedsgd.
+
+q)lr opt(`centralizedadam;();.002)
+,0.002
+""", _d("lr", .001), _d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"), _d("eps", 1e-8), _DECAY, _b("amsgrad"),
+    *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, sharded=False, meets=True,
+    since=_SINCE)
+
+row("powersgd", "kshell.families.mlbench.powersgd.PowerSGD",
+    """SGD of a mean gradient that travels as two thin matrices.
+
+Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727. The matrices have rank columns; what they lose is added to the
+next gradient. With reuse they start from those of the last step. One process does plain SGD, unless always.
+
+q)m:module enlist(`linear;3;2)
+q)o:opt(`powersgd;m;.1;`rank`always!(2;1b))
+q)backward mse(forward(m;2 3#1 2 3e);2 2#0e)
+q)step o
+q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`memory
+1b
+""", *_SGD, Option("rank", "long", 1, low=1), _b("reuse"), _b("bylayer"), Option("seed", "long", 1, low=0),
+    _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False, meets=True,
+    since=_SINCE)
+
+row("decentralizedsgd", "kshell.families.mlbench.optimizers.DecentralizedSGD",
+    """SGD by itself, then the mean of neighbours' weights.
+
+Lian et al. 2017, arXiv 1705.09056. `topo` gives the neighbours of common graphs. With weights metropolis the mean over
+all processes stays where it is on any graph.
+
+q)opt[(opt(`decentralizedsgd;();.1;`neighbors,enlist topo`ring);0b)]`options
+lr
+---
+0.1
+""", *_SGD, Option("neighbors", "size", ()), Option("weights", "symbol", "uniform", choices=("uniform", "metropolis")),
+    _b("bylayer"), state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
+
+
+# ------------------------------------------------------------------ arguments
+
+
+def _optimizer(x: Value, call: str) -> Opt:
+    h = handle(x)
+    if not isinstance(h, OptimizerHandle):
+        raise QError(f"{call}: expecting an optimizer, given {kname(x)}")
+    return h.obj  # type: ignore[no-any-return]
+
+
+def _head(x: Value, call: str) -> tuple[Opt, Sequence[Value]]:
+    """The optimizer that a call is about, and all its arguments."""
+    given = items(x)
+    return _optimizer(given[0] if given else NIL, call), given
+
+
+def _shown(options: Sequence[Option], values: dict[str, Any]) -> Dict:
+    return symdict([o.name for o in options], [option_q(o, values[o.name]) for o in options])
+
+
+# ------------------------------------------------------------------ aggregation
+
+_AVERAGE = Option("average", "symbol", "world", choices=("world", "custom"))
+_CLIP = _d("clip", math.inf)
+AGG_OPTIONS = (_AVERAGE, *_AGG, _CLIP)
+
+
+@wraps.kind
+class AggWrap(wraps.Wrap):
+    """Gradients or weights averaged over processes."""
+
+    name = "agg"
+    given = ("denom",)
+    meets = True
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        from kshell.optim.aggregate import Aggregation
+        from kshell.optim.comm import world
+
+        self.values, self.inside = values, Aggregation(**values)
+        self.plain = values["average"] == "world" and values["clip"] == math.inf
+        self.world = world
+
+    def options(self) -> Dict:
+        return _shown(AGG_OPTIONS, self.values)
+
+    @classmethod
+    def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
+        _aggregate(o, fill_options("agg", AGG_OPTIONS, parse_options("agg", AGG_OPTIONS, [], options)))
+
+    def idle(self) -> bool:
+        return self.plain and self.world() == 1
+
+    def aggregate(self, o: Opt, given: dict[str, Any]) -> None:
+        self.inside.gradients(o.groups, given.get("denom"), clip=False)
+
+    def clip(self, o: Opt, given: dict[str, Any]) -> None:
+        if self.inside.clip != math.inf:
+            from kshell.optim.aggregate import clip_
+
+            clip_(o.parameters(), self.inside.clip)
+
+    def done(self, o: Opt) -> None:
+        self.inside.weights(o.groups)
+
+
+def _aggregate(o: Opt, values: dict[str, Any]) -> None:
+    if "fp16" in o.wraps:
+        raise QError("agg: fp16 aggregates by options of its own")
+    if o.entry.extra.get("closure"):
+        raise QError(f"agg: {o.entry.name} calls back for the loss")
+    made = AggWrap(values)
+    made.inside.agree("agg", o.groups)
+    made.inside.weights(o.groups)
+    o.wraps["agg"] = made
+
+
+@api("agg", "agg(o;`world;options..)", "agg(o;`custom;options..)", "agg o", held=True, since="kshell", effect="changes")
+def agg(x: Value) -> Value:
+    """Average gradients over all processes around the steps of any optimizer; of an optimizer alone, the options set.
+
+    Options: average (world, or custom: `step(o;denom)` divides the sum by denom), bylayer (each parameter travels by
+    itself), agggrad (0b: step first, then average the weights), before (divide before the sum), clip (the norm to
+    which aggregated gradients are clipped).
+
+    q)t:tensor(1 2e;`grad)
+    q)o:opt(`sgd;t;1.)
+    q)agg(o;`custom)
+    q)backward(t;4 8e)
+    q)step(o;4)
+    q)tensor t
+    0 0e
+    """
+    o, given = _head(x, "agg")
+    if len(given) == 1:
+        if "agg" not in o.wraps:
+            raise QError("agg: no aggregation set")
+        return o.wraps["agg"].options()  # type: ignore[no-any-return]
+    with with_all("agg", x):
+        _not_sharded(o, "agg")
+        values = parse_options("agg", AGG_OPTIONS, *split(given, 1), before=1)
+        _aggregate(o, fill_options("agg", AGG_OPTIONS, values))
+    return NIL
+
+
+def _not_sharded(o: Opt, call: str) -> None:
+    if any(hasattr(p, "full_tensor") for p in o.parameters()):
+        raise QError(f"{call}: parameters are sharded")
+
+
+# ------------------------------------------------------------------ half precision
+
+FP16_OPTIONS = (_d("init", 1024), _d("factor", 2), Option("window", "long", 128, low=1),
+                Option("max", "double", None, "most"), _d("min", 1e-4, "least", low=0), _CLIP, _AVERAGE, _b("before"),
+                _b("bylayer"))
+
+
+@wraps.kind
+class FP16Wrap(wraps.Wrap):
+    """Master weights in single precision and a loss scale; the optimizer's torch object is an FP16 around its own."""
+
+    name = "fp16"
+    given = ("denom", "multiplier")
+    meets = True
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def options(self) -> Dict:
+        return _shown(FP16_OPTIONS, self.values)
+
+    @classmethod
+    def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
+        _halve(o, _fp16_values([], options, 0))
+
+
+def _fp16_values(positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int) -> dict[str, Any]:
+    found = fill_options("fp16", FP16_OPTIONS, parse_options("fp16", FP16_OPTIONS, positional, named, before=before))
+    if found["max"] is not None and math.isnan(found["max"]):
+        found["max"] = None
+    return found
+
+
+def _halve(o: Opt, values: dict[str, Any]) -> None:
+    """Put an FP16 around the torch optimizer of one that has made no step yet."""
+    from kshell.families.mlbench.fp16 import FP16
+
+    _not_sharded(o, "fp16")
+    if o.entry.extra.get("closure"):
+        raise QError(f"fp16: {o.entry.name} calls back for the loss")
+    if o.abilities.gathers:
+        raise QError(f"fp16: {o.entry.name} takes losses by layer")
+    if o.outer is not None or o.inner is not None:
+        raise QError(f"fp16: {o.entry.name} is inside of a {type(o.outer or o.torch).__name__}")
+    if "dims" in o.entry.extra:
+        raise QError(f"fp16: {o.entry.name} takes parameters of {o.entry.extra['dims']} dimensions, and the copies are "
+                     "vectors")
+    if o.wraps:
+        raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")
+    if len(o.state):
+        raise QError("fp16: the optimizer has made steps already")
+    args = torch_args(o.entry, group_values(o.entry, o.groups[0]))
+
+    def inner(groups: list[dict[str, Any]]) -> Any:
+        return class_of(o.entry)(groups, **args)
+
+    made = FP16(o.groups, inner, **{p.torch or p.name: values[p.name] for p in FP16_OPTIONS})
+    made.agree("fp16")
+    o.torch, o.placed, o.contents = made, None, None
+    o.wraps["fp16"] = FP16Wrap(values)
+
+
+@api("fp16", "fp16(parms;optimizer;options..)", "fp16(o;options..)", "fp16 o", held=True, since="kshell",
+     effect="changes")
+def fp16(x: Value) -> Value:
+    """An optimizer of half-precision parameters: it steps copies in single precision, and scales the loss.
+
+    `backward(o;loss)` scales; `step o` is 0b where gradients overflowed: the scale falls and nothing else changes. The
+    optimizer is a name, or a list of a name and options as for opt; or one made by opt is changed in place. Options:
+    init, factor, window, max and min of the scale; clip; average, before and bylayer as in agg. `step(o;denom)` and
+    `step(o;denom;multiplier)` give a denominator (:: for none) and a factor that the loss was multiplied by.
+
+    q)t:tensor(1 2e;`half`grad)
+    q)o:fp16(t;(`sgd;.5);`init`window!16 2)
+    q)backward(o;Sum t)
+    q)step o
+    1b
+    q)tensor t
+    0.5 1.5e
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if isinstance(h, OptimizerHandle):
+        o: Opt = h.obj
+        if len(given) > 1:
+            with with_all("fp16", x):
+                _halve(o, _fp16_values(*split(given, 1), 1))
+            return NIL
+        if "fp16" not in o.wraps:
+            raise QError("fp16: not set")
+        return o.wraps["fp16"].options()  # type: ignore[no-any-return]
+    with with_all("fp16", x):
+        return _fp16_around(given)
+
+
+def _fp16_around(given: Sequence[Value]) -> Value:
+    """A new optimizer of parameters, with fp16 around it."""
+    if len(given) < 2:
+        raise QError("fp16: expecting parameters and an optimizer")
+    inner = [given[1]] if given[1].__class__ is Sym else items(given[1])
+    if not inner or inner[0].__class__ is not Sym:
+        raise QError(f"fp16: expecting the name of an optimizer, and options, given {kname(given[1])}")
+    values = _fp16_values(*split(given, 2), 2)
+    entry = entry_of(inner[0].s)
+    o = create(entry, parse(entry, *split(inner, 1), before=1))
+    put_parameters(o, 0, {}, given[0])
+    _halve(o, values)
+    return optimizer_handle(o)
+
+
+def _fp16_of(x: Value, call: str) -> Any:
+    o = _optimizer(x, call)
+    if "fp16" not in o.wraps:
+        raise QError(f"{call}: expecting an optimizer made by fp16")
+    return o.torch
+
+
+@api("lossscale", "lossscale o", since="kshell", effect="none")
+def lossscale(x: Value) -> Value:
+    """The loss scale of an optimizer made by fp16.
+
+    q)lossscale fp16(tensor(1 2e;`half`grad);`sgd;64)
+    64f
+    """
+    return float(_fp16_of(x, "lossscale").scaler.scale)
+
+
+@api("masters", "masters o", since="kshell", effect="none")
+def masters(x: Value) -> Value:
+    """The copies in single precision of an optimizer made by fp16, a tensor a group, in a vector.
+
+    q)vector masters fp16(tensor(1 2e;`half`grad);`sgd)
+    1 2
+    """
+    return vector_handle([m.detach() for m in _fp16_of(x, "masters").masters])
+
+
+# ------------------------------------------------------------------ estimates, neighbours, timings
+
+
+@api("estimated", "estimated o", "estimated(o;t)", "estimated(o;t;k)", held=True, since="kshell", effect="changes")
+def estimated(x: Value) -> Value:
+    """The estimates of the parameters of sparsifiedsgd or centralizedsparsifiedsgd, a vector of tensors; after step t,
+    counted from 0, take the parameters into these running means (k: a number of coordinates other than the option's).
+
+    q)t:tensor(4#1e;`grad)
+    q)o:opt(`sparsifiedsgd;t;.5;`k,4)
+    q)backward Sum t
+    q)step o
+    q)estimated(o;0)
+    q)vector estimated o
+    0.5 0.5 0.5 0.5
+    """
+    o, given = _head(x, "estimated")
+    from kshell.families.mlbench.optimizers import SparsifiedSGD
+
+    if not isinstance(o.torch, SparsifiedSGD):
+        raise QError(f"estimated: {o.entry.name} has no estimates")
+    if len(given) == 1:
+        return vector_handle(o.torch.estimates())
+    numbers = [long_of(n) for n in given[1:]]
+    if len(numbers) > 2 or None in numbers:
+        raise QError("estimated: expecting an optimizer, the number of the step and that of coordinates")
+    o.torch.update_estimates(*numbers)  # type: ignore[arg-type]
+    return NIL
+
+
+@api("orthogonalize", "orthogonalize x", since="kshell", effect="none")
+def orthogonalize(x: Value) -> Value:
+    """Orthonormal columns that span those of a matrix, each in the direction of its own column; zeros stay zeros. What
+    powersgd does to its products.
+
+    q)orthogonalize(3 0f;4 1f)
+    0.6 -0.8
+    0.8 0.6
+    """
+    from kshell.families.mlbench.powersgd import orthogonalize as work
+
+    t = as_tensor(x)
+    if t is None or t.dim() != 2 or not t.is_floating_point():
+        raise QError("orthogonalize: expecting a matrix of floats")
+    return result(work(t), isinstance(x, TensorHandle))
+
+
+@api("topo", "topo name", "topo(name;rank;world)", since="kshell", effect="none")
+def topo(x: Value) -> Value:
+    """The neighbours of this process, or of any, in a ring, full graph, line or star (around 0), for decentralizedsgd.
+
+    q)topo(`ring;0;4)
+    1 3
+    q)topo(`star;2;4)
+    ,0
+    q)topo`full
+    `long$()
+    """
+    from kshell.families.mlbench.optimizers import neighbors_of
+    from kshell.optim import comm
+
+    given = items(x)
+    name = name_of(given[0]) if given else None
+    numbers = [long_of(n) for n in given[1:]] or [comm.rank(), comm.world()]
+    if name is None or len(numbers) != 2 or None in numbers:
+        raise QError("topo: expecting the name of a topology, or (name;rank;world)")
+    r, n = numbers
+    if not (n >= 1 and 0 <= r < n):  # type: ignore[operator]
+        raise QError(f"topo: there is no process {r} among {n}")
+    return longs(neighbors_of(name, r, n))  # type: ignore[arg-type]
+
+
+@api("timings", "timings o", "timings(o;flag)", since="kshell", effect="reads1")
+def timings(x: Value) -> Value:
+    """Seconds spent in the phases of an optimizer's steps since they were asked for with 1b: backward (by
+    `backward(o;loss)`), communication, update. 0b ends it.
+
+    q)o:opt(`sgd;tensor(1 2e;`grad))
+    q)timings(o;1b)
+    q)step o
+    q)key timings o
+    `backward`communication`update
+    """
+    o, given = _head(x, "timings")
+    if len(given) == 1:
+        if o.timings is None:
+            raise QError("timings: not asked for, by timings(o;1b)")
+        return symdict(list(o.timings), [float(v) for v in o.timings.values()])
+    flag = flag_of(given[1])
+    if flag is None or len(given) > 2:
+        raise QError("timings: expecting an optimizer and a boolean")
+    o.timings = {"backward": 0.0, "communication": 0.0, "update": 0.0} if flag else None
+    return NIL
+
+
+@api("traffic", "traffic[]", since="kshell", effect="none")
+def traffic(x: Value) -> Value:
+    """What the communication of optimizers has cost this process so far: calls, bytes given away, seconds.
+
+    q)traffic[]
+    calls  | 0
+    bytes  | 0
+    seconds| 0f
+    """
+    from kshell.optim.comm import METER
+
+    return symdict(["calls", "bytes", "seconds"], [METER.calls, METER.bytes, METER.seconds])
+
+
+@behaviour("backward", OptimizerHandle)
+def _backward(h: OptimizerHandle, *rest: Value) -> Value:
+    """`backward(o;loss)`: the gradients of a loss as the optimizer wants them."""
+    if len(rest) != 1 or not isinstance(rest[0], TensorHandle):
+        raise QError("backward: expecting an optimizer and a loss")
+    wraps.backward(h.obj, as_tensor(rest[0]))
+    return NIL
+
+

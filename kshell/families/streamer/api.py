@@ -1,0 +1,170 @@
+"""STREAMER's optimizer: its row, the losses it is given by layer, and layers that are added while it is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kshell.errors import QError
+from kshell.families import streamer
+from kshell.kapi.base.args import is_empty, items, long_of, number_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, kname
+from kshell.kapi.base.handles import KHandle, OptimizerHandle, TensorHandle, behaviour, handle
+from kshell.kapi.optim.api import put_parameters
+from kshell.kapi.optim.optimizer import Opt, Values, row
+from kshell.kapi.optim.parameters import check_new, kept, select
+from kshell.registry import Option
+from kshell.values.build import floats, longs
+from kshell.values.core import NIL, List, Value
+
+_INNER = ("adam", "adamw", "nadam", "radam", "adamax", "adagrad", "adadelta", "sgd")
+
+
+def _fill(values: Values) -> None:
+    """Options of the inner optimizer that were not given are its own defaults."""
+    for o in _OWN:
+        name, _, item = (o.torch or o.name).partition(".")
+        if values.get(o.name) is None:
+            found = streamer.optimizer.defaults_of(values["inner"]).get(name)
+            values[o.name] = found[int(item)] if item and found is not None else found
+
+
+# options of inner optimizers; null is the default that the inner optimizer has itself
+_OWN = tuple(Option(name, "double", None, torch_name) for name, torch_name in (
+    ("momentum", ""), ("decay", "weight_decay"), ("beta1", "betas.0"), ("beta2", "betas.1"), ("eps", "")))
+
+
+def _parts(x: Value) -> list[Value]:
+    """The parameters of each group, from layers: a list of (encoder;predictor), one such pair, or an encoder alone."""
+    found = [x] if _is_layer(x) else list(x.items) if x.__class__ is List and x.items else [x]
+    if not all(map(_is_layer, found)):
+        if x.__class__ is not List or not x.items or handle(x.items[0]) is not None:
+            return [x, NIL]
+        i = next(i for i, v in enumerate(found) if not _is_layer(v))
+        raise QError(f"opt: layer {i} of streamer: expecting (encoder;predictor), given {kname(found[i])}")
+    return [part for layer in found for part in layer.items]
+
+
+def _is_layer(x: Value) -> bool:
+    return x.__class__ is List and len(x) == 2 and all(map(_is_part, x.items)) and not all(map(is_empty, x.items))
+
+
+def _is_part(x: Value) -> bool:
+    """Can this be the parameters of one module: an object, an object and what to choose from it, or ()?"""
+    if is_empty(x) or isinstance(x, KHandle):
+        return True
+    return (x.__class__ is List and len(x) == 2 and isinstance(x.items[0], KHandle)
+            and not isinstance(x.items[1], KHandle) and not is_empty(x.items[1]))
+
+
+row("streamer", "kshell.families.streamer.optimizer.Streamer",
+    """Layers that learn at their own pace, and may be added on the way.
+
+Mounir, Vijayaraghavan and Sarkar 2023, NeurIPS. The parameters are layers, each (encoder;predictor): groups 0 and 1 are
+those of layer 0, 2 and 3 those of layer 1. `loss(o;layer;z;timescale)` gives the loss of each layer that ran, then
+`step o` is 1b where it updated parameters: when the top layer has had `optimize` losses. A loss counts for each encoder
+by its distance from the layer, as alpha to minus that power; `groups` shows the weights. With several processes
+parameters are averaged every `average` steps.
+
+q)f:tensor(1 2e;`grad)
+q)p:tensor(1 1e;`grad)
+q)o:opt(`streamer;enlist(f;p);`inner`lr`optimize!(`sgd;.5;2))
+q)loss(o;0;Sum mul(f;p);2)
+q)step o
+0b
+q)loss(o;0;Sum mul(f;p);2)
+q)step o
+1b
+q)tensor f
+0.5 1.5e
+""", Option("inner", "symbol", "adam", "", "optimizer of each encoder and predictor", choices=_INNER),
+    Option("lr", "double", 1e-4), Option("alpha", "double", 3.0, "", "by what a loss counts less a layer further away"),
+    Option("optimize", "long", 100, "optimize_every", "losses of the top layer before an update", low=1),
+    Option("average", "long", 1000, "average_every", "steps between averages over processes", low=1),
+    Option("timescale", "boolean", True, "", "losses count by their time scales"),
+    Option("reach", "boolean", True, "", "losses count by their distance"),
+    Option("maxlayers", "long", 3, "max_layers", "the most layers there can be", low=1), *_OWN,
+    fill=_fill, parts=_parts, same=("alpha", "optimize", "average", "timescale", "reach", "maxlayers"), sharded=False,
+    since="streamer")
+
+
+def _streamer(x: Value, call: str) -> Opt:
+    h = handle(x)
+    if not isinstance(h, OptimizerHandle) or not h.obj.abilities.gathers:
+        raise QError(f"{call}: expecting an optimizer of layers (streamer), given "
+                     + (h.obj.entry.name if isinstance(h, OptimizerHandle) else kname(x)))
+    return h.obj  # type: ignore[no-any-return]
+
+
+def _head(x: Value, call: str, n: int, what: str) -> tuple[Opt, Sequence[Value]]:
+    given = items(x)
+    o = _streamer(given[0] if given else x, call)
+    if len(given) != n:
+        raise QError(f"{call}: expecting {what}")
+    return o, given
+
+
+@behaviour("loss", OptimizerHandle)
+def _loss(h: OptimizerHandle, *rest: Value) -> Value:
+    """`loss(o;layer;z;timescale)`: the loss of a layer that ran."""
+    o = _streamer(h, "loss")
+    layer = long_of(rest[0]) if rest else None
+    scale = number_of(rest[2]) if len(rest) == 3 else 1.0
+    if layer is None or scale is None or not 2 <= len(rest) <= 3 or rest[1].__class__ is not TensorHandle:
+        raise QError("loss: expecting an optimizer, the number of a layer, its loss and the time scale")
+    o.torch.loss(layer, as_tensor(rest[1]), float(scale))
+    return NIL
+
+
+@api("groups", "groups(o;layer)", since="streamer", effect="none")
+def groups(x: Value) -> Value:
+    """Which layers the loss of a layer reaches, by distance, and the weight of each distance.
+
+    q)o:opt(`streamer;{(x;y)}'[tensor each 4#enlist 1e;4#enlist()];`maxlayers,4)
+    q)groups(o;1)
+    ,1        0 2       ,3
+    0.6923077 0.2307692 0.07692308
+    """
+    o, given = _head(x, "groups", 2, "an optimizer and the number of a layer")
+    layer = long_of(given[1])
+    if layer is None:
+        raise QError(f"groups: expecting the number of a layer, given {kname(given[1])}")
+    found, weights = o.torch.groups(layer)
+    return List([List([longs(g) for g in found]), floats(weights)])
+
+
+@api("addlayer", "addlayer(o;(f;p))", held=True, since="streamer", effect="changes")
+def addlayer(x: Value) -> Value:
+    """Put a layer, encoder and predictor, on top of those of an optimizer of layers; () for no predictor.
+
+    q)o:opt(`streamer;enlist(tensor(1e;`grad);()))
+    q)addlayer(o;(tensor(2e;`grad);tensor(3e;`grad)))
+    q)exec parmgroup from opt[o]`parms
+    0 2 3
+    """
+    o, given = _head(x, "addlayer", 2, "an optimizer, and (encoder;predictor)")
+    if not _is_layer(given[1]):
+        raise QError(f"addlayer: expecting (encoder;predictor), given {kname(given[1])}")
+    chosen = [select(part) for part in given[1].items]
+    check_new(o, [p for c in chosen if c is not None for p in c.params])
+    most = o.torch.settings["max_layers"]
+    if o.torch.layers >= most:
+        raise QError(f"addlayer: no more than {most} layer(s), the option maxlayers")
+    _put(o, 2 * o.torch.layers, given[1].items)
+    return NIL
+
+
+def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
+    """Parameters into groups from `at` on; on an error all is as it was."""
+    back, held = kept(o), [(g, list(g["params"])) for g in o.groups]
+    first = min(at, len(o.groups))
+    try:
+        for i, part in enumerate([NIL] * (at - first) + list(parts), first):
+            put_parameters(o, i, {}, part)
+    except BaseException:
+        back()
+        del o.groups[len(held):]
+        for group, params in held:
+            group["params"][:] = params
+        o.torch.attached()
+        raise

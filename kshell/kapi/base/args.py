@@ -1,0 +1,416 @@
+"""The calling convention of the k-api: one q value in, typed arguments out.
+
+`f(a;b)` passes a list, `f x` one value, `f()` the empty list, `f[]` `::`. Behind the positional arguments one final
+argument may hold name-value pairs, and a math function may get an output tensor or `[]` (in place) at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base.convert import is_array, kname
+from kshell.kapi.base.handles import GONE, KHandle, stale
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values import synonyms
+from kshell.values import types as T
+from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
+
+# ------------------------------------------------------------------ the list of arguments
+
+
+def is_empty(x: Value) -> bool:
+    """Is x `::` or the empty general list `()`: no argument at all?"""
+    return x is NIL or (x.__class__ is List and not x.items)
+
+
+def items(x: Value) -> list[Value]:
+    """The argument items of x: of any list its items, of anything else (a handle, an atom, a dictionary) x alone.
+
+    Freed handles among them are 'stale pointer, before anything else is looked at. `()` and `::` give no item.
+    """
+    if x.__class__ is List:
+        found = x.items
+        for item in found:
+            if isinstance(item, KHandle) and item.obj is GONE:
+                raise stale(item)
+        return found  # type: ignore[no-any-return]
+    if x is NIL:
+        return []
+    if isinstance(x, KHandle) and x.obj is GONE:
+        raise stale(x)
+    return seq_items(x) if x.__class__ is Vec or isinstance(x, List) else [x]
+
+
+def data_items(x: Value) -> list[Value]:
+    """The argument items of a function whose first argument is data: a whole array (`f 1 2 3`, `f (1 2;3 4)`) is one
+    argument; a list that is no array, or holds a handle, is the arguments."""
+    if is_empty(x) or isinstance(x, KHandle) or (x.__class__ is List and not is_array(x)):
+        return items(x)
+    return [x]
+
+
+# ------------------------------------------------------------------ single arguments
+
+
+def long_of(x: Value) -> int | None:
+    """The Python int of a long, int or short atom (the nulls as their 64-bit pattern), else None."""
+    c = x.__class__
+    if c is int:
+        return x  # type: ignore[no-any-return]
+    if c is Special:
+        return x.v  # type: ignore[no-any-return]
+    if c is Atom and x.t in (T.H, T.I):
+        return x.v  # type: ignore[no-any-return]
+    return None
+
+
+def longs_of(x: Value) -> list[int] | None:
+    """The ints of an integer atom or vector, `()` as none of them; else None."""
+    n = long_of(x)
+    if n is not None:
+        return [n]
+    if x.__class__ is Vec and x.t in (T.H, T.I, T.J):
+        return x.a.tolist()  # type: ignore[no-any-return]
+    return [] if x.__class__ is List and not x.items else None
+
+
+def number_of(x: Value) -> int | float | None:
+    """The Python number of a numeric atom (not of a boolean), else None."""
+    c = x.__class__
+    if c is float or c is int:
+        return x  # type: ignore[no-any-return]
+    if c is Special:
+        return x.v  # type: ignore[no-any-return]
+    return x.v if c is Atom and x.t in (T.H, T.I, T.E) else None
+
+
+def doubles_of(x: Value) -> list[float] | None:
+    """The numbers of a numeric atom or vector (not of booleans) as doubles, nulls as nan; else None."""
+    n = _double(x, True)
+    if n is not None:
+        return [n]
+    if x.__class__ is not Vec or x.t not in (T.H, T.I, T.J, T.E, T.F):
+        return None
+    null = T.NULL[x.t]
+    return [math.nan if v == null else float(v) for v in x.a.tolist()]
+
+
+def flag_of(x: Value) -> bool | None:
+    """The Python bool of a boolean atom, else None."""
+    return x if x.__class__ is bool else None
+
+
+def name_of(x: Value) -> str | None:
+    """The string of a symbol atom, else None."""
+    return x.s if x.__class__ is Sym else None
+
+
+def names_of(x: Value) -> list[str] | None:
+    """The strings of a symbol atom or vector, `()` as none of them; else None."""
+    if x.__class__ is Sym:
+        return [x.s]
+    if x.__class__ is Vec and x.t == T.S:
+        return [s.s for s in x.items]
+    return [] if x.__class__ is List and not x.items else None
+
+
+def need(found: Any, where: str, expected: str, x: Value) -> Any:
+    """`found`, what a reader above made of x; if that is None, the error `where: expected ..., given ...`."""
+    if found is None:
+        raise QError(f"{where}: expected {expected}, given {kname(x)}")
+    return found
+
+
+_FEW = 12  # names that a hint lists where none is near
+
+
+def unknown(what: str, name: str, among: Iterable[str], after: str = "",
+            stand: Mapping[str, str] | None = None) -> QError:
+    """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
+    it, then those of the names there are that others call so, that look like it, or have it within, or what those
+    `stand` for. If there are none of these, and only a few names, its hint lists all."""
+    from difflib import get_close_matches  # 4 ms, which only an error needs
+
+    names = {n.lower(): n if stand is None else stand[n] for n in among}
+    same = synonyms.plain(name)
+    near = synonyms.near(name, names) + [same] * (same in names)
+    near += [n for n in get_close_matches(name.lower(), names, 4, 0.7) if n not in near] if name else []
+    if not near and len(name) > 3:
+        near = [n for n in names if name.lower() in n][:4]
+    shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
+    there = list(dict.fromkeys(n for n in names.values() if n))
+    listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")  # another one says more
+    hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
+    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""), hint=hint)
+
+
+def spellings(options: Iterable[Option]) -> dict[str, str]:
+    """The names of options, and what torch calls them without underscores: what each stands for here."""
+    options = list(options)
+    return {o.torch.replace("_", ""): o.name for o in options if o.torch} | {o.name: o.name for o in options}
+
+
+def entry_named(kind: str, what: str, name: str) -> Entry:
+    """The registered entry of a kind and name; if there is none, the error that begins with `what`."""
+    found = registry.find(kind, name)
+    if found is None:
+        called = _called(kind)
+        raise unknown(what, name, called, stand=called)
+    return found
+
+
+def _called(kind: str) -> dict[str, str]:
+    """The names of the entries of a kind, and torch's classes behind them, with and without the kind in their names:
+    what each stands for here."""
+    own = {e.name: e.name for e in registry.entries(kind)}
+    for e in registry.entries(kind):
+        if e.target.startswith("torch."):
+            word = e.target.rpartition(".")[2].lower()
+            own.setdefault(word, e.name)
+            own.setdefault(word.removesuffix("loss"), e.name)
+    return own
+
+
+# ------------------------------------------------------------------ name-value pairs
+
+
+def is_pairs(x: Value) -> bool:
+    """Does x hold name-value pairs: a dictionary with symbol keys, an even list of symbols, `()`, an even list that
+    starts with a symbol, or a list of two-item lists that start with symbols? A lone symbol is none."""
+    c = x.__class__
+    if c is Dict:
+        return (x.k.__class__ is Vec and x.k.t == T.S) or not len(x.k)
+    if c is Vec:
+        return x.t == T.S and len(x) % 2 == 0
+    if c is not List:
+        return False
+    found = x.items
+    if not found:
+        return True
+    if found[0].__class__ is Sym:
+        return len(found) % 2 == 0
+    return all(_is_pair(p) for p in found)
+
+
+def _is_pair(p: Value) -> bool:
+    if p.__class__ is Vec:
+        return p.t == T.S and len(p) == 2
+    return p.__class__ is List and len(p) == 2 and p.items[0].__class__ is Sym
+
+
+def _text(x: Value) -> str:
+    """A symbol list as text, for messages; other lists by their kinds."""
+    if x.__class__ is Vec:
+        return "".join(repr(s) for s in x.items)
+    return "(" + ";".join(repr(i) if i.__class__ is Sym else kname(i) for i in seq_items(x)) + ")"
+
+
+def pairs(x: Value) -> list[tuple[str, Value]]:
+    """The name-value pairs of x, in order; the errors say what is wrong with it."""
+    c = x.__class__
+    if c is Dict:
+        if len(x.k) and (x.k.__class__ is not Vec or x.k.t != T.S):
+            raise QError(f"unexpected name,value dictionary with {kname(x.k)} as keys: {_keys_text(x.k)}")
+        return list(zip([k.s for k in seq_items(x.k)], seq_items(x.v), strict=True))
+    if c is Vec and x.t == T.S:
+        if len(x) % 2:
+            raise QError(f"uneven no. of symbols for name,value pairs: {_text(x)}")
+        return _by_two(x.items)
+    if c is List:
+        found = x.items
+        if not found:
+            return []
+        if found[0].__class__ is Sym:
+            if len(found) % 2:
+                raise QError(f"uneven no. of elements for name,value pairs in list: {_text(x)}")
+            return _by_two(found)
+        return [_pair(k, p) for k, p in enumerate(found)]
+    raise QError(f"expected name,value pairs, given {kname(x)}")
+
+
+def _keys_text(k: Value) -> str:
+    if k.__class__ is not Vec and k.__class__ is not List:
+        return kname(k)
+    return " ".join(repr(i) if i.__class__ is Sym else str(raw(i)) if is_atom(i) else kname(i) for i in k.items)
+
+
+def _by_two(found: Sequence[Value]) -> list[tuple[str, Value]]:
+    out = []
+    for k in range(0, len(found), 2):
+        if found[k].__class__ is not Sym:
+            raise QError(f"name,value pair[{k // 2}] has no name symbol")
+        out.append((found[k].s, found[k + 1]))
+    return out
+
+
+def _pair(k: int, p: Value) -> tuple[str, Value]:
+    if p.__class__ is not Vec and not isinstance(p, List):
+        raise QError(f"name,value pair[{k}] has no name symbol")
+    if len(p) != 2:
+        raise QError(f"name,value pair[{k}] has {len(p)} elements (expected 2)")
+    name, value = p.items
+    if name.__class__ is not Sym:
+        raise QError(f"name,value pair[{k}] has no name symbol")
+    return name.s, value
+
+
+def looks_paired(x: Value) -> bool:
+    """Is x meant as pairs, well formed or not? (A list of three symbols in last place is reported as uneven pairs.)"""
+    if is_pairs(x):
+        return True
+    c = x.__class__
+    if c is Dict:
+        return True
+    if c is Vec:
+        return x.t == T.S
+    if c is not List or not x.items:
+        return False
+    head = x.items[0]
+    return head.__class__ is Sym or (isinstance(head, List) and len(head) > 0 and head.items[0].__class__ is Sym)
+
+
+def split(given: Sequence[Value], start: int = 0) -> tuple[list[Value], list[tuple[str, Value]]]:
+    """The positional arguments from item `start` on, and the name-value pairs if the last item holds them."""
+    rest = list(given[start:])
+    if rest and looks_paired(rest[-1]):
+        found = pairs(rest.pop())
+        return rest, found
+    return rest, []
+
+
+# ------------------------------------------------------------------ options
+
+
+def _long(x: Value, named: bool) -> Any:
+    n = x if x.__class__ is int else NULL_J.v if x is NULL_J else x.v if x.__class__ is Special else None
+    return long_of(x) if n is None and named else n
+
+
+def _double(x: Value, named: bool) -> Any:
+    c = x.__class__
+    if c is float or c is int:
+        return float(x)
+    if x is NULL_J:
+        return math.nan
+    if c is Atom and x.t in (T.H, T.I, T.E):
+        return math.nan if x.v == T.NULL[x.t] else float(x.v)
+    return float(x.v) if c is Special else None
+
+
+def _size(x: Value, named: bool) -> Any:
+    n = long_of(x)
+    if n is not None:
+        return n
+    if x.__class__ is List and not x.items:
+        return ()
+    return tuple(x.a.tolist()) if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else None
+
+
+def _longs(x: Value, named: bool) -> Any:
+    n = long_of(x)
+    if n is not None:
+        return [n]
+    return x.a.tolist() if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else [] if is_empty(x) else None
+
+
+def _doubles(x: Value, named: bool) -> Any:
+    n = _double(x, True)
+    return doubles_of(x) if n is None else n
+
+
+# how each type word of an Option reads a value, and how messages call it: (reader, positional words, named words)
+_READ: dict[str, tuple[Callable[[Value, bool], Any], str, str]] = {
+    "long": (_long, "long scalar", "long scalar"),
+    "double": (_double, "long/double scalar", "long/double scalar"),
+    "boolean": (lambda x, named: flag_of(x), "boolean", "boolean scalar"),
+    "symbol": (lambda x, named: name_of(x), "symbol", "symbol"),
+    "size": (_size, "long scalar or list", "long scalar or list"),
+    "longs": (_longs, "long(s)", "long(s)"),
+    "doubles": (_doubles, "long/double(s)", "long/double(s)"),
+    "any": (lambda x, named: x, "", ""),
+}
+
+
+def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any:
+    """The Python value of one option: int, float (nan for a null), bool, str, int or tuple for a size, the q value
+    itself for `any`. `name option: expected ..., given ...` if its type is wrong; also checks choices and range."""
+    if x is NIL and option.default is None:
+        return None
+    read, positional, words = _READ[option.type]
+    value = read(x, named)
+    if value is None:
+        raise QError(f"{name} {option.name}: expected {words if named else positional}, given {kname(x)}",
+                     hint="" if named else pairs_hint(x))
+    if option.choices and value not in option.choices and not (value == "" and option.default is None):
+        raise QError(f"{name} {option.name}: unrecognized setting `{value}, expecting one of "
+                     + "".join("`" + c for c in option.choices))
+    _check_range(name, option, value)
+    return value
+
+
+def number_word(v: float) -> str:
+    """A number of an option in a message, as q shows it."""
+    return {NULL_J.v: "0N", 2**63 - 1: "0W", 1 - 2**63: "-0W"}.get(v, f"{v:g}")  # type: ignore[call-overload, no-any-return]
+
+
+def pairs_hint(x: Value) -> str:
+    """What to do where a symbol stands for the value of an option: it may be the name of one."""
+    return f"names and values of options are one argument: (`{x.s};..)" if x.__class__ is Sym else ""
+
+
+def _check_range(name: str, option: Option, value: Any) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or value == NULL_J.v or math.isnan(value):
+        return
+    if option.low is not None and value < option.low:
+        raise QError(f"{name} {option.name}: {value:g} is below {option.low:g}")
+    if option.high is not None and value > option.high:
+        raise QError(f"{name} {option.name}: {value:g} is above {option.high:g}")
+
+
+def parse_options(name: str, options: Sequence[Option], positional: Sequence[Value],
+                  named: Iterable[tuple[str, Value]] = (), *, kind: str = "", known: Iterable[str] | None = None,
+                  before: int = 0, more: Iterable[Option] = ()) -> dict[str, Any]:
+    """The options given, as {option name: Python value}, in the order in which they were read (defaults not filled in).
+
+    `name` is the type (`linear`, `adamw`); `positional` and `named` come from `split`. `before` counts the arguments
+    before the options, for the message on too many; `more` are options that can only be given by name. A name of no
+    option is `unrecognized {kind} setting: foo` if `known` (every option name of the family) is given and lacks it,
+    else `{name} option: foo not recognized`; the names of options that look like it follow.
+    """
+    if len(positional) > len(options):
+        raise QError(f"{name}: expecting up to {before + len(options)} positional args, "
+                     f"{before + len(positional)} given")
+    out = {o.name: read_option(name, o, x) for o, x in zip(options, positional, strict=False)}
+    by_name = {o.name: o for o in (*options, *more)}
+    family = None if known is None else set(known)
+    for key, x in named:
+        option = by_name.get(key)
+        if option is None:
+            if family is not None and key not in family:
+                words = spellings(by_name.values())
+                raise unknown(f"unrecognized {kind} setting: ", key, words, stand=words)
+            raise QError(f"{name} option: {key} not recognized")
+        out[key] = read_option(name, option, x, True)
+    return out
+
+
+def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
+    """All options in their order: those given, else the defaults; a required one that is missing is an error."""
+    out = {}
+    for o in options:
+        if o.name in given:
+            out[o.name] = given[o.name]
+        elif o.default is REQUIRED:
+            raise QError(f"{name}: {o.name} not defined")
+        else:
+            out[o.name] = o.default
+    return out
+
+
+def size_text(n: Sequence[int]) -> str:
+    """A shape as torch writes it in messages: [2, 3]."""
+    return "[" + ", ".join(map(str, n)) + "]"

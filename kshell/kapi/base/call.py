@@ -1,0 +1,299 @@
+"""The one door to torch: error texts, held sections, memory, and the place where tests plant faults.
+
+`api` registers a k-api function behind the door; `invoke` takes anything else through it (operators on handles).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+from kshell import parallel, registry
+from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, message_of, of_memory, wsfull
+from kshell.kapi.base.errors import told
+from kshell.kapi.base.handles import table
+from kshell.kapi.base.lazy_torch import torch
+from kshell.parallel import group
+from kshell.values.context import running
+from kshell.values.core import Value
+from kshell.values.interrupts import PENDING, carried_out, held_section, wake, whole
+from kshell.values.restrict import guarded
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# ------------------------------------------------------------------ errors
+
+# parts of torch's messages that mean something q has a name for
+_LIMIT = ("overflow when unpacking", "multiplication overflow", "max_size()", "heap-allocated concrete symint")
+# what Python says where a value of another class stands than the code there thinks: nothing that helps who gave it
+_CLASS = re.compile(r"^(?:'\w+' object |object of type |unsupported operand)")
+# what torch says behind a reason: advice
+_ADVICE = re.compile(r"(?:\. This is typically |  \(Could this error |, but there was no fake impl ).*$")
+# where in a library's source a message comes from, or which of its products of matrices says so
+_PLACE = re.compile(r"^(?:\[\S*:\d+\]\.?\s*|\S+\.(?:cpp|cu|h):\d+: |(?:add|b|badd)?m[mv]: (?=mat1 ))")
+# what torch says before the message of a check of its own that failed
+_INTERNAL = re.compile(r'^.*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*')
+# what torch says where it has no way with sparse tensors
+_SPARSE = re.compile(r"^(?:Could not run '[\w:.]+' with arguments from the 'Sparse|Cannot access storage of Sparse)")
+# what the call's own name adds nothing to
+_PLAIN = (RecursionError, MemoryError, KeyboardInterrupt)
+
+
+# a part of what torch says, and what to do
+_WAYS_OUT = (
+    ("does not require grad and does not have a grad_fn",
+     "make the tensors that are to have a gradient with `grad, as in tensor(1 2e;`grad), or set gradflag(t;1b)"),
+    ("backward through the graph a second time",
+     "calculate the output again before each backward, or keep its graph: backward(t;`retain)"),
+    ("can be implicitly created only for scalar outputs",
+     "backward of a sum or mean, backward Sum t, or given the gradient of what follows, backward(t;g)"),
+    ("leaf Variable that requires grad is being used in an in-place operation",
+     "change the values outside the graph of gradients: nograd({[t]..};t)"),
+    ("modified by an inplace operation", "a tensor that backward needs was changed since: calculate the output again"),
+    ("must have the same dtype", "convert one of them: to(x;`float), or `float$x of q values"),
+    ("expected all tensors to be on the same device", "move one of them: to(x;`cuda), or to(x;`cpu)"),
+    ("zero-dimensional tensor (at position",
+     "the tensors are one list and the dimension stands after it: cat((a;b);1)"),
+    ("and [] at entry", "the tensors are one list and the dimension stands after it: stack((a;b);1)"),
+    ("only tensors of floating point", "make the values floats: 1 2e and 1 2f are, 1 2 are longs"),
+)
+
+
+def way_out(message: str) -> str:
+    """What to do about a message of torch, if that is known."""
+    low = message.lower()
+    return next((hint for part, hint in _WAYS_OUT if part.lower() in low), "")
+
+
+VALUELESS = "a tensor has no values while its function is compiled"
+
+
+def mapped(name: str, exc: BaseException) -> QError:
+    """The q error of a foreign exception inside the k-api call `name`: `name: first line of the message`."""
+    if isinstance(exc, QError):
+        return exc
+    if isinstance(exc, _PLAIN):
+        return as_qerror(exc)
+    message = first_line(message_of(exc))
+    if getattr(exc, "alike", False):
+        return Agreed(message)
+    low = message.lower()
+    if isinstance(exc, OSError) or of_memory(low):
+        return as_qerror(exc if isinstance(exc, OSError) else RuntimeError(message_of(exc)))
+    if isinstance(exc, OverflowError) or any(part in low for part in _LIMIT):
+        return QError("limit")
+    if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
+        return QError(f"{name}: {ERRORS['type'][0]}")
+    if _INTERNAL.match(message):
+        message = _INTERNAL.sub("", message) or "a check inside of torch failed"
+    if _SPARSE.match(message):
+        message = "not implemented for sparse tensors"
+    if ".numpy() is not supported for tensor subclasses" in message:
+        message = VALUELESS
+    message = _ADVICE.sub("", _PLACE.sub("", message)) or type(exc).__name__
+    if message == "ZeroDivisionError":
+        message = "division by zero"
+    if "timed out waiting" in low and group.joined():
+        message = parallel.meet.awaited(message) or message
+    layer = exc.__dict__.get("layer")
+    message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
+    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc), hint=way_out(message_of(exc)))
+
+
+def _frames(exc: BaseException) -> str:
+    """With `stackframe set, the other lines of a message, and the calls outside kshell through which it came, the last
+    first; else nothing."""
+    if not table().state.get("stackframe"):
+        return ""
+    import traceback  # only an error needs it
+
+    places = [f for f in traceback.extract_tb(exc.__traceback__) if not f.filename.startswith(registry.FOLDER)]
+    return "".join("\n" + line for line in [*str(exc).strip().split("\n")[1:], *(
+        f"frame #{i}: {f.name} ({f.filename}:{f.lineno})" for i, f in enumerate(reversed(places)))])
+
+
+def with_all(call: str, *args: Value) -> AbstractContextManager[None]:
+    """The block is a call of all processes, here with these arguments: what one of them refuses before it has met the
+    others, all refuse."""
+    if not group.joined():
+        return nullcontext()
+    return parallel.meet.together(call, lambda exc: _to_tell(call, exc, args))
+
+
+def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
+    """The text of an error that the other processes are told; empty for what they are not."""
+    error = mapped(call, exc)
+    if error.text == "stop":
+        return ""
+    return error.text if not args or _of_q(error) else _told(call, error, *args).text
+
+
+def told_by(call: str) -> Callable[[BaseException], str]:
+    """What makes the text of an error that ends a call, for the other processes."""
+    return lambda exc: _to_tell(call, exc, ())
+
+
+def known_to_all(call: str, exc: Exception, m: Any, grad: bool, *args: Value) -> Exception:
+    """The error to end with when a calculation with a module fails, with gradients or without. Where processes do that
+    together (ddp, fsdp) and only this one knows of it, the others are told: it is theirs at the next meeting."""
+    if m is None:
+        return exc
+    if not isinstance(exc, QError):
+        exc.__dict__["layer"] = _layer(exc, m)
+    if not group.joined():
+        return exc
+    return parallel.meet.tell(call, exc, _to_tell(call, exc, args)) if parallel.around.together(m, grad) else exc
+
+
+def _layer(exc: Exception, m: Any) -> str:
+    """The dotted name of the module inside m in whose calculation an exception was raised; empty for m itself."""
+    found, tb = None, exc.__traceback__
+    while tb is not None:
+        own = tb.tb_frame.f_locals.get("self")
+        found = own if isinstance(own, torch.nn.Module) else found
+        tb = tb.tb_next
+    return next((name for name, k in m.named_modules() if k is found), "")
+
+
+def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:
+    """run(), a backward from tensors. If the module whose outputs they come from is one of all processes, a failure
+    before the gradients come there is told to the others."""
+    if not group.joined():
+        run()
+        return
+    parallel.calculations.backward(tensors, run, told_by(call))
+
+
+# a test's probe: called with the name of every call through the door, may raise
+PROBE: list[Callable[[str], None] | None] = [None]
+
+
+def invoke(name: str, fn: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """fn(*args) through the door: a foreign exception becomes a q error that starts with `name`.
+
+    An interrupt waits until the call is over, so torch is never left with half of something done (a mode not set back).
+    """
+    try:
+        if PROBE[0] is not None:
+            PROBE[0](name)
+        out = fn(*args, **options)
+        if PENDING:
+            wake(carried_out(name))
+        return out
+    except QError:
+        if PENDING:
+            wake()
+        raise
+    except Exception as exc:
+        error = mapped(name, exc)
+    if PENDING:
+        wake()
+    raise error
+
+
+whole(invoke.__code__)
+
+
+def _door1(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(x: Value) -> Value:  # `invoke`, once more: it is the path of every small call
+        try:
+            if PROBE[0] is not None:
+                PROBE[0](name)
+            out = fn(x)
+            if PENDING:
+                wake(carried_out(name))
+            return out
+        except QError as exc:
+            if PENDING:
+                wake()
+            if _of_q(exc):
+                raise
+            exc.__traceback__ = None  # a frame that has it as a variable would keep the handles of the call
+            error = _told(name, exc, x)
+        except Exception as exc:
+            error = _told(name, mapped(name, exc), x)
+        if PENDING:
+            wake()
+        raise error
+
+    return run
+
+
+def _of_q(exc: QError) -> bool:
+    """Was the error raised by q code that the call ran?"""
+    level = exc.__traceback__
+    while level is not None:
+        if level.tb_frame.f_code.co_filename == Q_FILE:
+            return True
+        level = level.tb_next
+    return False
+
+
+def _told(name: str, exc: QError, *args: Value) -> QError:
+    """An error of a call as one that names it, and says what was given and expected."""
+    return exc if isinstance(exc, Agreed) else told(name, exc, args)
+
+
+def _door(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Value) -> Value:
+        try:
+            out = invoke(name, fn, *args)
+            if PENDING:
+                wake(carried_out(name))
+            return out
+        except QError as exc:
+            if PENDING:
+                wake()
+            if _of_q(exc):
+                raise
+            exc.__traceback__ = None  # as above
+            error = _told(name, exc, *args)
+        if PENDING:
+            wake()
+        raise error
+
+    return run
+
+
+def api(name: str, *forms: str, arity: int | tuple[int, ...] = 1, held: bool = False,
+        effect: str | None = None, **fields: Any) -> Callable[[F], F]:
+    """Register a k-api function behind the door: fn(x), x the argument list as q made it (`()`, `::`, a value, a list).
+
+    An interrupt waits until the call ends. `effect` is what the call does beside giving a value, as an entry of the
+    registry says it: "none" where it only computes. A file whose functions all do may say so once, as EFFECT; who says
+    nothing counts as one that changes things, which `reval` refuses.
+    `held` says that it must: a step, an edit of what others share; for such a
+    call the whole of it is a held section, whoever calls it. The docstring is the help.
+    The decorated function itself stays as it is, for use from Python.
+    """
+
+    def register(fn: F) -> F:
+        does = effect or fn.__globals__.get("EFFECT")
+        note = carried_out(name) if does == "changes" else ""
+        inner = guarded(name, does, held_section(fn, note) if held else fn)
+        run: Any = _door1(name, inner) if arity == 1 else _door(name, inner)
+        run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
+                                            co_firstlineno=fn.__code__.co_firstlineno, co_name=fn.__name__)
+        run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn
+        whole(run.__code__)
+        registry.api(name, *forms, arity=arity, asks=True, effect=does, **fields)(run)
+        return fn
+
+    return register
+
+
+# ------------------------------------------------------------------ memory
+
+
+def reserve(shape: Iterable[int], itemsize: int) -> None:
+    """Check a size before torch is asked for it: 'limit past what can be addressed, 'wsfull past the limit of `-w`."""
+    n = math.prod(int(k) for k in shape) * itemsize
+    if n >= 1 << 62:
+        raise QError("limit")
+    megabytes = getattr(running().settings, "w", 0)
+    if isinstance(megabytes, int) and megabytes and n > megabytes << 20:
+        raise wsfull(n)

@@ -1,0 +1,350 @@
+"""q values to tensors and back: types, shapes, the default data type.
+
+A tensor that a user makes owns its memory, because q values never change and tensors do. An argument of one call is
+only read, so it shares the array's memory, as does the q value of a tensor that nobody else can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kshell import parallel
+from kshell.errors import QError
+from kshell.kapi.base.handles import KHandle, TensorHandle, table
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values import types as T
+from kshell.values.build import as_nd, collapse, regular, symdict
+from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
+from kshell.values.functions import Derived, Foreign
+
+# torch's names of the data types: the symbol, torch's attribute, the q type that shows it
+_DTYPES = (
+    ("bool", "bool", T.B), ("byte", "uint8", T.X), ("char", "int8", T.C), ("short", "int16", T.H),
+    ("int", "int32", T.I), ("long", "int64", T.J), ("half", "float16", T.E), ("float", "float32", T.E),
+    ("double", "float64", T.F), ("chalf", "complex32", T.E), ("cfloat", "complex64", T.E),
+    ("cdouble", "complex128", T.F),
+    ("bfloat16", "bfloat16", T.E), ("float8e4m3", "float8_e4m3fn", T.E), ("float8e5m2", "float8_e5m2", T.E),
+    ("float8e4m3fnuz", "float8_e4m3fnuz", T.E), ("float8e5m2fnuz", "float8_e5m2fnuz", T.E),
+    ("float8e8m0", "float8_e8m0fnu", T.E),
+    ("ushort", "uint16", T.I), ("uint", "uint32", T.J), ("ulong", "uint64", T.J),
+)
+DTYPE_NAMES = tuple(row[0] for row in _DTYPES)
+_TORCHS = {attribute: name for name, attribute, _ in _DTYPES if attribute not in DTYPE_NAMES}
+_FROM_Q = {T.E: "float", T.F: "double", T.J: "long", T.I: "int", T.H: "short", T.B: "bool", T.X: "byte", T.C: "char"}
+# numpy's view of a q vector where the two differ: q chars are bytes, torch's char is signed
+_VIEW = {T.C: np.dtype("i1")}
+
+
+class _Tables(NamedTuple):
+    named: dict[str, Any]  # symbol -> torch.dtype
+    name: dict[Any, str]  # torch.dtype -> symbol
+    ktype: dict[Any, int]  # torch.dtype -> q type
+    via: dict[Any, Any]  # torch.dtype -> the dtype that numpy can hold
+    complex: frozenset[Any]
+    direct: dict[Any, int]  # torch.dtype -> q type, where numpy's array is the q vector's
+
+
+_TABLES: list[_Tables] = []
+
+
+def tables() -> _Tables:
+    """The tables of data types (made at first use, since they need torch)."""
+    if not _TABLES:
+        named = {n: getattr(torch, a) for n, a, _ in _DTYPES}
+        via = {d: torch.float32 for d in named.values() if d.is_floating_point and d.itemsize < 4}
+        via |= {named["ushort"]: torch.int32, named["uint"]: torch.int64, named["ulong"]: torch.int64,
+                named["chalf"]: torch.complex64}
+        _TABLES.append(_Tables(named, {d: n for n, d in named.items()},
+                               {named[n]: t for n, _, t in _DTYPES}, via,
+                               frozenset(named[n] for n in ("chalf", "cfloat", "cdouble")),
+                               {named[n]: t for t, n in _FROM_Q.items() if t not in _VIEW}))
+    return _TABLES[0]
+
+
+def dtype_name(d: Any) -> str:
+    """The symbol of a torch dtype."""
+    return tables().name.get(d) or str(d).removeprefix("torch.")
+
+
+def dtype_symbol(name: str) -> str:
+    """The symbol of a data type given by it or by torch's name (`uint16 is `ushort); empty if it is none."""
+    return name if name in DTYPE_NAMES else _TORCHS.get(name, "")
+
+
+def dtype_named(name: str) -> Any:
+    """The torch dtype of a symbol, or None."""
+    known = dtype_symbol(name)
+    return tables().named[known] if known else None
+
+
+def dtype_of_q(t: int) -> Any:
+    """The torch dtype of a q type number, or None."""
+    name = _FROM_Q.get(t)
+    return tables().named[name] if name else None
+
+
+def ktype_of(d: Any) -> int:
+    """The q type number of a torch dtype's values."""
+    return tables().ktype.get(d, T.E)
+
+
+def default_dtype() -> Any:
+    """The default floating data type (`dtype`double` sets it)."""
+    return torch.get_default_dtype()
+
+
+# ------------------------------------------------------------------ words for messages
+
+_COMPOUND = {"Table": "table", "Dict": "kdictionary", "_Nil": "null/unary primitive", "Lambda": "lambda",
+             "Proj": "projection", "ListProj": "projection", "Comp": "composition", "Iter": "adverb"}
+# type names of messages; the others are q's own
+_WORD = {T.F: "double", T.ENUM: "enumeration"}
+
+
+def _word(t: int) -> str:
+    return _WORD.get(t) or T.TYPE[t].name
+
+
+def kname(x: Value) -> str:
+    """What x is, in words of the messages: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
+    t = atom_t(x)
+    if t:
+        return f"{_word(t)} scalar"
+    if x.__class__ is Vec:
+        return f"{_word(x.t)} list"
+    if isinstance(x, List):
+        return "general list"
+    if isinstance(x, KHandle):
+        return x.kind
+    if x.__class__.__name__.startswith("Lambda"):
+        return "lambda"
+    if isinstance(x, Derived):
+        return "f" + x.glyph
+    if x.__class__ is Foreign:
+        return f"foreign {type(x.obj).__name__}"
+    if x.__class__.__name__ == "Prim":
+        return "operator" if getattr(x.entry, "infix", False) else "null/unary primitive"
+    return _COMPOUND.get(x.__class__.__name__, "value")
+
+
+# ------------------------------------------------------------------ q to torch
+
+
+def is_array(x: Value) -> bool:
+    """Can x be a tensor: an atom, vector or regular nested list of a type that torch has (`()` counts)?"""
+    c = x.__class__
+    if c is Vec or c is Nd:
+        return x.t in _FROM_Q
+    if c is int or c is float or c is bool:
+        return True
+    if c is List:
+        if not x.items:
+            return True
+        nd = as_nd(x) if isinstance(x.items[0], Vec | List) else None
+        return nd is not None and nd.t in _FROM_Q
+    return atom_t(x) in _FROM_Q
+
+
+def _hollow(x: Value) -> tuple[int, ...] | None:
+    """The shape of an array without elements, whose lists end in `()`; None for others."""
+    if x.__class__ is not List:
+        return None
+    if not x.items:
+        return (0,)
+    inner = _hollow(x.items[0])
+    return (len(x.items), *inner) if inner is not None and all(_hollow(i) == inner for i in x.items[1:]) else None
+
+
+def _refuse(x: Value) -> QError:
+    """The error for a value that is no array: what is wrong at the first place where something is."""
+    return _wrong(x, 0, [], []) or QError(f"no torch type found for k: {kname(x)}")
+
+
+def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> QError | None:
+    """What is wrong with x, at a depth of a nested list: its length or type differs from those of the parts before it,
+    whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
+    if not isinstance(x, Vec | List):
+        if depth and (is_atom(x) or isinstance(x, KHandle) or x is NIL):
+            return QError(f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}")
+        return QError(f"no torch type found for k: {kname(x)}")
+    inner = x.__class__ is Vec or not len(x)
+    if not base:
+        shape.append(len(x))
+        if inner:
+            base.append(x)
+            if x.__class__ is Vec and x.t not in _FROM_Q:
+                return QError(f"no torch type found for k: {kname(x)}")
+    elif len(x) != shape[depth]:
+        return QError(f"dimension mismatch at depth {depth}, {shape[depth]} vs {len(x)}")
+    else:
+        want = kname(base[0]) if depth == len(shape) - 1 else "general list"
+        if kname(x) != want:
+            return QError(f"type mismatch at depth {depth}, {want} vs {kname(x)}")
+    for item in () if inner else x.items:
+        found = _wrong(item, depth + 1, shape, base)
+        if found is not None:
+            return found
+    return None
+
+
+def array_of(x: Value) -> tuple[int, np.ndarray]:
+    """The q type and numpy array of a vector or regular nested list; the k-api's errors otherwise."""
+    if x.__class__ is Vec or x.__class__ is Nd:
+        t, a = x.t, x.a
+    else:
+        nd = as_nd(x) if x.__class__ is List else None
+        if nd is None:
+            raise _refuse(x)
+        t, a = nd.t, nd.a
+    if t not in _FROM_Q:
+        raise QError(f"no torch type found for k: {_word(t)} list")
+    return t, a.view(_VIEW[t]) if t in _VIEW else a
+
+
+def to_tensor(x: Value, own: bool = True) -> Any:
+    """The tensor of a q value: an atom is 0-dimensional, `()` empty of the default type, `::` None (undefined).
+
+    With `own` it has memory of its own; without, it may share the q array's memory and must only be read.
+    """
+    c = x.__class__
+    if c is Vec or c is Nd:
+        _, a = array_of(x)
+        if not a.flags.c_contiguous:
+            a = np.ascontiguousarray(a)
+        t = torch.from_numpy(a)
+        # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
+        return t.clone() if own else t
+    if c is float or c is int or c is bool:
+        return torch.scalar_tensor(x, dtype=torch.float64 if c is float else torch.int64 if c is int else torch.bool)
+    if x is NIL:
+        return None
+    if c is List:
+        hollow = _hollow(x)
+        if hollow is not None:
+            return torch.empty(hollow, dtype=default_dtype())
+        t = torch.from_numpy(array_of(x)[1])
+        return t.clone() if own else t
+    t = atom_t(x)
+    if not t or t not in _FROM_Q:
+        raise _refuse(x)
+    v = raw(x)
+    return torch.scalar_tensor(v - 256 if t == T.C and v > 127 else v, dtype=dtype_of_q(t))
+
+
+def as_tensor(x: Value, like: Any = None) -> Any:
+    """The tensor of an argument, to be read only: of a handle its tensor, of an array one that shares its memory;
+    moved to the device of `like` if that is given."""
+    if x.__class__ is TensorHandle:
+        t = x.get()
+        if t is None:
+            raise QError("undefined tensor")
+        return t
+    t = to_tensor(x, own=False)
+    return t if like is None or t is None or like.device.type == "cpu" else t.to(like.device)
+
+
+def own_tensor(x: Value) -> Any:
+    """The tensor of a handle, the very one; of a q value a new one. None of an undefined tensor or `::`."""
+    return x.get() if x.__class__ is TensorHandle else to_tensor(x)
+
+
+def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
+    """The tensors of some arguments, to be read only, arrays on the device of the first tensor handle; and was there
+    a handle?"""
+    like = next((as_tensor(v) for v in values if v.__class__ is TensorHandle), None)
+    return [as_tensor(v, like) for v in values], like is not None
+
+
+# ------------------------------------------------------------------ torch to q
+
+
+def to_q(t: Any, copy: bool = True, complexfirst: bool | None = None) -> Value:
+    """The q value of a tensor: 0 dimensions give an atom, 1 a vector, more a nested list; complex (real;imaginary).
+
+    Without `copy` the value may share the tensor's memory: only for a tensor that nobody else can see.
+    """
+    if t is None:
+        return NIL
+    if t.requires_grad:
+        t = t.detach()
+    if t.__class__ is not _TENSOR[0]:
+        t = _ordinary(t)
+    tab = _TABLES[0] if _TABLES else tables()
+    dtype = t.dtype
+    quick = tab.direct.get(dtype)
+    if quick is not None and t.is_cpu and t.dim() and t.layout is torch.strided and t.is_contiguous() \
+            and not t.is_neg():
+        return _dense(quick, (t.clone() if copy else t).numpy())
+    kt = tab.ktype.get(dtype, T.E)
+    if not t.dim() and dtype not in tab.complex:
+        v = t.item()
+        return atom(kt, v % 256 if kt == T.C else v)
+    if dtype in tab.via:
+        t, copy = t.to(tab.via[dtype]), False
+    if t.layout is not torch.strided:
+        t, copy = t.to_dense(), False
+    if t.device.type != "cpu":
+        t, copy = t.cpu(), False
+    if t.is_complex():
+        t, copy = _split(t.resolve_conj(), complexfirst), False
+    if copy or t.is_neg() or not t.is_contiguous():
+        t = t.resolve_neg().clone(memory_format=torch.contiguous_format)  # a tensor that numpy has seen cannot grow
+    a = t.numpy()
+    want = T.DTYPE[kt]
+    if a.dtype != want:
+        a = a.view(want) if kt in _VIEW else a.astype(want)
+    return _dense(kt, a)
+
+
+def put(t: Any, x: Any) -> None:
+    """Give a tensor the values of another, no gradients; of a sharded one its part of them."""
+    if hasattr(t, "full_tensor"):
+        x = parallel.around.part_like(x, t)
+    with torch.no_grad():
+        t.copy_(x)
+
+
+_TENSOR: list[Any] = [None]  # torch's class of ordinary tensors
+
+
+def _ordinary(t: Any) -> Any:
+    _TENSOR[0] = torch.Tensor
+    return whole(t)
+
+
+def whole(t: Any) -> Any:
+    """All of a tensor that is sharded, which every process must ask for; another as it is."""
+    return t.detach().full_tensor() if hasattr(t, "full_tensor") else t
+
+
+def _dense(kt: int, a: np.ndarray) -> Value:
+    """The value over an array: an atom, a vector or a nested list, `()` for no rows."""
+    if a.ndim == 1:
+        return Vec(kt, a)
+    return List([]) if a.ndim and not len(a) else regular(kt, a)
+
+
+def _split(t: Any, complexfirst: bool | None) -> Any:
+    """A complex tensor as a real one: (real;imaginary) along a new first dimension, or along a new last one."""
+    if complexfirst is None:
+        complexfirst = bool(table().state.get("complexfirst", True))
+    both = torch.view_as_real(t)
+    return both.movedim(-1, 0).contiguous() if complexfirst else both.contiguous()
+
+
+def list_q(tensors: Any) -> Value:
+    """The q list of some tensors: simple if all are 0-dimensional of one type, else general."""
+    return collapse([to_q(t) for t in tensors])
+
+
+def dict_q(tensors: dict[str, Any]) -> Dict:
+    """The q dictionary of named tensors."""
+    return symdict(list(tensors), [to_q(t) for t in tensors.values()])
+
+
+def result(t: Any, wrap: bool) -> Value:
+    """A call's result, a tensor that nobody else can see: a handle if any argument was one (`wrap`), else a q value."""
+    return TensorHandle(t) if wrap else to_q(t, copy=False)

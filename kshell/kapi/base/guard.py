@@ -1,0 +1,277 @@
+"""Checks before calls that end or hang the process in torch instead of raising an error (seen with the CPU build).
+
+Others that do, and what keeps them away: sparse indices outside the size (torch's own checks are switched on when it is
+loaded), offsets of embedding bags (torch checks them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kshell import nn, optim
+from kshell.errors import QError
+from kshell.kapi.base.call import reserve
+from kshell.kapi.base.lazy_torch import torch
+
+WINDOW_MAX = (1 << 31) - 1  # torch takes most windows as 32-bit integers; where it does not, it walks through them
+WINDOWS = ("size", "stride", "pad", "dilate")
+
+
+def windows(name: str, given: dict[str, Any]) -> None:
+    """The windows of a convolution or pooling, by option: `maxpool1d` does not return from one of 2^40."""
+    for key in WINDOWS:
+        value = given.get(key)
+        sizes: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
+        if any(k.__class__ is int and abs(k) > WINDOW_MAX for k in sizes):
+            raise QError(f"{name}: {key} is more than {WINDOW_MAX}")
+
+
+def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
+    """The inputs, targets and lengths of a ctc loss: torch reads outside its arrays if they are out of range."""
+    classes, steps = x.shape[-1], x.shape[0]
+    if y.numel() and (int(y.min()) < 0 or int(y.max()) >= classes):
+        raise QError(f"ctc: targets must be in the range 0-{classes - 1}")
+    longest = y.shape[-1] if y.dim() > 1 else y.numel()
+    for name, n, limit in (("input", nx, steps), ("target", ny, longest)):
+        if n.numel() and (int(n.min()) < 0 or int(n.max()) > limit):
+            raise QError(f"ctc: {name} lengths must be in the range 0-{limit}")
+    if y.dim() == 1 and x.dim() == 3 and int(ny.sum()) > y.numel():
+        raise QError(f"ctc: target lengths add up to {int(ny.sum())}, but {y.numel()} target(s) given")
+
+
+SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 32 bits
+
+
+def transform(name: str, x: Any, size: Any, dim: Any) -> None:
+    """The sizes of a Fourier transform: that of a length of 2^40 is not refused, but tried."""
+    sizes = [size] if isinstance(size, int) else size or ()
+    if any(n > SIZE_MAX for n in sizes):
+        raise QError(f"{name}: size is more than {SIZE_MAX}")
+    reserve([n for n in sizes if n > 0], 2 * x.element_size())
+
+
+def length(name: str, n: int) -> None:
+    """The length of a window or of frequencies."""
+    if n < 0:
+        raise QError(f"{name}: length is {n}")
+    reserve((n,), 8)
+    if n > SIZE_MAX:
+        raise QError(f"{name}: length is more than {SIZE_MAX}")
+
+
+def finite(name: str, x: Any) -> None:
+    """A matrix whose eigenvalues are wanted: LAPACK reads outside its arrays if a value is null or infinite."""
+    if not bool(torch.isfinite(x).all()):
+        raise QError(f"{name}: the input has nulls or infinities")
+
+
+def unknowns(name: str, a: Any) -> None:
+    """The matrix of a least-squares problem: `gelss` of one without columns or rows ends the process."""
+    if not a.numel():
+        raise QError(f"{name}: the matrix has no elements")
+
+
+def factors(name: str, lu: Any, pivots: Any) -> None:
+    """A factorization and its pivots: torch walks along the one as the other says."""
+    if lu.dim() < 2:
+        raise QError(f"{name}: expecting a matrix or matrices, given {lu.dim()} dimension(s)")
+    if pivots.dtype != torch.int32:
+        raise QError(f"{name}: expecting pivots of type int")
+    if tuple(pivots.shape) != (*lu.shape[:-2], min(lu.shape[-2:])):
+        raise QError(f"{name}: size of pivots, {list(pivots.shape)}, does not fit that of matrices, {list(lu.shape)}")
+    if pivots.numel() and (int(pivots.min()) < 1 or int(pivots.max()) > lu.shape[-2]):
+        raise QError(f"{name}: pivots must be in the range 1-{lu.shape[-2]}")
+
+
+def exponent(name: str, n: int) -> None:
+    """The power of a matrix: torch does not return from one of -2^63."""
+    if abs(n) > SIZE_MAX:
+        raise QError(f"{name}: n is beyond {SIZE_MAX}")
+
+
+def multiples(name: str, *given: Any) -> None:
+    """Whole numbers whose multiple is wanted: torch divides by what overflowed if one is the least of its type."""
+    for t in given:
+        if t.dtype.is_floating_point or t.dtype.is_complex or t.dtype == torch.bool:
+            continue
+        if bool((t == torch.iinfo(t.dtype).min).any()):
+            raise QError(f"{name}: {torch.iinfo(t.dtype).min} has no multiple of its type")
+
+
+# ------------------------------------------------------------------ outputs of calls that fail
+
+# the elements of a tensor up to which its values are kept while a call that can fail half way writes into it
+KEPT = 1 << 20
+
+
+def large(tensors: Iterable[Any]) -> bool:
+    """Is one of the tensors too large to be copied at each call?"""
+    return any(t.numel() > KEPT for t in tensors)
+
+
+class kept:
+    """Within it tensors may be written; if that fails, they get back their sizes, and (unless `sizes` says that only
+    these change) their values. torch resizes its outputs before it knows that it can calculate or has the memory."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, tensors: Iterable[Any], sizes: bool = False) -> None:
+        self.before = [(t, t.size(), t.stride(), t.storage_offset(),
+                        t.detach().clone() if not sizes and t.numel() else None)
+                       for t in tensors if t.layout is torch.strided and t.device.type != "meta"]
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        if kind is None:
+            return
+        with torch.no_grad():
+            for t, size, stride, offset, values in self.before:
+                if t.size() != size or t.stride() != stride:
+                    t.set_(t.untyped_storage(), offset, size, stride)
+                if values is not None and not torch.equal(t, values):
+                    t.copy_(values)
+
+
+class whole_step:
+    """Within it an optimizer moves parameters, calculates the loss, and moves them again: if that fails, parameters and
+    state are what they were."""
+
+    __slots__ = ("before", "parameters", "state")
+
+    def __init__(self, o: Any) -> None:
+        self.parameters = kept(p for g in o.param_groups for p in g["params"])
+        self.state = optim.state_tree.StateTree(o)
+        self.before = self.state.copy()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        self.parameters.__exit__(kind)
+        if kind is not None:
+            self.state.restore(self.before)
+
+
+def before_a_device(check: Callable[..., None]) -> Callable[..., None]:
+    """A check of what a GPU does not survive: made whenever a call's inputs are on a device."""
+    check.device = True  # type: ignore[attr-defined]
+    return check
+
+
+def guarded(name: str, fn: Callable[..., Any], check: Callable[..., None] | None) -> Callable[..., Any]:
+    """fn, on a device after its check if that is one for devices."""
+    if not getattr(check, "device", False):
+        return fn
+
+    def run(x: Any, *more: Any, **options: Any) -> Any:
+        if not x.is_cpu and check is not None:
+            check(name, x, *more, **options)
+        return fn(x, *more, **options)
+
+    return run
+
+
+def indices(low: int = 0) -> Callable[..., None]:
+    """A check of the second input of a call, indices of a dimension of the first, of all its elements without one: not
+    below `low` times its size. What torch refuses before it begins is left to it."""
+
+    @before_a_device
+    def check(name: str, x: Any, at: Any, *_: Any, dim: int | None = None, **more: Any) -> None:
+        if at.dtype not in (torch.int64, torch.int32) or not at.numel() or not readable(at):
+            return
+        if dim is None:
+            n, where = x.numel(), ""
+        elif -x.dim() <= dim < x.dim():
+            n, where = x.shape[dim], f"dimension {dim} with "
+        else:
+            return
+        least, most = (int(i) for i in (torch.aminmax(at) if at.is_cpu else span(at)))
+        if (least < low * n or most >= n) and at._base is not None:  # of the tensor that it is a part of
+            least, most = (int(i) for i in torch.aminmax(at))
+        if least < low * n or most >= n:
+            raise QError(f"{name}: index {most if most >= n else least} is out of bounds for {where}size {n}")
+
+    return check
+
+
+# ------------------------------------------------------------------ what a GPU does not refuse
+
+
+def span(t: Any) -> tuple[float, float]:
+    """The least and the greatest element of a tensor, or of the one that it is a part of: read from a device once, as
+    long as nothing writes there."""
+    return nn.bounds.span(t)
+
+
+def copied(t: Any, there: Any) -> None:
+    """A copy on a device has the span of what it was made from, which the CPU reads without waiting."""
+    nn.bounds.copied(t, there)
+
+
+def readable(t: Any) -> bool:
+    """Has a tensor values, and may they be read now?"""
+    return nn.bounds.readable(t)
+
+
+def within(name: str, t: Any, n: int, what: str) -> None:
+    """A check of indices, of n things."""
+    nn.bounds.within(name, t, n, what)
+
+
+def classes(x: Any, y: Any, ignore: int | None) -> None:
+    """A check of targets that are numbers of classes. On the CPU torch makes it, with these words; a GPU's calculation
+    ends with an error after which the process can use that GPU no more."""
+    n = x.shape[1 if x.dim() > 1 else 0] if x.dim() else 0
+    if y.is_floating_point() or not y.numel():
+        return
+    low, high = span(y)
+    if low >= 0 and high < n:
+        return
+    def wrong(t: Any) -> Any:
+        outside = (t < 0) | (t >= n)
+        return t[outside if ignore is None else outside & (t != ignore)]
+
+    y = nn.bounds.original(y)
+    if not nn.bounds.passes(y, ("classes", n, ignore), lambda t: not wrong(t).numel()):
+        raise IndexError(f"Target {int(wrong(y)[0])} is out of bounds.")
+
+
+def probabilities(x: Any) -> None:
+    """A check, for the same reason, of inputs that must be between 0 and 1."""
+    low, high = span(x) if x.numel() else (0, 0)
+    if not (low >= 0 and high <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
+    """A check of the second input of a call, by which whole numbers are divided."""
+    if x.is_floating_point() or y.is_floating_point() or y.device.type == "meta":
+        return
+    if int(torch.count_nonzero(y)) == y.numel():
+        return
+    raise QError(f"{name}: division by zero")
+
+
+@before_a_device
+def source(name: str, x: Any, mask: Any, y: Any, **more: Any) -> None:
+    """A check that there are as many elements as places for them."""
+    if mask.dtype is torch.bool and readable(mask):
+        n = int(mask.expand_as(x).sum()) if mask.dim() <= x.dim() else int(mask.sum())
+        if n > y.numel():
+            raise QError(f"{name}: {y.numel()} element(s) for {n} places")
+
+
+def castable(name: str, x: Any, *, outs: Sequence[Any], dtype: Any = None, **more: Any) -> None:
+    """A check that the output can hold the type of the result: torch finds out when it has a sum there."""
+    fits(name, [dtype or x.dtype], outs)
+
+
+def fits(name: str, types: Iterable[Any], outs: Sequence[Any]) -> None:
+    """Can outputs hold results of these types?"""
+    for kind, out in zip(types, outs, strict=False):
+        if not torch.can_cast(kind, out.dtype):
+            text = f"{name}: the result is {kind}, which does not fit an output of {out.dtype}"
+            raise QError(text.replace("torch.", ""))

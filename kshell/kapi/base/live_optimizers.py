@@ -1,0 +1,40 @@
+"""The optimizers that live handles step, and what a step of one tells the session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kshell.kapi.base.handles import KHandle, ModelHandle, OptimizerHandle, RuleHandle, table
+from kshell.values import context
+
+if TYPE_CHECKING:
+    from kshell.kapi.optim.optimizer import Opt
+
+
+def optimizer_of(h: KHandle) -> Opt:
+    """The optimizer of an optimizer or model handle."""
+    return h.get() if isinstance(h, OptimizerHandle) else h.get().optimizer  # type: ignore[no-any-return]
+
+
+def live_optimizers() -> Iterator[Opt]:
+    """The optimizers that a live handle steps, each once: their own, and those of models and scaling rules. Of one that
+    has a handle of its own and one of what is around it, the latter."""
+    found: dict[int, Opt] = {}
+    for h in table():
+        if isinstance(h, OptimizerHandle | ModelHandle):
+            o = optimizer_of(h)
+        elif isinstance(h, RuleHandle) and h.obj.opt.wraps.get("scale") is h.obj:
+            o = h.obj.opt
+        else:
+            continue
+        if o.outer is not None or id(o.torch) not in found:
+            found[id(o.torch)] = o
+    return iter(found.values())
+
+
+def stepped() -> None:
+    """An optimizer has stepped: it may be time to save the session (kapi/checkpoint/autosave.py)."""
+    saver = context.running().autosave
+    if saver is not None and context.worker() is None:
+        saver.stepped()

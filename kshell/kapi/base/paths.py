@@ -1,0 +1,20 @@
+"""Paths of files, as file symbols give them."""
+
+from __future__ import annotations
+
+import os
+
+from kshell.errors import QError
+from kshell.kapi.base.convert import kname
+from kshell.values.core import Sym, Value, Vec, text_of
+from kshell.values.restrict import check_read
+
+
+def path_of(x: Value, call: str) -> str:
+    """The path of a file symbol, or of a string that begins with a colon."""
+    text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
+    if len(text) < 2 or text[0] != ":":
+        raise QError(f"{call}: expected a file symbol, given {kname(x)}")
+    path = os.path.expanduser(text[1:])
+    check_read(path)
+    return path

@@ -1,0 +1,102 @@
+"""The states of the random generators, as a value to save and give back: with it a resumed run repeats exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.kapi.base.call import api
+from kshell.kapi.base.device_options import accelerators, generator_of, is_device
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values import types as T
+from kshell.values.build import symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Value, Vec
+
+
+def _bytes(data: bytes | np.ndarray) -> Vec:
+    return Vec(T.X, np.frombuffer(bytes(data), np.uint8))
+
+
+def own_state() -> Vec:
+    """The state of q's own generator."""
+    return _bytes(json.dumps(running().rng.bit_generator.state).encode())
+
+
+def states() -> Value:
+    """A dictionary: the state of q's own generator under `q, of torch's under its devices, as bytes."""
+    found = {"q": own_state(),
+             "cpu": _bytes(torch.get_rng_state().numpy())}
+    for name in accelerators():
+        found[name] = _bytes(generator_of(name).get_state().numpy())
+    return symdict(list(found), list(found.values()))
+
+
+def _generator(data: bytes) -> Any:
+    """A q generator in a saved state."""
+    fresh = np.random.default_rng()
+    try:
+        fresh.bit_generator.state = json.loads(data)
+        return fresh
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        pass
+    raise QError("rng: `q is not the state of a generator")
+
+
+def checked(d: Dict) -> Callable[[], None]:
+    """What sets the generators to saved states; they are checked here."""
+    if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
+        raise QError("rng: expecting a dictionary made by rng[]")
+    todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+    for name, x in zip([s.s for s in d.k.items], d.v.items, strict=True):
+        if x.__class__ is not Vec or x.t != T.X:
+            raise QError(f"rng: state of `{name} is not a list of bytes")
+        data = x.a.tobytes()
+        if name == "q":
+            todo.append((setattr, (running(), "rng", _generator(data))))
+        elif name == "cpu" and len(data) == len(torch.get_rng_state()):
+            state = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+            torch.Generator().set_state(state)
+            todo.append((torch.set_rng_state, (state,)))
+        elif name != "cpu" and is_device(name):
+            if name in accelerators():
+                generator, state = generator_of(name), torch.frombuffer(bytearray(data), dtype=torch.uint8)
+                before = generator.get_state()
+                generator.set_state(state)  # torch says here what is wrong with it
+                generator.set_state(before)
+                todo.append((generator.set_state, (state,)))
+        else:
+            raise QError(f"rng: unrecognized state: `{name}")
+
+    def put() -> None:
+        for fn, args in todo:
+            fn(*args)
+
+    return put
+
+
+def restore(d: Dict) -> None:
+    """Set the generators to saved states; all are checked before any is set."""
+    checked(d)()
+
+
+@api("rng", "rng[]", "rng dictionary", since="kshell", target="torch.get_rng_state", effect="reads0")
+def rng(x: Value) -> Value:
+    """The states of all random generators, q's and torch's; given back, they continue from there.
+
+    q)s:rng[]
+    q)a:rand 100f
+    q)rng s
+    q)a~rand 100f
+    1b
+    """
+    if x is NIL or (x.__class__ is List and not x.items):
+        return states()
+    if x.__class__ is not Dict or x.keyed:
+        raise QError("rng: expecting a dictionary made by rng[]")
+    restore(x)
+    return NIL

@@ -1,0 +1,223 @@
+"""Autosave: a snapshot of the session every so many seconds or steps of optimizers.
+
+What is saved is copied between two lines, or between two steps of a line that trains; a thread of its own writes the
+copy. A line so waits for the copy alone, and what is copied is never half of a step.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+from kshell.errors import QError, first_line
+from kshell.kapi.base.args import flag_of, items, long_of, name_of, number_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.paths import path_of
+from kshell.kapi.checkpoint.snapshot import Captured, capture
+from kshell.store.archive import write
+from kshell.values import context
+from kshell.values.build import symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, Value, sym
+
+LEAST = 0.1  # seconds
+clock = time.monotonic
+
+
+class Autosave:
+    """Saves a session to `path` every `every` seconds, or steps if `steps`; the session has its lock while a line runs.
+
+    `due` is the time of the next one, `count` the steps since the last; `saves` counts the files that were written.
+    """
+
+    def __init__(self, session: Any, path: str, every: float, steps: bool) -> None:
+        self.session, self.given, self.every, self.steps = session, path, every, steps
+        self.path = os.path.abspath(path)
+        self.saves = self.count = 0
+        self.due = self._next()
+        self.changed = True  # has a line run since the last one?
+        self.lock = threading.Lock()
+        self._told, self._problem = "", ""
+        self._job: Captured | None = None
+        self._closed = False
+        self._wake = threading.Event()
+        self._gate = threading.Lock()  # for the next two
+        self._rest = threading.Event()  # is no file being written, or waiting for that?
+        self._rest.set()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="autosave")
+
+    def start(self) -> None:
+        """Begin, in the midst of a line."""
+        self.lock.acquire()
+        self._thread.start()
+
+    def begin(self) -> None:
+        """A line begins."""
+        self.lock.acquire()
+        self.changed = True
+
+    def end(self) -> None:
+        """It has ended: what is due is copied now, as the next line may follow at once. What went wrong with a file is
+        told, once."""
+        token = context.enter(self.session)
+        try:
+            self.between()
+        finally:
+            context.leave(token)
+            self.lock.release()
+        if self._problem != self._told:
+            self._told = self._problem
+            if self._told:
+                self.session.warn(f"autosave: {self._told.removeprefix('autosave: ')}\n")
+
+    def stepped(self) -> None:
+        """An optimizer has stepped, in the line that runs."""
+        self.count += 1
+        self.between()
+
+    def between(self) -> None:
+        """The line that runs is where it can be saved."""
+        if (self.count >= self.every if self.steps else clock() >= self.due) and self._rest.is_set():
+            job = self._captured()
+            if job is not None:
+                with self._gate:
+                    self._job = job
+                    self._rest.clear()
+                self._wake.set()
+
+    def rest(self) -> None:
+        """Wait until no file is being written."""
+        self._rest.wait()
+
+    def close(self) -> None:
+        """End, after a file that is being written."""
+        self.rest()
+        self._closed = True
+        self._wake.set()
+
+    def _next(self) -> float:
+        return float("inf") if self.steps else clock() + self.every
+
+    def _captured(self) -> Captured | None:
+        """A copy of what is to be saved, None if there is something that cannot be."""
+        self.count, self.due, self.changed = 0, self._next(), False
+        try:
+            return capture(None, "autosave", True)
+        except QError as e:
+            self._problem = e.text
+        except MemoryError:
+            self._problem = "wsfull"
+        except Exception as e:  # the thread goes on, and the next one is tried
+            self._problem = first_line(str(e)) or type(e).__name__
+        return None
+
+    def _idle(self) -> Captured | None:
+        """A copy made while no line runs, None if one does or nothing has changed."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        token = context.enter(self.session)
+        try:
+            if clock() < self.due or self._closed:
+                return None
+            if not self.changed:
+                self.due = self._next()
+                return None
+            return self._captured()
+        finally:
+            context.leave(token)
+            self.lock.release()
+
+    def _work(self) -> None:
+        """The thread: wait, then write what a line has copied, or copy what is due between lines."""
+        while not self._closed:
+            left = self.due - clock()  # past its time: a line runs, which copies what is due when it ends
+            self._wake.wait(None if self.steps else left if left > 0 else LEAST)
+            self._wake.clear()
+            with self._gate:
+                job, self._job = self._job, None
+                if job is None and clock() >= self.due:
+                    self._rest.clear()
+            if job is None and not self._rest.is_set():
+                job = self._idle()
+            if job is not None:
+                self._write(job)
+            with self._gate:
+                if self._job is None:  # a line has not copied anything since
+                    self._rest.set()
+
+    def _write(self, job: Captured) -> None:
+        try:
+            write(self.path, job.manifest, job.members, job.needs)
+            self.saves += 1
+            self._problem = ""
+        except QError as e:
+            self._problem = e.text
+        except Exception as e:
+            self._problem = first_line(str(e)) or type(e).__name__
+
+    def shown(self) -> Dict:
+        """What is asked for, and how many files were written."""
+        every = int(self.every) if self.every == int(self.every) else self.every
+        return symdict(["file", "every", "unit", "saves"],
+                       [sym(":" + self.given), every, sym("steps" if self.steps else "seconds"), self.saves])
+
+
+def _stop(session: Any) -> None:
+    if session.autosave is not None:
+        session.autosave.close()
+        session.autosave = None
+
+
+@api("autosave", "autosave(`:file.ks;seconds)", "autosave(`:file.ks;n;`steps)", "autosave[]", "autosave 0b", held=True,
+     since="kshell", effect="changes")
+def autosave(x: Value) -> Value:
+    """Save the session now, as `snapshot` does, and from then on every so many seconds, or steps of optimizers, in
+    which something has run; the result is the file. `0b` ends it; without an argument a dictionary says what is asked
+    for and how many files were written since, :: if nothing is.
+
+    A line waits while what is to be saved is copied in memory, and not for the disk. The old file is whole until the
+    new one is. What goes wrong later is told on standard error, and the next one is tried. Of several processes the
+    first one saves.
+
+    q)autosave(`:docs.ks;60)
+    `:docs.ks
+    q)autosave[]`every`unit
+    60
+    `seconds
+    q)autosave 0b
+    q)hdel`:docs.ks
+    `:docs.ks
+    """
+    session: Any = running()
+    given = items(x)
+    if not given or x is NIL:
+        return NIL if session.autosave is None else session.autosave.shown()
+    if len(given) == 1 and flag_of(given[0]) is False:
+        _stop(session)
+        return NIL
+    if not 2 <= len(given) <= 3:
+        raise QError(f"autosave: expecting (file;seconds) or (file;n;`steps), given {kname(x)}")
+    path = path_of(given[0], "autosave")
+    unit = name_of(given[2]) if len(given) == 3 else "seconds"
+    if unit not in ("seconds", "steps"):
+        raise QError(f"autosave: unit is seconds or steps, given {kname(given[2]) if unit is None else unit}")
+    every = long_of(given[1]) if unit == "steps" else number_of(given[1])
+    if every is None:
+        raise QError(f"autosave: expecting a number of {unit}, given {kname(given[1])}")
+    if not (1 if unit == "steps" else LEAST) <= every < 1e9:
+        raise QError(f"autosave: number of {unit} out of range, given {every:g}")
+    if session.rank:
+        return given[0]
+    found = capture(None, "autosave")
+    if session.autosave is not None:
+        session.autosave.rest()
+    write(path, found.manifest, found.members, found.needs)
+    for note in found.notes:
+        session.warn(f"autosave: not kept: {note}\n")
+    _stop(session)
+    session.autosave = Autosave(session, path, every, unit == "steps")
+    session.autosave.start()
+    return given[0]

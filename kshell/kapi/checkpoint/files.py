@@ -1,0 +1,528 @@
+"""Checkpoints of PyTorch as q values: .pt files, .safetensors files and folders of them, read, edited and written.
+
+A file's checksums and bounds are verified, and only what is data is made of it (pt_files.py reads .pt files).
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from kshell.errors import QError, refused
+from kshell.kapi.base.args import flag_of, items, long_of, names_of
+from kshell.kapi.base.call import api, reserve
+from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
+from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.paths import path_of
+from kshell.kapi.checkpoint import pt_files
+from kshell.kapi.checkpoint.state_dicts import NAMES, from_q, tensors_in, to_q_value
+from kshell.kapi.math.statistics import norm_and_bad
+from kshell.kapi.module.spec import is_state, state_dict
+from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
+from kshell.kapi.optim.optimizer import Opt
+from kshell.kapi.optim.state import is_opt_state, load_state, restore
+from kshell.kapi.tensor.storages import DIMS, memory_of
+from kshell.store import atomic, safetensors, unfinished
+from kshell.store.archive import WRONG, Room, Unbounded, bounded, wrong
+from kshell.values.build import longs, symdict, table
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items, sym_vec
+from kshell.values.interrupts import PENDING, give_up
+
+_DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
+           "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
+           "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
+           "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64"}
+_META = "__metadata__"
+_INDEX = ".safetensors.index.json"
+_CHUNK = 1 << 24
+
+
+def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
+    """work(file, size) of a file that is there, with its errors as q errors that name the file."""
+    problem: QError | None = None
+    try:
+        where = unfinished.look(path)[0]
+        if not stat.S_ISREG(os.stat(where).st_mode):
+            raise ValueError("it is no file")
+        with open(where, "rb") as f:
+            return work(f, os.fstat(f.fileno()).st_size)
+    except OSError as e:
+        problem = refused(e, path)
+    except (RecursionError, *WRONG) as e:
+        problem = wrong("ckpt", path, e)
+    raise problem
+
+
+# ------------------------------------------------------------------ .pt
+
+
+def _read_pt(path: str) -> Value:
+    def work(f: BinaryIO, size: int) -> Value:
+        found, made, need = pt_files.read(path, f, size)
+        return to_q_value(found, made, need)
+
+    return _opened(path, work)  # type: ignore[no-any-return]
+
+
+def _write_pt(path: str, value: Any) -> None:
+    def fill(f: BinaryIO) -> None:
+        torch.save(value, f)
+        if f.seekable():
+            f.flush()
+            with open(os.dup(f.fileno()), "r+b") as again:
+                _pad(path, again, _values_in(value))
+
+    atomic.write(path, fill)
+
+
+def _values_in(value: Any) -> int:
+    """How many values there are in a value of lists and dictionaries."""
+    if isinstance(value, dict):
+        return 1 + len(value) + sum(map(_values_in, value.values()))
+    return 1 + sum(map(_values_in, value)) if isinstance(value, list | tuple) else 1
+
+
+_VALUE = 5000  # the most memory that reading a value may take beside its content
+
+
+def _pad(path: str, f: BinaryIO, n: int) -> None:
+    """Make a .pt file of n values as long as the memory that reading it takes asks for (Room): one of many small values
+    gets a member of zeros, which nothing reads."""
+    size = os.fstat(f.fileno()).st_size
+    if n * _VALUE < Room(size).left:
+        return
+    f.seek(0)
+    room = Unbounded(size)
+    found, made, need = pt_files.read(path, f, size, room)
+    to_q_value(found, made, need)
+    if room.left < 0:
+        pt_files.add_zeros(f, -room.left // 2 + (1 << 16))
+
+
+# ------------------------------------------------------------------ .safetensors
+
+
+def _memory(t: Any) -> memoryview:
+    """The bytes of a contiguous tensor on the CPU."""
+    return memory_of(t, t.numel() * t.element_size())
+
+
+def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | None]:
+    """The tensors of a file, its metadata, and its digest if it was written here."""
+
+    def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
+        room = Room(size)
+        places, meta, first = safetensors.read_header(f, size, room)
+        room.need(sum(p.end - p.start for p in places))
+        reserve([size], 1)
+        made: dict[str, Any] = {}
+        want = meta.pop(safetensors.DIGEST, None)
+        if meta.pop(safetensors.OWN, None) is not None and want is None:
+            raise ValueError("it has no digest")
+        digest = hashlib.sha256(safetensors.described(places, meta))
+        for p in sorted(places, key=lambda p: (p.start, p.end)):
+            if len(p.shape) > DIMS:
+                raise ValueError(f"{p.name} has {len(p.shape)} dimensions")
+            t = made[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
+            into = _memory(t)
+            f.seek(first + p.start)
+            for at in range(0, len(into), _CHUNK):
+                if PENDING:
+                    give_up()
+                part = into[at : at + _CHUNK]
+                if f.readinto(part) != len(part):  # type: ignore[attr-defined]
+                    raise ValueError(f"{p.name} is cut off")
+                if want is not None:
+                    digest.update(part)
+            if p.dtype == "BOOL" and p.end > p.start and int(t.view(torch.uint8).max()) > 1:
+                raise ValueError(f"{p.name} has wrong booleans")
+        if want is not None and digest.hexdigest() != want:
+            raise ValueError("the digest is another")
+        return {p.name: made[p.name] for p in places}, meta, want
+
+    return _opened(path, work)  # type: ignore[no-any-return]
+
+
+def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tensors by name, and the metadata, of what is to be written."""
+    if not isinstance(value, dict):
+        raise QError("ckpt: a .safetensors file holds tensors by name")
+    value = dict(value)
+    meta = value.pop(_META, {})
+    if not isinstance(meta, dict) or any(not isinstance(v, str) for v in (*meta, *meta.values())):
+        raise QError(f"ckpt: {_META} holds texts by name")
+    known = {getattr(torch, v) for v in _DTYPES.values()}
+    for k, t in value.items():
+        if not isinstance(k, str) or not isinstance(t, torch.Tensor):
+            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is not a tensor")
+        if t.layout is not torch.strided or t.dtype not in known:
+            raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
+    return value, {"format": "pt", **meta}
+
+
+def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
+    """What writes a .safetensors file of these tensors, their bytes, and the digest."""
+    names = {getattr(torch, v): k for k, v in _DTYPES.items()}
+    plain = {k: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for k, t in tensors.items()}
+    places = safetensors.layout([(k, names[t.dtype], list(t.shape)) for k, t in plain.items()])
+    order = [plain[p.name] for p in sorted(places, key=lambda p: (p.start, p.end))]
+    digest = hashlib.sha256(safetensors.described(places, meta))
+    for t in order:
+        digest.update(_memory(t))
+    head = safetensors.header(places, {**meta, safetensors.OWN: "1", safetensors.DIGEST: digest.hexdigest()})
+
+    def fill(f: BinaryIO) -> None:
+        f.write(head)
+        for t in order:
+            f.write(_memory(t))
+
+    return fill, sum(p.end - p.start for p in places), digest.hexdigest()
+
+
+def _write_safetensors(path: str, value: Any) -> None:
+    fill, _, _ = _filling(*_named_tensors(value))
+    atomic.write(path, fill)
+
+
+# ------------------------------------------------------------------ folders
+
+
+def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
+    there = [os.path.join(path, n) for n in unfinished.names_in(path)]
+    found = [n for n in there if n.endswith(_INDEX)]
+    if len(found) != 1:
+        alone = [n for n in there if n.endswith(".safetensors")]
+        if not found and len(alone) == 1:
+            return _read_safetensors(alone[0])[:2]
+        raise QError(f"ckpt: {path} has {len(found) or 'no'} index of .safetensors files")
+
+    def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
+        index = bounded(f.read(safetensors.MOST), Room(size))
+        known = index["weight_map"]
+        for name, file in known.items():
+            if file.__class__ is not str or file != os.path.basename(file) or not file.endswith(".safetensors"):
+                raise ValueError(f"{name} is in a file outside the folder")
+        return dict(known), index.get("metadata")
+
+    where: dict[str, str]
+    where, about = _opened(found[0], work)
+    held: dict[str, dict[str, Any]] = {}
+    meta: dict[str, str] = {}
+    digests: dict[str, str | None] = {}
+    for file in dict.fromkeys(where.values()):
+        held[file], more, digests[file] = _read_safetensors(os.path.join(path, file))
+        meta |= more
+    missing = next((k for k, file in where.items() if k not in held[file]), None)
+    if missing is not None:
+        raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
+    own = about if isinstance(about, dict) else {}
+    if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(where, digests) or (
+            None not in digests.values() and safetensors.DIGEST not in own):
+        raise QError(f"ckpt: {found[0]} is damaged: its digest is another")
+    return {k: held[file][k] for k, file in where.items()}, meta
+
+
+def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
+    """The digest of an index: which tensor is in which file, and the digests of the files."""
+    return hashlib.sha256(json.dumps([where, digests], sort_keys=True).encode()).hexdigest()
+
+
+def _write_folder(path: str, value: Any, most: int) -> None:
+    """Tensors in files of at most so many bytes (one tensor at least), and their index."""
+    if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
+        raise QError(f"ckpt: {path} is there already, and not an empty folder")
+    tensors, meta = _named_tensors(value)
+    parts: list[dict[str, Any]] = []
+    room = 0
+    for k, t in tensors.items():
+        n = t.numel() * t.element_size()
+        if not parts or n > room:
+            parts.append({})
+            room = most
+        parts[-1][k] = t
+        room -= n
+    names = [f"model-{i + 1:05}-of-{len(parts):05}.safetensors" for i in range(len(parts))]
+    files = [_filling(part, meta) for part in parts]
+    where = {k: name for name, part in zip(names, parts, strict=True) for k in part}
+    digest = _index_digest(where, {name: d for name, (_, _, d) in zip(names, files, strict=True)})
+    index = {"metadata": {"total_size": sum(n for _, n, _ in files), safetensors.DIGEST: digest}, "weight_map": where}
+    text = json.dumps(index, indent=1).encode()
+    atomic.write_all([*((os.path.join(path, name), fill) for name, (fill, _, _) in zip(names, files, strict=True)),
+                      (os.path.join(path, "model" + _INDEX), atomic.filling([text]))])
+
+
+# ------------------------------------------------------------------ the functions
+
+
+def read(path: str) -> Value:
+    """The q value of a checkpoint: what its pickle holds, or tensors by name."""
+    if not os.path.isdir(path) and not path.endswith(".safetensors"):
+        return _read_pt(path)
+    tensors, meta = _read_folder(path) if os.path.isdir(path) else _read_safetensors(path)[:2]
+    meta.pop("format", None)
+    return to_q_value(tensors | ({_META: meta} if meta else {}))
+
+
+@api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell",
+     target="torch.save", effect="reads1")
+def ckpt(x: Value) -> Value:
+    """Read a checkpoint of PyTorch, or write one: .safetensors by its name, a folder of such files with their index if
+    the most bytes of a file are given, .pt else.
+
+    Dictionaries are dictionaries, tensors are tensor handles, lists of dictionaries and the parameter groups of an
+    optimizer are tables, its state is a keyed table. In what is written a module stands for its state_dict, and so
+    does an optimizer. A file is verified before it is read; one that holds more than tensors and plain values is
+    refused.
+
+    q)m:module enlist(`linear;2;1)
+    q)ckpt(`:docs.pt;`epoch`model!(3;m))
+    `:docs.pt
+    q)d:ckpt`:docs.pt
+    q)key d`model
+    `weight`bias
+    q)d`epoch
+    3
+    q)hdel`:docs.pt
+    `:docs.pt
+    """
+    given = items(x)
+    if not 1 <= len(given) <= 3:
+        raise QError(f"ckpt: expecting 1-3 args, given {len(given)}")
+    path = path_of(given[0], "ckpt")
+    if len(given) == 1:
+        return read(path)
+    value = from_q(given[1])
+    _tell_name(given)
+    if len(given) == 3:
+        most = long_of(given[2])
+        if most is None or most < 1:
+            raise QError("ckpt: expected the most bytes of a file, a number above zero")
+        _write_folder(path, value, most)
+    elif path.endswith(".safetensors"):
+        _write_safetensors(path, value)
+    else:
+        _write_pt(path, value)
+    return given[0]
+
+
+def _tell_name(given: list[Value]) -> None:
+    """Say that a symbol is written as it is where there is a variable of that name, which may have been meant."""
+    x, session = given[1], running()
+    if x.__class__ is Sym and x.s and session.names.find(x.s, session.names.current) is not None:
+        session.warn(f"ckpt: the symbol `{x.s} is written, not the variable {x.s}: "
+                     f"ckpt(`{given[0].s};{x.s}) writes what the variable holds\n")
+
+
+@api("ckpttable", "ckpttable value", "ckpttable(value;0b)", since="kshell", effect="none")
+def ckpttable(x: Value) -> Value:
+    """The tensors of a checkpoint that was read, a row each: where they are, data type, size, bytes, the norm and how
+    many values are not finite (bad). With 0b the last two are left out, and no tensor is read.
+
+    q)d:`step`model!(1;`w`b!(tensor 2 3#1e;tensor 3 0w))
+    q)ckpttable d
+    name    dtype  size bytes norm    bad
+    -------------------------------------
+    model.w float  2 3  24    2.44949 0
+    model.b double ,2   16    0w      1
+    q)cols ckpttable(d;0b)
+    `name`dtype`size`bytes
+    """
+    given = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
+    flag = flag_of(given[1]) if len(given) == 2 else True
+    if not 1 <= len(given) <= 2 or flag is None:
+        raise QError("ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag")
+    rows = tensors_in(given[0])
+    tensors = [t for _, t in rows]
+    columns = [sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for t in tensors]),
+               List([longs(list(t.shape)) for t in tensors]), longs([t.numel() * t.element_size() for t in tensors])]
+    more = norm_and_bad(tensors) if flag else []
+    return table(["name", "dtype", "size", "bytes", *("norm", "bad")[:len(more)]], [*columns, *more])
+
+
+@api("putstate", "putstate(module;d[;strict])", "putstate(module;state[;strict])", "putstate(module;module[;strict])",
+     "putstate(optimizer;d)", "putstate(optimizer;state)", "putstate(model;d[;strict])", held=True, since="kshell",
+     target="torch.nn.Module.load_state_dict", effect="changes")
+def putstate(x: Value) -> Value:
+    """Give a module the parameters and buffers of a state_dict, or an optimizer the groups and state of one, as `ckpt`
+    reads them; or those of a state of a module or optimizer as `state` gives it, or of another module. Both stay the
+    objects that they are. Names, sizes and counts are checked before anything changes. A model takes the checkpoint
+    that was made of one, or its state: `module, `loss and `optimizer, or what there is of them, each for its part;
+    scripts that call the module `model are read too.
+
+    With the flag 0b (strict=False in torch) a module takes what has its names, whatever is missing or more; the result
+    is the names that are missing and those that are unexpected. Sizes must fit all the same.
+
+    q)m:module enlist(`linear;2;1)
+    q)putstate(m;`weight`bias!(tensor enlist 1 2e;tensor enlist 3e))
+    q)evaluate(m;enlist 1 1e)
+    6
+
+    q)s:state m
+    q)parm(m;`bias;0)
+    q)putstate(m;s)
+    q)tensor parm(m;`bias)
+    ,3e
+
+    q)putstate(m;`bias`scale!(tensor enlist 4e;tensor enlist 1e);0b)
+    missing   | weight
+    unexpected| scale
+    """
+    given = items(x)
+    h = handle(given[0]) if len(given) > 1 else None
+    strict = flag_of(given[2]) if len(given) == 3 else True
+    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(given) > 3 or strict is None:
+        raise QError("putstate: expecting a module or an optimizer, a dictionary, and for a module a strict flag")
+    if len(given) == 3 and isinstance(h, OptimizerHandle):
+        raise QError("putstate: a strict flag is for modules")
+    if isinstance(h, OptimizerHandle) and is_opt_state(given[1]):
+        _put_state_of(h.obj, given[1])
+        return NIL
+    if isinstance(h, OptimizerHandle):
+        _put_optimizer(h.obj, _dictionary(from_q(given[1]), given[1]))
+        return NIL
+    parts = _parts_of(given[1]) if isinstance(h, ModelHandle) else None
+    if parts is not None:
+        return _put_model(h.obj, parts, strict)
+    return _put_tensors(h.obj.module if isinstance(h, ModelHandle) else h.obj, given[1], strict)()
+
+
+def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise QError(f"putstate: expecting a module or an optimizer, and a dictionary of its state, given {kname(x)}")
+    return value
+
+
+_MODULE = ("module", "model")  # what the module of a model is called in a file, and in many files of scripts
+
+
+def _parts_of(x: Value) -> dict[str, Value] | None:
+    """What a checkpoint or state of a model has for its module, loss and optimizer; None if x is not of a model."""
+    names = names_of(x.k) if x.__class__ is Dict else None
+    if not names:
+        return None
+    found = dict(zip(names, seq_items(x.v), strict=True))
+    parts = {("module" if k in _MODULE else k): v for k, v in found.items() if k in (*_MODULE, "loss", "optimizer")}
+    held = [v for k, v in parts.items() if k != "loss"]
+    return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
+
+
+def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
+    """Give the parts of a model what a checkpoint has for them. All are checked before one changes."""
+    put = [_put_tensors(m.module, parts["module"], strict)] if "module" in parts else []
+    loss = parts.get("loss")
+    if loss.__class__ is Dict and len(loss) and not is_state(loss):
+        put.append(_put_tensors(m.loss, loss, strict))
+    state = parts.get("optimizer")
+    if state is not None and is_opt_state(state):
+        _put_state_of(m.optimizer, state)
+    elif state is not None:
+        _put_optimizer(m.optimizer, _dictionary(from_q(state), state))
+    done = [apply() for apply in put]
+    return done[0] if done else NIL
+
+
+def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
+    """What gives a module the tensors of a state_dict, a state or another module, once they are checked."""
+    of_state = is_state(x) and _parts_of(x) is None
+    value = _dictionary(state_dict(x) if of_state else from_q(x), x)
+    if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
+        value |= {k: to_tensor(v) for k, v in zip(value, seq_items(x.v), strict=True) if is_array(v)}
+    own = m.state_dict(keep_vars=True)
+    value = {k: torch.as_tensor(v) if isinstance(v, bool | int | float) else v for k, v in value.items()}
+    missing, more = _fits(own, value, strict)
+
+    def apply() -> Value:
+        for k, t in own.items():
+            if k in value:
+                put(t, value[k])
+        return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
+
+    return apply
+
+
+def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
+    """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
+    if any(not isinstance(g, dict) for g in groups):
+        raise QError("putstate: expecting state and param_groups")
+    names = [g.pop(NAMES, None) for g in groups]
+    if all(isinstance(own, list) and len(own) == len(g.get("params", ()))
+           for own, g in zip(names, groups, strict=True)):
+        found = restored_groups(o, names)
+        if found is not None:
+            check_groups(o, found)
+            return found
+    if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
+        raise QError("putstate: the parameter groups have other sizes")
+    return [list(g["params"]) for g in o.groups]
+
+
+def _put_state_of(o: Opt, state: Value) -> None:
+    """Give an optimizer what its state, taken before, held."""
+    if o.container is None or o.own:
+        raise QError("putstate: expecting an optimizer of the parameters of one module")
+    whole = ModuleHandle(o.container)
+    try:
+        made = restore(state, whole)
+    finally:
+        whole.free()
+    if made.entry is not o.entry:
+        raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {made.entry.name}")
+    params = [list(g["params"]) for g in made.groups]
+    own = {id(p) for p in o.parameters()}
+    if {id(p) for group in params for p in group} != own:
+        raise QError("putstate: the groups of the state have other parameters")
+    regroup(o, params)
+    load_state(o, made.torch.state_dict())
+
+
+# what q calls the Python values that its own become
+_KINDS: dict[type, str] = {str: "a symbol or string", bool: "a boolean", int: "an integer", float: "a float"}
+
+
+def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[list[str], list[str]]:
+    """The names that are missing and those that are unexpected, errors if `strict`; sizes must fit."""
+    missing = [k for k in own if k not in given]
+    more = [k for k in given if k not in own]
+    if strict and (missing or more):
+        inside = next((k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None)
+        if inside is not None:
+            raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
+        raise QError(f"putstate: no {missing[0]} given" if missing else f"putstate: unable to find {more[0]}")
+    for k, t in own.items():
+        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape):
+            if not isinstance(given[k], torch.Tensor):
+                raise QError(f"putstate: expecting a tensor of size {list(t.shape)} for {k}, given "
+                             + ("null, as a dictionary gives for a key that it lacks" if given[k] is None else
+                                _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")))
+            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {list(given[k].shape)}")
+    return missing, more
+
+
+def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
+    groups = value.get("param_groups")
+    if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
+        raise QError("putstate: expecting state and param_groups")
+    params = _groups_by_name(o, groups)
+    places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
+    for i, state in value["state"].items():
+        for k, t in state.items():
+            p = places.get(i)
+            if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
+                             and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
+                raise QError(f"putstate: {k} of parameter {i} has a wrong size")
+    regroup(o, params)
+    before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
+    try:
+        load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
+    except BaseException:
+        if before is not None:  # what is beside the state of parameters is checked after that was set
+            o.torch.load_state_dict(before)
+        raise

@@ -1,0 +1,292 @@
+"""The .pt files of torch.save: a zip of a pickle and of the memory of its tensors.
+
+Checksums and bounds are verified, and the pickle is carried out by our own reader, which knows plain values and the
+few names below: those that tensors, parameters and their types are made with. Memory is read where the zip says it is.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from kshell.errors import QError
+from kshell.kapi.base.lazy_torch import load, torch
+from kshell.kapi.tensor import storages
+from kshell.store.archive import Compressed, Room, places, pour
+from kshell.store.kinds import kind_of, kind_of_archive
+from kshell.store.pickled import Maker, Reader, Refused, plain_key
+from kshell.values.progress import Task
+
+_TENSOR = 400  # bytes that a tensor needs beside its memory, about
+_STORAGE = 450  # and that memory beside its content
+_GRANTED = 2500  # bytes that each memory in a file may cost beside its content: a small tensor is larger than its bytes
+_ZEROS = 1 << 20  # that are written at once
+_STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
+             "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
+             "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+_SCRIPTED = "a TorchScript program, which torch.jit.load runs"
+# how the files of torch.save before version 1.6 begin, and what to do with them
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_REWRITE = "a file in the form before 1.6 is rewritten in Python: torch.save(torch.load(old),new)"
+_PLAIN = ("if you trust the file, save its tensors by themselves in Python: c=torch.load(old,weights_only=False), "
+          "torch.save(c['model'],new)")
+_LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+
+class _Typed:
+    """A storage, and the type that its items have."""
+
+    __slots__ = ("dtype", "held")
+
+    def __init__(self, held: Any, dtype: Any) -> None:
+        self.held, self.dtype = held, dtype
+
+
+class _Class:
+    """What stands for a class that a pickle names."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class _StorageType:
+    """What stands for a class of storages; the type of their items."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+
+# ------------------------------------------------------------------ what pickles call
+
+
+def _strided(typed: Any, offset: Any, shape: Any, stride: Any, grad: Any, _hooks: Any = None, more: Any = None) -> Any:
+    if not isinstance(typed, _Typed):
+        raise ValueError("a tensor without memory")
+    return _seen(typed.held, typed.dtype, offset, shape, stride, grad, more)
+
+
+def _strided_as(typed: Any, offset: Any, shape: Any, stride: Any, grad: Any, _hooks: Any, dtype: Any,
+                more: Any = None) -> Any:
+    if not isinstance(typed, _Typed):
+        raise ValueError("a tensor without memory")
+    return _seen(typed.held, dtype, offset, shape, stride, grad, more)
+
+
+def _seen(held: Any, dtype: Any, offset: Any, shape: Any, stride: Any, grad: Any, more: Any) -> Any:
+    t = storages.view(held, dtype, shape, stride, offset)
+    for k, v in (more or {}).items():
+        if v and k in ("conj", "neg"):
+            t = t.conj() if k == "conj" else torch._neg_view(t)
+    return t.requires_grad_(True) if grad else t
+
+
+def _parameter(data: Any, grad: Any, _hooks: Any = None, state: Any = None) -> Any:
+    if not isinstance(data, torch.Tensor):
+        raise ValueError("a parameter without a tensor")
+    return _with(torch.nn.Parameter(data, requires_grad=bool(grad)), state)
+
+
+def _with(t: Any, state: Any) -> Any:
+    """A tensor with attributes, which may be none that tensors have already."""
+    for k, v in (state or {}).items():
+        if k.__class__ is not str or hasattr(torch.nn.Parameter, k):
+            raise Refused(f"a tensor's own {k}")
+        t.__dict__[k] = v
+    return t
+
+
+def _of_class(fn: Any, cls: Any, args: Any, state: Any) -> Any:
+    if fn.__class__ is not Maker or cls.__class__ is not _Class or fn.make not in (_strided, _strided_as):
+        raise Refused("a tensor of another class")
+    t = fn.make(*args)
+    if cls.name.endswith("Parameter"):
+        t = torch.nn.Parameter(t, requires_grad=t.requires_grad)
+    return _with(t, state)
+
+
+def _sparse(layout: Any, data: Any) -> Any:
+    first, *rest = data
+    if layout is torch.sparse_coo:
+        values, size, *coalesced = rest
+        t = torch.sparse_coo_tensor(first, values, _size(size), check_invariants=True)
+        return t._coalesced_(True) if coalesced and coalesced[0] else t
+    other, values, size = rest
+    return torch.sparse_compressed_tensor(first, other, values, _size(size), layout=layout, check_invariants=True)
+
+
+def _size(x: Any) -> tuple[int, ...]:
+    if x.__class__ is not tuple or any(n.__class__ is not int or n < 0 for n in x):
+        raise ValueError("a wrong size")
+    return x
+
+
+def _bytes(x: Any = b"", _encoding: Any = "latin-1") -> bytes:
+    if x.__class__ is str:
+        return x.encode("latin-1")  # type: ignore[no-any-return]
+    if x.__class__ is not bytes:
+        raise Refused("bytes of something else")
+    return x
+
+
+def _dict(x: Any = ()) -> dict[Any, Any]:
+    found = list(x.items() if x.__class__ is dict else x)
+    return {plain_key(k): v for k, v in found}
+
+
+def _set(x: Any = ()) -> set[Any]:
+    return {plain_key(i) for i in x}
+
+
+def _complex(x: Any, y: Any = 0.0) -> complex:
+    return complex(float(x), float(y))
+
+
+def _layout(name: Any) -> Any:
+    if name not in [f"torch.{k}" for k in _LAYOUTS]:
+        raise Refused(f"layout {name}")
+    return getattr(torch, name[6:])
+
+
+def _device(*args: Any) -> Any:
+    if any(a.__class__ not in (str, int) for a in args):
+        raise ValueError("a wrong device")
+    return torch.device(*args)
+
+
+_MAKERS = {
+    "collections.OrderedDict": Maker(_dict, each=300), "collections.Counter": Maker(_dict, each=300),
+    "builtins.set": Maker(_set, 240, 200), "builtins.frozenset": Maker(_set, 240, 200),
+    "builtins.complex": Maker(_complex), "builtins.bytearray": Maker(_bytes, each=2),
+    "_codecs.encode": Maker(_bytes, each=2), "torch.Size": Maker(_size), "torch.device": Maker(_device),
+    "torch.serialization._get_layout": Maker(_layout),
+    "torch._utils._rebuild_tensor_v2": Maker(_strided, _TENSOR), "torch._utils._rebuild_tensor_v3": Maker(
+        _strided_as, _TENSOR),
+    "torch._utils._rebuild_parameter": Maker(_parameter, _TENSOR),
+    "torch._utils._rebuild_parameter_with_state": Maker(_parameter, 2 * _TENSOR),
+    "torch._utils._rebuild_sparse_tensor": Maker(_sparse, 4 * _TENSOR),
+    "torch._tensor._rebuild_from_type_v2": Maker(_of_class, 2 * _TENSOR),
+}  # fmt: skip
+_CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Parameter")
+
+
+def _named(name: str) -> Any:
+    """What a name in a pickle stands for."""
+    found = _MAKERS.get(name)
+    if found is not None:
+        return found
+    if name in _CLASSES:
+        return _Class(name)
+    last = name.removeprefix("torch.storage.").removeprefix("torch.")
+    if last.endswith("Storage") and name in (f"torch.{last}", f"torch.storage.{last}"):
+        if last == "UntypedStorage":
+            return _StorageType(torch.uint8)
+        if (kind := _STORAGES.get(last.removesuffix("Storage"))) is not None:
+            return _StorageType(getattr(torch, kind))
+    if name == f"torch.{last}" and isinstance(dtype := vars(load()).get(last), torch.dtype):
+        return dtype
+    raise Refused(name)
+
+
+# ------------------------------------------------------------------ files
+
+
+class _File:
+    """A zip that torch.save wrote."""
+
+    def __init__(self, f: BinaryIO, size: int, room: Room) -> None:
+        self.file, self.size, self.room = f, size, room
+        self.left = places(f, size, self.room)
+        self.work = Task("loading", size)
+        self.held: dict[str, Any] = {}  # storages by name
+
+    def member(self, name: str) -> bytes:
+        """The bytes of a small member."""
+        out = bytearray(self.left[name].length)
+        self.pour(name, memoryview(out))
+        return bytes(out)
+
+    def pour(self, name: str, into: memoryview | None) -> None:
+        pour(self.file, name, self.left.pop(name), into, self.work)
+
+    def read(self) -> tuple[Any, int, Callable[[int], None]]:
+        """The value, how many values its pickle has, and what asks for more memory."""
+        found = [n for n in self.left if n.endswith("/data.pkl")]
+        if len(found) != 1:
+            what, way = ("", "") if found else kind_of_archive(self.file.name, self.left)
+            raise QError(f"it is {what}" if what else f"it has {'two of' if found else 'no'} data.pkl", hint=way)
+        self.root = found[0].removesuffix("data.pkl")
+        if f"{self.root}constants.pkl" in self.left:
+            raise QError(f"it is {_SCRIPTED}")
+        order = self.root + "byteorder"
+        if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
+            raise ValueError("its numbers are those of another kind of machine")
+        self.room.need(2 * self.left[found[0]].length)
+        reader = Reader(self.member(found[0]), _named, self.storage, self.room.need)
+        value = reader.read()
+        for name in list(self.left):  # what nothing refers to is verified too
+            self.pour(name, None)
+        return value, reader.made, self.room.need
+
+    def storage(self, asked: Any) -> _Typed:
+        """The memory that a pickle refers to: ('storage', class, name, device, number of items)."""
+        if asked.__class__ is not tuple or len(asked) != 5 or asked[0] != "storage":
+            raise Refused("an object that is kept elsewhere")
+        _, kind, key, _, n = asked
+        if kind.__class__ is not _StorageType or key.__class__ is not str or n.__class__ is not int or n < 0:
+            raise Refused("memory of an unknown kind")
+        length = n * kind.dtype.itemsize
+        if key not in self.held:
+            name = f"{self.root}data/{key}"
+            if name not in self.left or self.left[name].length != length:
+                raise ValueError(f"memory {key} has a wrong length")
+            self.room.need(_STORAGE + length - _GRANTED)
+            self.held[key], into = storages.fresh(length)
+            self.pour(name, into)
+        if self.held[key].nbytes() != length:
+            raise ValueError(f"memory {key} has a wrong length")
+        return _Typed(self.held[key], kind.dtype)
+
+
+def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[Any, int, Callable[[int], None]]:
+    """The value of a .pt file, how many values it has, and what asks for memory to do more with them, all of the file
+    verified. Errors of what is no such file, and of one that asks for more memory than `room` has, or one of its
+    size may."""
+    begin = f.read(len(_LEGACY))
+    if begin[:4] != b"PK\3\4":
+        what, way = kind_of(path, begin)
+        raise QError(f"ckpt: {path} is not a checkpoint: " + (
+                        f"it is {what}" if what else "those of PyTorch 1.6 and later are zip files"),
+                     hint=_REWRITE if begin == _LEGACY else way)
+    problem = hint = ""
+    try:
+        return _File(f, size, room or Room(size)).read()
+    except Compressed:  # those of torch.save are not, the code of a TorchScript program is
+        f.seek(0)
+        members = zipfile.ZipFile(f).namelist()
+        scripted = any(name.endswith("/constants.pkl") for name in members)
+        what, hint = (_SCRIPTED, "") if scripted else kind_of_archive(path, members)
+        if not what:
+            raise
+        problem = f"is not a checkpoint: it is {what}"
+    except Refused as e:
+        problem = f"is refused: it holds more than tensors and plain values: {e}"
+        hint = _PLAIN
+    except QError as e:
+        if e.text == "wsfull":
+            raise
+        problem, hint = f"is not a checkpoint: {e.text}", e.hint
+    raise QError(f"ckpt: {path} {problem}", hint=hint)
+
+
+def add_zeros(f: BinaryIO, n: int) -> None:
+    """Add a member of n zeros to a .pt file."""
+    with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as z:
+        root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix("data.pkl")
+        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as out:
+            for at in range(0, n, _ZEROS):
+                out.write(bytes(min(_ZEROS, n - at)))

@@ -1,0 +1,490 @@
+"""State of several processes in one folder, written once and read by any number of processes: `ckptsave`, `ckptload`.
+
+The folder has a file of tensors from each process and an index, which names the files with their digests. A save writes
+new files beside the old ones; the new index takes the place of the old one when all is there.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError, os_text, refused
+from kshell.kapi.base.args import items
+from kshell.kapi.base.call import api, mapped
+from kshell.kapi.base.convert import kname, put
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.paths import path_of
+from kshell.kapi.optim.groups import check_groups, regroup
+from kshell.kapi.optim.optimizer import Opt
+from kshell.kapi.optim.parameters import names_of_parameters
+from kshell.kapi.optim.state import load_state
+from kshell.store import atomic, unfinished
+from kshell.store.archive import WRONG, wrong
+from kshell.store.codec import decode, encode
+from kshell.values.build import symdict
+from kshell.values.core import Dict, List, Sym, Value, seq_items
+from kshell.values.match import match
+
+INDEX = "index.json"
+FORMAT, VERSION = "kshell sharded checkpoint", 1
+_PLAIN = (bool, int, float, str)
+_EXTRA = ".extra"  # what an optimizer keeps for no parameter; names of parameters begin with no point
+_TENSOR = "/tensor"  # the key under which the name of a tensor stands in what an optimizer keeps
+
+
+def _together(call: str, work: Callable[[], Any]) -> Any:
+    """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
+    from kshell.parallel import collect
+
+    text, out = "", None
+    try:
+        out = work()
+    except QError as e:
+        text = e.text
+    except OSError as e:
+        text = os_text(e)
+    except (MemoryError, RecursionError, *WRONG) as e:
+        text = mapped(call, e).text
+    found = [t.decode() for t in collect.gather_bytes(text.encode(), call)]
+    failed = [r for r, t in enumerate(found) if t]
+    if failed:
+        raise QError(found[failed[0]])
+    return out
+
+
+# ------------------------------------------------------------------ what is saved of an object
+
+
+class _Parts:
+    """Tensors by name, and what else is to be known of each object; `fill` are the jobs of a load once all is read."""
+
+    def __init__(self, call: str) -> None:
+        self.call = call
+        self.tensors: dict[str, Any] = {}
+        self.about: dict[str, Any] = {}
+
+    def add(self, name: str, t: Any) -> None:
+        if name in self.tensors:
+            raise QError(f"{self.call}: {name} is there twice")
+        if t is None or t.layout is not torch.strided or t.is_quantized:
+            raise QError(f"{self.call}: {name} is not a dense tensor")
+        self.tensors[name] = t
+
+    def take(self, name: str, h: KHandle) -> None:
+        """The tensors of a handle."""
+        self.about[name] = {"kind": h.kind}
+        if isinstance(h, ModelHandle):
+            self._module(f"{name}/module", h.obj.module)
+            self.about[name]["optimizer"] = self._optimizer(f"{name}/optimizer", h.obj.optimizer)
+        elif isinstance(h, ModuleHandle):
+            self._module(name, h.obj)
+        elif isinstance(h, OptimizerHandle):
+            self.about[name]["optimizer"] = self._optimizer(name, h.obj)
+        elif isinstance(h, TensorHandle):
+            self.add(name, h.get())
+        elif isinstance(h, VectorHandle | DictHandle):
+            held = h.get()
+            for k, t in held.items() if isinstance(held, dict) else enumerate(held):
+                self.add(f"{name}/{k}", t)
+        else:
+            raise QError(f"{self.call}: not implemented for {h.plural}")
+
+    def _module(self, name: str, m: Any) -> None:
+        for k, t in m.state_dict(keep_vars=True).items():
+            self.add(f"{name}/{k}", t)
+
+    def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
+        check_optimizer(o, self.call)
+        names = names_of_parameters(o)
+        numbers = {}
+        for p, key in names:
+            form = self._form(o, f"{name}/{key}", o.state.of(p))
+            numbers[key] = {k: v for k, v in form.items() if v != {_TENSOR: f"{name}/{key}/{k}"}}
+        places = {id(p): key for p, key in names}
+        groups = [{k: [places[id(p)] for p in v] if k == "params" else _plain(v) for k, v in g.items()}
+                  for g in o.groups]
+        about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
+        extra = self._form(o, f"{name}/{_EXTRA}", o.state.extra())
+        return {**about, "extra": extra} if extra else about
+
+    def _form(self, o: Opt, name: str, kept: dict[str, Any]) -> Any:
+        """What an optimizer keeps, as JSON can hold it: a tensor is its name."""
+        from kshell.optim.state_tree import mapped
+
+        def leaf(path: Sequence[Any], v: Any) -> Any:
+            if isinstance(v, torch.Tensor):
+                at = "/".join([name, *map(str, path)])
+                self.add(at, v)
+                return {_TENSOR: at}
+            if v is None or v.__class__ in _PLAIN:
+                return v
+            raise QError(f"{self.call}: {o.entry.name} has {path[0]}, which is not a tensor or a number")
+
+        return mapped(leaf, kept)
+
+
+def check_optimizer(o: Opt, call: str) -> None:
+    """Is the state of an optimizer the same on any number of processes?"""
+    if o.abilities.by_process:
+        raise QError(f"{call}: {o.entry.name} has a state by process; save `state` of it on each")
+    for k, w in o.wraps.items():
+        if not match(w.state(), w.options()):
+            raise QError(f"{call}: the state of `{k} around {o.entry.name} is not one of parameters; save its `state`")
+
+
+def _plain(v: Any) -> Any:
+    if isinstance(v, torch.Tensor):
+        return float(v)
+    if isinstance(v, tuple | list):
+        return [_plain(i) for i in v]
+    return v
+
+
+def _holds_handle(x: Value) -> bool:
+    if x.__class__ is List:
+        return any(map(_holds_handle, x.items))
+    return isinstance(x, KHandle) or (x.__class__ is Dict and (_holds_handle(x.k) or _holds_handle(x.v)))
+
+
+def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
+    """What is to be saved or filled: handles by name, and other values."""
+    h = handle(x)
+    if h is not None:
+        return {"": h}, {}
+    if x.__class__ is not Dict or not all(k.__class__ is Sym for k in seq_items(x.k)):
+        raise QError(f"{call}: expecting an object or a dictionary of objects and values by name, given {kname(x)}")
+    found: dict[str, KHandle] = {}
+    values: dict[str, Value] = {}
+    for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+        h = handle(v)
+        if k.s in found or k.s in values:
+            raise QError(f"{call}: {k.s} is there twice")
+        if h is None:
+            if _holds_handle(v):
+                raise QError(f"{call}: {k.s} holds objects, which are to be given by names of their own")
+            values[k.s] = v
+        else:
+            found[k.s] = h
+    return found, values
+
+
+# ------------------------------------------------------------------ the index
+
+
+def _digest(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def read_index(folder: str, call: str) -> dict[str, Any]:
+    """The index of a folder; a q error for a folder that has none, or a damaged one."""
+    path = os.path.join(folder, INDEX)
+    if not os.path.isdir(folder):
+        raise QError(f"{call}: {folder} is not a folder")
+    if not os.path.exists(path):
+        begun = any(map(_ours, os.listdir(folder)))
+        raise QError(f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}" + (
+            ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
+    try:
+        with open(path, "rb") as f:
+            found = json.loads(f.read())
+        body = found["body"]
+        if found["digest"] != _digest(body):
+            raise ValueError("the digest is another")
+        if body["format"] != FORMAT:
+            raise ValueError("the format is another")
+        if body["version"] == VERSION:
+            for name, size, _ in body["files"]:
+                if name != os.path.basename(name) or size < 0:
+                    raise ValueError(f"{name} is outside the folder")
+            return body  # type: ignore[no-any-return]
+        problem = QError(f"{call}: {path} has version {body['version']} of the format, this is {VERSION}")
+    except OSError as e:
+        problem = refused(e, path)
+    except (RecursionError, *WRONG) as e:
+        problem = wrong(call, path, e)
+    raise problem
+
+
+def _from_first(call: str, work: Callable[[], Any]) -> Any:
+    """What work() gives on process 0, as JSON can hold it, on every process."""
+    from kshell.parallel import collect, group
+
+    made = _together(call, lambda: work() if group.rank() == 0 else None)
+    text = json.dumps(made).encode() if group.rank() == 0 else b""
+    return json.loads(bytes(collect.broadcast(text, 0)))  # type: ignore[arg-type]
+
+
+def _agree(call: str, parts: _Parts) -> None:
+    """Have all processes the same names, sizes and types?"""
+    from kshell.parallel import collect
+
+    text = json.dumps([[[k, list(t.shape), str(t.dtype)] for k, t in parts.tensors.items()], parts.about],
+                      sort_keys=True)
+    found = collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
+    for r, other in enumerate(found):
+        if other != found[0]:
+            raise QError(f"{call}: what is given differs between processes (0 and {r})")
+
+
+# ------------------------------------------------------------------ saving
+
+
+def _fit_to_write(folder: str) -> str:
+    """A tag for the files of a save into a folder that is new, empty, or of an earlier save."""
+    if os.path.exists(folder):
+        if not os.path.isdir(folder):
+            raise QError(f"ckptsave: {folder} is not a folder")
+        there = unfinished.names_in(folder)
+        if INDEX not in there and any(not _ours(n) for n in there):
+            raise QError(f"ckptsave: {folder} has other files, expecting a new or empty folder, or an earlier save")
+    return uuid.uuid4().hex
+
+
+def _ours(name: str) -> bool:
+    from kshell.parallel.shards import SUFFIX
+
+    return name.endswith(SUFFIX) or name.startswith(INDEX)
+
+
+@api("ckptsave", "ckptsave(`:folder;object)", "ckptsave(`:folder;dict)", held=True, since="kshell", effect="changes")
+def ckptsave(x: Value) -> Value:
+    """Save objects of several processes to a folder that all see, by torch.distributed.checkpoint: modules (after
+    `ddp`, `fsdp` or as they are), optimizers, models, tensors, and in a dictionary q values too. What is the same
+    everywhere is written once, of what is sharded each process writes its part.
+
+    `ckptload` brings it back on any number of processes. The index of the folder is written last: until then an earlier
+    save in it is what it was.
+
+    q)m:module enlist(`linear;2;1)
+    q)o:opt(`adam;m)
+    q)ckptsave(`:docs.run;`m`o`epoch!(m;o;3))
+    `:docs.run
+    q)key ckptload`:docs.run
+    ,`epoch
+    q)hdel each` sv'`:docs.run,'key`:docs.run;hdel`:docs.run
+    `:docs.run
+    """
+    from kshell.parallel import collect, group, shards
+
+    call = "ckptsave"
+    given = items(x)
+    parts = _Parts(call)
+
+    def prepare() -> tuple[str, dict[str, Value]]:
+        if len(given) != 2:
+            raise QError(f"ckptsave: expecting (folder;objects), given {len(given)} arg{'s' * (len(given) != 1)}")
+        found, values = _given(given[1], call)
+        for name, h in found.items():
+            parts.take(name, h)
+        return path_of(given[0], call), {k: encode(v) for k, v in values.items()}
+
+    folder, values = _together(call, prepare)
+    _agree(call, parts)
+    tag = _from_first(call, lambda: _fit_to_write(folder))
+    mine = os.path.join(folder, shards.file_name(tag, group.rank()))
+    try:
+        written, stored = _together(call, lambda: shards.save(folder, tag, {k: t.detach() for k, t in
+                                                                            parts.tensors.items()}))
+        files = [json.loads(t) for t in collect.gather_bytes(json.dumps(written).encode(), call)]
+
+        def index() -> None:
+            body = {"format": FORMAT, "version": VERSION, "files": files, "tensors": stored, "about": parts.about,
+                    "values": {k: base64.b64encode(v).decode() for k, v in values.items()}}
+            text = json.dumps({"digest": _digest(body), "body": body})
+            atomic.write_bytes(os.path.join(folder, INDEX), text.encode())
+
+        _together(call, lambda: index() if group.rank() == 0 else None)
+    except BaseException:
+        if os.path.exists(mine):
+            os.unlink(mine)
+        raise
+    if group.rank() == 0:  # files of earlier saves, whole or not
+        for name in os.listdir(folder):
+            if name.endswith(shards.SUFFIX) and not name.startswith(tag):
+                os.unlink(os.path.join(folder, name))
+    collect.barrier(call)
+    return given[0]
+
+
+# ------------------------------------------------------------------ loading
+
+
+def _one(kind: str) -> str:
+    return f"{'an' if kind[0] == 'o' else 'a'} {kind}"
+
+
+class _Wanted(_Parts):
+    """What is to be filled, as new tensors like the live ones; `commit` puts them there."""
+
+    def __init__(self, call: str, index: dict[str, Any]) -> None:
+        super().__init__(call)
+        self.index = index
+        self.jobs: list[Callable[[], None]] = []
+
+    def add(self, name: str, t: Any) -> None:
+        super().add(name, t)
+        made = self._like(name, t)
+        self.tensors[name] = made
+        self.jobs.append(lambda: put(t, made))
+
+    def _stored(self, name: str) -> list[Any]:
+        found = self.index["tensors"].get(name)
+        if found is None:
+            raise QError(f"{self.call}: there is no {name.lstrip('/')} in the checkpoint")
+        return found  # type: ignore[no-any-return]
+
+    def _like(self, name: str, t: Any) -> Any:
+        dtype, size, _ = self._stored(name)
+        if list(t.shape) != size:
+            raise QError(f"{self.call}: size mismatch, {name.lstrip('/')} is {list(t.shape)}, in the checkpoint {size}")
+        if str(t.dtype) != f"torch.{dtype}":
+            raise QError(f"{self.call}: type mismatch, {name.lstrip('/')} is {str(t.dtype).removeprefix('torch.')}, in "
+                         f"the checkpoint {dtype}")
+        return torch.empty_like(t.detach(), memory_format=torch.contiguous_format)
+
+    def take(self, name: str, h: KHandle) -> None:
+        about = self.index["about"].get(name)
+        if about is None:
+            raise QError(f"{self.call}: there is no {name or 'object without a name'} in the checkpoint")
+        if about["kind"] != h.kind:
+            raise QError(f"{self.call}: {name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}")
+        super().take(name, h)
+        prefix = f"{name}/"
+        for k in self.index["tensors"]:
+            if k not in self.tensors and (k == name or k.startswith(prefix)) and not self._deeper(k, name):
+                raise QError(f"{self.call}: {k.lstrip('/')} of the checkpoint is not there")
+
+    def _deeper(self, key: str, name: str) -> bool:
+        """Is a tensor one of another object, whose name begins with this one's?"""
+        return any(len(k) > len(name) and (key == k or key.startswith(f"{k}/")) for k in self.index["about"])
+
+    def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
+        check_optimizer(o, self.call)
+        at = name.removesuffix("/optimizer") if name not in self.index["about"] else name
+        saved = self.index["about"][at]["optimizer"]
+        if saved["type"] != o.entry.name:
+            raise QError(f"{self.call}: the optimizer is {o.entry.name}, in the checkpoint {saved['type']}")
+        places = {key: p for p, key in names_of_parameters(o)}
+        names = [key for g in saved["groups"] for key in g["params"]]
+        if not set(names) <= places.keys():
+            raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
+        params = [[places[key] for key in g["params"]] for g in saved["groups"]]
+        check_groups(o, params)
+        flat: dict[str, dict[str, Any]] = {}
+        for k in self.index["tensors"]:
+            owner, _, buffer = k.rpartition("/")
+            flat.setdefault(owner, {})[buffer] = {_TENSOR: k}
+        kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
+                for i, key in enumerate(names)}
+        given = {"state": {i: v for i, v in kept.items() if v}}
+        if "extra" in saved:
+            given["extra"] = self._kept(None, saved["extra"])
+        groups, at_number = [], 0
+        for g in saved["groups"]:
+            n = len(g["params"])
+            groups.append({k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
+                          | {"params": list(range(at_number, at_number + n))})
+            at_number += n
+
+        def job() -> None:
+            regroup(o, params)
+            load_state(o, {**given, "param_groups": groups})
+
+        self.jobs.append(job)
+        return {}
+
+    def _kept(self, p: Any, form: Any) -> Any:
+        """What an optimizer keeps, with new tensors that are to be filled."""
+        if isinstance(form, list):
+            return [self._kept(p, i) for i in form]
+        if not isinstance(form, dict):
+            return form
+        if form.keys() != {_TENSOR}:
+            return {k: self._kept(p, v) for k, v in form.items()}
+        name = form[_TENSOR]
+        dtype, size, _ = self._stored(name)
+        self.tensors[name] = made = self._buffer(p, dtype, size)
+        return made
+
+    def _buffer(self, p: Any, dtype: str, size: Sequence[int]) -> Any:
+        from kshell.parallel.shards import dtype_of
+
+        if p is not None and list(p.shape) == list(size):
+            return torch.empty_like(p.detach(), dtype=dtype_of(dtype), memory_format=torch.contiguous_format)
+        return torch.empty(size, dtype=dtype_of(dtype))
+
+
+@api("ckptload", "ckptload`:folder", "ckptload(`:folder;object)", "ckptload(`:folder;dict)", held=True, since="kshell",
+     effect="reads1")
+def ckptload(x: Value) -> Value:
+    """Give live objects what `ckptsave` saved, on any number of processes, sharded or not; the dictionary of the q
+    values that were saved with them is the result. The objects are made as they were, and the names are the same.
+
+    Files are verified, and read, before anything changes.
+
+    q)m:module enlist(`linear;2;1)
+    q)parm(m;`bias;5e)
+    q)ckptsave(`:docs.run;`m`epoch!(m;3))
+    `:docs.run
+    q)n:module enlist(`linear;2;1)
+    q)ckptload(`:docs.run;(enlist`m)!enlist n)
+    epoch| 3
+    q)tensor parm(n;`bias)
+    ,5e
+    q)hdel each` sv'`:docs.run,'key`:docs.run;hdel`:docs.run
+    `:docs.run
+    """
+    from kshell.parallel import group, shards
+
+    call = "ckptload"
+    given = items(x)
+
+    def folder_of() -> str:
+        if not 1 <= len(given) <= 2:
+            raise QError(f"ckptload: expecting 1-2 args, given {len(given)}")
+        return path_of(given[0], call)
+
+    folder = _together(call, folder_of)
+    index = _from_first(call, lambda: read_index(folder, call))
+    wanted = _Wanted(call, index)
+
+    def prepare() -> None:
+        if len(given) == 2:
+            found, values = _given(given[1], call)
+            if values:
+                raise QError(f"{call}: {next(iter(values))} cannot be filled")
+            for name, h in found.items():
+                wanted.take(name, h)
+        mine = [f for i, f in enumerate(index["files"]) if i % group.world() == group.rank()]
+        problem = ""
+        try:
+            shards.verify(folder, mine)
+        except ValueError as e:
+            problem = str(e)
+        if problem:
+            raise QError(f"{call}: {problem}")
+
+    _together(call, prepare)
+    _agree(call, wanted)
+    if wanted.tensors:
+        _together(call, lambda: shards.load(folder, [f[0] for f in index["files"]], index["tensors"], wanted.tensors))
+    values = {k: decode(base64.b64decode(v)) for k, v in index["values"].items()}
+    for job in wanted.jobs:
+        job()
+    return symdict(list(values), list(values.values()))

@@ -1,0 +1,392 @@
+"""Snapshots: the whole of a session, or some of its variables, in one file, and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from kshell import __version__
+from kshell.errors import QError, QExit
+from kshell.kapi.base.args import items, names_of
+from kshell.kapi.base.call import api, mapped
+from kshell.kapi.base.convert import dtype_name, dtype_named, kname
+from kshell.kapi.base.handles import table
+from kshell.kapi.base.lazy_torch import loaded, torch
+from kshell.kapi.base.paths import path_of
+from kshell.kapi.base.random_state import checked, own_state, states
+from kshell.kapi.checkpoint.from_records import Loader
+from kshell.kapi.checkpoint.to_records import Saver
+from kshell.store.archive import Archive, Member, write
+from kshell.store.atomic import sweep
+from kshell.store.codec import function_cost
+from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
+from kshell.values.build import symdict
+from kshell.values.context import running
+from kshell.values.core import Dict, Value, Vec, sym_vec
+
+# settings of a session that a snapshot brings back; threads, memory and ports belong to the process
+_SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
+             "o": (-1 << 16, 1 << 16), "e": (0, 2), "T": (0, 1 << 31), "g": (0, 1)}  # the least and the most
+_STATE = (bool, int, float, str)  # what settings of the k-api are
+_MOST_SPACES = 100  # namespaces within one another
+_BUILTINS = "__builtins__"
+
+
+def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
+    """The path, and the names if some are given."""
+    given = items(x)
+    if not given or len(given) > 2:
+        raise QError(f"{call}: expecting a file symbol, or (file;names), given {kname(x)}")
+    if len(given) == 1 or (x.__class__ is Vec and len(given) == 2 and given[1].s[:1] != ":"):
+        names = None if len(given) == 1 else [given[1].s]
+    else:
+        names = names_of(given[1])
+        if names is None:
+            raise QError(f"{call}: expected names, given {kname(given[1])}")
+    return path_of(given[0], call), names
+
+
+# ------------------------------------------------------------------ saving
+
+
+def _full(space: str, name: str) -> str:
+    return name if space == "." else f"{space}.{name}"
+
+
+def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
+    """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
+    it."""
+    known = running().names
+    every = {s: {k: v for k, v in d.items() if k != _BUILTINS} for s, d in known.spaces.items()}
+    if names is None:
+        return every
+    out: dict[str, dict[str, Value]] = {}
+    for name in names:
+        space, last = known.split(name)
+        if known.view(name) is not None:
+            continue
+        if last in every.get(space, {}):
+            out.setdefault(space, {})[last] = every[space][last]
+        elif name in every and name != ".":
+            inside = {s: d for s, d in every.items() if s == name or s.startswith(name + ".")}
+            for s, d in inside.items():
+                out.setdefault(s, {}).update(d)
+        else:
+            raise QError(f"snapshot: there is no {name}")
+    return out
+
+
+def _session() -> dict[str, Any]:
+    """What a session has beside variables."""
+    session = running()
+    settings = {k: getattr(session.settings, k) for k in _SETTINGS}
+    out: dict[str, Any] = {
+        "settings": settings, "current": session.names.current, "timer": session.timer.interval,
+        "bare": sorted(session.names.bare),
+        "kapi": {k: v for k, v in table().state.items() if v.__class__ in _STATE}}
+    if loaded():
+        out["dtype"] = dtype_name(torch.get_default_dtype())
+        out["deterministic"] = torch.get_deterministic_debug_mode()
+    return out
+
+
+@api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell", effect="changes")
+def snapshot(x: Value) -> Value:
+    """Save the session to a file, or the variables with these names: data, functions, views, handles with all that they
+    own and share, and for a whole session the settings and the states of random generators too. The result is the file.
+
+    The file is written beside and takes the place of the old one when it is whole. `resume` brings it back.
+
+    q)a:til 3
+    q)w:tensor(1 2e;`grad)
+    q)snapshot`:docs.ks
+    `:docs.ks
+    q)a:0
+    q)resume(`:docs.ks;`a)
+    ,`a
+    q)a
+    0 1 2
+    q)hdel`:docs.ks
+    `:docs.ks
+    """
+    path, names = _asked(x, "snapshot")
+    session: Any = running()
+    if session.autosave is not None:  # an older state may not take the place of this one
+        session.autosave.rest()
+    found = capture(names)
+    for note in found.notes:
+        session.warn(f"snapshot: not kept: {note}\n")
+    write(path, found.manifest, found.members, found.needs)
+    given = items(x)[0]
+    return given
+
+
+class Captured(NamedTuple):
+    """What a snapshot writes: its manifest and its arrays, and the memory that the reader will need beside arrays; and
+    what it does not keep."""
+
+    manifest: dict[str, Any]
+    members: list[Member]
+    needs: int
+    notes: list[str]
+
+
+def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
+    """What a snapshot writes. With `copy` the arrays are in memory of their own, so that the session may go on before
+    they are written."""
+    session = running()
+    spaces = _variables(names)
+    saver: list[Any] = []
+    at = [""]  # the variable
+
+    def handle(h: Any) -> int:
+        if not saver:
+            saver.append(Saver(encoder))
+        saver[0].variable = at[0]
+        return saver[0].handle(h)  # type: ignore[no-any-return]
+
+    encoder = Encoder(handle, copy)
+    found: dict[str, Any] = {}
+    for space, held in spaces.items():
+        found[space] = {}
+        for k, v in held.items():
+            at[0] = _full(space, k)
+            found[space][k] = _encoded(encoder, call, at[0], v)
+    views = {k: v.text for k in list(session.names.views)
+             if (names is None or k in names) and (v := session.names.view(k)) is not None}
+    manifest: dict[str, Any] = {"kshell": __version__, "spaces": found, "views": views}
+    if names is None:
+        manifest["session"] = _session()
+        manifest["random"] = encoder.value(states() if loaded() else _own_state())
+    if saver:
+        manifest["torch"] = str(torch.__version__)
+        manifest["objects"] = _finished(saver[0], call)
+    encoder.handle = None  # it knows the saver, which knows every handle: they would stay until Python looks for cycles
+    needs = encoder.needs + sum(map(function_cost, views.values()))
+    return Captured(manifest, encoder.members, needs, list(dict.fromkeys(saver[0].notes)) if saver else [])
+
+
+def _own_state() -> Dict:
+    """The state of q's own generator."""
+    return symdict(["q"], [own_state()])
+
+
+def _finished(saver: Any, call: str) -> Any:
+    """The records of all objects; an error names the variable."""
+    try:
+        return saver.finish()
+    except QError as e:
+        text = e.text
+    raise QError(f"{call}: {text}")
+
+
+def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
+    """The form of a variable's value; an error names the variable."""
+    try:
+        return encoder.value(x)
+    except Exception as e:  # of a class of the user's, whose attributes are read, anything may come
+        error = mapped(call, e)
+    if error.text.startswith(("wsfull", "limit", "stop", "stack")):
+        raise error
+    raise QError(f"{call}: {name}: {error.text.removeprefix(f'{call}: ')}")
+
+
+# ------------------------------------------------------------------ bringing back
+
+_WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RuntimeError, RecursionError,
+          AssertionError, StopIteration)
+
+
+class _Plan:
+    """All that a file brings, made and checked; nothing of the session changes before `apply`."""
+
+    def __init__(self, archive: Archive, names: list[str] | None) -> None:
+        self.manifest = archive.manifest
+        session = running()
+        session.names.load_builtins()  # functions of the k-api may be among the values
+        self.archive, self.names, self.wanted = archive, session.names, names
+        self.loader: Any = None
+
+    def make(self) -> None:
+        """Make all of it. ValueError and the like for what is wrong."""
+        m = self.manifest
+        if "objects" not in m:
+            self._make(Decoder(self.archive))
+            return
+        self.loader = Loader(m["objects"], self.archive)
+        with self.loader.bounds():
+            self._make(self.loader.decoder)
+
+    def close(self) -> None:
+        """Let go of what was made: on an error nothing of it may stay."""
+        self.spaces: dict[str, dict[str, Value]] = {}
+        self.random: Any = None
+        if self.loader is not None:
+            self.loader.close()
+
+    def _make(self, decoder: Decoder) -> None:
+        m, names = self.manifest, self.wanted
+        self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
+                       for s, held in self._chosen(m["spaces"]).items()}
+        self.archive.room.need(sum(function_cost(t) for t in m["views"].values()))
+        self.views = [VIEW.fn(str(k), text) for k, text in m["views"].items() if names is None or k in names]
+        if self.loader:
+            self.loader.finish()
+        self.session = m.get("session") if names is None else None
+        self.random = checked(decoder.value(m["random"])) if names is None and "random" in m else None
+        if self.session is not None:
+            self._check_session(self.session)
+
+    def _value(self, decoder: Decoder, form: Any) -> Value:
+        x = decoder.value(form)
+        if not is_value(x):
+            raise ValueError("a variable without a value")
+        return x
+
+    def _chosen(self, spaces: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """The variables asked for, by namespace."""
+        for space, held in spaces.items():
+            self._check_space(space)
+            if any(not k or k == _BUILTINS for k in held):
+                raise ValueError("a wrong name")
+        if self.wanted is None:
+            return spaces
+        out: dict[str, dict[str, Any]] = {}
+        for name in self.wanted:
+            space, last = self.names.split(name)
+            if last in spaces.get(space, {}):
+                out.setdefault(space, {})[last] = spaces[space][last]
+            elif name != "." and name in spaces:
+                for s, held in spaces.items():
+                    if s == name or s.startswith(name + "."):
+                        out.setdefault(s, {}).update(held)
+            elif name not in self.manifest["views"]:
+                raise QError(f"resume: the file has no {name}")
+        return out
+
+    def _check_space(self, space: str) -> None:
+        if space[:1] != "." or space.count(".") > _MOST_SPACES or len(space) > 1 << 16:
+            raise ValueError("a wrong namespace")
+
+    def _check_session(self, s: dict[str, Any]) -> None:
+        if set(s["settings"]) != set(_SETTINGS):
+            raise ValueError("settings are missing")
+        for k, (least, most) in _SETTINGS.items():
+            v = s["settings"][k]
+            wide = getattr(running().settings, k).__class__ is tuple
+            if wide and (v.__class__ is not list or len(v) != 2):
+                raise ValueError(f"setting {k} is wrong")
+            if any(i.__class__ is not int or not least <= i <= most for i in (v if wide else [v])) and not (
+                    k == "o" and v is None):
+                raise ValueError(f"setting {k} is wrong")
+        self._check_space(s["current"])
+        if s["timer"].__class__ is not int or not 0 <= s["timer"] < 1 << 31 or any(
+                b.__class__ is not str for b in s["bare"]) or any(
+                v.__class__ not in _STATE or k.__class__ is not str for k, v in s["kapi"].items()):
+            raise ValueError("settings are wrong")
+        if "dtype" in s and (dtype_named(s["dtype"]) is None or not dtype_named(s["dtype"]).is_floating_point
+                             or s["deterministic"] not in (0, 1, 2)):
+            raise ValueError("settings are wrong")
+
+    def apply(self) -> list[str]:
+        """Put everything in its place; the names that were set. What cannot be put there leaves all as it was."""
+        names = self.names
+        for space in self.spaces:
+            names.allow(space, "")
+        before = {k: dict(v) for k, v in names.spaces.items()}
+        views, bare, current = dict(names.views), set(names.bare), names.current
+        try:
+            return self._apply()
+        except BaseException:
+            for k in list(names.spaces):
+                if k not in before:
+                    del names.spaces[k]
+                else:
+                    names.spaces[k].clear()
+                    names.spaces[k].update(before[k])
+            for own, was in ((names.views, views), (names.bare, bare)):
+                own.clear()
+                own.update(was)  # type: ignore[arg-type]
+            names.current = current
+            raise
+
+    def _apply(self) -> list[str]:
+        names = self.names
+        done = []
+        for space, held in self.spaces.items():
+            own = names.space(space)
+            for k, x in held.items():
+                own[k] = x
+                full = _full(space, k)
+                done.append(full)
+                listener = names.listeners.get(f".{full}" if space == "." else full)
+                if listener is not None:
+                    listener(x)
+        for define in self.views:
+            define()
+        if self.session is not None:
+            self._set_session(self.session)
+        if self.random is not None:  # last: what is put back after an error are names
+            self.random()
+        return sorted([*done, *(k for k in self.manifest["views"] if self.wanted is None or k in self.wanted)])
+
+    def _set_session(self, s: dict[str, Any]) -> None:
+        session = running()
+        for k, v in s["settings"].items():
+            setattr(session.settings, k, tuple(v) if isinstance(v, list) else v)
+        names = self.names
+        names.bare.update(b for b in s["bare"] if b in names.spaces)
+        names.space(s["current"])
+        names.current = s["current"]
+        session.timer.set(s["timer"])
+        table().state.update(s["kapi"])
+        if "dtype" in s:
+            torch.set_default_dtype(dtype_named(s["dtype"]))
+            torch.set_deterministic_debug_mode(int(s["deterministic"]))
+
+
+def _resume(path: str, names: list[str] | None) -> Sequence[str]:
+    sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
+    with Archive(path, "resume") as archive:
+        plan = _Plan(archive, names)
+        fork = loaded() and "objects" in archive.manifest  # what modules draw when they are made is of no use
+        try:
+            with torch.random.fork_rng(devices=[]) if fork else nullcontext():
+                plan.make()
+            done = plan.apply()
+            if plan.loader is not None and plan.loader.moved:
+                running().warn(f"resume: no {', '.join(sorted(plan.loader.moved))} here: put on the CPU\n")
+            return done
+        except QError as e:
+            problem = e if e.text.startswith(("resume:", "wsfull", "noupdate")) else archive.damaged(e)
+        except QExit:
+            problem = archive.damaged(ValueError())
+        except _WRONG as e:
+            problem = archive.damaged(e)
+        finally:
+            plan.close()
+    raise problem
+
+
+@api("resume", "resume`:file.ks", "resume(`:file.ks;names)", held=True, since="kshell", effect="changes")
+def resume(x: Value) -> Value:
+    """Bring back a session that `snapshot` saved, or the variables with these names from it. The result is the names.
+
+    Everything is read, checked and made before anything changes; on an error nothing has. Variables that the file
+    does not have stay as they are. What was on a GPU that is not there is put on the CPU.
+
+    q)f:{x+1}
+    q)snapshot(`:docs.ks;`f)
+    `:docs.ks
+    q)f:0
+    q)resume`:docs.ks
+    ,`f
+    q)f 1
+    2
+    q)hdel`:docs.ks
+    `:docs.ks
+    """
+    path, names = _asked(x, "resume")
+    return sym_vec(list(_resume(path, names)))

@@ -1,0 +1,262 @@
+"""Python values of a checkpoint as q values, and back.
+
+None is ::, a text a symbol, a number a number, a tensor a tensor handle, a list or tuple a list, a dictionary a
+dictionary. The state_dict of an optimizer has its state as a keyed table, a row a parameter, and its groups as a table.
+Back, an array of reals is a tensor, other arrays are lists; lists in parameter groups are tuples, as torch has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.convert import kname, to_tensor, whole
+from kshell.kapi.base.handles import (
+    DictHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    SchedulerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+    tensor_handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.optim.optimizer import Opt
+from kshell.kapi.optim.parameters import names_of_parameters
+from kshell.values import types as T
+from kshell.values.build import collapse, longs, symdict
+from kshell.values.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    long,
+    seq_items,
+    sym,
+    text_of,
+)
+
+MOST = 5_000_000  # values of one checkpoint
+MAX_DEPTH = 100
+_AGAIN = 100_000  # values that may be there a second time
+# bytes of memory that the q value of a Python one needs beside its items, about; of others 300
+_COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
+
+
+class _Reader:
+    """`room`: how many values there may be. What a file holds once and refers to often counts each time, and `need`
+    is told the bytes of memory for it, about."""
+
+    def __init__(self, room: int, need: Callable[[int], None]) -> None:
+        self.room, self.need = room, need
+
+    def value(self, v: Any, depth: int = 0) -> Value:
+        self.room -= 1
+        if self.room < 0 or depth > MAX_DEPTH:
+            raise QError("limit")
+        self.need(_COSTS.get(v.__class__, 300))
+        if isinstance(v, torch.Tensor):
+            return tensor_handle(v)
+        if v is None:
+            return NIL
+        if isinstance(v, bool | float):
+            return v
+        if isinstance(v, int):
+            return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
+        if isinstance(v, str):
+            return sym(v)
+        if isinstance(v, bytes | bytearray):
+            return Vec(T.X, _bytes(v))
+        if isinstance(v, dict):
+            return self._optimizer(v, depth) if is_optimizer(v) else self._dict(v, depth)
+        if isinstance(v, list | tuple):
+            if v and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v) and all(
+                    isinstance(k, str) for k in v[0]):
+                cols = [collapse([self.value(d[k], depth + 2) for d in v]) for k in v[0]]
+                return Table(list(v[0]), cols)
+            return collapse([self.value(i, depth + 1) for i in v]) if v else List([])
+        if isinstance(v, set):
+            return self.value(sorted(v, key=str), depth)
+        if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
+            return sym(str(v))
+        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
+
+    def _dict(self, v: dict[Any, Any], depth: int) -> Value:
+        self.need(_COSTS[str] * len(v))
+        values = [self.value(i, depth + 1) for i in v.values()]
+        if all(isinstance(k, str) for k in v):
+            return symdict(list(v), values)
+        keys = collapse([self.value(k, depth + 1) for k in v])
+        return Dict(keys, collapse(values))
+
+    def _optimizer(self, v: dict[str, Any], depth: int) -> Value:
+        out = {k: self.value(i, depth + 1) for k, i in v.items() if k not in ("state", "param_groups")}
+        state = v["state"]
+        rows = list(state.values())
+        names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
+        if names and all(isinstance(r, dict) and list(r) == names for r in rows) and all(
+                k.__class__ is int for k in state) and all(isinstance(k, str) for k in names):
+            cols = [collapse([self.value(r[k], depth + 2) for r in rows]) for k in names]
+            out["state"] = Dict(Table(["parm"], [longs(list(state))]), Table(names, cols))
+        else:
+            out["state"] = self._dict(state, depth + 1)
+        out["param_groups"] = self.value(v["param_groups"], depth + 1)
+        return symdict([k for k in v], [out[k] for k in v])
+
+
+def _bytes(v: bytes | bytearray) -> Any:
+    import numpy as np
+
+    return np.frombuffer(bytes(v), np.uint8)
+
+
+def is_optimizer(v: dict[Any, Any]) -> bool:
+    """Is a dictionary the state_dict of an optimizer?"""
+    return isinstance(v.get("state"), dict) and isinstance(v.get("param_groups"), list) and all(
+        isinstance(k, str) for k in v)
+
+
+def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n: None) -> Value:
+    """The q value of a checkpoint, of whose values so many were made; 'limit for one with more than q could show, or
+    with many times more than were made. `need` is told the bytes of memory that values need, about, and may refuse."""
+    return _Reader(min(MOST, made + _AGAIN), need).value(v)
+
+
+# ------------------------------------------------------------------ back
+
+
+def from_q(x: Value, where: str = "") -> Any:
+    """The Python value of a q value that a checkpoint can hold."""
+    h = handle(x)
+    if h is not None:
+        return _of_handle(h, where)
+    c = x.__class__
+    if c is Dict:
+        return _from_dict(x, where)
+    if c is Table:
+        return [from_q(d, _at(where, i)) for i, d in enumerate(x.items)]
+    if x is NIL or x is NULL_J:
+        return None
+    if c is bool or c is int or c is float:
+        return x
+    if c is Sym:
+        return x.s
+    if c is Atom and x.t in (T.H, T.I):
+        return x.v
+    if c is Atom and x.t == T.C:
+        return text_of(Vec(T.C, _bytes(bytes([x.v]))))
+    if c is Atom and x.t == T.E:
+        return to_tensor(x)
+    if c is Vec or c is Nd:
+        return _from_array(x, where)
+    if isinstance(x, List):
+        return [from_q(i, _at(where, n)) for n, i in enumerate(x.items)]
+    raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
+
+
+def tensors_in(x: Value) -> list[tuple[str, Any]]:
+    """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
+    found: list[tuple[str, Any]] = []
+
+    def walk(name: str, v: Any) -> None:
+        if isinstance(v, torch.Tensor):
+            found.append((name, v))
+        elif isinstance(v, dict | list | tuple):
+            for k, i in v.items() if isinstance(v, dict) else enumerate(v):
+                walk(_at(name, k), i)
+
+    walk("", from_q(x))
+    return found
+
+
+def _at(where: str, key: Any) -> str:
+    return f"{where}.{key}" if where else str(key)
+
+
+def _from_array(x: Value, where: str) -> Any:
+    if x.t == T.E:
+        return to_tensor(x)
+    if x.t == T.C and x.__class__ is Vec:
+        return text_of(x)
+    if x.t == T.X and x.__class__ is Vec:
+        return x.a.tobytes()
+    if x.t == T.S:
+        return [from_q(i) for i in x.items]
+    if x.t in (T.B, T.H, T.I, T.J, T.F):
+        return x.a.tolist()
+    raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
+
+
+def _from_dict(x: Dict, where: str) -> dict[Any, Any]:
+    keys = x.k
+    if keys.__class__ is Table:
+        if len(keys.cols) != 1:
+            raise QError(f"ckpt: {where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
+        keys = keys.cols[0]
+    found = [from_q(k) for k in seq_items(keys)]
+    if len(set(map(repr, found))) != len(found):
+        raise QError(f"ckpt: {where or 'it'} has a key twice")
+    values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
+    out = {k: from_q(v, _at(where, k)) for k, v in zip(found, values, strict=True)}
+    if is_optimizer(out):
+        for g in out["param_groups"]:
+            if not isinstance(g, dict):
+                raise QError(f"ckpt: {_at(where, 'param_groups')} is not a table of groups")
+            g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
+    return out
+
+
+def _of_handle(h: Any, where: str) -> Any:
+    obj = h.get()
+    if isinstance(h, TensorHandle):
+        return _whole(obj if obj is None or obj.is_leaf else obj.detach())
+    if isinstance(h, ModuleHandle | LossHandle):
+        return _whole(obj.state_dict())
+    if isinstance(h, DictHandle):
+        return _whole(dict(obj))
+    if isinstance(h, VectorHandle):
+        return _whole(list(obj))
+    if isinstance(h, OptimizerHandle):
+        return _whole(_optimizer_state(obj))
+    if isinstance(h, SchedulerHandle):
+        return _whole(obj.torch.state_dict())
+    if isinstance(h, ModelHandle):
+        return _whole({"module": obj.module.state_dict(), "loss": obj.loss.state_dict(),
+                       "optimizer": _optimizer_state(obj.optimizer)})
+    raise QError(f"ckpt: {where or 'it'} is a {h.kind}, which a checkpoint cannot hold")
+
+
+NAMES = "param_names"  # torch's own word
+
+
+def _optimizer_state(o: Opt) -> dict[str, Any]:
+    """The state_dict of an optimizer. Where its parameters are not in one group in the order of the module's, groups
+    have their names too, as torch's have that were made with names."""
+    state: dict[str, Any] = o.torch.state_dict()
+    if o.container is None or any(NAMES in g for g in state["param_groups"]):
+        return state
+    names = iter([name for _, name in names_of_parameters(o)])
+    if len(o.groups) > 1 or [*map(id, o.parameters())] != [*map(id, o.container.parameters())]:
+        state["param_groups"] = [{**g, NAMES: [next(names) for _ in g["params"]]} for g in state["param_groups"]]
+    return state
+
+
+def _whole(v: Any) -> Any:
+    """A value with all of each tensor that is sharded among processes; the value itself if none is."""
+    if isinstance(v, torch.Tensor):
+        return whole(v)
+    if isinstance(v, dict | list):
+        made = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
+        if any(a is not b for a, b in zip(made, v.values() if isinstance(v, dict) else v, strict=True)):
+            return dict(zip(v, made, strict=True)) if isinstance(v, dict) else made
+    return v

@@ -1,0 +1,293 @@
+"""Torch objects as records of a manifest: what a snapshot keeps of handles and of all that they own.
+
+Each object has one record, however many refer to it, so what is shared stays shared: a tensor in two handles, a
+parameter in a module and an optimizer, memory under two tensors. from_records.py makes the objects again.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sized
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.convert import dtype_name
+from kshell.kapi.base.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.loss import losses
+from kshell.kapi.module.describe import REPLACED, is_container, name_of_module, options_of, type_of
+from kshell.kapi.module.options import as_dict, class_of, live_values
+from kshell.kapi.optim import scheduler_api
+from kshell.kapi.optim.optimizer import class_of as optimizer_class
+from kshell.kapi.tensor.batch_view import part_of
+from kshell.kapi.tensor.storages import memory_of
+from kshell.registry import REQUIRED, find
+from kshell.store.archive import Member
+from kshell.store.snapshot import Encoder
+from kshell.values.functions import Handle
+
+Record = dict[str, Any]
+# what has records, and the bytes of memory that an object of a record needs beside arrays, about
+KINDS = {"storage": 450, "tensor": 400, "module": 8000, "loss": 8000, "generator": 8000, "optimizer": 12000,
+         "scheduler": 6000, "rule": 6000, "model": 6000, "handle": 300}
+_ITEM = 40  # and of an item of a list or dictionary
+
+
+def needs(tables: Mapping[str, Sized]) -> int:
+    """The bytes of memory that the objects of records need beside arrays, about."""
+    return sum(KINDS[k] * len(table) for k, table in tables.items())
+
+
+def item_cost(n: int) -> int:
+    """The bytes of a list, tuple or dictionary of n items in a record, about."""
+    return 200 + _ITEM * n
+
+
+class Saver:
+    """Makes records of objects; the arrays and q values in them go through the encoder."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.tables: dict[str, list[Record | None]] = {k: [] for k in KINDS}
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._kept: list[Any] = []  # so that no id is used twice
+        self._modules: list[tuple[Any, int, str]] = []
+        self._places: dict[int, tuple[Any, int, str]] = {}  # of a module: its first parent, and its name there
+        self.variable = ""  # whose value is written
+        self._handles: list[tuple[KHandle, Record]] = []
+        self.notes: list[str] = []  # what the file does not keep
+
+    def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
+        """The number of an object's record, made if it is new."""
+        at = (kind, id(obj) if key is None else key)
+        n = self._numbers.get(at)
+        if n is None:
+            table = self.tables[kind]
+            n = self._numbers[at] = len(table)
+            table.append(None)
+            self._kept.append(obj)
+            table[n] = getattr(self, "_" + kind)(obj)
+        return n
+
+    def handle(self, h: Handle) -> int:
+        """The number of a handle's record."""
+        return self.ref("handle", h)
+
+    def finish(self) -> dict[str, Any]:
+        """All records; every module must be one that can be made again."""
+        alone: set[int] = set()  # modules that no other one makes when it is made
+        for m, n, variable in self._modules:
+            parent, at, key = self._places.get(n, (None, -1, ""))
+            if parent is None or key in parent.__dict__.get(REPLACED, ()) or (at in alone and is_container(parent)):
+                alone.add(n)
+                _check_makeable(m, variable)
+        for h, record in self._handles:
+            self._part(h, record)
+        self.encoder.needs += needs(self.tables)
+        return dict(self.tables)
+
+    # ------------------------------------------------------------ handles
+
+    def _handle(self, h: KHandle) -> Record:
+        rec = {"kind": h.kind, "freed": True} if h.obj is GONE else {"kind": h.kind, "obj": self._owned(h, h.obj)}
+        self._handles.append((h, rec))
+        return rec
+
+    def _owned(self, h: KHandle, obj: Any) -> Any:
+        """What a handle owns."""
+        if isinstance(h, TensorHandle):
+            return self.tensor(obj)
+        if isinstance(h, VectorHandle):
+            return [self.tensor(t) for t in obj]
+        if isinstance(h, DictHandle):
+            return [[k, self.tensor(t)] for k, t in obj.items()]
+        return self.ref(h.kind, obj)
+
+    def _part(self, h: KHandle, rec: Record) -> None:
+        """That the object of a handle is lent to another one, if that one is saved too."""
+        whole = whole_of(h)
+        at = None if whole is None else self._numbers.get(("handle", id(whole)))
+        if at is not None and h.lent is not None:
+            rec["whole"] = at
+            if h.obj is GONE:
+                rec["obj"] = self._owned(h, h.lent.kept)
+
+    # ------------------------------------------------------------ tensors
+
+    def tensor(self, t: Any) -> int | None:
+        """The number of a tensor's record; None for the undefined tensor."""
+        return None if t is None else self.ref("tensor", t)
+
+    def _tensor(self, t: Any) -> Record:
+        if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.is_quantized or t.is_meta:
+            raise QError(f"a tensor of class {type(t).__name__} cannot be saved")
+        rec: Record = {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "device": str(t.device)}
+        if isinstance(t, torch.nn.Parameter):
+            rec["parameter"] = True
+        if t.grad_fn is not None:
+            self.notes.append("the graph of a tensor that was calculated from others")
+        elif t.requires_grad:
+            rec["grad"] = True
+        if t.is_leaf and t.grad is not None:
+            rec["gradient"] = self.tensor(t.grad)
+        part = part_of(t)
+        if part is not None:
+            rec["part"] = [self.tensor(part.whole), part.dim, part.start]
+        return rec | self._content(t.detach())
+
+    def _content(self, t: Any) -> Record:
+        if t.layout is torch.sparse_coo:
+            return {"layout": "coo", "coalesced": t.is_coalesced(), "parts": self._own([t._indices(), t._values()])}
+        if t.layout in (torch.sparse_csr, torch.sparse_csc):
+            rows = t.layout is torch.sparse_csr
+            parts = [t.crow_indices(), t.col_indices()] if rows else [t.ccol_indices(), t.row_indices()]
+            return {"layout": "csr" if rows else "csc", "parts": self._own([*parts, t.values()])}
+        if t.layout is not torch.strided:
+            raise QError(f"a tensor of layout {t.layout} cannot be saved")
+        if t.is_conj() or t.is_neg():
+            t = t.resolve_conj().resolve_neg().clone()
+        held = t.untyped_storage()
+        return {"storage": self.ref("storage", held, held._cdata), "offset": t.storage_offset(),
+                "stride": list(t.stride())}
+
+    def _own(self, tensors: list[Any]) -> list[int]:
+        return [self.ref("tensor", t) for t in tensors]
+
+    def _storage(self, held: Any) -> Record:
+        n, device = held.nbytes(), str(held.device)
+        if held.device.type != "cpu":
+            held = held.cpu()
+            self._kept.append(held)
+        return {"array": self.encoder.add(Member("|u1", (n,), memory_of(held, n))), "device": device}
+
+    def _generator(self, g: Any) -> Record:
+        return {"device": str(g.device), "state": base64.b64encode(bytes(g.get_state().numpy())).decode()}
+
+    def python(self, v: Any) -> Any:
+        """A plain Python value as JSON: numbers, texts, None, tensors, and tuples, lists and dictionaries of them."""
+        if v is None or v.__class__ in (bool, int, str):
+            return v
+        if isinstance(v, float):
+            return ["f", float(v).hex()]
+        if isinstance(v, torch.Tensor):
+            return ["T", self.tensor(v)]
+        if isinstance(v, tuple | list | dict):
+            self.encoder.needs += item_cost(2 * len(v))
+        if isinstance(v, tuple | list):
+            return ["(" if isinstance(v, tuple) else "[", [self.python(i) for i in v]]
+        if isinstance(v, dict):
+            return ["{", [[self.python(k), self.python(i)] for k, i in v.items()]]
+        if isinstance(v, torch.dtype):
+            return ["dtype", dtype_name(v)]
+        raise QError(f"a {type(v).__name__} cannot be saved")
+
+    # ------------------------------------------------------------ modules, losses
+
+    def _module(self, m: Any) -> Record:
+        from kshell.nn.recompute import recomputes
+
+        entry = type_of(m)
+        rec: Record = {"type": None if entry is None else entry.name, "name": name_of_module(m), "owner": None,
+                       "training": m.training, "recompute": recomputes(m)}
+        if entry is not None and entry.name != "parmdict":
+            rec["options"] = self.encoder.value(options_of(m, True, True))
+        if entry is not None and "class" in entry.extra:
+            rec["class"] = entry.target
+        replaced = m.__dict__.get(REPLACED, ())
+        if replaced:
+            rec["replaced"] = list(replaced)
+        rec["parms"] = [[k, self.tensor(t)] for k, t in m._parameters.items()]
+        rec["buffers"] = [[k, self.tensor(t)] for k, t in m._buffers.items()]
+        rec["children"] = []
+        own = self._numbers["module", id(m)]
+        self._modules.append((m, own, self.variable))
+        for k, child in m._modules.items():
+            n = None if child is None else self.ref("module", child)
+            rec["children"].append([k, n])
+            if n is not None and (kept := self.tables["module"][n]) is not None and kept["owner"] is None:
+                kept["owner"] = own
+                self._places[n] = m, own, k
+        return rec
+
+    def _loss(self, m: Any) -> Record:
+        entry = losses.type_of(m)
+        if class_of(entry) is not type(m):
+            raise QError(f"a loss of class {type(m).__name__} cannot be saved")
+        return {"type": entry.name, "name": name_of_module(m), "training": m.training,
+                "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
+                "buffers": [[k, self.tensor(t)] for k, t in m._buffers.items()]}
+
+    # ------------------------------------------------------------ optimizers, schedulers, rules
+
+    def _optimizer(self, o: Any) -> Record:
+        entry = find("optimizer", o.entry.name)
+        plain = o.torch.inner if "fp16" in o.wraps else o.torch  # fp16 is around it, and put there again
+        if entry is None or entry is not o.entry or type(plain) is not optimizer_class(entry):
+            raise QError(f"an optimizer of class {type(plain).__name__} cannot be saved")
+        if o.outer is not None:
+            self.notes.append(f"the {type(o.outer).__name__} around an optimizer")
+        state = o.state
+        rec: Record = {
+            "type": entry.name, "own": o.own, "class": entry.target,
+            "container": None if o.container is None else self.ref("module", o.container),
+            "groups": [[[self.tensor(p) for p in g["params"]],
+                        self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
+            "defaults": self.python(dict(plain.defaults)),
+            "state": [[self.tensor(p), self.python(state.of(p))] for p in state.owners()],
+            "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}
+        if o.abilities.keeps_extra:
+            rec["extra"] = self.python(state.extra())
+        pending = [[k, self.python(found)] for k, w in o.wraps.items() if (found := w.pending()) is not None]
+        if pending:
+            rec["pending"] = pending
+        if o.waiting is not None:
+            rec["waiting"] = self.encoder.value(scheduler_api.state_of(o.waiting))
+        return rec
+
+    def _scheduler(self, s: Any) -> Record:
+        if s.live and not s.known:
+            raise QError(f"a scheduler of class {type(s.torch).__name__} that Python made cannot be saved")
+        return {"optimizer": self.ref("optimizer", s.opt), "state": self.encoder.value(scheduler_api.state_of(s))}
+
+    def _rule(self, r: Any) -> Record:
+        return {"optimizer": self.ref("optimizer", r.opt), "around": r.opt.wraps.get("scale") is r,
+                "state": self.encoder.value(r.state())}
+
+    # ------------------------------------------------------------ models
+
+    def _model(self, m: Any) -> Record:
+        return {"module": self.ref("module", m.module), "loss": self.ref("loss", m.loss),
+                "optimizer": self.ref("optimizer", m.optimizer),
+                "options": [[[k, self.encoder.value(v)] for k, v in s.items()] for s in (m.train, m.test)],
+                "data": [self._data(d) for d in (m.data, m.testdata)]}
+
+    def _data(self, d: Any) -> Record:
+        return {"x": self.python(d.x), "y": self.python(d.y), "n": d.n, "batch": d.batch,
+                "order": self.tensor(d.order),
+                "generator": None if d.generator is None else self.ref("generator", d.generator),
+                "hidden": self.python(d.hidden)}
+
+
+def _check_makeable(m: Any, variable: str) -> None:
+    """An error that names the variable for a module that could not be made again."""
+    where = f"{variable}: " if variable else ""
+    if not _makeable(m):
+        raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
+                     "of kshell.kapi.module.types registers its class, and ckpt saves its tensors")
+    entry = type_of(m)
+    if entry is None or "class" not in entry.extra:
+        return
+    lost = [o.name for o in entry.options if o.default is REQUIRED and o.name not in live_values(entry, m)]
+    if lost:
+        raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
+                     "attribute of it")
+
+
+def _makeable(m: Any) -> bool:
+    """Is a module of just the class that its type makes?"""
+    from kshell.nn.recompute import recomputes
+
+    entry = type_of(m)
+    cls = type(m).__mro__[2] if recomputes(m) else type(m)
+    return entry is not None and (class_of(entry) is cls
+                                  or entry.extra.get("made") == f"{cls.__module__}.{cls.__qualname__}")

@@ -1,0 +1,126 @@
+"""The k-api's wall of a restricted evaluation: the memory of tensors that were there before is not written, whatever
+function would do it, and random numbers drawn inside do not move those drawn outside.
+
+Every operation of torch passes a dispatch mode, which knows from the operation's schema what it writes. A tensor made
+inside may be written; so may what shares its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from kshell import registry
+from kshell.errors import Agreed
+from kshell.kapi.base.handles import table
+from kshell.kapi.base.lazy_torch import loaded, torch
+from kshell.values.context import worker
+from kshell.values.restrict import restricted
+
+_MODE: list[type] = []
+_OPEN: list[Any] = []  # restrictions that have begun in the main thread and not ended
+
+
+def _mode() -> Any:
+    """A dispatch mode that refuses what writes to tensors that are not made inside of it."""
+    if not _MODE:
+        _MODE.append(_make())
+    return _MODE[0]()
+
+
+def _make() -> type:
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    class Unwritten(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.made: set[int] = set()  # the storages made inside
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # else torch imports its compiler at the first operation: five seconds
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            schema = func._schema
+            if schema.is_mutable and restricted():
+                for x in tree_leaves(_written(schema, args, kwargs)):
+                    if isinstance(x, torch.Tensor) and _storage(x) not in self.made:
+                        raise Agreed(f"noupdate: {func.overloadpacket.__name__} would write a tensor that was "
+                                     "there before")
+            out = func(*args, **kwargs)
+            if func is torch.ops.aten.lift_fresh.default:  # of values given in Python
+                self.made.add(_storage(args[0]))
+            elif not schema.is_mutable:
+                given = {_storage(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
+                self.made |= {_storage(x) for x in tree_leaves(out) if isinstance(x, torch.Tensor)} - given - {0}
+            return out
+
+    return Unwritten
+
+
+def _written(schema: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that an operation writes."""
+    return [args[i] if i < len(args) else kwargs.get(a.name) for i, a in enumerate(schema.arguments)
+            if a.alias_info is not None and a.alias_info.is_write]
+
+
+def _storage(t: Any) -> int:
+    """Which storage a tensor has; 0 if it has none of its own, as a sparse one."""
+    try:
+        return int(t.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+def _generators() -> list[Any]:
+    """torch's generators of random numbers that are in use."""
+    made = [torch.default_generator]
+    if torch.cuda.is_initialized():
+        made += torch.cuda.default_generators
+    return made
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Inside it torch draws the random numbers of readers, which go on from one restricted evaluation to the next."""
+    if not loaded():
+        try:
+            yield
+        finally:
+            if loaded():  # it was imported inside: nothing was drawn before
+                torch.default_generator.manual_seed(torch.default_generator.initial_seed())
+        return
+    kept = table().state.setdefault("readers", {})
+    ours = [(g, g.get_state()) for g in _generators()]
+    for i, (g, _) in enumerate(ours):
+        g.set_state(kept[i]) if i in kept else g.manual_seed(i + 1)
+    try:
+        yield
+    finally:
+        for i, (g, state) in enumerate(ours):
+            kept[i] = g.get_state()
+            g.set_state(state)
+
+
+@contextmanager
+def _wall() -> Iterator[None]:
+    if worker() is not None:
+        with _mode() if loaded() else nullcontext():
+            yield
+        return
+    if _OPEN:
+        yield
+        return
+    _OPEN.append(None)
+    try:
+        with _apart(), _mode() if loaded() else nullcontext():
+            yield
+    finally:
+        _OPEN.pop()
+
+
+registry.add(registry.Entry("restrict", "handler", {0: _wall}, topic="unwritten",
+                            doc="What a restricted evaluation does about tensors."))

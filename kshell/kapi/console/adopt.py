@@ -1,0 +1,120 @@
+"""torch objects of a Python program as handles, and back. Nothing is copied: both sides have the same object."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kshell import registry
+from kshell.kapi.base.convert import dtype_name
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    SchedulerHandle,
+    TensorHandle,
+    VectorHandle,
+    dict_handle,
+    loss_handle,
+    module_handle,
+    optimizer_handle,
+    scheduler_handle,
+    table,
+    tensor_handle,
+    vector_handle,
+)
+from kshell.kapi.module.options import class_of
+from kshell.kapi.optim import host_schedulers
+from kshell.kapi.optim.host_wrappers import adopt, is_optimizer
+from kshell.kapi.optim.optimizer import Opt
+from kshell.values.core import Value, sym
+
+_OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so that all of them own the same
+
+
+def value_of(x: Any) -> Value | None:
+    """The handle of a tensor, module, loss, optimizer or scheduler, the symbol of a data type or device; None of
+    anything else. The class counts, not what `__class__` says: a stand-in may say anything."""
+    torch, cls = sys.modules.get("torch"), type(x)
+    if torch is None or not hasattr(torch, "optim"):
+        return None  # without torch nothing can be one of its objects
+    if issubclass(cls, torch.Tensor):
+        return tensor_handle(x)
+    if issubclass(cls, torch.nn.Module):
+        return loss_handle(x) if _is_loss(x) else module_handle(x)
+    if is_optimizer(x):
+        return optimizer_handle(opt_of(x))
+    if issubclass(cls, torch.dtype):
+        return sym(dtype_name(x))
+    if issubclass(cls, torch.device):
+        return sym(str(x))
+    return _scheduler(x)
+
+
+def _scheduler(x: Any) -> Value | None:
+    found = host_schedulers.taken(x, opt_of) if host_schedulers.proper(x) is not None else None
+    return None if found is None else scheduler_handle(found)
+
+
+def _is_loss(m: Any) -> bool:
+    return any(class_of(e) is type(m) for e in registry.entries("loss"))
+
+
+def opt_of(o: Any) -> Opt:
+    """What the handles of a torch optimizer own. Its parameters have the names of the module that has all of them, if
+    the session has a handle of one."""
+    found: Opt | None = o.__dict__.get(_OPT)
+    if found is None:
+        found = adopt(o)
+        o.__dict__[_OPT] = found
+    found.crossed, found.placed = True, None
+    if found.container is None:
+        mine = {id(p) for p in found.parameters()}
+        found.container = next((h.obj for h in table() if isinstance(h, ModuleHandle)
+                                and mine <= {id(p) for p in h.obj.parameters()}), None)
+    return found
+
+
+def all_tensors(items: Sequence[Any]) -> bool:
+    """Are these tensors, one at least and no other thing?"""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(items) and all(issubclass(type(x), torch.Tensor) for x in items)
+
+
+def vector_of(items: Sequence[Any]) -> Value:
+    """The handle of a list of tensors."""
+    return vector_handle(items)
+
+
+def dict_of(items: Mapping[str, Any]) -> Value:
+    """The handle of a dictionary of tensors, as a `state_dict` is one."""
+    return dict_handle(dict(items))
+
+
+def object_of(h: KHandle) -> Any:
+    """The torch object of a handle; of a vector a list, of a dictionary or model a dict. Rules, and schedulers made in
+    q, are kshell's own and stay handles. 'stale pointer of a freed one."""
+    obj = h.get()
+    if isinstance(h, OptimizerHandle):
+        return _given(obj)
+    if isinstance(h, ModelHandle):
+        return {"module": obj.module, "loss": obj.loss, "optimizer": _given(obj.optimizer)}
+    if isinstance(h, SchedulerHandle):
+        return obj.given if obj.live else h
+    if isinstance(h, VectorHandle):
+        return list(obj)
+    if isinstance(h, DictHandle):
+        return dict(obj)
+    return obj if isinstance(h, TensorHandle | ModuleHandle | LossHandle) else h
+
+
+def _given(o: Opt) -> Any:
+    """The torch optimizer of a handle, or what was around it, which knows what its handles own."""
+    found = o.torch if o.outer is None else o.outer
+    o.crossed, o.placed = True, None
+    found.__dict__[_OPT] = o
+    return found

@@ -1,0 +1,83 @@
+"""What completion offers for the k-api: the symbols that calls take, and the parts of live objects.
+
+Nothing here imports torch: an object that has parts has brought it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kshell import registry
+from kshell.kapi.base.device_options import SYMBOLS, device_names
+from kshell.kapi.base.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
+from kshell.kapi.base.lazy_torch import loaded, torch
+from kshell.kapi.base.topics import TOPICS
+from kshell.kapi.console.help import options_of
+from kshell.kapi.optim.optimizer import known_options
+from kshell.kapi.tensor.create import MODES
+from kshell.values.functions import Handle
+
+Words = list[tuple[str, str]]
+
+
+def parts(h: Handle) -> Words:
+    """The names of the children, parameters and buffers of a module or model, of the tensors of a dictionary."""
+    if not isinstance(h, KHandle) or h.obj is GONE:
+        return []
+    if isinstance(h, DictHandle):
+        return [(name, "tensor") for name in h.obj]
+    m = h.obj.module if isinstance(h, ModelHandle) else h.obj
+    if isinstance(h, ModuleHandle | ModelHandle):
+        children = [(name, type(child).__name__) for name, child in m.named_modules() if name]
+        tensors = [(name, "parameter") for name, _ in m.named_parameters()]
+        return [*children, *tensors, *((name, "buffer") for name, _ in m.named_buffers())]
+    listed = behaves("parameters", h)
+    return [] if listed is None else [(name, "parameter") for name, _ in listed(h)]
+
+
+def _devices() -> Words:
+    names = device_names() if loaded() else ["cpu", "cuda", "mps"]
+    return [(name, "device") for name in names]
+
+
+def _tensor_options() -> Words:
+    return [*_devices(), *((name, kind) for kind, names in SYMBOLS.items() for name in names)]
+
+
+def _entries(*kinds: str) -> Callable[[], Words]:
+    return lambda: [(e.name, e.summary) for kind in kinds for e in registry.entries(kind)]
+
+
+CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
+    "opt": _entries("optimizer"), "module": _entries("module"), "loss": _entries("loss"),
+    "sched": _entries("scheduler"), "scale": _entries("rule"),
+    "tensor": lambda: [*((name, "makes a tensor") for name in MODES), *_tensor_options()],
+    "to": _tensor_options, "vector": _tensor_options, "device": _devices, "seed": _devices, "sync": _devices,
+    "autosave": lambda: [("seconds", "time between two files"), ("steps", "steps of optimizers between two files")],
+    "profile": lambda: [("torch", "rows of torch's operations, too")],
+    "train": _entries("option"), "test": _entries("option"),
+    "parmtable": lambda: [(name, "option of an optimizer") for name in sorted(known_options())],
+    "setting": _entries("setting"),
+    "help": lambda: [*((name, text or "a table") for name, (text, _) in TOPICS.items()),
+                     *_entries("api", "verb", "module", "loss", "optimizer", "scheduler", "rule", "topic", "option",
+                                "setting")()],
+    "options": _entries("module", "loss", "optimizer", "scheduler", "rule"),
+}
+
+
+def options(entry: registry.Entry) -> tuple[registry.Option, ...]:
+    """The options of an entry; before torch is there, those that do not come from its signatures."""
+    return options_of(entry) if entry.options or loaded() else ()
+
+
+def of_call(name: str) -> Words:
+    """The symbols that a call takes, and a few words on each; none if it takes none of its own."""
+    found = CALLS.get(name)
+    return list(found()) if found is not None else []
+
+
+def device() -> tuple[str, int]:
+    """The device that is used, and the bytes of its memory in use (0 on the CPU)."""
+    if loaded() and torch.cuda.is_initialized():
+        return f"cuda:{torch.cuda.current_device()}", int(torch.cuda.memory_allocated())
+    return "cpu", 0

@@ -1,0 +1,394 @@
+"""`help`: tables of modules, losses and optimizers, the symbols that calls take, and the text of any function.
+
+Everything is read from the registry, so what is registered has help.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base.args import is_empty, unknown
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_name, dtype_named, dtype_of_q, kname, ktype_of
+from kshell.kapi.base.device_options import SYMBOLS, device_names, options_dict, seeds
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    LossHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    behaves,
+    handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.topics import OPTIONS_OF, TOPICS
+from kshell.kapi.loss.losses import type_of as loss_type
+from kshell.kapi.module.api import every_option
+from kshell.kapi.module.describe import options_of as options_of_module
+from kshell.kapi.module.describe import pytorch_name, type_of
+from kshell.kapi.module.functional import FUNCTIONS
+from kshell.kapi.module.options import options_dict as module_options
+from kshell.kapi.optim.state import options_dict as optimizer_options
+from kshell.kapi.optim.state import options_table
+from kshell.kapi.tensor import info
+from kshell.kapi.tensor.gradients import MODES
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values import types as T
+from kshell.values.build import bools, longs, string, symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, sym_vec, text_of
+from kshell.values.describe import listed
+from kshell.values.functions import Prim
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+# ------------------------------------------------------------------ entries with options
+
+
+def is_forward(entry: Entry) -> bool:
+    """Has the module or loss a forward calculation?"""
+    return bool(entry.extra.get("result", "tensor"))
+
+
+def described(entry: Entry, options: Value = None) -> Dict:
+    """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
+    least, most = entry.extra.get("n", (1, 1)) if is_forward(entry) else (0, 0)
+    count = max(least, min(most, 9))
+    return symdict(
+        ["module", "pytorch", "forward", "result", "n", "args", "options"],
+        [sym(entry.name), string(pytorch_name(entry)), is_forward(entry), sym(entry.extra.get("result", "tensor")),
+         least, sym("tensor") if count == 1 else sym_vec(["tensor"] * count),
+         module_options(entry) if options is None else options])
+
+
+def _many(kind: str, every: bool = False) -> Table:
+    """The table of modules or losses by name: ktorch's and those of the user's own files; with `every` all."""
+    found = [*(e for e in registry.entries(kind) if every or _listed(e)), *(FUNCTIONS if kind == "module" else ())]
+    rows = [described(e).v.items for e in sorted(found, key=lambda e: e.name)]
+    name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
+    return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
+                 [_syms(name), List(torch_name), bools(forward), _syms(result), longs(n), List(args), List(options)])
+
+
+def _syms(found: Iterable[Sym]) -> Vec:
+    return sym_vec([s.s for s in found])
+
+
+def _listed(e: Entry) -> bool:
+    return e.since == "ktorch" or not e.file.startswith(registry.FOLDER)
+
+
+def _optimizers(every: bool = False) -> Table:
+    """ktorch's optimizers and those of the user's own files; with `every` all."""
+    found = sorted((e for e in registry.entries("optimizer") if every or _listed(e)), key=lambda e: e.name)
+    return Table(["optimizer", "pytorch", "options"],
+                 [sym_vec([e.name for e in found]), List([string(pytorch(e)) for e in found]),
+                  List([optimizer_options(e) for e in found])])
+
+
+def pytorch(entry: Entry) -> str:
+    """The torch class of an optimizer as the help table names it; empty if torch has none."""
+    return str(entry.extra.get("pytorch", entry.target))
+
+
+# ------------------------------------------------------------------ topics
+
+
+def _backward() -> Table:
+    text = ("free graph, no higher order derivatives", "retain graph, no higher order derivatives",
+            "retain graph, create graph for higher order derivatives",
+            "free graph & create graph for higher order derivatives")
+    retain, create = zip(*MODES.values(), strict=True)
+    return Table(["mode", "retain", "create", "description"],
+                 [sym_vec(MODES), bools(retain), bools(create), List([string(s) for s in text])])
+
+
+_DTYPES = ("float", "double", "half", "bool", "byte", "char", "long", "int", "short", "chalf", "cfloat", "cdouble")
+
+
+def _dtype() -> Dict:
+    """ktorch's data types; the further ones are in help`tensor."""
+    return Dict(sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in _DTYPES]))
+
+
+def _ktype() -> Dict:
+    types = [t for t in (T.E, T.F, T.B, T.X, T.C, T.J, T.I, T.H) if dtype_of_q(t) is not None]
+    return Dict(sym_vec([T.TYPE[t].char for t in types]), sym_vec([dtype_name(dtype_of_q(t)) for t in types]))
+
+
+def _tensor() -> Dict:
+    """The symbols that options of a tensor take."""
+    rows = {"device": device_names(), **SYMBOLS}
+    return Dict(sym_vec(rows), List([sym_vec(v) for v in rows.values()]))
+
+
+TOPICS |= {
+    "backward": ("modes of the backward calculation", _backward),
+    "device": ("available devices and the seeds of their random generators", seeds),
+    "dtype": ("data types of tensors and the q types that show them", _dtype),
+    "ktype": ("q types and the data types of the tensors made from them", _ktype),
+    "loss": ("losses, what they take and their options", lambda: _many("loss")),
+    "module": ("module types, what they take and their options", lambda: _many("module")),
+    "optimizer": ("optimizers and their options", _optimizers),
+    "tensor": ("options of a tensor and the symbols that set them", _tensor),
+    "vector": ("", _tensor),
+    "dictionary": ("", _tensor),
+    "modules": ("", lambda: _many("module", True)),
+    "optimizers": ("", lambda: _optimizers(True)),
+}
+
+
+@api("help", "help()", "help`topic", "help`name", "help\"name\"", "help ptr")
+def help_(x: Value) -> Value:
+    """Help on a topic, on a type of module, loss or optimizer, on an object, or on anything else that has a name:
+    functions, operators, options of training, settings, system commands.
+
+    With no argument, the topics. The symbol of a topic or type gives a table or dictionary; the help of anything else
+    is printed. A string prints all that is known of a name, and the table of a topic under it. On a terminal a symbol
+    prints the text, too, and says which options of a type are examples, because they have no default.
+
+    q)help`adamw
+    lr     | 0.001
+    beta1  | 0.9
+    beta2  | 0.999
+    eps    | 1e-08
+    decay  | 0.01
+    amsgrad| 0b
+
+    q)key help()
+    `backward`device`dtype`ktype`loss`module`optimizer`tensor
+    """
+    if is_empty(x) or (x.__class__ is Sym and not x.s):
+        listed = {k: text for k, (text, _) in TOPICS.items() if text}
+        return Dict(sym_vec(listed), List([string(t) for t in listed.values()]))
+    h = handle(x)
+    if h is not None:
+        return of_object(h)
+    if isinstance(x, Prim) and isinstance(x.entry, Entry):
+        return show_entries([x.entry])
+    if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
+        return of_name(text_of(x), x.__class__ is not Sym)
+    raise QError(f"help: expecting a name, function or torch object, given {kname(x)}")
+
+
+def of_name(name: str, text: bool = False) -> Value:
+    """The help on a topic, a type, or whatever else has this name; with `text`, all that is known of it is printed."""
+    found = named(name)
+    if name in TOPICS and not (text and found):
+        if found and _seen():
+            show_entries(found)
+        return TOPICS[name][1]()
+    if not found:
+        raise unknown("help: unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())])
+    if not text:
+        entry = _with_options(name)
+        if entry is not None and entry.kind == "loss":
+            return described(entry)
+        if entry is not None:
+            options = module_options(entry)
+            if not len(options):  # the console shows nothing of it
+                show_entries(found)
+            _tell_examples(entry)
+            return options
+        entry = registry.find("optimizer", name)
+        if entry is not None:
+            return optimizer_options(entry)
+        if {e.kind for e in found} <= {"scheduler", "rule"}:
+            return next(d for d in (fn(name) for fn in info.NAMED_OPTIONS) if d is not None)
+    show_entries(found)
+    if name in TOPICS:
+        _show_topic(name)
+    return NIL
+
+
+_ROWS = 12  # of the table of a topic, if it is shown under the help of a function
+
+
+def _seen() -> bool:
+    """Is there a person who sees what is printed beside a value?"""
+    return bool(getattr(running(), "interactive", False))
+
+
+def _show_topic(name: str) -> None:
+    """Under the help of a name, the table of the topic that is called so, or how to see it if it is long."""
+    table, session = TOPICS[name][1](), running()
+    session.write(f"\n/ help`{name} is a table" + (f" of {len(table)} rows\n" if len(table) > _ROWS else
+                                                   f":\n\n{session.show(table)}\n"))
+
+
+def _tell_examples(entry: Entry) -> None:
+    """On a terminal: which options of a type have no default, so that what is shown of them are examples."""
+    names = [o.name for o in options_of(entry) if o.default is REQUIRED]
+    if names and _seen():
+        running().warn(f"/ {listed(names)} {'have' if len(names) > 1 else 'has'} no default: the "
+                       f"value{'s' * (len(names) > 1)} below {'are examples' if len(names) > 1 else 'is an example'}\n")
+
+
+_ORDER = ("verb", "topic", "api", "module", "loss", "optimizer", "scheduler", "rule", "option", "setting", "name",
+          "command", "internal")
+# how a kind is called above an entry, where a name has several
+_WORDS = {"verb": "function", "topic": "syntax", "api": "function of the k-api", "module": "module type",
+          "rule": "scaling rule", "option": "option of training", "command": "system command",
+          "internal": "internal function"}
+
+
+def named(name: str) -> list[Entry]:
+    """All entries of a name, as it is written in q: a command may have its backslash, an internal function its !."""
+    number = name.removesuffix("!")
+    spelled = {"command": name[1:] if len(name) > 1 and name[0] == "\\" else name,
+               "internal": str(T.NULL[T.J]) if number == "0N" else number}
+    command = registry.find("command", spelled["command"])
+    if command is not None and command.name != name:
+        return [command]
+    found = [registry.find(kind, spelled.get(kind, name)) for kind in _ORDER]
+    return [e for e in found if e is not None]
+
+
+def of_object(h: KHandle) -> Value:
+    """The help on a torch object: its options, or what its type is."""
+    if isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        return info.options(h)
+    if isinstance(h, OptimizerHandle):
+        return options_table(h.obj, every_option())
+    own = behaves("help", h)
+    if own is not None:
+        return own(h)  # type: ignore[no-any-return]
+    entry = type_of(h.obj) if isinstance(h, ModuleHandle) else \
+        loss_type(h.obj) if isinstance(h, LossHandle) else None
+    if entry is None:
+        raise QError(f"help: not implemented for {h.plural}")
+    return described(entry, options_of_module(h.obj, every_option(), False) if isinstance(h, ModuleHandle) else
+                     info.options(h))
+
+
+def show_entries(found: list[Entry]) -> Value:
+    """Print what is known of the entries of a name, each under its kind if there are several; the result is ::."""
+    session = running()
+    width = session.settings.c[1] if getattr(session, "interactive", False) else 0
+    texts = [entry_text(e, width) for e in found]
+    if len(found) > 1:
+        texts = [f"/ {e.name}: {_WORDS.get(e.kind, e.kind)}\n\n{text}" for e, text in zip(found, texts, strict=True)]
+    session.write("\n".join(texts))
+    return NIL
+
+
+def entry_text(entry: Entry, width: int = 0) -> str:
+    """The help text of an entry: how it is called, what it does, its options, an example; of a terminal of some width
+    its paragraphs fit into that."""
+    doc = inspect.cleandoc(entry.doc)
+    told, _, example = doc.partition("\n\nq)")
+    target = f"PyTorch: {entry.target}" if entry.target.startswith("torch.") else ""
+    options = "\n".join(_options_text(options_of(entry), width))
+    parts = ["\n".join(forms_of(entry)), _filled(told, width), target, options,
+             f"q){example}" if example else ""]
+    return "\n".join(line.rstrip() for line in "\n\n".join(p for p in parts if p).split("\n")).rstrip() + "\n"
+
+
+_CODE = re.compile(r"`` ?(.+?) ?``", re.DOTALL)
+
+
+def _filled(text: str, width: int) -> str:
+    """A text with its paragraphs filled to a width, if one is given, and q code without its marks; lists and what is
+    indented stay as they are."""
+    parts = _CODE.sub(r"\1", text).split("\n\n") if width else [text]
+    plain = [width and not any(line[:1] in (" ", "-", "|") for line in part.split("\n")) for part in parts]
+    return "\n\n".join("\n".join(wrap(part, width - 1, break_on_hyphens=False)) if fill else part
+                       for part, fill in zip(parts, plain, strict=True))
+
+
+def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
+    """A line for each option: name, type, default and what it is."""
+    rows = [("option", "type", "default", ""),
+            *((o.name, o.type, default_text(o.default), _meaning(o)) for o in options)] if options else []
+    wide = [max(len(row[i]) for row in rows) for i in range(3)] if rows else []
+    lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]]) for row in rows]
+    start = sum(wide) + 6
+    if width - start < 30:
+        return lines
+    return [part for line in lines for part in wrap(line, width - 1, subsequent_indent=" " * start,
+                                                    drop_whitespace=True, break_on_hyphens=False) or [line]]
+
+
+def _meaning(o: Option) -> str:
+    """What an option is, with the symbols that it takes, unless they are told."""
+    listed = ", ".join(o.choices) if o.choices and not all(c in o.doc for c in o.choices) else ""
+    return f"{o.doc} ({listed})" if o.doc and listed else o.doc or listed
+
+
+def default_text(x: object) -> str:
+    """The default of an option as q shows it; nothing if there is none."""
+    if x is None or x is REQUIRED:
+        return "" if x is None else "required"
+    if isinstance(x, bool):
+        return f"{int(x)}b"
+    if isinstance(x, str):
+        return "`" + x
+    return f"{x:g}" if isinstance(x, float) else f"{x}"
+
+
+def options_of(entry: Entry) -> tuple[Option, ...]:
+    """The options of an entry, in order."""
+    return OPTIONS_OF.get(entry.kind, lambda e: e.options)(entry)
+
+
+def forms_of(entry: Entry) -> tuple[str, ...]:
+    """The ways to call an entry: those it gives, or what its options or numbers of arguments say."""
+    if entry.forms:
+        return entry.forms
+    return (_type_form(entry),) if entry.kind in _FORMS else tuple(_form(entry, n) for n in sorted(entry.fns))
+
+
+# how a type of this kind is used, before its options
+_FORMS = {"module": "module enlist(`{}", "loss": "loss(`{}", "optimizer": "opt(`{};parameters", "scheduler":
+          "sched(optimizer;`{}", "rule": "scale(optimizer;`{}"}
+
+
+def _type_form(entry: Entry) -> str:
+    """How a type is used: the options that have to be given, then the others."""
+    options = options_of(entry)
+    must = max((i + 1 for i, o in enumerate(options) if o.default is REQUIRED), default=0)
+    names = [o.name for o in options]
+    start = ";".join([_FORMS[entry.kind].format(entry.name), *names[:must]])
+    return f"{start}[;{';'.join(names[must:])}])" if names[must:] else f"{start})"
+
+
+def _form(entry: Entry, n: int) -> str:
+    """How a verb is applied to n arguments."""
+    if n < 0:
+        return f"{entry.name}[x;..]"
+    if n == 0 and entry.kind == "name":
+        return entry.name
+    if n == 1 and entry.name[:1].isalpha():
+        return f"{entry.name} x"
+    if n == 2 and entry.infix:
+        return f"x {entry.name} y" if entry.name[:1].isalpha() else f"x{entry.name}y"
+    names = "xyz" if n <= 3 else "abcdefgh"
+    return f"{entry.name}[{';'.join(names[:n])}]"
+
+
+def _with_options(name: str) -> Entry | None:
+    """The module type, function with a module's options, or loss of a name."""
+    return registry.find("module", name) or next((e for e in FUNCTIONS if e.name == name), None) or \
+        registry.find("loss", name)
+
+
+def _named_options(name: str) -> Value | None:
+    entry = _with_options(name)
+    return None if entry is None else module_options(entry)
+
+
+def _topic_options(name: str) -> Value | None:
+    """What `options` gives for a topic: that of help, for a class of tensors the default options."""
+    if name in ("tensor", "vector", "dictionary"):
+        return options_dict(torch.empty(0))
+    return TOPICS[name][1]() if name in TOPICS else None
+
+
+info.NAMED_OPTIONS += (_named_options, _topic_options)

@@ -1,0 +1,101 @@
+"""What an object is, in a few words, and what refers to it: notes that a prompt shows beside handles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.convert import dtype_name
+from kshell.kapi.base.device_options import device_of
+from kshell.kapi.base.handles import (
+    GONE,
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    behaves,
+)
+from kshell.kapi.tensor.handle_api import first_device, tensors_of
+from kshell.kapi.tensor.referring_names import referring
+from kshell.values.core import Dict, List, Table, Value, text_of
+
+MOST = 60  # rows of a list or dictionary that get notes
+
+
+def note(x: Value) -> str:
+    """What an object is: `tensor float 2 3 cpu`, `module sequential 3 layers 1,234 parameters cpu`; nothing of what is
+    no handle."""
+    if not isinstance(x, KHandle):
+        return ""
+    if x.obj is GONE:
+        return f"freed {x.kind}"
+    if x.__class__ is TensorHandle:
+        return _tensor(x.obj)
+    own = _kind(x)
+    words = [x.kind, own if own != x.kind else "", *_counts(x), first_device(x)]
+    return " ".join(w for w in words if w)
+
+
+def _tensor(t: Any) -> str:
+    if t is None:
+        return "undefined tensor"
+    size = " ".join(map(str, t.shape)) or "scalar"
+    flags = [w for w, on in (("sparse", t.is_sparse), ("grad", t.requires_grad)) if on]
+    return " ".join(["tensor", dtype_name(t.dtype), size, device_of(t), *flags])
+
+
+def _kind(h: KHandle) -> str:
+    """The type of a module, loss, optimizer, scheduler or rule; nothing of a model or of a collection of tensors."""
+    if isinstance(h, VectorHandle | DictHandle | ModelHandle) or behaves("objtype", h) is None:
+        return ""
+    return text_of(ask("objtype", h))
+
+
+def _counts(h: KHandle) -> list[str]:
+    """How many tensors, layers, parameters, groups there are."""
+    if isinstance(h, VectorHandle | DictHandle):
+        return [_many(len(h.obj), "tensor"), _many(sum(t.numel() for t in tensors_of(h) if t is not None), "element")]
+    if isinstance(h, ModuleHandle | ModelHandle):
+        m = h.obj.module if isinstance(h, ModelHandle) else h.obj
+        layers = sum(1 for _ in m.children())
+        return [_many(layers, "layer") if layers else "", _many(sum(p.numel() for p in m.parameters()), "parameter")]
+    if isinstance(h, OptimizerHandle):
+        groups = h.obj.groups
+        return [_many(len(groups), "group"), _many(sum(p.numel() for g in groups for p in g["params"]), "parameter")]
+    return []
+
+
+def _many(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s' * (n != 1)}"
+
+
+def notes(x: Value) -> list[str]:
+    """The notes of the lines that the console shows of a value: of a handle; of each item of a list or dictionary with
+    handles; of each row of a table of objects with a column of handles what refers to them. None if there are none."""
+    if isinstance(x, KHandle):
+        return [note(x)]
+    if x.__class__ is Dict and x.k.__class__ is not Table and x.v.__class__ is List:
+        return _of_items(x.v.items)
+    if x.__class__ is List:
+        return _of_items(x.items)
+    if x.__class__ is Table and x.names[:1] == ["ptr"] and "names" not in x.names and x.cols[0].__class__ is List:
+        names = referring()
+        found = [" ".join(names.get(h.number, ())) if isinstance(h, KHandle) else "" for h in x.cols[0].items[:MOST]]
+        return ["", "", *found] if any(found) else []
+    return []
+
+
+def _of_items(items: list[Value]) -> list[str]:
+    return [note(i) for i in items[:MOST]] if any(isinstance(i, KHandle) for i in items[:MOST]) else []
+
+
+def shown(x: Value) -> list[str]:
+    """The notes of a value's lines; none if an object cannot be asked."""
+    try:
+        return notes(x)
+    except (QError, AttributeError, TypeError, RuntimeError):  # of an object of a program that changes meanwhile
+        return []

@@ -1,0 +1,348 @@
+"""`plot`: curves of numbers, drawn in the console or into a picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, names_of, pairs, unknown
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname, list_q, to_q
+from kshell.kapi.base.handles import DictHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.paths import path_of
+from kshell.kapi.console.curves import Line, has_unicode, line, panel
+from kshell.store import atomic
+from kshell.values import types as T
+from kshell.values.context import running
+from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom, is_list, is_text, seq_items, text_of
+
+Series = tuple[str, np.ndarray]
+_NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
+_FORMATS = ("png", "svg", "pdf")
+_LOW, _HIGH = 7, 15  # lines of a curve
+_MOST = 32  # curves
+
+
+def _numbers(x: Value) -> np.ndarray | None:
+    """A vector of numbers as floats, nulls as NaN; None for anything else."""
+    if isinstance(x, TensorHandle):
+        x = to_q(x.get())
+    if x.__class__ is not Vec or x.t not in _NUMBERS:
+        return None
+    y = x.a.astype(float)
+    if x.t in (T.H, T.I, T.J):
+        y[x.a == T.NULL[x.t]] = np.nan
+        y[np.abs(y) == float(T.TYPE[x.t].inf)] = np.nan
+    return y
+
+
+def _named(names: list[str], cols: list[Value]) -> list[Series] | None:
+    found = [(name, y) for name, col in zip(names, cols, strict=True) if (y := _numbers(col)) is not None]
+    return found or None
+
+
+def _series(x: Value) -> list[Series] | None:
+    """The curves of a value: a vector, a list of them, or the numeric columns of a table or dictionary."""
+    if isinstance(x, DictHandle):
+        return _named(list(x.get()), [to_q(t) for t in x.get().values()])
+    if isinstance(x, VectorHandle):
+        x = list_q(x.get())
+    elif isinstance(x, TensorHandle):
+        x = to_q(x.get())
+    if x.__class__ is Dict and x.v.__class__ is Table:
+        x = x.v
+    if x.__class__ is Table:
+        return _named(list(x.names), list(x.cols))
+    if x.__class__ is Dict:
+        names = names_of(x.k)
+        return None if names is None else _named(names, seq_items(x.v))
+    y = _numbers(x)
+    if y is not None:
+        return [("", y)]
+    if x.__class__ in (List, Nd) and len(x):
+        found = [_numbers(i) for i in seq_items(x)]
+        if all(i is not None for i in found):
+            return [(str(n) * (len(found) > 1), i) for n, i in enumerate(found) if i is not None]
+    return None
+
+
+class How(NamedTuple):
+    """How curves are drawn: the values or the column that they are over, in one panel or one each, the scales, and a
+    title."""
+
+    x: Value = NIL
+    together: bool = False
+    logx: bool = False
+    logy: bool = False
+    title: str = ""
+
+
+def _how(given: Sequence[Value]) -> How:
+    """The options of a call."""
+    found: dict[str, Any] = {}
+    names = names_of(given[0]) if len(given) == 2 and given[0].__class__ is Vec else None
+    try:
+        options = pairs(given[0] if len(given) == 1 else List(list(given))) if names is None else \
+            list(zip(names, seq_items(given[1]) if is_list(given[1]) else [given[1]] * len(names), strict=True))
+    except ValueError:
+        raise QError(f"plot: {len(names or ())} names of options, given {kname(given[1])}") from None
+    except QError as exc:
+        raise QError(f"plot: {exc.text}") from None
+    for name, v in options:
+        if name not in How._fields:
+            raise unknown("plot: unrecognized option: ", name, How._fields)
+        if name in ("together", "logx", "logy") and (v := flag_of(v)) is None:
+            raise QError(f"plot: {name}: expected a boolean")
+        if name == "title":
+            if v.__class__ is not Sym and not is_text(v):
+                raise QError("plot: title: expected a symbol or text")
+            v = text_of(v)
+        found[name] = v
+    return How(**found)
+
+
+def _call(x: Value) -> tuple[Value | None, Value, How]:
+    """The file, the value to draw and the options of a call."""
+    given = list(x.items) if x.__class__ is List else []
+    file = given.pop(0) if len(given) > 1 and given[0].__class__ is Sym else None
+    if len(given) > 1 and (given[1].__class__ in (Dict, Sym) or names_of(given[1])):
+        return file, given[0], _how(given[1:])
+    return (file, given[0], How()) if file is not None and len(given) == 1 else (None, x, How())
+
+
+def _over(x: Value, how: How) -> np.ndarray | None:
+    """The places of curves as floats: numbers, or times as the numbers that q has for them; None for anything else."""
+    if x.__class__ is not Vec or x.t not in T.TEMPORAL:
+        return _numbers(x)
+    if how.logx:
+        raise QError(f"plot: logx: expected numbers, given {kname(x)}")
+    known = _known(x)
+    places = np.full(len(x), np.nan)
+    places[known] = x.a[known] - _first(x)
+    return places
+
+
+def _known(x: Vec) -> np.ndarray:
+    """Which times are neither null nor infinite."""
+    if x.t == T.Z:
+        return np.isfinite(x.a)  # type: ignore[no-any-return]
+    return (x.a != T.NULL[x.t]) & (np.abs(x.a) != T.TYPE[x.t].inf)  # type: ignore[no-any-return]
+
+
+def _first(x: Vec) -> Any:
+    """The time from which places are counted: floats have not all digits of nanoseconds since 2000."""
+    known = x.a[_known(x)]
+    return known.min() if x.t == T.P and len(known) else x.a.dtype.type(0)
+
+
+def _column(given: Value, name: str) -> Value:
+    """The column of a table, or the item of a dictionary, of a name; nothing without one."""
+    if given.__class__ is Dict and given.v.__class__ is Table:
+        return _column(given.k, name) if given.k.__class__ is Table and name in given.k.names \
+            else _column(given.v, name)
+    if isinstance(given, DictHandle):
+        return to_q(given.get()[name]) if name in given.get() else NIL
+    if given.__class__ is Table:
+        return given.cols[given.names.index(name)] if name in given.names else NIL
+    names = names_of(given.k) if given.__class__ is Dict else None
+    return seq_items(given.v)[names.index(name)] if names and name in names else NIL
+
+
+def _lines(given: Value, how: How) -> list[Line]:
+    """The curves of a value, over what the option x says."""
+    found = _series(given)
+    if not found:
+        raise QError(f"plot: expected numbers, given {kname(given)}")
+    over: np.ndarray | None = None
+    if how.x.__class__ is Sym:
+        over = _over(_column(given, how.x.s), how) if how.x.s else None
+        if over is None:
+            raise unknown("plot: x: no numbers or times named `", how.x.s, [name for name, _ in found if name])
+        found = [(name, y) for name, y in found if name != how.x.s]
+    elif how.x is not NIL:
+        over = _over(how.x, how)
+        if over is None:
+            raise QError(f"plot: x: expected the name of a column, numbers or times, given {kname(how.x)}")
+    if not found or not all(len(y) for _, y in found):
+        raise QError("plot: there is nothing to plot")
+    if len(found) > _MOST:
+        raise QError(f"plot: up to {_MOST} curves, given {len(found)}")
+    for name, y in found:
+        if over is not None and len(y) != len(over):
+            raise QError(f"plot: x has {len(over)} values, {name or 'the curve'} {len(y)}")
+    lines = [line(name, y, over) for name, y in found]
+    _check_scales(lines, how)
+    return lines
+
+
+def _check_scales(lines: list[Line], how: How) -> None:
+    """Has each panel something to show on a logarithmic scale?"""
+    for name, log, places in (("logx", how.logx, [c.x for c in lines]), ("logy", how.logy, [c.y for c in lines])):
+        shown = [bool((v > 0).any()) for v in places]
+        if log and not (any(shown) if how.together else all(shown)):
+            which = lines[shown.index(False)].name if name == "logy" and not how.together else ""
+            raise QError(f"plot: {name}: {f'`{which} has no value' if which else 'no value is'} above zero")
+
+
+class Times(NamedTuple):
+    """What places are that stand for times: the type, and the time of the place 0."""
+
+    t: int
+    first: Any
+
+
+def _times(given: Value, how: How) -> Times | None:
+    """What the places are; None if they are numbers."""
+    x = _column(given, how.x.s) if how.x.__class__ is Sym else how.x
+    return Times(x.t, _first(x)) if x.__class__ is Vec and x.t in T.TEMPORAL else None
+
+
+_NANOS = 10  # characters of a second's parts in a time of nanoseconds
+
+
+def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[float], str] | None:
+    """What gives the text of a place that is a time; whole seconds if the places reach over minutes."""
+    if times is None:
+        return None
+    t, first = times
+    found = np.concatenate([c.x for c in lines])
+    whole = t in (T.P, T.N) and len(found) > 0 and np.ptp(found) > 60e9
+
+    def told(v: float) -> str:
+        text = str(session.show(atom(t, float(v) if t == T.Z else int(first) + round(v)))).strip()
+        return text[:-_NANOS] if whole else text
+
+    return told
+
+
+@api("plot", "plot y", "plot(y;options)", "plot(`:file.png;y[;options])", since="kshell", effect="none")
+def plot(x: Value) -> Value:
+    """Draw numbers over their places: of a vector or tensor a curve, of a list of them, a dictionary or a table one for
+    each, with its name. What is null or infinite is a gap.
+
+    The console gets braille, or plain characters on a terminal that has none; a notebook gets a picture if matplotlib
+    is there; with a file a picture is written, .png, .svg or .pdf, by matplotlib (`pip install kshell[plot]`), and the
+    result is the file.
+
+    Options: x is the name of the column, or the numbers or times, that curves are drawn over; 1b for together draws all
+    in one panel; logx and logy are for logarithmic scales, which leave out what is not above zero; title is a line
+    above.
+
+    q)plot 3 1 2
+     3┤⠙⠦⣄
+      │  ⠈⠙⠦⣄
+      │     ⠈⠙⠦⣄
+      │        ⠈⠙⠦⣄
+      │           ⠈⠙⠦⣄
+      │              ⠈⠙⠦⣄
+     2┤                 ⠈⠙⠦⣄                                                    ⢀⣀⡤⠤
+      │                    ⠈⠙⠦⣄                                           ⢀⣀⡤⠴⠒⠋⠉
+      │                       ⠈⠙⠦⣄                                  ⢀⣀⡤⠴⠒⠋⠉
+      │                          ⠈⠙⠦⣄                         ⢀⣀⡤⠴⠒⠋⠉
+      │                             ⠈⠙⠦⣄                ⢀⣀⡤⠴⠒⠋⠉
+      │                                ⠈⠙⠦⣄       ⢀⣀⡤⠴⠒⠋⠉
+     1┤                                   ⠈⠙⠦⣄⡤⠴⠒⠋⠉
+       0                                                                           2
+
+    q)plot(([]n:1 10 100 1000;a:1 2 4 8);`x`logx`title!(`n;1b;"growth"))
+    growth
+    a
+       8┤                                                                       ⢀⣠⠔⠋
+        │                                                                    ⣀⡤⠞⠉
+        │                                                                ⢀⣠⠴⠊⠁
+        │                                                             ⢀⡤⠖⠋
+        │                                                          ⣀⠴⠚⠉
+        │                                                      ⢀⣠⠖⠋⠁
+     4.5┤                                                   ⣀⡤⠞⠉
+        │                                             ⢀⣀⣠⠤⠖⠊⠁
+        │                                       ⣀⣠⠤⠔⠒⠋⠉
+        │                                ⣀⣠⠤⠴⠒⠋⠉⠁
+        │                         ⣀⣀⡤⠴⠒⠚⠉⠁
+        │            ⣀⣀⣀⣠⠤⠤⠤⠒⠒⠒⠋⠉⠉⠁
+       1┤⣀⣠⠤⠤⠤⠖⠒⠒⠚⠉⠉⠉⠁
+         1                                                                      1000
+    """
+    file, given, how = _call(x)
+    lines = _lines(given, how)
+    if file is not None:
+        path = path_of(file, "plot")
+        kind = path.rsplit(".", 1)[-1].lower()
+        if kind not in _FORMATS:
+            raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
+        data = _picture(kind, lines, how, _times(given, how))
+        if data is None:
+            raise QError("plot: a picture needs matplotlib: pip install kshell[plot]")
+        atomic.write_bytes(path, data)
+        return file
+    session: Any = running()
+    times = _times(given, how)
+    text = _text(lines, how, session, _teller(times, lines, session))
+    data = None if session.picture is None else _picture("png", lines, how, times)
+    if data is None:
+        session.write(text)
+    else:
+        session.picture(data, text)
+    return NIL
+
+
+def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str] | None) -> str:
+    """The curves as the console shows them; `told` gives the text of a place."""
+    rows, columns = session.settings.c
+    unicode = has_unicode(session.output)
+    panels = [lines] if how.together else [[c] for c in lines]
+    height = min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1  # odd, so that one line is the middle
+    out = [how.title] * bool(how.title)
+    for part in panels:
+        out += [part[0].name] * bool(part[0].name and len(part) == 1)
+        out += panel(part, columns, height, unicode, how.logx, how.logy, told)
+    return "".join(row + "\n" for row in out)
+
+
+# of types that are points in time: numpy's word for the unit, and how many of it one of q is
+_DATES: dict[int, tuple[Any, int]] = {
+    T.P: ("ns", 1), T.D: ("ns", 86_400_000_000_000), T.Z: ("ns", 86_400_000_000_000), T.M: ("M", 1)}
+
+
+def _as_dates(x: np.ndarray, times: Times) -> np.ndarray:
+    """Places that are points in time as numpy has them."""
+    unit, each = _DATES[times.t]
+    return np.datetime64("2000-01-01", unit) + (np.rint(x * each).astype(np.int64) + int(times.first) * each).astype(
+        f"timedelta64[{unit}]")
+
+
+def _picture(kind: str, lines: list[Line], how: How, times: Times | None) -> bytes | None:
+    """The curves as a file of a kind, None without matplotlib. `times` says what the
+    places are, if they are times."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    dates = times if times is not None and times.t in _DATES else None
+    told = _teller(times, lines, running()) if dates is None else None
+    panels = [lines] if how.together else [[c] for c in lines]
+    figure = Figure(figsize=(8, 2.5 * len(panels) + 1), layout="constrained")
+    for axis, part in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+        for c in part:
+            axis.plot(c.x if dates is None else _as_dates(c.x, dates), c.y, label=c.name)
+        if len(part) > 1:
+            axis.legend()
+        else:
+            axis.set_title(part[0].name)
+        if how.logx:
+            axis.set_xscale("log", nonpositive="mask")
+        if how.logy:
+            axis.set_yscale("log", nonpositive="mask")
+        if how.x.__class__ is Sym:
+            axis.set_xlabel(how.x.s)
+        if told is not None:
+            axis.xaxis.set_major_formatter(lambda v, place: told(v))
+        axis.grid(alpha=0.3)
+    if how.title:
+        figure.suptitle(how.title)
+    out = io.BytesIO()
+    figure.savefig(out, format=kind)
+    return out.getvalue()

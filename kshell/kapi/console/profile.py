@@ -1,0 +1,210 @@
+"""What an expression costs: `profile`, and the memory of a GPU for `\\ts`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from kshell import registry
+from kshell.errors import Q_FILE, QError
+from kshell.kapi.base.args import items, name_of
+from kshell.kapi.base.call import invoke
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.lazy_torch import load, loaded, torch
+from kshell.registry import Entry
+from kshell.values.build import floats, longs, table
+from kshell.values.context import running
+from kshell.values.core import Value, is_text, sym_vec, text_of
+
+_LONGEST = 60  # characters of a function's text that name it
+_APPLY = ("lang.each.keywords", "lang.verbs.apply_")  # topics of verbs that apply what they are given
+_KINDS = ("verb", "api", "internal", "name")
+clock = time.perf_counter
+
+
+class _Row:
+    """What was measured of one function; `depth` is how often it is in itself now. What a function that is `closed`
+    calls is part of it, save q functions."""
+
+    __slots__ = ("calls", "closed", "depth", "name", "own", "total")
+
+    def __init__(self, name: str, closed: bool) -> None:
+        self.name, self.closed = name, closed
+        self.calls = self.depth = 0
+        self.total = self.own = 0.0
+
+
+Owner = list[tuple[dict[str, Any], Entry]]
+
+
+def _known() -> dict[CodeType, Owner]:
+    """Verbs and functions by their code; where several share a code, with the variables that differ."""
+    out: dict[CodeType, Owner] = {}
+    for kind in _KINDS:
+        for e in registry.entries(kind):
+            for fn in e.fns.values():
+                code = getattr(fn, "__code__", None)
+                if code is not None:
+                    out.setdefault(code, []).append((_bound(fn, code), e))
+    return out
+
+
+def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
+    """What a function has beside its code: the variables of its closure and its defaults."""
+    cells = fn.__closure__ or ()
+    out = {k: c.cell_contents for k, c in zip(code.co_freevars, cells, strict=True) if c.cell_contents is not fn}
+    given = fn.__defaults__ or ()
+    return out | dict(zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
+
+
+class Profiler:
+    """Counts calls of q functions, verbs and functions of the k-api, and their time. Verbs that a verb calls are part
+    of it, but those that it was given to apply."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, _Row] = {}
+        self._codes: dict[CodeType, _Row | Owner | None] = dict(_known())
+        self._stack: list[tuple[FrameType | None, _Row, float, list[float]]] = []
+
+    def run(self, work: Callable[[], Any]) -> None:
+        before = sys.getprofile()
+        sys.setprofile(self._tell)
+        try:
+            work()
+        finally:
+            sys.setprofile(before)
+
+    def _row(self, name: str, closed: bool = False) -> _Row:
+        return self.rows.setdefault(name, _Row(name, closed))
+
+    def _entry(self, e: Entry) -> _Row:
+        return self._row(e.name, e.topic not in _APPLY)
+
+    def _of(self, frame: FrameType) -> _Row | None:
+        """The row of the function that begins in this frame, None if it is none of q's."""
+        code = frame.f_code
+        if code not in self._codes:
+            self._codes[code] = self._named(code) if code.co_filename == Q_FILE else None
+        found = self._codes[code]
+        if found.__class__ is not list:
+            return found  # type: ignore[return-value]
+        owners: Owner = found  # type: ignore[assignment]
+        if len(owners) == 1:
+            row = self._codes[code] = self._entry(owners[0][1])
+            return row
+        here = frame.f_locals
+        entry = next((e for bound, e in owners if all(here.get(k) is v for k, v in bound.items())), None)
+        return None if entry is None else self._entry(entry)
+
+    def _named(self, code: CodeType) -> _Row | None:
+        """The row of a compiled q function; what is part of one has none."""
+        source = getattr(code.co_consts[-1], "source", None) if code.co_consts else None
+        if source is None or not source.text or code.co_name.startswith("_p"):
+            return None
+        text = " ".join(source.text.split())
+        return self._row(source.name or (text if len(text) <= _LONGEST else text[: _LONGEST - 2] + ".."))
+
+    def _tell(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            row = self._of(frame)
+            if row is None or (self._stack and self._stack[-1][1].closed and frame.f_code.co_filename != Q_FILE):
+                return
+            row.calls += 1
+            row.depth += 1
+            self._stack.append((frame, row, clock(), [0.0]))
+        elif event == "return" and self._stack and self._stack[-1][0] is frame:
+            _, row, start, inner = self._stack.pop()
+            took = clock() - start
+            row.depth -= 1
+            row.own += took - inner[0]
+            row.total += took if not row.depth else 0.0
+            if self._stack:
+                self._stack[-1][3][0] += took
+
+
+def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
+    """Name, calls, total and own milliseconds of torch's operations; of those of a GPU its time, too."""
+    kinds = torch.profiler.ProfilerActivity
+    on = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])]
+    with torch.profiler.profile(activities=on, acc_events=True) as found:
+        work()
+    return [(e.key, e.count, max(e.cpu_time_total, e.device_time_total) / 1000,
+             (e.self_cpu_time_total + e.self_device_time_total) / 1000) for e in found.key_averages()]
+
+
+@registry.api("profile", "profile text", "profile(text;`torch)", since="kshell",
+              target="torch.profiler.profile", effect="changes")
+def profile(x: Value) -> Value:
+    """Run q text and tell what it did: a table of the functions, verbs and functions of the k-api that were called,
+    how often, and their milliseconds, in all and without what they called, the longest first. With `torch the rows of
+    torch's own operations follow.
+
+    A verb's time holds that of verbs it calls itself. Measuring costs time, the more the smaller the functions are:
+    compare rows, and take \\t for the whole. Arithmetic of atoms is part of the function that it stands in.
+
+    q)f:{sum x*x}
+    q)`fn xasc select fn,calls from profile"f each 3#enlist til 10"where fn in`f`sum
+    fn  calls
+    ---------
+    f   3    
+    sum 3    
+    """
+    given = [x] if is_text(x) else items(x)
+    text = given[0] if given else x
+    asked = name_of(given[1]) if len(given) == 2 else None
+    if len(given) > 2 or not is_text(text) or (len(given) == 2 and asked != "torch"):
+        raise QError(f"profile: expected text, or (text;`torch), given {kname(x)}")
+    session = running()
+    session.names.load_builtins()
+    if asked:
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the library below says on standard error when it begins
+        load()
+    q = Profiler()
+
+    def work() -> None:
+        q.run(lambda: session.evaluate(text_of(text)))
+
+    ops: list[tuple[str, int, float, float]] = []
+    if asked:
+        ops = _ops(work)
+    else:
+        work()
+    rows = [(r.name, r.calls, r.total * 1000, r.own * 1000) for r in q.rows.values() if r.calls]
+    rows = sorted(rows, key=lambda r: -r[3]) + sorted(ops, key=lambda r: -r[3])
+    names, calls, total, own = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return table(["fn", "calls", "total", "own"], [sym_vec(names), longs(list(calls)), floats(list(total)),
+                                                   floats(list(own))])
+
+
+# ------------------------------------------------------------------ memory of a GPU
+
+
+def _gpu(what: str) -> int:
+    """For the commands: the bytes in use on the GPU, now (`used`), or when it has done its work (`reset`, which begins
+    a new peak), or the most since then (`peak`). 0 without one."""
+    if not loaded() or not torch.cuda.is_initialized():
+        return 0
+    return invoke("gpu", _GPU[what])  # type: ignore[no-any-return]
+
+
+def _reset() -> int:
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    return int(torch.cuda.memory_allocated())
+
+
+def _peak() -> int:
+    torch.cuda.synchronize()
+    return int(torch.cuda.max_memory_allocated())
+
+
+def _used() -> int:
+    return int(torch.cuda.memory_allocated())
+
+
+_GPU: dict[str, Callable[[], int]] = {"reset": _reset, "peak": _peak, "used": _used}
+registry.add(Entry("gpu", "handler", {1: _gpu}, doc="What `\\ts` asks about the memory of a GPU.", topic="measure"))

@@ -1,0 +1,111 @@
+"""A module on several processes by one call: `ddp`, `fsdp`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, parse_options, split
+from kshell.kapi.base.call import api, told_by, with_all
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.live_optimizers import live_optimizers
+from kshell.kapi.module.api import of_module
+from kshell.registry import Option
+from kshell.values.core import NIL, Value
+
+_DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an output not depend on a parameter"),
+        Option("bucket", "double", 25.0, "bucket_cap_mb", doc="megabytes of gradients that travel together", low=0))
+
+
+@api("ddp", "ddp m", "ddp(m;options..)", "ddp(m;0b)", held=True, since="kshell",
+     target="torch.nn.parallel.DistributedDataParallel", effect="changes")
+def ddp(x: Value) -> Value:
+    """Put torch's DistributedDataParallel around a module or model, in place: backward leaves the mean of the gradients
+    of all processes in the parameters. All begin with the values of process 0; 0b takes it away.
+
+    Options: unused (an output may not depend on all parameters; without it that is an error), bucket (the megabytes of
+    gradients that travel together). With one process nothing is different.
+
+    q)m:module seq(`sequential;(`linear;2;3);`relu;(`linear;3;1))
+    q)ddp m
+    q)o:opt(`sgd;m;.1)
+    q)backward Sum forward(m;4 2#1e)
+    q)step o
+    """
+    with with_all("ddp", x):
+        return _averaged(x)
+
+
+def _averaged(x: Value) -> Value:
+    from kshell.parallel import around
+
+    m, rest = of_module(x, "ddp")
+    if len(rest) == 1 and flag_of(rest[0]) is False:
+        if around.is_sharded(m):
+            raise QError("ddp: parameters are sharded")
+        around.alone(m)
+        return NIL
+    found = parse_options("ddp", _DDP, *split(rest))
+    if around.is_sharded(m):
+        raise QError("ddp: parameters are sharded")
+    if next(m.parameters(), None) is None:
+        raise QError("ddp: there are no parameters")
+    around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP}, told_by("forward"))
+    return NIL
+
+
+@api("fsdp", "fsdp m", held=True, since="kshell", target="torch.distributed.fsdp.fully_shard", effect="changes")
+def fsdp(x: Value) -> Value:
+    """Shard a module or model with torch's FSDP2, in place: each process keeps a part of every parameter, gradient and
+    buffer of the optimizer; layers are whole only while they are calculated, and gradients are the mean over all
+    processes. All begin with the values of process 0.
+
+    Optimizers that have its parameters go on with their parts; handles of parameters taken before do not change any
+    more. What reads parameters (`state`, `dict parms`, `tensor`) gathers them, so that all processes have to call it,
+    and so have `evaluate` and `forward`. With one process nothing is different.
+
+    q)m:module seq(`sequential;(`linear;2;3);`relu;(`linear;3;1))
+    q)fsdp m
+    q)o:opt(`adam;m)
+    q)backward Sum forward(m;4 2#1e)
+    q)step o
+    q)size parms m
+    0.weight| 3 2
+    0.bias  | ,3
+    2.weight| 1 3
+    2.bias  | ,1
+    """
+    with with_all("fsdp", x):
+        return _sharded(x)
+
+
+def _sharded(x: Value) -> Value:
+    from kshell.optim.state_tree import leaves_of
+    from kshell.parallel import around, group
+
+    def part_of(value: Any, p: Any) -> Any:
+        return around.part_like(value, p) if isinstance(value, torch.Tensor) else value
+
+    m, rest = of_module(x, "fsdp")
+    if rest:
+        raise QError(f"fsdp: expecting 1 arg, given {len(rest) + 1}")
+    around.check_shards(m)
+    if not group.joined():
+        return NIL
+    held = {id(p) for p in m.parameters()}
+    using = [o for o in {id(o): o for o in live_optimizers()}.values() if any(id(p) in held for p in o.parameters())]
+    for o in using:
+        whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves_of(o.state.extra()))
+        if o.wraps or not o.entry.extra.get("sharded", True) or whole:
+            what = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
+            raise QError(f"fsdp: {what} does not take sharded parameters")
+        for _, t, p in o.state.buffers():
+            if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
+                raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
+    new = around.shard(m, told_by("forward"))
+    for o in using:
+        o.placed = o.contents = None
+        o.state.exchange(new, lambda leaf, p: part_of(leaf.value, p))
+        for k in () if o.container is None else o.container.modules():
+            k._parameters.update({name: new[id(p)] for name, p in k._parameters.items() if id(p) in new})
+    return NIL

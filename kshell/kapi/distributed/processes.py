@@ -1,0 +1,357 @@
+"""Several processes as the user meets them: who this one is, and what all do together.
+
+Each process runs the same program; `kshell -n 4 s.q` starts four. Every function works in a session of its own too,
+where there is one process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TextIO
+
+import numpy as np
+
+from kshell import parallel
+from kshell.errors import QError
+from kshell.kapi.base.args import data_items, is_empty, items, long_of, name_of
+from kshell.kapi.base.call import api, invoke, with_all
+from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q, to_tensor
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    dict_handle,
+    handle,
+    tensor_handle,
+    vector_handle,
+)
+from kshell.kapi.base.lazy_torch import load
+from kshell.parallel import group
+from kshell.parallel import launch as launching
+from kshell.store.codec import decode, encode
+from kshell.values.build import collapse
+from kshell.values.context import running
+from kshell.values.core import NIL, List, Table, Value, Vec
+from kshell.values.pick import take_at
+
+# ------------------------------------------------------------------ the job of a session
+
+
+class Marked(io.TextIOBase):
+    """A stream whose lines begin with the number of the process."""
+
+    def __init__(self, raw: TextIO, mark: str) -> None:
+        self.raw, self.mark, self._fresh = raw, mark, True
+
+    def write(self, text: str) -> int:
+        """Text, its lines marked."""
+        for line in text.splitlines(True):
+            self.raw.write(self.mark + line if self._fresh else line)
+            self._fresh = line.endswith("\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """As the stream behind."""
+        self.raw.flush()
+
+
+class Silent(io.TextIOBase):
+    """A stream that shows nothing."""
+
+    def write(self, text: str) -> int:
+        """Nothing."""
+        return len(text)
+
+
+def launch(n: int, run: Callable[[], NoReturn], console: bool) -> int:
+    """Call `run` on n processes; the exit code (parallel/launch.py). Torch and the k-api are imported once for all, but
+    on macOS, where a process may not use the system's libraries on both sides of a fork."""
+    os.environ.update(launching.shared(n, os.environ))
+    if sys.platform != "darwin":
+        load()
+        importlib.import_module("torch.distributed")
+    return launching.launch(n, run, console)
+
+
+def leave(well: bool, error: str) -> None:
+    """Leave the group of processes, if this one is in any; `error` is the text of the error that ended the session."""
+    if group.exists():
+        parallel.meet.leave(well, error)
+
+
+def join(session: Any, out: TextIO, err: TextIO, timeout: float | None, verbose: bool) -> None:
+    """Take part in the job that this process was started for: from now on only process 0 prints, or with `verbose` all
+    do, marked; errors are marked."""
+    r, n = group.place()
+    if n == 1:
+        return
+    session.err = Marked(err, f"[{r}] ")
+    if verbose:
+        session.out = Marked(out, f"[{r}] ")
+    elif r:
+        session.out = Silent()
+    load()
+    invoke("join", group.join, group.TIMEOUT if timeout is None else timeout)
+
+
+def console() -> Any:
+    """The console of this job's processes."""
+    return parallel.console.Console()
+
+
+def report(err: TextIO, text: str) -> None:
+    """Text on standard error, as it is."""
+    stream = err.raw if isinstance(err, Marked) else err
+    stream.write(text)
+    stream.flush()
+
+
+# ------------------------------------------------------------------ who and how many
+
+
+@api("worldrank", "worldrank[]", since="kshell", effect="none")
+def worldrank(x: Value) -> Value:
+    """The number of this process, from 0; 0 without a job. `rank[]` is the same.
+
+    q)worldrank[]
+    0
+    """
+    if not is_empty(x):
+        raise QError("worldrank: takes no argument")
+    return group.rank()
+
+
+@api("world", "world[]", since="kshell", effect="none")
+def world(x: Value) -> Value:
+    """The number of processes; 1 without a job.
+
+    q)world[]
+    1
+    """
+    if not is_empty(x):
+        raise QError("world: takes no argument")
+    return group.world()
+
+
+@api("barrier", "barrier[]", since="kshell", effect="opens")
+def barrier(x: Value) -> Value:
+    """Wait until every process is here.
+
+    q)barrier[]
+    """
+    with with_all("barrier", x):
+        if not is_empty(x):
+            raise QError("barrier: takes no argument")
+        parallel.collect.barrier()
+    return NIL
+
+
+# ------------------------------------------------------------------ tensors and values
+
+
+def _back(t: Any, x: Value) -> Value:
+    """A new tensor as its argument was: a handle for a handle, else a q value."""
+    return tensor_handle(t) if isinstance(x, KHandle) else to_q(t, copy=False)
+
+
+@api("allreduce", "allreduce x", "allreduce(x;op)", since="kshell", effect="opens")
+def allreduce(x: Value) -> Value:
+    """The sum of a tensor or array over all processes, on each; or avg, min, max, prod. Sizes and types must agree.
+
+    q)allreduce 1 2 3
+    1 2 3
+    q)allreduce(2 4f;`avg)
+    2 4f
+    """
+    with with_all("allreduce", x):
+        return _reduced(x)
+
+
+def _reduced(x: Value) -> Value:
+    given = data_items(x)
+    op = name_of(given[1]) if len(given) == 2 else "sum"
+    if not 1 <= len(given) <= 2 or op is None:
+        raise QError("allreduce: expecting a tensor or array, and sum, avg, min, max or prod")
+    h = handle(given[0])
+    if isinstance(h, VectorHandle | DictHandle):
+        parts = list(h.obj) if isinstance(h, VectorHandle) else list(h.obj.values())
+        names = [] if isinstance(h, VectorHandle) else [("keys", " ".join(map(str, h.obj)))]
+        if group.joined():
+            parallel.collect.alike("allreduce", parts, *names)
+        found = [parallel.collect.allreduce(t, op) for t in parts]
+        if isinstance(h, VectorHandle):
+            return vector_handle(found)
+        return dict_handle(dict(zip(h.obj, found, strict=True)))
+    if not isinstance(h, TensorHandle) and not is_array(given[0]):
+        raise QError(f"allreduce: expecting a tensor or array, given {kname(given[0])}")
+    return _back(parallel.collect.allreduce(as_tensor(given[0]), op), given[0])
+
+
+@api("allgather", "allgather x", since="kshell", effect="opens")
+def allgather(x: Value) -> Value:
+    """What x is on each process, in a list; of tensors a tensor with one dimension more, if sizes and types agree.
+
+    q)allgather`a
+    ,`a
+    q)tensor allgather tensor 1 2e
+    1 2
+    """
+    with with_all("allgather", x):
+        h = handle(x)
+        if isinstance(h, TensorHandle):
+            return tensor_handle(parallel.collect.allgather(as_tensor(h)))
+        if h is not None:
+            raise QError(f"allgather: not implemented for {h.plural}")
+        found = parallel.collect.gather_bytes(encode(x))
+    return collapse([decode(data) for data in found])
+
+
+def _state(h: KHandle) -> list[Any] | None:
+    """The tensors of a handle that are given values in place; None for a handle of another kind."""
+    if isinstance(h, VectorHandle):
+        return list(h.obj)
+    if isinstance(h, DictHandle):
+        return list(h.obj.values())
+    if isinstance(h, ModuleHandle | ModelHandle):
+        m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+        return [t for t in (*m.parameters(), *m.buffers()) if not hasattr(t, "full_tensor")]
+    return None
+
+
+def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int]:
+    """The arguments, of which the last is the number of a process."""
+    given = items(x)
+    n = long_of(given[-1]) if least <= len(given) <= 2 else None
+    if n is None:
+        raise QError(f"{call}: expecting {'a value and ' if least == 2 else ''}the number of a process")
+    return given, n
+
+
+def _sent(call: str, x: Value) -> Any:
+    """What travels for a value: a tensor, or bytes."""
+    h = handle(x)
+    if isinstance(h, TensorHandle):
+        return as_tensor(h)
+    if h is not None:
+        raise QError(f"{call}: {h.plural} cannot be sent")
+    return encode(x)
+
+
+def _received(found: Any) -> Value:
+    return decode(found) if isinstance(found, bytes) else tensor_handle(found)
+
+
+@api("broadcast", "broadcast(x;rank)", since="kshell", effect="opens")
+def broadcast(x: Value) -> Value:
+    """What a tensor or q value is on one process, on every process. Modules, models, vectors and dictionaries of
+    tensors get the values of that process in place.
+
+    q)broadcast(1 2 3;0)
+    1 2 3
+    """
+    with with_all("broadcast", x):
+        return _from(x)
+
+
+def _from(x: Value) -> Value:
+    given, source = _numbered(x, "broadcast")
+    h = handle(given[0])
+    tensors = None if h is None else _state(h)
+    if h is not None and tensors is not None:
+        parallel.collect._other(source, "source")
+        if group.joined():
+            parallel.collect.alike("broadcast", tensors, ("kinds", h.plural), ("sources", str(source)))
+            for t in tensors:
+                parallel.collect.broadcast_(t, source)
+        return NIL
+    message = _sent("broadcast", given[0]) if group.rank() == source else None
+    return _received(parallel.collect.broadcast(message, source))
+
+
+@api("send", "send(x;rank)", since="kshell", effect="opens")
+def send(x: Value) -> Value:
+    """Send a tensor or q value to a process, which gets it by recv.
+
+    q)send(1 2 3;0)
+    'send: target 0 is this process itself
+      [0]  send(1 2 3;0)
+           ^
+    """
+    given, target = _numbered(x, "send")
+    parallel.collect.send(_sent("send", given[0]), target)
+    return NIL
+
+
+@api("recv", "recv rank", "recv(t;rank)", since="kshell", effect="opens")
+def recv(x: Value) -> Value:
+    """What a process sends: a tensor or a q value; or, given a tensor, put what is sent into it.
+
+    q)recv 1
+    'recv: source 1 is no process of 1
+      [0]  recv 1
+           ^
+    """
+    given, source = _numbered(x, "recv", 1)
+    if len(given) == 1:
+        return _received(parallel.collect.receive(source))
+    if not isinstance(given[0], TensorHandle):
+        raise QError(f"recv: expecting a tensor to fill, given {kname(given[0])}")
+    t, found = as_tensor(given[0]), parallel.collect.receive(source)
+    if isinstance(found, bytes):
+        found = to_tensor(decode(found))
+    if found is None or found.shape != t.shape:
+        raise QError(f"recv: tensor of {list(t.shape)} for what was sent with "
+                     f"{'no size' if found is None else list(found.shape)}")
+    t.detach().copy_(found)
+    return NIL
+
+
+@api("shard", "shard x", since="kshell", effect="opens")
+def shard(x: Value) -> Value:
+    """This process's part of x: its items, rows or slices i where i modulo the number of processes is its number.
+
+    q)shard til 4
+    0 1 2 3
+    """
+    r, n = group.rank(), group.world()
+    h = handle(x)
+    if isinstance(h, TensorHandle):
+        return tensor_handle(_slice(as_tensor(h), r, n))
+    if isinstance(h, VectorHandle):
+        return vector_handle([_slice(t, r, n) for t in h.obj])
+    if isinstance(h, DictHandle):
+        return dict_handle({k: _slice(t, r, n) for k, t in h.obj.items()})
+    if not (x.__class__ is Vec or isinstance(x, List | Table)):
+        raise QError(f"shard: expecting a list, table or tensor, given {kname(x)}")
+    return take_at(x, np.arange(r, len(x), n))
+
+
+def _slice(t: Any, r: int, n: int) -> Any:
+    if not t.dim():
+        raise QError("shard: tensor has no dimensions")
+    return t[r::n].contiguous()
+
+
+@api("say", "say x", since="kshell", effect="opens")
+def say(x: Value) -> Value:
+    """Print a value on every process, in their order, marked with their numbers.
+
+    q)say 1 2 3
+    [0] 1 2 3
+    """
+    session = running()
+    with with_all("say", x):
+        found = parallel.collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
+    if group.rank() == 0:
+        text = "".join(f"[{r}] {line}\n" for r, data in enumerate(found)
+                       for line in data.decode("utf-8", "surrogateescape").split("\n"))
+        out = getattr(session, "out", None)
+        out.raw.write(text) if isinstance(out, Marked) else session.write(text)
+    return NIL

@@ -1,0 +1,88 @@
+"""Calculations in short floating-point types: torch's autocast, and the scaling of gradients that 16-bit ones need.
+
+Micikevicius et al. 2017, "Mixed precision training" (arXiv 1710.03740).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import name_of
+from kshell.kapi.base.convert import dtype_named, dtype_symbol, kname
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.optim.optimizer import Opt
+from kshell.values.core import Value
+
+CASTS = ("bfloat16", "half")
+
+
+def cast_name(call: str, x: Value) -> str:
+    """The name of a data type for autocast."""
+    name = name_of(x)
+    if name is None:
+        raise QError(f"{call}: expected symbol for data type, given {kname(x)}")
+    found = dtype_symbol(name)
+    if found not in CASTS:
+        raise QError(f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + c for c in CASTS))
+    return found
+
+
+def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]] | None:
+    """A maker of contexts in which torch casts to a data type on the device of the first tensor; None for no name."""
+    if not name:
+        return None
+    first = next(iter(tensors), None)
+    device, dtype = "cpu" if first is None else first.device.type, dtype_named(name)
+    return lambda: torch.autocast(device, dtype=dtype)  # type: ignore[no-any-return]
+
+
+class _Step:
+    """What torch's gradient scaler takes for an optimizer: its step is that of the k-api."""
+
+    def __init__(self, o: Opt) -> None:
+        self.o = o
+
+    @property
+    def param_groups(self) -> Any:
+        return self.o.groups
+
+    def step(self) -> Any:
+        return self.o.step()
+
+
+class Scaler:
+    """Scales losses, so that small gradients are not zero in half precision, and scales gradients back before a step.
+
+    A step with gradients that are not finite is left out and the scale halved; after `GROWTH` steps without one it is
+    doubled. `state` is the scale and the number of steps since it changed.
+    """
+
+    GROWTH = 2000
+
+    def __init__(self, o: Opt, scale: float, since: float) -> None:
+        first = next(iter(o.parameters()), None)
+        self.step_of = _Step(o)
+        self.scaler = torch.amp.GradScaler("cpu" if first is None else first.device.type, init_scale=scale,
+                                           growth_interval=self.GROWTH)
+        self.scaler.load_state_dict(self.scaler.state_dict() | {"_growth_tracker": int(since)})
+
+    def backward(self, loss: Any) -> None:
+        """Backward from the scaled loss."""
+        self.scaler.scale(loss).backward()
+
+    def unscale(self) -> None:
+        """The gradients as they would be without a scale: before they are clipped."""
+        self.scaler.unscale_(self.step_of)
+
+    def step(self) -> None:
+        """The optimizer's step, unless a gradient is not finite; then the new scale."""
+        self.scaler.step(self.step_of)
+        self.scaler.update()
+
+    def state(self) -> tuple[float, float]:
+        """The scale, and the number of steps since it changed."""
+        found = self.scaler.state_dict()
+        return float(found["scale"]), float(found["_growth_tracker"])

@@ -1,0 +1,158 @@
+"""How modules and functions are carried out: autocast, activation checkpointing, compilation."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from kshell import nn
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, items, name_of, names_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_named, kname
+from kshell.kapi.base.handles import ModuleHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.q_calls import applied
+from kshell.kapi.func.autocast import cast_name
+from kshell.kapi.func.q_functions import compiled
+from kshell.kapi.func.transforms import is_function
+from kshell.kapi.module.api import device_of_module, of_module
+from kshell.values.build import bools
+from kshell.values.core import NIL, Sym, Value
+
+
+@api("autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast", effect="none")
+def autocast(x: Value) -> Value:
+    """A function of q applied with torch's autocast: products and convolutions are calculated in bfloat16 or half, what
+    needs it in float. Gradients are calculated outside.
+
+    The options `autocast` of train and test do so for the runs of a model.
+
+    q)m:module enlist(`linear;2;1)
+    q)dtype forward(m;3 2#1e)
+    `float
+    q)dtype autocast(`bfloat16;forward;(m;3 2#1e))
+    `bfloat16
+    q)dtype autocast(`bfloat16;{mse(forward(x;y);z)};m;3 2#1e;3 1#tensor 1 1 1e)
+    `float
+    """
+    given = items(x)
+    if len(given) < 2:
+        raise QError(f"autocast: expecting (data type;function;argument;..), given {len(given)} "
+                     f"arg{'s' * (len(given) != 1)}")
+    dtype = dtype_named(cast_name("autocast", given[0]))
+    if not is_function(given[1]) or isinstance(given[1], ModuleHandle):
+        raise QError(f"autocast: expecting function, its name or text, given {kname(given[1])}")
+    with ExitStack() as casts:
+        casts.enter_context(torch.autocast("cpu", dtype=dtype))
+        if torch.cuda.is_available():
+            casts.enter_context(torch.autocast("cuda", dtype=dtype))
+        return applied(given[1], given[2:])
+
+
+@api("checkpoint", "checkpoint m", "checkpoint(m;flag)", "checkpoint(m;names)", "checkpoint(m;names;flag)", held=True,
+     since="kshell", target="torch.utils.checkpoint.checkpoint", effect="changes")
+def checkpoint(x: Value) -> Value:
+    """Let a module, or the modules in it with these names, keep nothing but their inputs for the gradients, and
+    calculate again what backward needs: less memory for more time, and the same numbers. Without a flag, whether they
+    do.
+
+    It is no part of a module's definition and state.
+
+    q)m:module seq(`sequential;(`linear;`a;2;8);`tanh;(`linear;`b;8;1))
+    q)checkpoint(m;`a`b;1b)
+    q)checkpoint(m;`a`1`b)
+    101b
+    q)checkpoint m
+    0b
+    """
+    m, rest = of_module(x, "checkpoint")
+    parts, single = [m], True
+    if rest and flag_of(rest[0]) is None:
+        names = names_of(rest[0])
+        if names is None:
+            raise QError(f"checkpoint: expected name(s) or flag, given {kname(rest[0])}")
+        found = dict(m.named_modules())
+        for name in names:
+            if not name or name not in found:
+                raise QError(f"checkpoint: no module named `{name}")
+        parts, single, rest = [found[n] for n in names], rest[0].__class__ is Sym, rest[1:]
+    if not rest:
+        flags = [nn.recompute.recomputes(p) for p in parts]
+        return flags[0] if single else bools(flags)
+    flag = flag_of(rest[0])
+    if flag is None or len(rest) > 1:
+        raise QError(f"checkpoint: expected boolean scalar, given {kname(rest[0])}"
+                     if flag is None else f"checkpoint: expecting up to 3 args, given {len(items(x))}")
+    for p in parts:
+        nn.recompute.set_recompute(p, flag)
+    return NIL
+
+
+_COMPILERS = ("g++", "clang++", "cl")
+
+
+@api("compile", "compile m", "compile(m;backend)", "compile(m;flag)", "compile f", "compile(f;backend)", held=True,
+     since="kshell", target="torch.compile", effect="changes")
+def compile_(x: Value) -> Value:
+    """Let torch.compile make the code of a module's forward calculation, at its next call and for each new kind of
+    input; with 0b, take that code away. The backend is torch's default, inductor, or another, such as eager.
+
+    inductor needs a C++ compiler for the CPU, Triton for GPUs. It is no part of a module's definition and state.
+
+    Of a function of q, by itself or by name, the result is a function of tensors and arrays that is compiled for each
+    new kind of inputs. The code is what the function does with tensors that have no values yet, so it cannot read them
+    or decide by them; what it finds outside of its inputs stays what it was then, but tensors and modules are the same
+    objects, with their gradients.
+
+    q)m:module seq(`sequential;(`linear;3;4);`relu)
+    q)y:evaluate(m;2 3#1e)
+    q)compile(m;`eager)
+    q)y~evaluate(m;2 3#1e)
+    1b
+    q)compile(m;0b)
+    q)f:compile({Sum x*x};`eager)
+    q)f 1 2 3e
+    14e
+    """
+    given = [x] if is_function(x) else items(x)  # a text is one
+    if given and is_function(given[0]) and not isinstance(given[0], ModuleHandle):
+        return compiled(given[0], _backend(given[1:], "backend", "cpu"))
+    m, rest = of_module(x, "compile")
+    flag = flag_of(rest[0]) if rest else True
+    if flag is False:
+        m._compiled_call_impl = None
+        return NIL
+    backend = _backend([] if flag and len(rest) == 1 else rest, "backend or flag", device_of_module(m).type)
+    for part in m.modules():
+        if isinstance(part, nn.callback.Callback):  # q is no Python for torch to look into
+            part.call = torch.compiler.disable(part.fn)
+    m.compile(backend=backend)
+    return NIL
+
+
+def _backend(given: Sequence[Value], what: str, device: str) -> str:
+    """The backend that a call names, which is there and has what it needs; torch's default if it names none."""
+    backend = name_of(given[0]) if given else "inductor"
+    if len(given) > 1:
+        raise QError(f"compile: expecting 1-2 args, given {len(given) + 1}")
+    if backend is None:
+        raise QError(f"compile: expected {what}, given {kname(given[0])}")
+    if backend not in torch.compiler.list_backends(exclude_tags=()):
+        raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
+                     + "".join("`" + k for k in torch.compiler.list_backends()) + "`eager`aot_eager")
+    if backend == "inductor":
+        _check_inductor(device)
+    return backend
+
+
+def _check_inductor(device: str) -> None:
+    """Is there what torch's default backend needs? Better an error here than at the first forward calculation."""
+    if device == "cpu":
+        named = os.environ.get("CXX", "")
+        if not any(shutil.which(c) for c in (named, *_COMPILERS) if c):
+            raise QError("compile: no C++ compiler found; install one, set CXX, or give the backend `eager")
+    elif device == "cuda" and not torch.utils._triton.has_triton():
+        raise QError("compile: no Triton found; install it, or give the backend `eager")

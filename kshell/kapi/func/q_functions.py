@@ -1,0 +1,66 @@
+"""Functions of q as code of torch.compile.
+
+torch cannot look into q, so the function is followed: it is carried out once with tensors that have sizes and types but
+no values, and what it asks of torch is the program that is compiled. That is done for each kind of inputs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.call import invoke
+from kshell.kapi.base.convert import as_tensors, is_array, kname
+from kshell.kapi.base.handles import TensorHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.func.transforms import QFunction, wrapped
+from kshell.values.core import NIL, Value
+from kshell.values.functions import Prim
+
+_DYNAMIC = 112  # the q type of a function that is no q code
+
+
+class Traced:
+    """A q function of tensors, and the programs that it became: one for each number, size, type and device of inputs,
+    and for each way that gradients are wanted."""
+
+    def __init__(self, f: Value, backend: str) -> None:
+        self.f, self.backend = QFunction(f, "compile"), backend
+        self.programs: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, *args: Value) -> Value:
+        if args == (NIL,):
+            raise QError("compile: expecting tensors or arrays, given nothing")
+        for x in args:
+            if x.__class__ is not TensorHandle and not is_array(x):
+                raise QError(f"compile: expecting tensor or array for input, given {kname(x)}")
+        found, handles = as_tensors(args)
+        # the function may write into its inputs, and q arrays are never written
+        tensors = [t if x.__class__ is TensorHandle else t.clone() for x, t in zip(args, found, strict=True)]
+        return wrapped(invoke("compile", self._calculate, tensors), handles)
+
+    def _calculate(self, tensors: list[Any]) -> Any:
+        kind = (torch.is_grad_enabled(), *((t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in tensors))
+        program = self.programs.get(kind)
+        if program is None:
+            program = self.programs[kind] = self._program(tensors)
+        return program(*tensors)
+
+    def _program(self, tensors: list[Any]) -> Callable[..., Any]:
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        log = logging.getLogger("torch._subclasses.fake_tensor")  # it prints the traceback of any wrong argument
+        silent, log.disabled = log.disabled, True
+        try:
+            # recorded above autograd, so that gradients go through the program; it holds tensors that are no inputs
+            graph = make_fx(self.f, tracing_mode="fake", pre_dispatch=True, _allow_non_fake_inputs=True)(*tensors)
+        finally:
+            log.disabled = silent
+        return graph if self.backend == "eager" else torch.compile(graph, backend=self.backend, fullgraph=True)
+
+
+def compiled(f: Value, backend: str) -> Prim:
+    """A q function with this q function's result, calculated by code of torch.compile."""
+    return Prim("compile", {-1: Traced(f, backend)}, None, _DYNAMIC)

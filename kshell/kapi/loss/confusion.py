@@ -1,0 +1,113 @@
+"""`confusion`: how often each class was taken for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items, long_of, names_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensors, is_array, kname
+from kshell.kapi.base.handles import TensorHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values.build import longs
+from kshell.values.core import Dict, Table, Value, sym_vec
+
+_MOST = 1 << 12  # classes: their table has the square of that many counts
+
+
+def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
+    """The numbers of classes in one dimension, of a tensor of them or of scores; and of how many classes scores tell,
+    else 0."""
+    if x.is_complex():
+        raise QError(f"confusion: expected class numbers or scores as {what}, given complex numbers")
+    if scores:
+        if not x.shape[-1]:
+            raise QError(f"confusion: the scores given as {what} are of no class")
+        return x.argmax(-1).reshape(-1), int(x.shape[-1])
+    if x.is_floating_point() and not bool((torch.isfinite(x) & (x == torch.round(x))).all()):
+        raise QError(f"confusion: expected whole numbers of classes as {what}")
+    return x.reshape(-1).to(torch.int64), 0
+
+
+def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
+    """Counts by true class and predicted class of pairs of class numbers; of n classes, of as many as there are if n
+    is 0."""
+    if ignored is not None:
+        keep = y != ignored
+        y, p = y[keep], p[keep]
+    low, high = (min(int(y.min()), int(p.min())), max(int(y.max()), int(p.max()))) if y.numel() else (0, -1)
+    if low < 0:
+        raise QError(f"confusion: class number {low} is below 0; (y;p;names;{low}) ignores it as a true class")
+    if n and high >= n:
+        raise QError(f"confusion: class number {high}, of {n} classes")
+    n = n or high + 1
+    if n > _MOST:
+        raise QError(f"confusion: up to {_MOST} classes, given {n}")
+    return torch.bincount(y * n + p, minlength=n * n).cpu().numpy().reshape(n, n)  # type: ignore[no-any-return]
+
+
+def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
+    """The true and the predicted classes, and of how many classes scores tell."""
+    for x, what in zip(given, ("true classes", "predictions"), strict=True):
+        if not (isinstance(x, TensorHandle) or is_array(x)):
+            raise QError(f"confusion: expected a tensor or array as {what}, given {kname(x)}")
+    (y, p), _ = as_tensors(given)
+    deep = p.dim() - y.dim()
+    if abs(deep) > 1 or (y.shape[:-1] if deep < 0 else y.shape) != (p.shape[:-1] if deep > 0 else p.shape):
+        raise QError(f"confusion: true classes of size {list(y.shape)} and predictions of size {list(p.shape)} do not "
+                     "fit: they are of one size, or one of them has scores along one more dimension")
+    both = not deep and y.dim() > 1 and y.is_floating_point() and p.is_floating_point()
+    a, m = _classes(y, "true classes", deep < 0 or both)
+    b, n = _classes(p, "predictions", deep > 0 or both)
+    return a, b, max(m, n)
+
+
+def _names(x: Value, classes: int) -> list[str]:
+    """The names of classes; `()` for none. Scores, if there are some, are of as many."""
+    names = names_of(x)
+    if names is None or len(set(names)) != len(names):
+        raise QError(f"confusion: expected the names of the classes, all different, given {kname(x)}")
+    if names and classes and len(names) != classes:
+        raise QError(f"confusion: {len(names)} name(s) and scores of {classes} classes")
+    return names
+
+
+@api("confusion", "confusion(y;p)", "confusion(y;p;names)", "confusion(y;p;names;ignored)", since="kshell",
+     effect="none")
+def confusion(x: Value) -> Value:
+    """The confusion matrix of true classes y and predicted ones p, a keyed table of counts: a row for each true class,
+    a column for each that was predicted.
+
+    Both are tensors or arrays of class numbers from 0. One with one more dimension has scores, of which the greatest
+    along the last dimension is the class; so have two of real numbers and two dimensions or more. There are as many
+    classes as names, without names as scores tell of, else up to the greatest number. Places whose true class is the
+    number `ignored` are left out; names may be `()`.
+
+    q)confusion(0 0 1 2;0 1 1 1)
+    class| 0 1 2
+    -----| -----
+    0    | 1 1 0
+    1    | 0 1 0
+    2    | 0 1 0
+    q)confusion(1 -1 0;(.1 .9;.5 .5;.8 .2);`cat`dog;-1)
+    class| cat dog
+    -----| -------
+    cat  | 1   0
+    dog  | 0   1
+    """
+    given = items(x)
+    if not 2 <= len(given) <= 4:
+        raise QError(f"confusion: expecting 2-4 args, given {len(given)}")
+    ignored = long_of(given[3]) if len(given) == 4 else None
+    if len(given) == 4 and ignored is None:
+        raise QError(f"confusion: expected the number of the class to ignore, given {kname(given[3])}")
+    y, p, n = _pair(given[:2])
+    names = _names(given[2], n) if len(given) > 2 else []
+    counts = _counts(y, p, ignored, len(names) or n)
+    names = names or [str(i) for i in range(len(counts))]
+    key = "true" if "class" in names else "class"
+    return Dict(Table([key], [sym_vec(names)]), Table(list(names), [longs(c.copy()) for c in counts.T]))

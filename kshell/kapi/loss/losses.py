@@ -1,0 +1,440 @@
+"""Losses: one row each; `loss` makes, describes and calculates them, and each row is a function of its own too."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import entry_named, flag_of, is_empty, items, split
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.base.handles import (
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    TensorHandle,
+    VectorHandle,
+    behaves,
+    behaviour,
+    handle,
+    loss_handle,
+    tensor_handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.option_docs import worded
+from kshell.kapi.module.api import every_option
+from kshell.kapi.module.describe import type_of as type_of_module
+from kshell.kapi.module.forward import chosen_of
+from kshell.kapi.module.options import as_dict, class_of, live_values, parse, torch_args
+from kshell.kapi.module.spec import is_state
+from kshell.kapi.module.text import cpp_text, number
+from kshell.kapi.module.types import B, D, L, S, T
+from kshell.kapi.tensor.text import tensor_text
+from kshell.registry import Entry, Option
+from kshell.values.build import string, symdict
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+_REDUCE = S("reduce", "reduction", "mean", choices=("none", "mean", "sum"))
+_REDUCE_KL = S("reduce", "reduction", "mean", choices=("none", "batchmean", "mean", "sum"))
+_WEIGHT, _MARGIN = T("weight", "", None), D("margin", "", 1.0)
+_HERE = __file__
+
+# ------------------------------------------------------------------ the rows
+
+
+def row(name: str, target: str, summary: str, *options: Option, least: int = 2, most: int = 2, eg: str = "",
+        out: str = "", functions: Sequence[str] = (), **extra: Any) -> Entry:
+    """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
+    with the same name and `out` is its result. `functions` name other functions than that one. `shown` are the
+    attributes that libtorch writes in the loss's text; None: not even brackets. `text` is that text, where ktorch has a
+    class of its own."""
+    return registry.add(Entry(
+        name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=worded(name, options), topic="losses",
+        since="ktorch",
+        target=f"torch.nn.{target}", file=_HERE, extra={"n": (least, most), "result": "tensor", "eg": (eg, out),
+                                                        "functions": functions, **extra}))
+
+
+row("bce", "BCELoss", "Binary cross entropy of probabilities.", _REDUCE, most=3, eg="(.1 .9;0 1f)", out="0.1053605",
+    text="BCELoss()")
+row("bcelogits", "BCEWithLogitsLoss", "Binary cross entropy of logits.", T("weight", "pos_weight", None), _REDUCE,
+    most=3, functions=("bcelogit1", "bcelogit2"), text="BCEWithLogitsLoss()")
+row("ce", "CrossEntropyLoss", "Cross entropy of logits and class numbers or probabilities.",
+    _WEIGHT, L("ignore", "ignore_index", -100), D("smoothing", "label_smoothing", 0.0), _REDUCE,
+    eg="((1 2 3f;3 2 1f);2 0)", out="0.407606")
+row("cosineloss", "CosineEmbeddingLoss", "Cosine distance of pairs, near (1) or apart (-1).",
+    D("margin", "", 0.0), _REDUCE, least=3, most=3, eg="((1 0f;0 1f);(1 0f;0 1f);1 -1)", out="0.5", shown=("margin",))
+row("ctc", "CTCLoss", "Connectionist temporal classification.",
+    L("blank", "", 0), B("zeroinf", "zero_infinity", False), _REDUCE, least=4, most=4,
+    eg="(log 3 1 2#.5;1 1#1;enlist 3;enlist 1)", out="0.2876821")
+row("hinge", "HingeEmbeddingLoss", "Hinge loss of distances, near (1) or apart (-1).", _MARGIN, _REDUCE,
+    eg="(.5 .5;1 -1)", out="0.5", shown=("margin",))
+row("huber", "HuberLoss", "Squared error when small, absolute when large.", D("delta", "", 1.0), _REDUCE,
+    eg="(1 2f;1 5f)", out="1.25", shown=None)
+row("kl", "KLDivLoss", "Kullback-Leibler divergence of log probabilities and probabilities.", _REDUCE_KL,
+    eg="(log .5 .5;.5 .5;`sum)", out="0f")
+row("l1", "L1Loss", "Mean absolute error.", _REDUCE, eg="(1 2f;1 4f)", out="1f")
+row("margin", "MarginRankingLoss", "Whether first inputs rank above second ones.", D("margin", "", 0.0), _REDUCE,
+    least=3, most=3, eg="(1 2f;2 1f;1 1)", out="0.5")
+row("mse", "MSELoss", "Mean squared error.", _REDUCE, eg="(1 3 6 9.0;1 2 4 8.0)", out="1.5")
+row("multilabel", "MultiLabelMarginLoss", "Margin loss of several classes an item.", _REDUCE,
+    eg="(1 2 4f;2 -1 0)", out="0f")
+row("multimargin", "MultiMarginLoss", "Margin loss of one class an item.",
+    L("p", "", 1), _MARGIN, _WEIGHT, _REDUCE, eg="(1 2 4f;2)", out="0f", shown=("p", "margin", "weight", "reduction"))
+row("multisoft", "MultiLabelSoftMarginLoss", "Cross entropy of several classes an item.", _WEIGHT, _REDUCE,
+    eg="(enlist 0 0f;enlist 1 0f)", out="0.6931472")
+row("nll", "NLLLoss", "Negative log likelihood of log probabilities and class numbers.",
+    _WEIGHT, L("ignore", "ignore_index", -100), _REDUCE, eg="((-1 -2f;-3 -4f);0 1)", out="2.5")
+row("pairwise", "PairwiseDistance", "p-norm distance of two inputs.",
+    D("p", "", 2.0), D("eps", "", 1e-6), B("keepdim", "", False), read={"p": lambda m: float(m.norm)}, functions=("",))
+row("poissonloss", "PoissonNLLLoss", "Negative log likelihood of Poisson counts.",
+    B("log", "log_input", True), B("full", "", False), D("eps", "", 1e-8), _REDUCE, eg="(0 0f;1 2f)", out="1f")
+row("similar", "CosineSimilarity", "Cosine similarity of two inputs.", L("dim", "", 1), D("eps", "", 1e-8),
+    functions=("",))
+row("smoothl1", "SmoothL1Loss", "Squared error when small, absolute when large, over beta.", D("beta", "", 1.0),
+    _REDUCE, eg="(1 2f;1 5f)", out="1.25", shown=None)
+row("softmargin", "SoftMarginLoss", "Logistic loss of two classes, 1 and -1.", _REDUCE, eg="(0 0f;1 -1)",
+    out="0.6931472")
+row("triplet", "TripletMarginLoss", "Anchor near positive and far from negative.",
+    _MARGIN, D("p", "", 2.0), D("eps", "", 1e-6), B("swap", "", False), _REDUCE, least=3, most=3,
+    eg="((1 0f;0 1f);(1 0f;0 1f);(0 1f;1 0f))", out="0f", shown=("margin", "p", "eps", "swap"))
+
+
+def entry_of(name: str) -> Entry:
+    """The loss of a name."""
+    return entry_named("loss", "unrecognized loss function: ", name)
+
+
+# ------------------------------------------------------------------ making one
+
+
+def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[str, Any]:
+    """The options given, as {name: Python value}. A symbol in the last place is the reduction."""
+    given, named = _arguments(args)
+    reduce: dict[str, Any] = {}
+    names = [o.name for o in entry.options]
+    if given and given[-1].__class__ is Sym and names[-1] == "reduce":
+        reduce = parse(entry, (), [("reduce", given.pop())])
+    if names == ["reduce"]:
+        if len(given) + len(reduce) > 1:
+            raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(given) + len(reduce)} given")
+        if given:
+            raise QError(f"{entry.name} reduce: expected symbol, given {kname(given[0])}")
+        for key, _ in named:
+            if key != "reduce":
+                raise QError(f"unrecognized option: {key}, {entry.name} loss expects single option: reduce")
+    places = len(names) - (names[-1] == "reduce")
+    out = parse(entry, given[:places], (), before)
+    if len(given) > places:
+        raise QError(f"{entry.name}: expecting up to {before + places} additional positional args, "
+                     f"{before + len(given) + len(reduce)} given")
+    tensors = {o.name for o in entry.options if o.type == "tensor"}
+    named = [(k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named]  # no weights
+    return {**out, **reduce, **parse(entry, (), named, before)}
+
+
+def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, Value]]]:
+    """Positional arguments and pairs; `()` or `::` in the last place is no pairs, or an option left out."""
+    if args and is_empty(args[-1]):
+        return list(args[:-1]), ()
+    if len(args) > 1 and len(args) % 2 == 0 and all(a.__class__ is Sym for a in args):
+        return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
+    return split(args)
+
+
+def make(entry: Entry, args: Sequence[Value]) -> Any:
+    """The torch module of a loss from its arguments."""
+    return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
+
+
+_BY_CLASS: dict[type, Entry] = {}
+
+
+def type_of(m: Any) -> Entry:
+    """The loss that a live torch module is."""
+    if not _BY_CLASS:
+        _BY_CLASS.update({class_of(e): e for e in registry.entries("loss")})
+    for cls in type(m).__mro__:
+        if cls in _BY_CLASS:
+            return _BY_CLASS[cls]
+    raise QError(f"unrecognized loss module: {type(m).__name__}")
+
+
+def definition(m: Any, every: bool) -> Dict:
+    """Type and options of a loss."""
+    entry = type_of(m)
+    return symdict(["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)])
+
+
+# ------------------------------------------------------------------ calculating it
+
+
+def calculate(m: Any, tensors: Sequence[Any]) -> Any:
+    """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
+    least, most, special = _RULES.get(m.__class__) or _rule(m)
+    n = len(tensors)
+    if not least <= n <= most:
+        takes = f"{least}-{most}" if most > least else str(least)
+        raise QError(f"{type_of(m).name}: loss calculation expects {takes} tensors, {n} given")
+    x = tensors[0]
+    if x is None or tensors[-1] is None:
+        raise QError("undefined tensor")
+    device = x.device
+    for t in tensors:
+        if t.device != device:
+            tensors = _one_device(tensors)
+            break
+    if not tensors[0].is_cpu:
+        _on_device(m, tensors[0], tensors[1])
+    if special is not None:
+        return special(m, *tensors)
+    weight = m._buffers.get("weight")
+    if weight is not None and (weight.dtype != x.dtype or weight.device != tensors[0].device):
+        m = copy.copy(m)
+        m._buffers = {**m._buffers, "weight": weight.to(tensors[0])}
+    return m(*tensors)
+
+
+# by class of the torch module: the least and most tensors, and a function that calculates in its place
+_RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
+
+
+def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
+    entry = type_of(m)
+    found = _RULES[m.__class__] = (*entry.extra["n"], _SPECIAL.get(entry.name))
+    return found
+
+
+def _on_device(m: Any, x: Any, y: Any) -> None:
+    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
+    name = type_of(m).name
+    if name in _CLASSES and guard.readable(x) and guard.readable(y):
+        guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
+    elif name == "bce" and guard.readable(x):
+        guard.probabilities(x)
+
+
+# losses whose targets may be numbers of classes, and a number besides that is none
+_CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
+
+
+def _one_device(tensors: Sequence[Any]) -> list[Any]:
+    """CPU tensors moved to the first other device among them."""
+    found = next(t.device for t in tensors if t.device.type != "cpu")
+    return [t.to(found) if t.device.type == "cpu" else t for t in tensors]
+
+
+def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
+    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
+    w = None if w is None else w.to(x.dtype)
+    known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
+    low, high = (0, 1) if known else guard.span(y)  # see guard.classes
+    y = _flags(x, y)
+    try:
+        if low >= 0 and high <= 1:
+            return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
+    except RuntimeError as e:
+        if "target should be between 0 and 1" not in str(e):
+            raise
+    each = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
+    each = each if w is None else each * w
+    return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
+
+
+def _flags(x: Any, y: Any) -> Any:
+    """Targets that are no fractions, as numbers of the input's type."""
+    return y if y.is_floating_point() else y.to(x.dtype)
+
+
+def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
+    class_weight = m.pos_weight
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        x, _flags(x, y), None if w is None else w.to(x.dtype), reduction=m.reduction,
+        pos_weight=None if class_weight is None else class_weight.to(x))
+
+
+def _kl(m: Any, x: Any, y: Any) -> Any:
+    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
+    if m.reduction != "mean":
+        return m(x, y)
+    return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()
+
+
+def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
+    guard.ctc(x, y, nx, ny)
+    return m(x, y, nx, ny)
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc, "kl": _kl}
+
+
+def _inputs(args: Sequence[Value]) -> list[Any]:
+    """The tensors of a call: tensor handles, vectors of them, arrays, (vector;indices), or lists of these."""
+    out = []
+    for x in args:
+        if x.__class__ is TensorHandle or is_array(x):
+            out.append(as_tensor(x))
+        elif x.__class__ is VectorHandle:
+            out.extend(x.get())
+        elif x.__class__ is List:
+            chosen = chosen_of(x.items, "loss")
+            out.extend(_inputs(x.items) if chosen is None else chosen)
+        else:
+            raise QError(f"loss: unrecognized arg, {kname(x)}")
+    return out
+
+
+@api("loss", "loss`name", "loss(name;options..)", "loss dict", "loss l", "loss(l;flag)", "loss(l;x;y)",
+     "loss(model;x;y)", "loss model", "loss(o;layer;z;timescale)")
+def loss(x: Value) -> Value:
+    """Make a loss, get its definition, or calculate it for inputs and targets.
+
+    Options are positional or name-value pairs; the reduction (none, mean or sum) may be a symbol in the last place. An
+    optimizer that learns layer by layer (streamer) is given the loss z of a layer.
+
+    q)l:loss(`ce;`smoothing,.1)
+    q)loss(l;0b)
+    module | `ce
+    options| (,`smoothing)!,0.1
+
+    q)l:loss(`mse;`sum)
+    q)tensor loss(l;1 2 3e;0 2 4e)
+    2e
+    """
+    if x.__class__ is List and len(x.items) == 3:  # the call of a training loop
+        h, a, b = x.items
+        if h.__class__ is LossHandle and a.__class__ is TensorHandle and b.__class__ is TensorHandle:
+            return TensorHandle(calculate(h.get(), (a.get(), b.get())))
+    if x.__class__ is Sym:
+        return loss_handle(make(entry_of(x.s), ()))
+    if is_state(x) and x.__class__ is Dict:
+        return _from_dict(x)
+    given = items(x)
+    first = given[0] if given else None
+    if first.__class__ is Sym:
+        return loss_handle(make(entry_of(first.s), given[1:]))
+    own = behaves("loss", first) if isinstance(first, KHandle) else None
+    if own is not None:
+        return own(first, *given[1:])  # type: ignore[no-any-return]
+    if not isinstance(first, LossHandle | ModelHandle):
+        raise QError("loss: unrecognized arg(s)")
+    handle(first)
+    m = first.obj if isinstance(first, LossHandle) else first.obj.loss
+    if len(given) == 1:
+        return definition(m, every_option()) if isinstance(first, LossHandle) else loss_handle(m)
+    flag = flag_of(given[1]) if len(given) == 2 else None
+    if flag is not None and isinstance(first, LossHandle):
+        return definition(m, flag)
+    return tensor_handle(calculate(m, _inputs(given[1:])))
+
+
+def _from_dict(d: Dict) -> Value:
+    fields = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
+    if fields["module"].__class__ is not Sym:
+        raise QError(f"loss: expected symbol for loss type, given {kname(fields['module'])}")
+    options = fields.get("options", NIL)
+    if options.__class__ is not Dict and not is_empty(options):
+        raise QError(f"loss: expected dictionary for options, given {kname(options)}")
+    return loss_handle(make(entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]))
+
+
+# ------------------------------------------------------------------ as functions
+
+
+def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Value], Value]:
+    """The function of a loss: n tensors (one more, batch weights, if `weighted` and it is no option), then options."""
+    plain: dict[int, Any] = {}  # the loss without options
+
+    def run(x: Value) -> Value:
+        given = items(x)
+        if len(given) < n:
+            raise QError(f"{name}: expects at least {n} args, {len(given)} given")
+        count = n
+        if weighted and len(given) > n and not _is_option(given[n]):
+            count += 1
+        if len(given) > count:
+            m = class_of(entry)(**torch_args(entry, parse_options(entry, given[count:], count)))
+        else:
+            m = plain[0] if plain else plain.setdefault(0, make(entry, ()))
+        tensors = [as_tensor(a) for a in given[:count]]
+        found = calculate(m, tensors)
+        if any(isinstance(a, KHandle) for a in given[:count]):
+            return tensor_handle(found)
+        return to_q(found)
+
+    return run
+
+
+def _is_option(x: Value) -> bool:
+    """Is an argument after the tensors an option (a symbol, pairs, nothing), not batch weights?"""
+    return x.__class__ in (Sym, Dict) or (x.__class__ is Vec and x.t == 11) or is_empty(x)
+
+
+def _register(name: str, entry: Entry, n: int, weighted: bool, form: str, example: tuple[str, str]) -> None:
+    run = _function(name, entry, n, weighted)
+    run.__doc__ = (f"{entry.summary}\n\nOf arrays the result is an array, of tensors a tensor. Options follow the "
+                   f"tensors: {' '.join(o.name for o in entry.options)}.\n\nq){name}{example[0]}\n{example[1]}\n")
+    api(name, form)(run)
+
+
+def _register_all() -> None:
+    for entry in registry.entries("loss"):
+        if entry.extra["functions"]:
+            continue
+        least, most = entry.extra["n"]
+        names = {2: "x;y", 3: "x;y;z", 4: "x;y;nx;ny"}[least]
+        _register(entry.name, entry, least, most > least,
+                  f"{entry.name}({names}{'[;w]' if most > least else ''}[;options..])", entry.extra["eg"])
+    logits = entry_of("bcelogits")
+    _register("bcelogit1", logits, 2, False, "bcelogit1(x;y[;weight][;reduce])", ("(0 0f;0 1f)", "0.6931472"))
+    _register("bcelogit2", logits, 3, False, "bcelogit2(x;y;w[;weight][;reduce])", ("(0 0f;0 1f;1 0f)", "0.3465736"))
+
+
+_register_all()
+
+
+# ------------------------------------------------------------------ what loss handles answer
+
+
+@behaviour("objtype", LossHandle)
+def _objtype(h: LossHandle) -> Value:
+    return sym(type_of(h.obj).name)
+
+
+@behaviour("str", LossHandle)
+def _str(h: LossHandle) -> Value:
+    m = h.obj
+    entry = type_of(m)
+    if "text" in entry.extra:
+        return string(entry.extra["text"])
+    if type_of_module(m) is not None or not entry.target.startswith("torch.nn."):
+        return string(cpp_text(m))
+    shown = entry.extra.get("shown", ())
+    inner = "" if shown is None else f"({', '.join(f'{n}={_cpp(getattr(m, n))}' for n in shown)})"
+    return string("torch::nn::" + entry.target.removeprefix("torch.nn.") + inner)
+
+
+def _cpp(x: Any) -> str:
+    """An attribute of a loss in libtorch's form."""
+    if isinstance(x, bool):
+        return str(x).lower()
+    if isinstance(x, str):
+        return "k" + x.capitalize()
+    return tensor_text(x) if x is None or isinstance(x, torch.Tensor) else number(x)
+
+
+@behaviour("options", LossHandle)
+def _options(h: LossHandle) -> Value:
+    entry = type_of(h.obj)
+    return as_dict(entry, live_values(entry, h.obj), every_option())
+
+
+@behaviour("state", LossHandle)
+def _state(h: LossHandle, every: bool) -> Value:
+    return definition(h.obj, every)

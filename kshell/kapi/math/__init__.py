@@ -1,0 +1,1 @@
+"""Functions of tensors that calculate, a table of rows each. May import base."""

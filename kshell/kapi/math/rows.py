@@ -1,0 +1,498 @@
+"""Math functions as rows: how one line of a table becomes a k-api function. The families' tables are in pointwise.py,
+compare.py, reduce.py, fft.py, linalg.py, misc.py, sampling.py and indexing.py.
+
+A row says which torch function it is, how many inputs it takes, its options in order with their types, and an example.
+The convention is the same for all: q arrays in, q array out; with any tensor among the inputs, a tensor handle out. Of
+the options each may be left out, since their types tell them apart; a null long is one left out. The last of them may
+be name-value pairs. A tensor (or vector) after them takes the result; `[]` there writes the result into the first
+input.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import (
+    data_items,
+    flag_of,
+    is_empty,
+    items,
+    long_of,
+    longs_of,
+    looks_paired,
+    name_of,
+    names_of,
+    number_of,
+    pairs,
+)
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor
+from kshell.kapi.base.device_options import tensor_options
+from kshell.kapi.base.handles import TensorHandle, VectorHandle, vector_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values import types as T
+from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+ANY = -1  # as many inputs as are given
+
+
+class Row(NamedTuple):
+    """One math function.
+
+    `target` is the dotted name of the torch function, or a Python function; `options` is `name:type` words, a `*`
+    after the type if it must be given, `name/argument:type` where torch has another name for it; `example` is
+    `expression|output` (`\\n` in the output for more lines); `outputs` counts the results, 0 for a q boolean.
+    `inplace` is the name of the tensor method that works in place, or a function.
+
+    `inputs` may be ANY: each argument is an input, or a vector's tensors are. `more` further arrays may follow the
+    inputs. `lead` are options that stand behind the first input. `spread` is the place where a vector or list of two
+    may stand for two inputs. With `wrap` the result is always a handle. `out` is "copy" where torch's function has no
+    output argument. With `last` an output without `dim` takes what is along the last dimension. `writes` are the places
+    of inputs that the function may change: tensors are changed, of arrays copies. `numbers` are the places where a
+    plain number is one to torch, so that 2.5 makes whole numbers the default type and not doubles.
+
+    `half` is given where the call may fail with its output half written: a check that refuses such inputs before,
+    called as half(name, *inputs, outs=.., **options), or APART if only the calculation tells. All others fail before
+    they write.
+    """
+
+    name: str
+    target: str | Callable[..., Any]
+    doc: str
+    example: str
+    inputs: int = 1
+    options: str = ""
+    outputs: int = 1
+    inplace: str | Callable[..., Any] = ""
+    out: bool | str = True
+    forms: tuple[str, ...] = ()
+    more: int = 0
+    lead: str = ""
+    spread: int | None = None
+    wrap: bool = False
+    last: bool = False
+    since: str = "ktorch"
+    half: Callable[..., None] | None = None
+    writes: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+
+def APART(name: str, *inputs: Any, **options: Any) -> None:
+    """In a row: what fails cannot be told before, so a large result is calculated apart from its output."""
+
+
+class MathOption(NamedTuple):
+    """One option: its q name, torch's argument, how it is read (None: not of its type), its type in words."""
+
+    name: str
+    argument: str
+    read: Callable[[Value], Any]
+    words: str
+    required: bool
+
+    def named(self, x: Value) -> Any:
+        """The value that a name-value pair gives."""
+        return number_of(x) if self.read is _float else self.read(x)
+
+
+def _dims(x: Value) -> Any:
+    """Dimensions or sizes; `()`, none of them, leaves them out."""
+    return longs_of(x)
+
+
+def _float(x: Value) -> float | None:
+    n = number_of(x)
+    return float(n) if n is not None and long_of(x) is None else None
+
+
+def _dtype(x: Value) -> Any:
+    name = name_of(x)
+    return dtype_named(name) if name else name
+
+
+def _number(x: Value) -> Any:
+    return number_of(x)
+
+
+def _scalar(x: Value) -> Any:
+    return x if x.__class__ is bool else number_of(x)
+
+
+def _pad(x: Value) -> Any:
+    """Sizes, or the word that says which ones; a null symbol, like a null long, leaves them out."""
+    return word if (word := name_of(x)) in ("same", "valid", "") else _dims(x)
+
+
+def _tensor_options(x: Value) -> Any:
+    return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
+
+
+# the types of options: how each is read (None if x is not one) and what messages call it
+TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
+    "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (_dims, "long scalar or list"),
+    "axes": (longs_of, "long scalar or list"),
+    "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
+    "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
+    "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
+    "pad": (_pad, "long scalar or list, `same or `valid"),
+}
+
+
+def option_words(text: str) -> tuple[MathOption, ...]:
+    out = []
+    for word in text.split():
+        name, _, kind = word.partition(":")
+        name, _, argument = name.partition("/")
+        read, words = TYPES[kind.rstrip("*")]
+        out.append(MathOption(name, argument or name, read, words, kind.endswith("*")))
+    return tuple(out)
+
+
+def _left_out(x: Value, option: MathOption) -> bool:
+    """A null is an option left out, except where it is a number to calculate with; so is `()` for dimensions."""
+    if option.read in (_dims, _pad) and longs_of(x) == []:
+        return True
+    return option.read not in (_number, _scalar) and (null_bound(x) or name_of(x) == "")
+
+
+def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
+    """The options that the arguments after the inputs give: each goes to the next option of its type."""
+    out: dict[str, Any] = {}
+    at = 0
+    paired = bool(given) and looks_paired(given[-1]) and not any(o.read(given[-1]) is not None for o in options)
+    for x in given[:-1] if paired else given:
+        start = at
+        while at < len(options):
+            option = options[at]
+            at += 1
+            value = option.read(x)
+            if value is not None:
+                if not _left_out(x, option):
+                    out[option.argument] = value
+                break
+            if option.required:
+                raise QError(f"{name} {option.name}: expected {option.words}, given {kname(x)}")
+        else:
+            if name_of(x) and any(o.read is _dtype for o in options[start:]):
+                raise QError(f"{name}: unrecognized data type: {name_of(x)}")
+            rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
+            raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
+    if paired:
+        _named(name, options, given[-1], out)
+    for option in options:
+        if option.required and option.argument not in out:
+            raise QError(f"{name}: {option.name} not given")
+    return out
+
+
+def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, Any]) -> None:
+    """Add what name-value pairs give to the options found so far."""
+    known = {o.name: o for o in options}
+    for key, value in pairs(x):
+        option = known.get(key)
+        if option is None:
+            rest = ", ".join(known)
+            raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
+        found = option.named(value)
+        if found is None:
+            raise QError(f"{name} {key}: expected {option.words}, given {kname(value)}")
+        if not _left_out(value, option):
+            out[option.argument] = found
+
+
+def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[Any], bool]:
+    """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?
+
+    A plain number beside an array or tensor is a tensor without dimensions to torch: 2.5 makes whole numbers doubles,
+    but single precision stays single. At the places `numbers` it is a number: 2.5 makes whole numbers the default type.
+    """
+    like = None
+    for x in given:
+        if x.__class__ is TensorHandle:
+            like = as_tensor(x)
+            break
+    tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
+    for t in tensors:
+        if t is None:
+            raise QError("undefined tensor")
+    base = _base([t for t in tensors if t.__class__ not in _PLAIN])
+    for i, t in enumerate(tensors):
+        if t.__class__ in _PLAIN:
+            own = _OWN[t.__class__]()
+            kind = own if base is None else torch.result_type(base, t)
+            if base is not None and i not in numbers and kind.is_floating_point and not base.dtype.is_floating_point:
+                kind = own
+            tensors[i] = torch.scalar_tensor(t, dtype=kind, device=None if like is None else like.device)
+    return tensors, like is not None
+
+
+def _base(tensors: Sequence[Any]) -> Any:
+    """The tensor whose type plain numbers follow: the first, or one of the type that all together have."""
+    if len(tensors) < 2:
+        return tensors[0] if tensors else None
+    kind = functools.reduce(torch.promote_types, [t.dtype for t in tensors])
+    return next((t for t in tensors if t.dtype == kind), tensors[0])
+
+
+# the classes of plain numbers, and the tensor types of their own
+_OWN: dict[type, Callable[[], Any]] = {int: lambda: torch.int64, float: lambda: torch.float64,
+                                       bool: lambda: torch.bool}
+_PLAIN = frozenset(_OWN)
+
+
+def arguments(name: str, n: int, x: Value) -> list[Value]:
+    """The arguments of a function of n inputs; one input may be a whole array, also `()`."""
+    if n == 1 and x.__class__ is List and not x.items:
+        return [x]
+    given = data_items(x) if n == 1 else items(x)
+    if len(given) < n:
+        raise QError(f"{name}: expecting {n} input(s), given {len(given)}")
+    return given
+
+
+def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
+    """The torch function of a dotted name below torch."""
+    if not isinstance(target, str):
+        return target
+    found: Any = torch
+    for part in target.split(".")[1:]:
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+def along_last(name: str) -> Callable[..., Any]:
+    """A torch function along a dimension, the last if none is given."""
+
+    def run(x: Any, dim: int = -1, **options: Any) -> Any:
+        return getattr(torch, name)(x, dim, **options)
+
+    return run
+
+
+def wrapped(r: Any, wrap: bool) -> Value:
+    """What a call gives back: handles if any input was one, else q values; several results as a vector or a list."""
+    if r.__class__ is torch.Tensor:
+        return TensorHandle(r) if wrap else to_q(r, copy=False)
+    if isinstance(r, bool):
+        return r
+    if isinstance(r, tuple | list):
+        return vector_handle(r) if wrap else list_q(r)
+    return TensorHandle(r) if wrap else to_q(r, copy=False)
+
+
+def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any], out: Any,
+          row: Row | None = None) -> None:
+    """Run fn, of a row unless it cannot fail half way, with its result going into a tensor handle, or several becoming
+    the first tensors of a vector. An undefined one simply takes the result. A call that fails leaves all as it was."""
+    into = out.get()
+    if out.__class__ is VectorHandle:
+        made = list(fn(*tensors, **options))
+        into[:len(made)] = made
+        return
+    if into is None:
+        out.obj = fn(*tensors, **options)
+        return
+    half, copy, apart = (row.half, row.out == "copy", False) if row is not None else (None, False, False)
+    if row is not None and half is not None and not copy and guard.large((into,)):
+        half(row.name, *tensors, **options, outs=(into,))
+        half, apart = None, half is APART
+    if copy or apart:
+        result = fn(*tensors, **options)
+        if apart and row is not None:
+            guard.fits(row.name, [result.dtype], (into,))
+        with guard.kept((into,), sizes=True), torch.no_grad():
+            into.resize_(result.shape).copy_(result)
+    else:
+        with guard.kept((into,), sizes=half is None):
+            fn(*tensors, **options, out=into)
+
+
+def _output(row: Row, rest: list[Value]) -> Any:
+    """Take the output from the end of the arguments: a handle, or `[]` for in place; None if there is none."""
+    if not rest:
+        return None
+    last = rest[-1]
+    kind = VectorHandle if row.outputs > 1 else TensorHandle
+    if last.__class__ is kind:
+        if not row.out:
+            raise QError(f"{row.name}: cannot write into an output {last.kind}")
+        return rest.pop()
+    if is_empty(last):
+        if not row.inplace:
+            if last is not NIL and any(o.read in (_dims, longs_of) for o in option_words(row.options)):
+                return None
+            raise QError(f"{row.name}: not available in place")
+        rest.pop()
+        return NIL
+    if last.__class__ in (TensorHandle, VectorHandle):
+        raise QError(f"{row.name}: output must be a {kind.kind}, given {last.kind}")
+    return None
+
+
+def _is_data(x: Value) -> bool:
+    """Is x an array or a tensor, not a single number?"""
+    return x.__class__ is TensorHandle or (not is_atom(x) and not is_empty(x) and is_array(x))
+
+
+def _two(x: Value) -> list[Any] | None:
+    """The two parts of a vector or of a list that is no array: a matrix and its pivots."""
+    if x.__class__ is VectorHandle:
+        parts = list(x.get())
+    elif x.__class__ is List and not is_array(x):
+        parts = x.items
+    else:
+        return None
+    return [TensorHandle(p) if isinstance(p, torch.Tensor) else p for p in parts] if len(parts) == 2 else None
+
+
+def _given(row: Row, x: Value, required: bool) -> list[Value]:
+    """The arguments of a call; one input may be a whole array, and where the row says so two may come as one."""
+    if row.spread is not None:
+        found = list(items(x)) if x.__class__ is not VectorHandle else [x]
+        if row.spread < len(found):
+            found[row.spread:row.spread + 1] = _two(found[row.spread]) or [found[row.spread]]
+        if len(found) >= row.inputs:
+            return found
+        raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(found)}")
+    if row.more:
+        found = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
+        return found if len(found) >= row.inputs else arguments(row.name, row.inputs, x)
+    if required and row.inputs == 1 and isinstance(x, List):  # a whole array alone would lack what must be given
+        return items(x) or arguments(row.name, 1, x)
+    if required and row.inputs == 1 and x.__class__ is Vec and x.t == T.J and len(x) == 1 + _needed(row):
+        return items(x)  # as long as the input and what must be given: `mvlgamma 5 2`
+    return arguments(row.name, row.inputs, x)
+
+
+def _needed(row: Row) -> int:
+    """How many options must be given."""
+    return sum(o.required for o in (*option_words(row.lead), *option_words(row.options)))
+
+
+def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
+    """The tensors of a function of any number of inputs: a vector's, or one each argument."""
+    given = items(x)
+    if len(given) == 1 and given[0].__class__ is VectorHandle:
+        return list(given[0].get()), True
+    if not given:
+        raise QError(f"{name}: expecting tensors or arrays")
+    return inputs(given)
+
+
+def function(row: Row) -> Callable[[Value], Value]:
+    """The k-api function of a row."""
+    options, lead = option_words(row.options), option_words(row.lead)
+    name, n = row.name, row.inputs
+    required = any(o.required for o in (*lead, *options))
+    cache: list[Callable[..., Any]] = []
+
+    def run(x: Value) -> Value:
+        fn = cache[0] if cache else _resolve(row, cache)
+        if n == 1 and x.__class__ is TensorHandle and not required:
+            return wrapped(fn(as_tensor(x)), True)
+        if n == 2 and x.__class__ is List and len(x.items) == 2:
+            a, b = x.items
+            if a.__class__ is TensorHandle and b.__class__ is TensorHandle and not required:
+                return wrapped(fn(as_tensor(a), as_tensor(b)), True)
+            if a.__class__ is TensorHandle and b.__class__ in _PLAIN and 1 in row.numbers and row.half is None:
+                return TensorHandle(fn(as_tensor(a), b))
+        if n == ANY:
+            tensors, wrap = _all_inputs(name, x)
+            return wrapped(fn(*tensors), wrap)
+        given = list(_given(row, x, required))
+        if n == 1 and len(given) > 1 and not (options or lead) and all(is_list(g) and len(g) for g in given):
+            to_tensor(x)  # lists that are no array: it says why
+        before: dict[str, Any] = {}
+        if lead:
+            before = match(name, lead, given[1:1 + len(lead)])
+            given[1:1 + len(lead)] = []
+            arguments(name, n, List(given))
+        k = n
+        while k < min(n + row.more, len(given)) and _is_data(given[k]):
+            k += 1
+        for _ in range(n + row.more - k):
+            if k < len(given) and is_empty(given[k]) and not (row.inplace or row.out):
+                del given[k]  # what may follow the inputs is left out
+        tensors, wrap = inputs(given[:k], row.numbers)
+        wrap = wrap or row.wrap
+        for i in row.writes:
+            tensors[i] = tensors[i] if given[i].__class__ is TensorHandle else tensors[i].clone()
+        rest = given[k:]
+        if not rest:
+            if required:
+                match(name, options, ())
+            return wrapped(fn(*tensors, **before), wrap)
+        out = _output(row, rest)
+        found = match(name, options, rest) | before
+        if out is None:
+            return wrapped(fn(*tensors, **found), wrap)
+        if out is NIL:
+            return _in_place(row, given[0], tensors, found)
+        if row.last:
+            found.setdefault("dim", -1)
+        write(fn, tensors, found, out, row)
+        return NIL
+
+    return run
+
+
+def _resolve(row: Row, cache: list[Callable[..., Any]]) -> Callable[..., Any]:
+    cache.append(guard.guarded(row.name, resolved(row.target), row.half))
+    return cache[0]
+
+
+def _in_place(row: Row, x: Value, tensors: Sequence[Any], options: dict[str, Any]) -> Value:
+    """The result written into the first input: a tensor is changed, of an array a changed copy is given."""
+    own = tensors[0] if x.__class__ is TensorHandle else to_tensor(x)
+    method = getattr(torch.Tensor, row.inplace) if isinstance(row.inplace, str) else row.inplace
+    change = functools.partial(guard.guarded(row.name, method, row.half), own)
+    if row.half is None or x.__class__ is not TensorHandle:
+        change(*tensors[1:], **options)
+    elif guard.large((own,)):
+        row.half(row.name, *tensors, **options, outs=(own,))
+        change(*tensors[1:], **options)
+    else:
+        with guard.kept((own,)):
+            change(*tensors[1:], **options)
+    return NIL if x.__class__ is TensorHandle else to_q(own, copy=False)
+
+
+def forms(row: Row) -> tuple[str, ...]:
+    """The ways to call a row's function, for its help."""
+    if row.forms:
+        return row.forms
+    if row.inputs == ANY:
+        return (f"{row.name}(x;y;..)", f"{row.name} vector")
+    given = ["x", "y", "z"][:row.inputs]
+    given[1:1] = [o.name for o in option_words(row.lead)]
+    names = [*given, *(o.name for o in option_words(row.options))]
+    full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} {names[0]}"
+    more = []
+    if row.out and row.outputs:
+        more.append(f"{row.name}({';'.join([*names, 'output'])})")
+    if row.inplace:
+        more.append(f"{row.name}({';'.join([*given, '[]'])})")
+    return (full, *more)
+
+
+def register(rows: Sequence[Row], topic: str) -> None:
+    """Make every row of a family a k-api function."""
+    for row in rows:
+        run = function(row)
+        expression, _, output = row.example.partition("|")
+        shown = output.replace("\\n", "\n")
+        run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
+        target = row.target if isinstance(row.target, str) else ""
+        named = {"named": bool(row.lead or row.options)}  # options that may also be given by name
+        api(row.name, *forms(row), topic=topic, target=target, since=row.since, extra=named)(run)
+
+
+def null_bound(x: Value) -> bool:
+    """Is x a null number: no bound?"""
+    return x is NULL_J or (isinstance(x, float) and x != x) or (getattr(x, "v", 0.0) != getattr(x, "v", 0.0))

@@ -1,0 +1,179 @@
+"""Numbers that describe tensors: norm, mean, deviation, range and how many values are not finite.
+
+Each tensor takes a few of torch's own reductions; the numbers of all tensors of a type come from a device in one
+transfer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.kapi.base.convert import whole
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values.build import floats, longs
+from kshell.values.core import NULL_J, Value
+from kshell.values.interrupts import PENDING, stop_here
+
+NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
+_AT_ONCE = 1 << 22  # values of which the differences from the mean are held
+_LONG = 1 << 25  # values that take so long that an interrupt is looked for
+
+
+def _values(t: Any) -> Any:
+    """What is measured of a tensor, floats or doubles: of a complex one absolute values, of a sparse one the values
+    that it holds, of integers the same doubles."""
+    v = whole(t.detach())
+    if v.is_nested:
+        v = torch.cat([part.reshape(-1) for part in v.unbind()])
+    if v.is_quantized:
+        v = v.dequantize()
+    if v.layout is not torch.strided:
+        v = v.coalesce().values() if v.layout is torch.sparse_coo else v.values()
+    if v.is_complex():
+        v = v.abs()
+    if not v.is_floating_point():
+        return v.double()
+    return v.float() if v.itemsize < 4 else v
+
+
+def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
+    """The values of tensors of one device and data type, and their places; None and empty tensors are left out. Those
+    that had to be converted come in parts, so that no more than a few of them, or one large one, are held twice."""
+    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    copied: dict[Any, int] = {}
+    for i, t in enumerate(tensors):
+        if PENDING:
+            stop_here()
+        if t is None or not (v := _values(t)).numel():
+            continue
+        converted = v.dtype != t.dtype
+        key = v.device, v.dtype, converted
+        if converted:
+            if copied.get(key, 0) + v.numel() > _AT_ONCE and key in found:
+                yield found.pop(key)
+                copied[key] = 0
+            copied[key] = copied.get(key, 0) + v.numel()
+        at, values = found.setdefault(key, ([], []))
+        at.append(i)
+        values.append(v)
+    yield from found.values()
+
+
+def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
+    """Mean, standard deviation, least and greatest of a tensor's values.
+
+    The deviation is the norm of the differences from the mean: torch.std takes one value after the other, 30 times as
+    long on a processor.
+    """
+    if PENDING:
+        stop_here()
+    mean = v.mean()
+    if v.numel() == 1:
+        return mean, torch.full_like(mean, math.nan), mean, mean
+    parts = [torch.linalg.vector_norm(c - mean) for c in v.reshape(-1).split(_AT_ONCE)]
+    norm = parts[0] if len(parts) == 1 else torch.linalg.vector_norm(torch.stack(parts))
+    return mean, norm / math.sqrt(v.numel() - 1), *torch.aminmax(v)
+
+
+def activity(t: Any) -> Any:
+    """Mean, standard deviation, share of zeros and count of values that are not finite, of a tensor: four numbers on
+    its device, for `activities` to fetch. None of one that has no values at hand."""
+    v = _values(t)
+    if v.is_meta:
+        return None
+    if not v.numel():
+        return torch.tensor([math.nan, math.nan, math.nan, 0.0], device=v.device)
+    mean, std, _, _ = _spread(v)
+    kind = torch.float32 if v.device.type == "mps" else torch.float64
+    zeros = (v == 0).sum().to(kind) / v.numel()
+    return torch.stack([mean.to(kind), std.to(kind), zeros, (~torch.isfinite(v)).sum().to(kind)])
+
+
+def activities(found: Sequence[Any]) -> list[Value]:
+    """The numbers of `activity` as columns, nulls for None; one transfer from each device."""
+    out = np.full((len(found), 4), math.nan)
+    places: dict[Any, list[int]] = {}
+    for i, numbers in enumerate(found):
+        if numbers is not None:
+            places.setdefault(numbers.device, []).append(i)
+    for at in places.values():
+        out[at] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in at]).cpu().numpy()
+    bad = np.where(np.isnan(out[:, 3]), NULL_J.v, np.nan_to_num(out[:, 3])).astype(np.int64)
+    return [*(floats(np.ascontiguousarray(c)) for c in out.T[:3]), longs(bad)]
+
+
+def _host(numbers: Sequence[Any]) -> np.ndarray:
+    """Tensors of one number each as an array of doubles, in one transfer."""
+    out: np.ndarray = torch.stack(list(numbers)).double().cpu().numpy()
+    return out
+
+
+def _norms(values: Sequence[Any]) -> list[Any]:
+    """The norm of each tensor, in one call for each so many values."""
+    out: list[Any] = []
+    start = count = 0
+    for i, v in enumerate(values):
+        count += v.numel()
+        if count >= _LONG or i == len(values) - 1:
+            out += torch._foreach_norm(values[start:i + 1])
+            start, count = i + 1, 0
+            if PENDING:
+                stop_here()
+    return out
+
+
+def norms(tensors: Sequence[Any]) -> np.ndarray:
+    """The norm of each tensor, of an empty one 0; nan for None."""
+    out = np.array([math.nan if t is None else 0.0 for t in tensors])
+    for at, values in _kinds(tensors):
+        out[at] = _host(_norms(values))
+    return out
+
+
+def _bad(values: Sequence[Any], norms_: np.ndarray) -> np.ndarray:
+    """How many values of each tensor are not finite; a finite norm has finite values only."""
+    out = np.zeros(len(values))
+    odd = np.flatnonzero(~np.isfinite(norms_)).tolist()
+    if odd:
+        out[odd] = _host([(~torch.isfinite(values[k])).sum() for k in odd])
+    return out
+
+
+def measured(tensors: Sequence[Any]) -> np.ndarray:
+    """A row of numbers for each tensor, in the order of NAMES; nan for None. An empty one has a norm of 0, and none
+    that is bad."""
+    out = np.full((len(tensors), len(NAMES)), math.nan)
+    given = [i for i, t in enumerate(tensors) if t is not None]
+    out[given, 0] = out[given, -1] = 0
+    for at, values in _kinds(tensors):
+        columns = [_norms(values), *zip(*map(_spread, values), strict=True)]
+        numbers = _host([n for c in columns for n in c]).reshape(len(columns), len(at))
+        out[at, :-1] = numbers.T
+        out[at, -1] = _bad(values, numbers[0])
+    return out
+
+
+def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
+    """Of each tensor the norm and how many values are not finite, as columns; null for one without values."""
+    tensors = [None if t.device.type == "meta" else t for t in tensors]
+    sizes = norms(tensors)
+    bad = np.array([math.nan if t is None else 0.0 for t in tensors])
+    for i in np.flatnonzero(~np.isfinite(sizes)).tolist():
+        if tensors[i] is not None:
+            bad[i] = _bad([_values(tensors[i])], sizes[i:i + 1])[0]
+    return [floats(sizes), _counts(bad)]
+
+
+def _counts(found: np.ndarray) -> Value:
+    """Numbers of values as longs, NaN as null."""
+    return longs(np.where(np.isnan(found), NULL_J.v, np.nan_to_num(found)).astype(np.int64))
+
+
+def columns(tensors: Sequence[Any]) -> list[Value]:
+    """The numbers of tensors as the columns of a table, in the order of NAMES."""
+    found = measured(tensors)
+    return [*(floats(np.ascontiguousarray(c)) for c in found.T[:-1]), _counts(found[:, -1])]

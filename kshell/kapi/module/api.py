@@ -1,0 +1,455 @@
+"""Modules as the user meets them: `module`, `state`, `seq`, `tree`, `dv`, `clone`, `training`, and how module handles
+answer the functions that every class of handle has (size, bytes, device, to, zerograd, ...)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import flag_of, is_empty, items, names_of, need
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_name, kname, ktype_of
+from kshell.kapi.base.device_options import TensorOptions, memory_format
+from kshell.kapi.base.handles import (
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    ask,
+    behaviour,
+    handle,
+    lend,
+    module_handle,
+    table,
+    tensor_handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.live_optimizers import live_optimizers
+from kshell.kapi.module import types as _rows  # noqa: F401 (registers the module types)
+from kshell.kapi.module.builders import entry_of
+from kshell.kapi.module.describe import definition, options_of, type_name
+from kshell.kapi.module.spec import ALONE, define, extend, pairs_from_tree, seq_of, tree_from_pairs
+from kshell.kapi.module.text import cpp_text
+from kshell.kapi.tensor.gradients import drop_gradient, set_flags
+from kshell.kapi.tensor.handle_api import bytes_of, elements_of
+from kshell.values import types as T
+from kshell.values.build import string, symdict
+from kshell.values.core import NIL, List, Sym, Value, char, sym, sym_vec
+
+
+def every_option() -> bool:
+    """Does the session show all options (setting alloptions), or only those that are no defaults?"""
+    return bool(table().state.get("alloptions", True))
+
+
+def module_behind(x: Value, call: str) -> Any:
+    """The torch module of a module, loss, model or optimizer handle."""
+    h = handle(x)
+    if h is None:
+        raise QError(f"{call}: expecting pytorch object, not implemented for {kname(x)}")
+    if isinstance(h, ModuleHandle | LossHandle):
+        return h.obj
+    if isinstance(h, ModelHandle):
+        return h.obj.module
+    if isinstance(h, OptimizerHandle):
+        if h.obj.container is None:
+            raise QError(f"{call}: no module registered with given optimizer")
+        return h.obj.container
+    raise QError(f"{call}: not implemented for {h.kind}")
+
+
+def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
+    """The torch module of the module or model that a call begins with, and the arguments after it."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
+    return (h.obj if isinstance(h, ModuleHandle) else h.obj.module), given[1:]
+
+
+# ------------------------------------------------------------------ module
+
+
+@api("module", "module spec", "module ptr", "module(ptr;flag)", "module(ptr;spec)", "module(ptr;depth;spec)",
+     "module(ptr;module)", "module(ptr;depth;module)", "module model", "module optimizer", held=True, effect="reads1")
+def module(x: Value) -> Value:
+    """Make a module, add to one, or get its definition.
+
+    A specification is a symbol (`` `relu ``), a list of type, optional name and options, enlisted
+    (``enlist(`linear;784;10)``), a tree of these, (depth;value) pairs, or a definition or state as it was got.
+    Options are positional or name-value pairs. With a module first, the specification is added to it in place.
+    A module that is there already may stand for a layer: both then have it.
+
+    q)m:module enlist(`linear;784;10)
+    q)module m
+    depth  | 0
+    module | `linear
+    name   | `
+    options| `in`out`bias!(784;10;1b)
+
+    q)q:module seq(`sequential;(`linear;`a;784;10);`relu)
+    q)module(q;`sigmoid)
+    q)childnames q
+    `a`1`2
+
+    q)m:module seq(`sequential;child(q;`a);`tanh)
+    q)childnames m
+    `a`1
+    """
+    given = items(x) if x.__class__ is List else [x]
+    first = given[0] if given else NIL
+    if isinstance(first, KHandle):
+        handle(first)
+        if isinstance(first, ModuleHandle):
+            return _with_module(first, given[1:])
+        if len(given) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
+            return module_handle(module_behind(first, "module"))
+        raise QError(f"module: unrecognized arg(s), {kname(first)}")
+    if is_empty(x):
+        raise QError("module: empty list")
+    made = define(x)
+    made.__dict__[ALONE] = True
+    return module_handle(made)
+
+
+def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
+    """What `module` does with a module first: its definition, or adding to it."""
+    m = h.obj
+    flag = flag_of(rest[0]) if len(rest) == 1 else None
+    if not rest or flag is not None:
+        return definition(m, every_option() if flag is None else flag)
+    if len(rest) == 1 and isinstance(rest[0], ModuleHandle):
+        extend(m, rest[0].get())
+        lend(rest, h, True)
+    elif len(rest) == 1:
+        define(rest[0], m)
+    elif len(rest) == 2 and rest[0].__class__ is int:
+        if isinstance(rest[1], ModuleHandle):
+            extend(m, rest[1].get(), rest[0])
+            lend(rest, h, True)
+        else:
+            define(rest[1], m, rest[0])
+    else:
+        raise QError(f"module: {type_name(m)} given as 1st arg, but unable to parse remaining arg(s)")
+    return NIL
+
+
+@api("seq", "seq(layer;layer;..)", effect="changes")
+def seq(x: Value) -> Value:
+    """The items of a list, all but the first enlisted: a container and its layers as a tree. Among the layers a
+    container with layers of its own stays as it is.
+
+    q)seq`a`b`c
+    `a
+    ,`b
+    ,`c
+    q)m:module seq(`sequential; (`linear;2;2); seq(`residual; seq(`sequential;(`linear;2;2);`relu)); `tanh)
+    q)childnames m
+    `0`1`2
+    """
+    return seq_of(x)
+
+
+@api("dv", "dv tree", effect="none")
+def dv(x: Value) -> Value:
+    """The (depth;value) pairs of a tree of modules.
+
+    q)dv seq`a`b`c
+    0 `a
+    1 `b
+    1 `c
+    """
+    return List(pairs_from_tree(x))
+
+
+@api("tree", "tree pairs", effect="none")
+def tree(x: Value) -> Value:
+    """The tree of (depth;value) pairs.
+
+    q)tree((0;`a);(1;`b);(1;(`c;1)))
+    `a
+    ,`b
+    ,(`c;1)
+    """
+    return tree_from_pairs(x)
+
+
+# ------------------------------------------------------------------ state and copies
+
+
+@api("state", "state ptr", "state(ptr;flag)", target="torch.nn.Module.state_dict", effect="none")
+def state(x: Value) -> Value:
+    """The definition of a module, loss, optimizer or model with its parameters and buffers.
+
+    A dictionary for a single module, a table for a container. The same function that made the object makes it again
+    from its state: ``module get`:file``. The flag 0b leaves out the options that are defaults.
+
+    q)m:module enlist(`batchnorm1d;`b;2)
+    q)s:state m
+    q)s`buffers
+    running_mean       | 0 0e
+    running_var        | 1 1e
+    num_batches_tracked| 0
+    q)s~state module s
+    1b
+    """
+    given = items(x)
+    flag = flag_of(given[1]) if len(given) == 2 else None
+    h = handle(given[0]) if given else None
+    if h is None or len(given) > 2 or (len(given) == 2 and flag is None):
+        raise QError(f"state: expecting module, loss, optimizer or model and optional flag, given {kname(x)}")
+    return ask("state", h, every_option() if flag is None else flag)  # type: ignore[no-any-return]
+
+
+@behaviour("state", ModuleHandle)
+def _module_state(h: ModuleHandle, every: bool) -> Value:
+    return definition(h.obj, every, True)
+
+
+@api("clone", "clone ptr", held=True, effect="none")
+def clone(x: Value) -> Value:
+    """A deep copy of a module, loss or tensor; of a model or optimizer, of its module.
+
+    q)a:module enlist(`linear;3;2)
+    q)state[a]~state clone a
+    1b
+    """
+    h = handle(x)
+    if isinstance(h, TensorHandle):
+        return tensor_handle(None if h.obj is None else h.obj.detach().clone())
+    if h is None:
+        raise QError(f"clone: expecting module, model or optimizer, not implemented for {kname(x)}")
+    m = copy.deepcopy(module_behind(h, "clone"))
+    return LossHandle(m) if isinstance(h, LossHandle) else module_handle(m)
+
+
+@api("training", "training m", "training(m;flag)", held=True, effect="reads1")
+def training(x: Value) -> Value:
+    """Is a module or model in training mode? With a flag, sets the mode.
+
+    q)m:module`relu
+    q)training(m;0b)
+    q)training m
+    0b
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    flag = flag_of(given[1]) if len(given) == 2 else None
+    if h is None or len(given) > 2 or (len(given) == 2 and flag is None):
+        raise QError("training: unrecognized arg(s), expects module/model and optional flag")
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"training: not implemented for {h.kind}")
+    m = module_behind(h, "training")
+    if flag is None:
+        return bool(m.training)
+    m.train(flag)
+    return NIL
+
+
+# ------------------------------------------------------------------ what module handles answer
+
+
+@behaviour("objtype", ModuleHandle)
+def _objtype(h: ModuleHandle) -> Value:
+    return sym(type_name(h.obj))
+
+
+def tensors_of_module(m: Any) -> Iterable[Any]:
+    """The parameters and buffers of a module."""
+    yield from m.parameters()
+    yield from m.buffers()
+
+
+@behaviour("parameters", ModuleHandle)
+def _parameters(h: ModuleHandle) -> list[tuple[str, Any]]:
+    return list(h.obj.named_parameters())
+
+
+@behaviour("size", ModuleHandle, LossHandle)
+def _size(h: KHandle) -> Value:
+    """How many parameters there are."""
+    return sum(1 for _ in h.obj.parameters())
+
+
+@behaviour("tensorcount", ModuleHandle, LossHandle)
+def _tensorcount(h: KHandle) -> Value:
+    """How many parameters and buffers there are."""
+    return sum(1 for _ in tensors_of_module(h.obj))
+
+
+@behaviour("elements", ModuleHandle, LossHandle)
+def _elements(h: KHandle) -> Value:
+    return sum(elements_of(t) for t in tensors_of_module(h.obj))
+
+
+@behaviour("numel", ModuleHandle, LossHandle)
+def _numel(h: KHandle) -> Value:
+    return sum(t.numel() for t in tensors_of_module(h.obj))
+
+
+@behaviour("bytes", ModuleHandle, LossHandle)
+def _bytes(h: KHandle) -> Value:
+    return sum(bytes_of(t) for t in tensors_of_module(h.obj))
+
+
+def device_of_module(m: Any) -> Any:
+    """The device of a module's first parameter or buffer; the CPU if it has none."""
+    t = next(iter(tensors_of_module(m)), None)
+    return torch.device("cpu") if t is None else t.device
+
+
+def beside(tensors: Sequence[Any], m: Any) -> Any:
+    """The device of a module, if one of the tensors is not there; None if all are, or if it has no parameters."""
+    t = next(iter(tensors_of_module(m)), None)
+    return None if t is None or all(x.device == t.device for x in tensors) else t.device
+
+
+def brought(tensors: list[Any], m: Any) -> list[Any]:
+    """Tensors on the device of a module."""
+    device = beside(tensors, m)
+    if device is None:
+        return tensors
+    wait = device.type == "cpu"  # what the CPU reads next has to be there
+    made = [t.to(device, non_blocking=not wait) for t in tensors]
+    for t, there in zip(tensors, made, strict=True):
+        guard.copied(t, there)
+    return made
+
+
+@behaviour("device", ModuleHandle, LossHandle)
+def _device(h: KHandle) -> Value:
+    return sym(str(device_of_module(h.obj)))
+
+
+def _named(h: KHandle) -> dict[str, Any]:
+    """The parameters of a module, loss or model by name."""
+    return dict(module_behind(h, "parameters").named_parameters())
+
+
+@behaviour("dtype", ModuleHandle, LossHandle, ModelHandle)
+def _dtype(h: KHandle) -> Value:
+    """Data types by parameter name."""
+    named = _named(h)
+    return symdict(list(named), [sym(dtype_name(t.dtype)) for t in named.values()])
+
+
+@behaviour("ktype", ModuleHandle, LossHandle, ModelHandle)
+def _ktype(h: KHandle) -> Value:
+    """The letters of q types by parameter name."""
+    named = _named(h)
+    return symdict(list(named), [char(T.TYPE[ktype_of(t.dtype)].char) for t in named.values()])
+
+
+@behaviour("gradient", ModuleHandle, LossHandle, ModelHandle)
+def _gradient(h: KHandle) -> Value:
+    """By parameter name, whether gradients are calculated."""
+    named = _named(h)
+    return symdict(list(named), [sym("grad" if t.requires_grad else "nograd") for t in named.values()])
+
+
+@behaviour("gradflag", ModuleHandle, LossHandle, ModelHandle)
+def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
+    """Get or set, by parameter name, whether gradients are calculated; of all parameters or the selected ones."""
+    named = _named(h)
+    if select is not None:
+        wanted = names_of(select)
+        missing = [n for n in wanted or [""] if n not in named]
+        if wanted is None or missing:
+            raise QError(f"gradflag: no parameter `{missing[0]}" if wanted else
+                         f"gradflag: expected parameter name(s), given {kname(select)}")
+        named = {n: named[n] for n in wanted}
+    if rest:
+        flag = need(flag_of(rest[0]), "gradflag", "boolean scalar", rest[0])
+        set_flags(named.values(), flag)
+        return NIL
+    if select.__class__ is Sym:
+        return bool(named[select.s].requires_grad)
+    return symdict(list(named), [bool(t.requires_grad) for t in named.values()])
+
+
+@behaviour("zerograd", ModuleHandle)
+def _zerograd(h: ModuleHandle) -> Value:
+    h.obj.zero_grad(set_to_none=False)
+    return NIL
+
+
+@behaviour("nograd", ModuleHandle)
+def _nograd(h: ModuleHandle) -> Value:
+    for p in h.obj.parameters():
+        drop_gradient(p)
+    return NIL
+
+
+def move(m: Any, how: Callable[[Any], Any]) -> None:
+    """Move a module or convert its type, and what live optimizers keep for its parameters; all or nothing."""
+    parts = [(part, dict(part._parameters), dict(part._buffers)) for part in m.modules()]
+    before = {id(p): (p, p.data, p.grad, part, name) for part, own, _ in parts for name, p in own.items()
+              if p is not None}
+    try:
+        how(m)
+    except BaseException:
+        for p, data, grad, _, _ in before.values():
+            p.data, p.grad = data, grad
+        for part, own, buffers in parts:
+            part._parameters.update(own)
+            part._buffers.update(buffers)
+        raise
+    was = {key: (part._parameters[name], data.dtype) for key, (_, data, _, part, name) in before.items()
+           if part._parameters[name].device != data.device or part._parameters[name].dtype != data.dtype}
+    if was:
+        for o in {id(o): o for o in live_optimizers()}.values():
+            if any(id(p) in was for p in o.parameters()):
+                o.moved(was)
+
+
+@behaviour("to", ModuleHandle, LossHandle)
+def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
+    """Move a module to a device, change the type of its floating-point tensors or their memory format, in place."""
+    if options.layout == "sparse" or options.grad is not None or options.pinned is not None:
+        raise QError("to: converts device, type & memory format of a module, but cannot be used for layout, gradient "
+                     "or pinned memory")
+    form = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
+    move(h.obj, lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form))
+    return NIL
+
+
+@behaviour("options", ModuleHandle)
+def _options(h: ModuleHandle) -> Value:
+    return options_of(h.obj, every_option(), False)
+
+
+@behaviour("str", ModuleHandle)
+def _str(h: KHandle) -> Value:
+    return string(cpp_text(h.obj))
+
+
+@api("moduletypes", "moduletypes m", "moduletypes(m;type)", "moduletypes(m;types)", effect="none")
+def moduletypes(x: Value) -> Value:
+    """Module names and their types; given one type the names of that type, given several a dictionary of those.
+
+    q)moduletypes module seq(`sequential;(`linear;`a;2;1);`relu`b)
+     | sequential
+    a| linear
+    b| relu
+    """
+    given = items(x)
+    if not given or len(given) > 2:
+        raise QError("moduletypes: expecting 1-2 arguments, e.g. module or (module;types), but "
+                     f"{len(given)} args supplied")
+    found = {n: type_name(m) for n, m in module_behind(given[0], "moduletypes").named_modules()}
+    if len(given) == 1:
+        return symdict(list(found), [sym(t) for t in found.values()])
+    wanted = names_of(given[1])
+    if wanted is None:
+        raise QError(f"moduletypes: expecting 2nd arg of module types(symbols), given {kname(given[1])}")
+    for t in wanted:
+        entry_of(t)
+    found = {n: t for n, t in found.items() if t in wanted}
+    if given[1].__class__ is Sym:
+        return sym_vec(found)
+    return symdict(list(found), [sym(t) for t in found.values()])

@@ -1,0 +1,313 @@
+"""Builders and readers of the module types that are more than a class with its arguments.
+
+A builder takes the entry and the options given, {name: Python value}, and gives the torch module; a reader takes the
+live module and gives the value of one option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell import nn
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import entry_named, is_empty, split
+from kshell.kapi.base.call import mapped
+from kshell.kapi.base.convert import dict_q, kname, own_tensor
+from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.options import Pairs, as_dict, check, class_of, live_values, parse, remember, torch_args
+from kshell.registry import Entry
+from kshell.values.build import longs, symdict
+from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
+
+Given = dict[str, Any]
+
+
+def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
+    """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
+    custom = entry.extra.get("parse")
+    if custom is not None:
+        given = custom(entry, args)
+    else:
+        positional, named = split_args(entry, args)
+        given = parse(entry, positional, named, before)
+        check(entry, given)
+    guard.windows(entry.name, given)
+    try:
+        m = entry.extra.get("make", _plain)(entry, given)
+        remember(entry, m, given)
+        return m
+    except QError:
+        raise
+    except Exception as exc:
+        error = mapped(entry.name, exc)
+    raise error
+
+
+def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]:
+    """Positional arguments and pairs. A last argument that is a nested spec for an option of type any is positional."""
+    if args and entry.options and args[-1].__class__ is not Dict:
+        at = len(args) - 1
+        if at < len(entry.options) and entry.options[at].type == "any" and not is_empty(args[-1]):
+            return list(args), []
+        if args[-1].__class__ is List and not args[-1].items:  # `()`: no pairs, or an option that is left out
+            return list(args[:-1]), []
+    if len(args) > 1 and all(a.__class__ is Sym for a in args) and len(args) % 2 == 0 and not (
+            entry.options and entry.options[0].type == "symbol"):
+        return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
+    return split(args)
+
+
+def _plain(entry: Entry, given: Given) -> Any:
+    return class_of(entry)(**torch_args(entry, given))
+
+
+def entry_of(name: str) -> Entry:
+    """The module type of a name; `unrecognized module type: `name` if there is none."""
+    return entry_named("module", "unrecognized module type: `", name)
+
+
+# ------------------------------------------------------------------ parameter dictionaries
+
+
+def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
+    """`(`parmdict;d)`: d a q dictionary of arrays or a dictionary of tensors."""
+    if not args or is_empty(args[0]):
+        return {}
+    x = args[0]
+    if x.__class__ is DictHandle:
+        return dict(x.get())
+    if x.__class__ is not Dict:
+        raise QError("module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
+                     f"given {kname(x)}")
+    return {k.s: own_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+
+
+def parmdict(entry: Entry, given: Given) -> Any:
+    """A ParameterDict; parameters of types without gradients are held without."""
+    parameter = torch.nn.Parameter
+    return torch.nn.ParameterDict({k: t if isinstance(t, parameter) else
+                                   parameter(t, requires_grad=t.is_floating_point()) for k, t in given.items()})
+
+
+def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
+    """Its options are its parameters, unless they are shown as its state."""
+    return symdict([], []) if state else dict_q(dict(m.named_parameters(recurse=False)))
+
+
+# ------------------------------------------------------------------ embedding
+
+
+def _is_weight(positional: Sequence[Value]) -> bool:
+    return bool(positional) and not is_atom(positional[0])
+
+
+def embed_place(positional: Sequence[Value]) -> list[str]:
+    """Either rows and columns, or weights and a flag to freeze them, then the others."""
+    head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
+    return [*head, "padindex", "maxnorm", "p", "scale", "sparse"]
+
+
+def prelu_place(positional: Sequence[Value]) -> list[str]:
+    """A number of slopes and the first slope, which is no whole number and may be alone."""
+    return ["init"] if len(positional) == 1 and positional[0].__class__ is float else ["in", "init"]
+
+
+def pad_place(positional: Sequence[Value]) -> list[str]:
+    """Sizes and mode, then the value, which may follow the sizes at once."""
+    return ["pad", "value", "mode"] if len(positional) == 2 and positional[1].__class__ is not Sym \
+        else ["pad", "mode", "value"]
+
+
+def embedbag_place(positional: Sequence[Value]) -> list[str]:
+    """As embed's; a symbol in the last place is the mode, however early it comes."""
+    head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
+    order = [*head, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
+    n = len(positional)
+    if 1 < n < 6 and positional[-1].__class__ is Sym:
+        return [*order[:n - 1], "mode"]
+    return order
+
+
+def embed(entry: Entry, given: Given) -> Any:
+    """An embedding from rows and columns, or from given weights, which may be frozen."""
+    cls = getattr(nn.tables, class_of(entry).__name__)
+    kw = torch_args(entry, {k: v for k, v in given.items() if k not in ("rows", "cols", "weight", "freeze")})
+    weight = given.get("weight")
+    sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
+    if weight is None:
+        for key, word in (("rows", "rows"), ("cols", "columns")):
+            if sizes[key] is None or sizes[key] <= 0:
+                raise QError(f"{entry.name}: positive number of {word} required")
+        m = cls(sizes["rows"], sizes["cols"], **kw)
+    else:
+        if weight.ndim != 2:
+            raise QError(f"{entry.name}: weight matrix expected, given {weight.ndim} dimension(s)")
+        if not weight.is_floating_point():
+            raise QError(f"{entry.name}: weight matrix is not floating point")
+        for key, n in zip(sizes, weight.shape, strict=True):
+            if sizes[key] not in (None, n):
+                raise QError(f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}")
+        m = cls(*weight.shape, _weight=weight.detach(), **kw)
+    if weight is not None or "freeze" in given:
+        m.from_weights = True
+    if given.get("freeze"):
+        m.weight.requires_grad_(False)
+    return m
+
+
+def embed_live(m: Any, every: bool, state: bool) -> Dict:
+    """The options of a live embedding. If it was made of weights, they stand for its size; a state has them once."""
+    entry = entry_of("embedbag" if isinstance(m, torch.nn.EmbeddingBag) else "embed")
+    values = live_values(entry, m)
+    if getattr(m, "from_weights", False):
+        values["freeze"] = not m.weight.requires_grad
+        if not state:
+            values["weight"] = m.weight
+            del values["rows"], values["cols"]
+    return as_dict(entry, values, every)
+
+
+def embed_hide(values: Given) -> Given:
+    """The options without those of weights."""
+    return {k: v for k, v in values.items() if k not in ("weight", "freeze")}
+
+
+EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze": lambda m: False}
+
+
+# ------------------------------------------------------------------ pools, padding and resizing
+
+
+def avgpool1d(entry: Entry, given: Given) -> Any:
+    """Average pooling of one dimension, which torch's module has no divisor for."""
+    divisor = given.get("divisor")
+    m = _plain(entry, {k: v for k, v in given.items() if k != "divisor"})
+    return m if divisor is None else nn.shape.AvgPool1d(m, divisor)
+
+
+AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {"divisor": lambda m: getattr(m, "divisor_override", None)}
+
+
+def pad(entry: Entry, given: Given) -> Any:
+    """Padding by pairs of sizes."""
+    n = len(given["pad"])
+    if not n or n % 2:
+        raise QError(f"{entry.name}: {n} pad size(s) given, expecting pairs for left,right or left,right,top,bottom..")
+    return _plain(entry, given)
+
+
+def fractional(entry: Entry, given: Given) -> Any:
+    """Fractional pooling: exactly one of output size and ratio."""
+    if given.get("outsize") is None and given.get("ratio") is None:
+        raise QError(f"{entry.name}: no output size or ratio given")
+    if given.get("outsize") is not None and given.get("ratio") is not None:
+        raise QError(f"{entry.name}: cannot specify both output size & output ratio")
+    if given.get("ratio") is not None:
+        ratio, dims = given["ratio"], entry.extra["dims"]
+        given = {**given, "ratio": ratio * dims if len(ratio) == 1 else ratio}
+    return _plain(entry, given)
+
+
+def upsample(entry: Entry, given: Given) -> Any:
+    """Resizing: to a size or by a scale."""
+    size_or_scale(entry, given)
+    given = {k: v for k, v in given.items() if v != ()}
+    one = {k: v[0] if isinstance(v, tuple) and len(v) == 1 else v for k, v in given.items()}
+    if one.get("mode") == "nearestexact":
+        one["mode"] = "nearest-exact"
+    return _plain(entry, one)
+
+
+def size_or_scale(entry: Entry, given: Given) -> None:
+    """Check that one of both is given."""
+    size, scale = given.get("size") or None, given.get("scale") or None
+    if size is None and scale is None:
+        raise QError(f"{entry.name}: no output size or scale factor given")
+    if size is not None and scale is not None:
+        raise QError(f"{entry.name}: both output size and scale factor given")
+
+
+def upsample_mode(m: Any) -> str:
+    return str(m.mode).replace("-", "")
+
+
+# ------------------------------------------------------------------ attention and transformers
+
+ATTENTION_READ: dict[str, Callable[[Any], Any]] = {
+    "bias": lambda m: m.in_proj_bias is not None, "addbias": lambda m: m.bias_k is not None}
+
+
+def _activation(m: Any) -> str:
+    fn = m.activation
+    return str(getattr(fn, "__name__", type(fn).__name__)).lower()
+
+
+LAYER_READ: dict[str, Callable[[Any], Any]] = {
+    "in": lambda m: m.self_attn.embed_dim, "heads": lambda m: m.self_attn.num_heads,
+    "dim": lambda m: m.linear1.out_features, "dropout": lambda m: m.dropout.p, "fn": _activation,
+    "batchfirst": lambda m: m.self_attn.batch_first}
+
+EXAMPLE_LAYER = symdict(["in", "heads", "dim", "dropout", "fn"], [512, 8, 2048, .1, sym("relu")])
+
+
+EXAMPLE_NORM = symdict(["shape", "eps", "affine"], [longs([512]), 1e-5, True])
+
+
+def _options(kind: str, m: Any) -> Callable[[bool], Dict]:
+    """The options of a part of a module, all or only those that are no defaults."""
+    entry = entry_of(kind)
+    return lambda every: as_dict(entry, live_values(entry, m), every)
+
+
+def _norm(m: Any) -> Any:
+    return symdict([], []) if m.norm is None else _options("layernorm", m.norm)
+
+
+def _first(kind: str, m: Any) -> Any:
+    """The options of the layers of an encoder or decoder, if it has any."""
+    return _options(kind, m.layers[0]) if len(m.layers) else symdict([], [])
+
+
+CODER_READ: dict[str, dict[str, Callable[[Any], Any]]] = {
+    kind: {f"{kind}layer": lambda m, kind=kind: _first(f"{kind}layer", m),  # type: ignore[misc]
+           "layers": lambda m: m.num_layers, "layernorm": _norm}
+    for kind in ("encoder", "decoder")}
+
+
+def attention(entry: Entry, given: Given) -> Any:
+    """Attention; sizes of keys and values that are not positive are that of the input."""
+    return _plain(entry, {k: None if k in ("kdim", "vdim") and v is not None and v <= 0 else v
+                          for k, v in given.items()})
+
+
+def _part(kind: str, x: Value) -> Any:
+    """A module of one kind from what an option of another module gives: a handle, a type with arguments, arguments, or
+    a dictionary of options."""
+    entry = entry_of(kind)
+    if isinstance(x, ModuleHandle):
+        return x.get()
+    if x.__class__ is Dict:
+        return build(entry, [x], 0)
+    if x is NIL or isinstance(x, KHandle):
+        raise QError(f"{kind}: expecting module, type and arguments, or options, given {kname(x)}")
+    args = [x] if is_atom(x) else list(seq_items(x))
+    if args and args[0].__class__ is Sym:
+        if args[0].s != kind:
+            raise QError(f"unexpected layer '{args[0].s}', expecting {kind}")
+        args = args[2:] if len(args) > 1 and args[1].__class__ is Sym else args[1:]
+    return build(entry, args)
+
+
+def coder(entry: Entry, given: Given) -> Any:
+    """A stack of encoder or decoder layers, with a layer normalization at the end if asked for."""
+    layer = _part(f"{entry.name}layer", given[f"{entry.name}layer"])
+    norm = given.get("layernorm")
+    end = None
+    if norm is not None and not is_empty(norm) and not (norm.__class__ is Dict and not len(norm)):
+        bare = norm.__class__ is Sym or (norm.__class__ is Vec and not len(norm))
+        end = torch.nn.LayerNorm(layer.self_attn.embed_dim) if bare else _part("layernorm", norm)
+    kw = {"enable_nested_tensor": False} if entry.name == "encoder" else {}
+    return class_of(entry)(layer, given["layers"], norm=end, **kw)

@@ -1,0 +1,141 @@
+"""What a live module is: its type, name and options, read from the torch object; definitions and states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kshell import registry
+from kshell.kapi.base.convert import dict_q, to_q
+from kshell.kapi.module.options import as_dict, class_of, live_values
+from kshell.registry import Entry
+from kshell.values.build import collapse, longs, symdict, table
+from kshell.values.core import Dict, Value, sym, sym_vec
+
+# ------------------------------------------------------------------ names and types of live modules
+
+_NAME = "kshell_name"
+REPLACED = "kshell_replaced"  # the names of the children that a module did not make itself
+_CLASSES: list[tuple[int, dict[type, Entry]]] = []
+
+
+def name_of_module(m: Any) -> str:
+    """The name a module was given, or the empty string."""
+    return str(m.__dict__.get(_NAME, ""))
+
+
+def set_name(m: Any, name: str) -> None:
+    if name:
+        m.__dict__[_NAME] = name
+
+
+def _classes() -> dict[type, Entry]:
+    if not _CLASSES or _CLASSES[0][0] != registry.version():
+        _CLASSES[:] = [(registry.version(), {class_of(e): e for e in registry.entries("module")})]
+    return _CLASSES[0][1]
+
+
+def type_of(m: Any) -> Entry | None:
+    """The module type of a live module: that of its class or of the nearest base class that has one."""
+    classes = _classes()
+    for cls in type(m).__mro__:
+        found = classes.get(cls)
+        if found is not None:
+            return found
+    return None
+
+
+def type_name(m: Any) -> str:
+    """The symbol of a live module's type; of a class that has none, the class's name."""
+    entry = type_of(m)
+    return entry.name if entry is not None else type(m).__name__
+
+
+def label(m: Any) -> str:
+    """A module's class in the words of messages: `Linear`, `knn::SeqNest`."""
+    entry = type_of(m)
+    if entry is None:
+        return type(m).__name__
+    if "label" in entry.extra:
+        return str(entry.extra["label"])
+    head, _, last = entry.target.rpartition(".")
+    return last if head == "torch.nn" else f"knn::{last}" if head.startswith("kshell") else type(m).__name__
+
+
+def pytorch_name(entry: Entry) -> str:
+    """The class or function behind an entry, as the help tables name it."""
+    return str(entry.extra.get("pytorch") or entry.target)
+
+
+def mark_replaced(m: Any, key: str) -> None:
+    """Note that a child of a module is another than the one that it made."""
+    m.__dict__[REPLACED] = tuple(dict.fromkeys((*m.__dict__.get(REPLACED, ()), key)))
+
+
+def is_container(m: Any) -> bool:
+    """Is the module one that is given its children?"""
+    entry = type_of(m)
+    return entry is not None and "container" in entry.extra
+
+
+# ------------------------------------------------------------------ definitions and states
+
+
+def options_of(m: Any, every: bool, state: bool) -> Dict:
+    """A live module's options as a q dictionary."""
+    entry = type_of(m)
+    if entry is None:
+        return symdict([], [])
+    live = entry.extra.get("live")
+    if live is not None:
+        return live(m, every, state)  # type: ignore[no-any-return]
+    return as_dict(entry, live_values(entry, m), every)
+
+
+def definition(m: Any, every: bool = True, state: bool = False) -> Value:
+    """Depth, type, name and options of a module, with `state` its parameters and buffers too: a dictionary for a
+    single module, a table with a row a module for a container."""
+    names = ["depth", "module", "name", "options"] + (["parms", "buffers"] if state else [])
+    if not is_container(m) and next(m.children(), None) is None:
+        return symdict(names, _row(m, 0, name_of_module(m), every, _Shared() if state else None, ""))
+    rows: list[list[Value]] = []
+    _walk(m, 0, name_of_module(m), every, _Shared() if state else None, "", rows)
+    cols = list(zip(*rows, strict=True))
+    return table(names, [longs(cols[0]), sym_vec([s.s for s in cols[1]]), sym_vec([s.s for s in cols[2]]),
+                         *(collapse(list(c)) for c in cols[3:])])
+
+
+class _Shared(dict[int, str]):
+    """The parameters of a state by id, with the names under which they came first."""
+
+    def value(self, t: Any, name: str) -> Value:
+        """A parameter's values; of one that came before its name there."""
+        first = self.setdefault(id(t), name)
+        return to_q(t) if first == name else sym(first)
+
+
+def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
+    out = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
+    if state is not None:
+        parms = {k: state.value(t, f"{path}{k}") for k, t in m._parameters.items() if t is not None}
+        buffers = {k: t for k, t in m._buffers.items() if t is not None}
+        out += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
+    return out
+
+
+def _walk(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str,
+          rows: list[list[Value]]) -> None:
+    rows.append(_row(m, depth, name, every, state, path))
+    for key, child in m._modules.items():  # named_children would leave out a child that comes twice
+        if child is not None:
+            _walk(child, depth + 1, key, every, state, f"{path}{key}.", rows)
+
+
+def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
+    """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
+    for path, part in m.named_modules():
+        kind = ""
+        for name, p in part._parameters.items():
+            if p is not None:
+                kind = kind or type_name(part)
+                yield p, kind, f"{path}.{name}" if path else name

@@ -1,0 +1,406 @@
+"""Forward calculations of modules and models: forward, nforward, eforward, evaluate, kforward.
+
+The usual call, one module and one tensor in the mode that the module is in already, is a short path of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell import nn
+from kshell.errors import QError
+from kshell.kapi.base.args import longs_of, names_of
+from kshell.kapi.base.call import api, known_to_all
+from kshell.kapi.base.convert import as_tensor, is_array, kname, list_q, to_q, to_tensor
+from kshell.kapi.base.handles import (
+    GONE,
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    dict_handle,
+    handle,
+    stale,
+    vector_handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.api import device_of_module
+from kshell.kapi.module.describe import type_name, type_of
+from kshell.kapi.module.named_inputs import Inputs, add_named, named_output
+from kshell.kapi.module.parts import child_of
+from kshell.values.build import symdict
+from kshell.values.context import warn_once
+from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+# ------------------------------------------------------------------ inputs
+
+
+def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
+    """The tensors of one argument: a tensor or array, a vector of tensors, (vector;indices), (dictionary;keys), or a
+    list of these. Arrays become tensors on the module's device and keep their type. With `gaps` an undefined tensor
+    or `::` keeps its place, as None."""
+    if x.__class__ is TensorHandle:
+        t = x.get()
+        return [t] if t is not None or gaps else []
+    if gaps and x is NIL:
+        return [None]
+    if x.__class__ is VectorHandle:
+        return list(x.get())
+    if x.__class__ is DictHandle:
+        return list(x.get().values())
+    if is_array(x):
+        device = torch.device("cpu") if m is None else device_of_module(m)
+        return [to_tensor(x, own=device.type == "cpu").to(device)]  # a module may write into its input
+    if x.__class__ is not List:
+        raise QError(f"{call}: unrecognized arg, {kname(x)}")
+    chosen = chosen_of(x.items, call)
+    return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
+
+
+def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str, gaps: bool = False) -> list[Any]:
+    """The inputs of a module for arguments, the last of which may be a dictionary of inputs by name. Arrays become
+    tensors on the device of the module `at`. `gaps` is that of `inputs_of`."""
+    last: Any = given[-1] if given else None
+    if last.__class__ is not Dict and last.__class__ is not DictHandle:
+        return [t for a in given for t in inputs_of(a, at, call, gaps)]
+    before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
+    found = add_named(before, last, m, call, device_of_module(at))
+    if found is not None:
+        return found
+    tensors: Any = last
+    return [*before, *tensors.get().values()]
+
+
+def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
+    """The tensors that a (vector;indices) or (dictionary;keys) pair selects; None if it is no such pair."""
+    if len(given) != 2:
+        return None
+    h, by = given
+    if h.__class__ is VectorHandle:
+        at = longs_of(by)
+        if at is None or isinstance(by, KHandle):
+            return None
+        tensors = h.get()
+        for i in at:
+            if not 0 <= i < len(tensors):
+                raise QError(f"{call}: vector[{i}] invalid for {len(tensors)}-element vector")
+        return [tensors[i] for i in at]
+    if h.__class__ is DictHandle:
+        names = names_of(by)
+        if names is None:
+            return None
+        for n in names:
+            if n not in h.get():
+                raise QError(f"{call}: dictionary key: `{n} not found")
+        return [h.obj[n] for n in names]
+    return None
+
+
+# ------------------------------------------------------------------ the calculation
+
+
+def calculate(m: Any, tensors: Sequence[Any]) -> Any:
+    """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
+    if tensors.__class__ is Inputs:
+        return m(*tensors, **tensors.named)  # type: ignore[attr-defined]
+    n = len(tensors)
+    if n == 1:
+        try:
+            return m(tensors[0])
+        except (TypeError, NotImplementedError):
+            _check_count(m, n)
+            raise
+    _check_count(m, n)
+    return nn.seq.call(m, *tensors)
+
+
+def _check_count(m: Any, n: int) -> None:
+    """Is this a number of inputs that the module takes?"""
+    entry = type_of(m)
+    if entry is None:
+        if not n:
+            raise QError(f"{type(m).__name__}: forward(tensor) not implemented given empty")
+        return
+    name = entry.name
+    if entry.extra.get("result", "tensor") == "":
+        raise QError(f"{name}: no forward calculation defined")
+    if "container" in entry.extra and "whole" not in entry.extra:
+        first = next(m.children(), None)
+        if first is None:
+            raise QError(f"{name}: no forward calculation defined")
+        _check_count(first, n)
+        return
+    least, most = (m.inputs, m.inputs) if entry.name == "callback" else entry.extra.get("n", (1, 1))
+    if n == 0:
+        raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
+    if n < least:
+        raise QError(f"{entry.name}: {n} tensor(s) supplied, but at least {least} required")
+    if n > most:
+        raise QError(f"{entry.name}: {n} tensors supplied, but only {most} expected")
+    if entry.name in ("lstm", "lstmcell") and n == 2:
+        raise QError(f"{entry.name}: expects 3 tensors for (tensor,tuple) input but {n} given")
+
+
+def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
+    """run() with the module in training or evaluation mode; afterwards every submodule is in the mode it was in."""
+    if m.training is train:
+        return run()
+    parts = [(k, k.training) for k in m.modules()]
+    m.train(train)
+    try:
+        return run()
+    finally:
+        for k, was in parts:
+            if k.training is not was:
+                k.training = was
+
+
+def with_gradients(grad: bool, run: Callable[[], Any]) -> Any:
+    """run() with the calculation of gradients on or off."""
+    if torch.is_grad_enabled() is grad:
+        return run()
+    with torch.set_grad_enabled(grad):
+        return run()
+
+
+def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
+    """The tensors of an output, nested tuples made flat; with `gaps` also None for each that it lacks. Inside of an
+    output other things than tensors are left out."""
+    if isinstance(out, torch.Tensor):
+        return [out]
+    if out is None:
+        return [None] if gaps else []
+    named = named_output(out)
+    if named is None and not isinstance(out, tuple | list):
+        if inside:
+            return []
+        raise QError(f"the output is a {type(out).__name__}, expecting tensors")
+    return [t for v in (out if named is None else named.values()) for t in flat(v, gaps, True)]
+
+
+def wrapped(out: Any) -> Value:
+    """The handle of an output: a tensor, or a vector or dictionary of tensors; of one with names a q dictionary."""
+    if out is None or isinstance(out, torch.Tensor):
+        return TensorHandle(out)
+    if out.__class__ is dict and all(isinstance(t, torch.Tensor) for t in out.values()):
+        return dict_handle(out)
+    named = named_output(out)
+    return vector_handle(flat(out, True)) if named is None else _by_name(named, wrapped)
+
+
+def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
+    """The parts of an output by name: tensors, lists and dictionaries of them, numbers and texts."""
+    out: dict[str, Value] = {}
+    for k, v in named.items():
+        if v is None or isinstance(v, bool | float):
+            out[k] = NIL if v is None else v
+        elif isinstance(v, int | str):
+            out[k] = long(v) if isinstance(v, int) else sym(v)
+        elif isinstance(v, torch.Tensor | tuple | list) or named_output(v) is not None:
+            out[k] = value(v)
+    return symdict(list(out), list(out.values()))
+
+
+def _values(out: Any) -> Value:
+    if out is None or isinstance(out, torch.Tensor):
+        return to_q(out)
+    named = named_output(out)
+    return list_q(flat(out, True)) if named is None else _by_name(named, _values)
+
+
+def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
+    """The module and the input tensors of a call."""
+    given = x.items if x.__class__ is List else [x]
+    h = handle(given[0]) if given else None
+    if isinstance(h, ModelHandle) and len(given) == 1:
+        return h.obj.module, h.obj.inputs(test)
+    if not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError(f"{call}: requires a module or model and at least one input")
+    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    rest = given[1:]
+    device = m
+    if len(rest) > 1 and rest[0].__class__ is Sym:
+        m, rest = child_of(m, rest[0], call), rest[1:]
+    if not rest:
+        raise QError(f"{call}: requires a module or model and at least one input")
+    if len(rest) == 2 and rest[0].__class__ is DictHandle and names_of(rest[1]) is not None:
+        return m, chosen_of(rest, call) or []
+    if rest[-1].__class__ is Dict or rest[-1].__class__ is DictHandle:
+        return m, inputs_with_names(rest, m, device, call)
+    tensors = [t for a in rest for t in inputs_of(a, device, call, True)]
+    while tensors and tensors[-1] is None:
+        tensors.pop()
+    if tensors and tensors[0] is None:
+        raise QError(f"{call}: the first input is undefined")
+    return m, tensors
+
+
+def output(x: Value, call: str, train: bool, grad: bool) -> Any:
+    """The torch output of a forward call with q arguments."""
+    try:
+        m, tensors = _arguments(x, call, not train)
+        if train and not m.training:
+            _check_mode(m, call)
+        return with_gradients(grad, lambda: in_mode(m, train, lambda: calculate(m, tensors)))
+    except Exception as exc:
+        raise known_to_all(call, exc, _module_of(x), grad, x) from None
+
+
+def _check_mode(m: Any, call: str) -> None:
+    """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
+    dropout, and with gradients."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
+        warn_once(f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode")
+
+
+def _module_of(x: Value) -> Any:
+    """The module whose calculation a call asks for, None if that cannot be said."""
+    given = x.items if x.__class__ is List else [x]
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
+        return None
+    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    if len(given) > 2 and given[1].__class__ is Sym:
+        try:
+            return child_of(m, given[1], "forward")
+        except QError:
+            return None
+    return m
+
+
+@api("forward", "forward(m;x;..)", "forward(m;child;x;..)", "forward model")
+def forward(x: Value) -> Value:
+    """The output of a module or model in training mode, with gradients.
+
+    An input is a tensor, an array, a vector, (vector;indices) or (dictionary;keys); `[]` and an undefined tensor keep
+    the place of one that is left out. A dictionary in the last place has inputs by name, as Python's keyword arguments:
+    tensors and arrays, and atoms for numbers, flags and texts. If none of its names is one of the module's, the
+    dictionary itself is an input. An output with names (a dataclass, a named tuple, a ModelOutput of transformers) is
+    a dictionary of what it holds; a dictionary of tensors is that of ktorch.
+
+    q)m:module enlist(`linear;2;1)
+    q)size forward(m;3 2#1e)
+    3 1
+
+    q)m:module enlist(`bilinear;2;3;1)
+    q)size forward(m;`input2`input1!(4 3#1e;4 2#1e))
+    4 1
+    """
+    if x.__class__ is List and len(x.items) == 2:
+        h, a = x.items
+        if h.__class__ is ModuleHandle and a.__class__ is TensorHandle:
+            m, t = h.obj, a.obj
+            if m is GONE or t is GONE:
+                raise stale(h if m is GONE else a)
+            if t is not None and m.training and torch.is_grad_enabled():
+                try:
+                    out = calculate(m, (t,))
+                    return TensorHandle(out) if isinstance(out, torch.Tensor) else wrapped(out)
+                except Exception as exc:
+                    raise known_to_all("forward", exc, m, True, x) from None
+    return wrapped(output(x, "forward", True, True))
+
+
+@api("nforward", "nforward(m;x;..)", "nforward(m;child;x;..)", "nforward model")
+def nforward(x: Value) -> Value:
+    """The output of a module or model in training mode, without gradients.
+
+    q)m:module enlist(`linear;2;1)
+    q)gradflag nforward(m;3 2#1e)
+    0b
+    """
+    return wrapped(output(x, "nforward", True, False))
+
+
+@api("eforward", "eforward(m;x;..)", "eforward(m;child;x;..)", "eforward model")
+def eforward(x: Value) -> Value:
+    """The output of a module or model in evaluation mode, without gradients.
+
+    q)tensor eforward(module`drop;1 2 3e)
+    1 2 3e
+    """
+    return wrapped(output(x, "eforward", False, False))
+
+
+@api("evaluate", "evaluate(m;x;..)", "evaluate(m;child;x;..)", "evaluate model")
+def evaluate(x: Value) -> Value:
+    """The output of a module or model in evaluation mode as a q array.
+
+    q)evaluate(module`relu;-1 2 3e)
+    0 2 3e
+    """
+    return _values(output(x, "evaluate", False, False))
+
+
+@api("kforward", "kforward(m;x;..)", "kforward(m;child;x;..)")
+def kforward(x: Value) -> Value:
+    """The output of a module in the mode, training or evaluation, that it is in: for the functions of callbacks.
+
+    q)m:module`drop
+    q)training(m;0b)
+    q)tensor kforward(m;1 2 3e)
+    1 2 3e
+    """
+    if isinstance(x, ModelHandle):
+        raise QError("kforward: cannot be called without input(s)")
+    try:
+        m, tensors = _arguments(x, "kforward", False)
+        return wrapped(calculate(m, tensors))
+    except Exception as exc:
+        raise known_to_all("kforward", exc, _module_of(x), torch.is_grad_enabled(), x) from None
+
+
+@api("functionalcall", "functionalcall(m;d;x;..)", since="torch", target="torch.func.functional_call")
+def functionalcall(x: Value) -> Value:
+    """The output of a module in the mode that it is in, calculated with the tensors of a dictionary instead of its
+    parameters and buffers of the same names; the module keeps its own. So the parameters are an input like any other,
+    to differentiate by or to vectorize over.
+
+    q)m:module enlist(`linear;2;1)
+    q)tensor functionalcall(m;`weight`bias!(1 2#1 2e;enlist 5e);1 2#10 20e)
+    55
+
+    q)p:parms m
+    q)g:autograd({[m;x;p]Sum functionalcall(m;p;x)}[m;tensor 3 2#1e];p)
+    q)dict g
+    weight| 3 3
+    bias  | 3
+    """
+    given = x.items if x.__class__ is List else [x]
+    h = handle(given[0]) if given else None
+    if len(given) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
+        raise QError("functionalcall: expecting (module;dictionary;input;..)")
+    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    named = _substitutes(given[1], m)
+    try:
+        tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]
+        options = tensors.named if isinstance(tensors, Inputs) else {}
+        return wrapped(torch.func.functional_call(nn.called.Called(m, _called), named, tuple(tensors), options))
+    except Exception as exc:
+        raise known_to_all("functionalcall", exc, m, torch.is_grad_enabled(), x) from None
+
+
+def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
+    return calculate(m, Inputs(tensors, named) if named else tensors)
+
+
+def _substitutes(d: Value, m: Any) -> dict[str, Any]:
+    """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
+    names = list(d.get()) if isinstance(d, DictHandle) else names_of(d.k) if d.__class__ is Dict else None
+    if names is None:
+        raise QError(f"functionalcall: expecting a dictionary of tensors by name, given {kname(d)}")
+    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(v) for v in seq_items(d.v)]
+    own = dict((*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False)))
+    for n in names:
+        if n not in own:
+            raise QError(f"functionalcall: no parameter or buffer `{n}")
+    return {f"m.{n}": v for n, v in zip(names, values, strict=True)}

@@ -1,0 +1,138 @@
+"""Freezing parameters: turning their gradients off and on, with new values if some are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items, names_of, size_text, unknown
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, kname
+from kshell.kapi.base.handles import DictHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle, handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.api import module_behind
+from kshell.kapi.tensor.gradients import set_flags
+from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
+
+
+@api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True,
+     target="torch.nn.Module.requires_grad_", effect="changes")
+def freeze(x: Value) -> Value:
+    """Turn off gradients of parameters: all, the named ones or those of named children, or the named ones with values
+    to set.
+
+    q)m:module enlist(`linear;2;1)
+    q)freeze(m;`bias;3.0)
+    q)gradflag m
+    weight| 1
+    bias  | 0
+    q)tensor parm(m;`bias)
+    ,3e
+    """
+    return _freeze(x, False, "freeze")
+
+
+@api("unfreeze", "unfreeze ptr", "unfreeze(m;names)", "unfreeze(m;names;values)", "unfreeze(m;dictionary)", held=True,
+     effect="changes")
+def unfreeze(x: Value) -> Value:
+    """Turn on gradients of parameters: all, the named ones or those of named children, or the named ones with values
+    to set.
+
+    q)m:module enlist(`linear;2;1)
+    q)freeze m
+    q)unfreeze(m;`bias)
+    q)gradflag m
+    weight| 0
+    bias  | 1
+    """
+    return _freeze(x, True, "unfreeze")
+
+
+def _freeze(x: Value, flag: bool, call: str) -> Value:
+    h = handle(x)
+    if h is not None:
+        set_flags(_all_tensors(h, call), flag)
+        return NIL
+    given = items(x) if x.__class__ is List else []
+    if len(given) == 1:
+        return _freeze(given[0], flag, call)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"{call}: expecting 2-3 args, (module;names;values), {len(given)} given")
+    named = _named(given[0], call)
+    wanted = names_of(given[1])
+    if wanted is not None:
+        values = _new_values(given, wanted, call)
+        if not values:
+            wanted = [n for name in wanted for n in _inside(named, name)]
+    elif len(given) == 3:
+        raise QError(f"{call}: expecting 2nd arg of dictionary, but given {len(given)} args")
+    else:
+        wanted, values = _from_dict(given[1], call)
+    _check_names(named, wanted, values, call)
+    set_flags([named[name] for name in wanted], flag)
+    with torch.no_grad():
+        for name, value in zip(wanted, values, strict=False):
+            named[name].copy_(value)
+    return NIL
+
+
+def _all_tensors(h: Any, call: str) -> Sequence[Any]:
+    if isinstance(h, TensorHandle):
+        return [h.get()]
+    if isinstance(h, VectorHandle | DictHandle):
+        return list(h.obj.values() if isinstance(h, DictHandle) else h.obj)
+    if isinstance(h, ModuleHandle | ModelHandle):
+        return list(module_behind(h, call).parameters())
+    raise QError(f"{call}: not implemented for {h.kind}")
+
+
+def _named(x: Value, call: str) -> dict[str, Any]:
+    if x.__class__ is DictHandle:
+        return x.get()  # type: ignore[no-any-return]
+    if isinstance(x, ModuleHandle | ModelHandle):
+        return dict(module_behind(x, call).named_parameters())
+    raise QError(f"{call}: expecting 1st arg of module,model or parameter dictionary, given {kname(x)}")
+
+
+def _inside(named: dict[str, Any], name: str) -> list[str]:
+    """The names of the parameters of a child module; of a parameter its own."""
+    found = [] if name in named else [n for n in named if n.startswith(f"{name}.")]
+    return found or [name]
+
+
+def _new_values(given: Sequence[Value], wanted: list[str], call: str) -> list[Any]:
+    if len(given) == 2:
+        return []
+    x = given[2]
+    if given[1].__class__ is Sym:
+        return [as_tensor(x)]
+    values = list(x.get()) if x.__class__ is VectorHandle else [as_tensor(v) for v in seq_items(x)]
+    if len(values) != len(wanted):
+        raise QError(f"{call}: {len(wanted)}-element list of names but {len(values)}-element list of values")
+    return values
+
+
+def _from_dict(x: Value, call: str) -> tuple[list[str], list[Any]]:
+    if x.__class__ is DictHandle:
+        return list(x.get()), list(x.get().values())
+    if x.__class__ is Dict and names_of(x.k) is not None:
+        return names_of(x.k) or [], [as_tensor(v) for v in seq_items(x.v)]
+    raise QError(f"{call}: unrecognized 2nd arg, {kname(x)}")
+
+
+def _check_names(named: dict[str, Any], wanted: list[str], values: list[Any], call: str) -> None:
+    for k, name in enumerate(wanted):
+        t = named.get(name)
+        if t is None:
+            raise unknown(f"{call}: unable to find parameter `", name, named)
+        if values and not _fits(values[k].shape, t.shape):
+            raise QError(f"{call}: size mismatch for parameter `{name}, size is {size_text(t.shape)} vs new size of "
+                         f"{size_text(values[k].shape)}")
+
+
+def _fits(small: Sequence[int], full: Sequence[int]) -> bool:
+    """Does a shape broadcast to another?"""
+    if len(small) > len(full):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(small), reversed(full), strict=False))

@@ -1,0 +1,257 @@
+"""Values put into existing tensors: constants, distributions, the initializations of parameters.
+
+All take a tensor or a collection of tensors, then which of them (indices, names), then options; nothing is given back.
+Of a q array a filled copy is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base.args import data_items, items, long_of, longs_of, name_of, names_of, need, number_of, size_text
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, kname, to_q, to_tensor
+from kshell.kapi.base.handles import (
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.math.rows import TYPES, MathOption, match, option_words
+from kshell.kapi.module.api import module_behind
+from kshell.kapi.tensor.containers import tensors_in
+from kshell.values.core import NIL, Sym, Value, Vec
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+
+class Init(NamedTuple):
+    """One function that fills a tensor in place, with options as those of a math function's row; symbols and numbers
+    among them may come in any order. With `indexed` a long right behind a tensor or vector is an index, never an
+    option."""
+
+    name: str
+    fill: Callable[..., Any]
+    doc: str
+    example: str
+    options: str = ""
+    indexed: bool = False
+
+
+# the names of nonlinearities and fan modes, where torch's are others
+_NONLINEAR = {"leakyrelu": "leaky_relu", **{f"convtranspose{n}d": f"conv_transpose{n}d" for n in (1, 2, 3)}}
+_FANS = {"fanin": "fan_in", "fanout": "fan_out"}
+NONLINEAR = ("linear", "sigmoid", "tanh", "relu", "leakyrelu", "selu", *(f"conv{n}d" for n in (1, 2, 3)),
+             *(f"convtranspose{n}d" for n in (1, 2, 3)))
+
+
+def nonlinearity(x: Value) -> str | None:
+    """torch's name of a nonlinearity, None if x names none."""
+    name = name_of(x)
+    return _NONLINEAR.get(name, name) if name in NONLINEAR else None
+
+
+def _fan(x: Value) -> str | None:
+    return _FANS.get(name_of(x) or "")
+
+
+def _init(name: str) -> Callable[..., Any]:
+    """A function of torch.nn.init, looked up when it is called."""
+
+    def run(t: Any, **options: Any) -> None:
+        getattr(torch.nn.init, name)(t, **options)
+
+    return run
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A method of tensors that works in place."""
+
+    def run(t: Any, **options: Any) -> None:
+        getattr(t, name)(**options)
+
+    return run
+
+
+def random(t: Any, low: Any = None, high: Any = None) -> None:
+    """Whole numbers below a bound, between two, or all that the type has."""
+    if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
+        raise QError("random: requires integers for low & high limits")
+    t.random_(*(int(n) for n in (low, high) if n is not None))
+
+
+def snormal(t: Any, fraction: float, std: float = 0.01) -> None:
+    """torch.nn.init.sparse_ of a fraction that is one."""
+    if not 0 <= fraction <= 1:
+        raise QError(f"snormal: fraction is {fraction}, must be between 0 and 1")
+    torch.nn.init.sparse_(t, fraction, std)
+
+
+_FAN = "nonlinearity:nonlinearity fan/mode:fan slope/a:number"
+ROWS = (
+    Init("zeros", _init("zeros_"), "Set to 0.", "zeros 1 2f|0 0f"),
+    Init("ones", _init("ones_"), "Set to 1.", "ones 2 3f|1 1f"),
+    Init("fill", _method("fill_"), "Set to a value.", "fill(0 0f;2.5)|2.5 2.5", "value:scalar*"),
+    Init("filldiagonal", _method("fill_diagonal_"),
+             "Set the diagonal to a value; that of a tall matrix starts again if the flag "
+         "is set.", "filldiagonal(2 2#0;7)|7 0\\n0 7", "value/fill_value:scalar* wrap:flag"),
+    Init("eye", _init("eye_"), "Set a matrix to the identity.", "eye 2 2#0f|1 0\\n0 1"),
+    Init("dirac", _init("dirac_"), "Set the weights of a convolution so that it keeps its input.",
+             "dirac 1 1 3#0f|0 1 0"),
+    Init("orthogonal", _init("orthogonal_"), "Set to an orthogonal matrix, times a gain (1).",
+         "{all 1e-6>abs raze tril(mmt(x;x);-1)}orthogonal 3 3#0f|1b", "gain:number", True),
+    Init("knormal", _init("kaiming_normal_"), "Kaiming's initialization with a normal distribution.",
+         "count knormal(3 4#0f;`relu;`fanout)|3", _FAN, True),
+    Init("kuniform", _init("kaiming_uniform_"), "Kaiming's initialization with a uniform distribution.",
+         "count kuniform(3 4#0f;`relu;`fanin)|3", _FAN, True),
+    Init("snormal", snormal, "A fraction of each column 0, the others of a normal distribution with a deviation "
+             "(0.01).",
+         "sum 0=snormal(4 2#1f;.5)|2 2i", "fraction:number* std:number", True),
+    Init("xnormal", _init("xavier_normal_"), "Xavier's initialization with a normal distribution, times a gain (1).",
+         "count xnormal 3 4#0f|3", "gain:number", True),
+    Init("xuniform", _init("xavier_uniform_"), "Xavier's initialization with a uniform distribution, times a gain (1).",
+         "all 1>=abs raze xuniform 3 3#0f|1b", "gain:number", True),
+    Init("normal", _method("normal_"), "Draw from a normal distribution with a mean (0) and a deviation (1).",
+         "count normal(5#0f;10;.5)|5", "mean:number std:number"),
+    Init("uniform", _method("uniform_"), "Draw from a uniform distribution between two bounds (0 and 1).",
+         "(uniform(5#0f;2;3))within 2 3|11111b", "low/from:number high/to:number"),
+    Init("random", random, "Draw whole numbers below a bound, or from one bound to below another.",
+         "(random(5#0;3))within 0 2|11111b", "low:number high:number"),
+    Init("cauchy", _method("cauchy_"), "Draw from a Cauchy distribution with a median (0) and a half-width (1).",
+         "count cauchy 5#0f|5", "median:number sigma:number"),
+    Init("exponential", _method("exponential_"), "Draw from an exponential distribution with a rate (1).",
+         "all 0<exponential(5#0f;2)|1b", "rate/lambd:number"),
+    Init("geometric", _method("geometric_"), "Draw numbers of trials up to the first success, which has a probability.",
+         "all 1<=geometric(3#0f;.5)|1b", "p:number*"),
+    Init("lognormal", _method("log_normal_"), "Draw what has a normal logarithm, with a mean (1) and a deviation (2).",
+         "all 0<lognormal(5#0f;0;1)|1b", "mean:number std:number"),
+)
+
+
+# ------------------------------------------------------------------ arguments
+
+
+def _given(name: str, x: Value) -> list[Value]:
+    given = data_items(x)
+    if not given:
+        raise QError(f"{name}: expecting tensors or an array")
+    return list(given)
+
+
+def _selected(options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool) -> Value:
+    """Take from the arguments the one that says which parts: a list of indices, or names; a single number or symbol
+    only if it cannot be an option, or is a long and `indexed`."""
+    x = rest[0] if rest else NIL
+    if x.__class__ is Vec:
+        found = bool(names_of(x)) if named else bool(longs_of(x))
+    elif named:
+        found = name_of(x) is not None and not any(o.read(x) is not None for o in options)
+    else:
+        numbers = [o for o in options if o.read(0) is not None]
+        found = long_of(x) is not None and (indexed or sum(number_of(a) is not None for a in rest) > len(numbers))
+    return rest.pop(0) if found else None
+
+
+def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
+    """The tensors to fill: all of a collection, the selected ones, or the selected parts of a tensor."""
+    if isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
+        if select is None:
+            raise QError(f"{name}: not implemented for single {h.kind} argument")
+        m = module_behind(h, name)
+        known = {**dict(m.named_buffers()), **dict(m.named_parameters())}
+        for key in names_of(select) or ():
+            if key not in known:
+                raise QError(f"{name}: unable to find parameter or buffer `{key}")
+        return [known[key] for key in names_of(select) or ()]
+    if h.__class__ is TensorHandle and select is not None:
+        return _parts(name, as_tensor(h), select)
+    found = tensors_in(h, select, name)
+    if found is None:
+        raise QError(f"{name}: not implemented for {h.plural}")
+    if any(t is None for _, t in found):
+        raise QError("undefined tensor")
+    return [t for _, t in found]
+
+
+def _parts(name: str, t: Any, select: Value) -> list[Any]:
+    """The items of a tensor at the selected indices."""
+    at = longs_of(select) or []
+    for i in at:
+        if not t.dim() or not 0 <= i < t.shape[0]:
+            raise QError(f"{name}: index {i} out of bounds for a tensor of size {size_text(t.shape)}")
+    return [t[i] for i in at]
+
+
+def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any]) -> None:
+    """Fill tensors: all, or on an error none."""
+    with torch.no_grad():
+        if len(tensors) == 1:
+            fn(tensors[0], **options)
+            return
+        made = [t.clone() for t in tensors]
+        for t in made:
+            fn(t, **options)
+        for t, new in zip(tensors, made, strict=True):
+            t.copy_(new)
+
+
+def _register(row: Init) -> None:
+    options = option_words(row.options)
+
+    def run(x: Value) -> Value:
+        data, *rest = _given(row.name, x)
+        h = handle(data)
+        select = None
+        if h is not None or row.name == "fill":
+            named = h is not None and h.__class__ not in (TensorHandle, VectorHandle)
+            select = _selected(options, named, rest, row.indexed)
+        rest.sort(key=lambda a: next((i for i, o in enumerate(options) if o.read(a) is not None), len(options)))
+        found = match(row.name, options, rest)
+        if h is not None:
+            _fill(row.fill, _tensors(row.name, h, select), found)
+            return NIL
+        own = to_tensor(data)
+        _fill(row.fill, [own] if select is None else _parts(row.name, own, select), found)
+        return to_q(own, copy=False)
+
+    expression, _, output = row.example.partition("|")
+    shown = output.replace("\\n", "\n")
+    run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
+    names = "".join(f";{o.name}" for o in options)
+    forms = (f"{row.name} x", f"{row.name}(x{names})", f"{row.name}(tensors;indices{names})",
+             f"{row.name}(tensors;names{names})")
+    api(row.name, *(forms[1:] if any(o.required for o in options) else dict.fromkeys(forms)), topic="kapi.module.init",
+        held=True, effect="none")(run)
+
+
+TYPES["nonlinearity"] = (nonlinearity, "name of a nonlinearity")
+TYPES["fan"] = (_fan, "`fanin or `fanout")
+for _row in ROWS:
+    _register(_row)
+
+
+@api("gain", "gain nonlinearity", "gain(nonlinearity;factor)")
+def gain(x: Value) -> Value:
+    """The factor by which the deviation of weights is scaled before a nonlinearity.
+
+    q)gain`relu
+    1.414214
+    q)gain(`leakyrelu;.5)
+    1.264911
+    """
+    given = items(x)
+    if not 1 <= len(given) <= 2:
+        raise QError(f"gain: expecting 1-2 args, given {len(given)}")
+    name = nonlinearity(given[0])
+    if name is None:
+        known = "".join("`" + n for n in NONLINEAR)
+        raise QError(f"gain: expected a nonlinearity, one of {known}, given "
+                     + (f"`{name_of(given[0])}" if given[0].__class__ is Sym else kname(given[0])))
+    factor = None if len(given) < 2 else need(number_of(given[1]), "gain factor", "number", given[1])
+    return float(torch.nn.init.calculate_gain(name, factor))

@@ -1,0 +1,135 @@
+"""Inputs and outputs of modules by name: keyword arguments of a module's forward, outputs that have names.
+
+The signature of forward says which of both a dictionary is: inputs by name, or one input that is a dictionary.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import names_of, unknown
+from kshell.kapi.base.convert import is_array, kname, to_tensor
+from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
+from kshell.kapi.module.describe import type_of
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
+
+_DICTIONARY = re.compile(r"\b(?:[Dd]ict|Mapping|TypedDict)\b")  # in an annotation
+
+
+class Inputs(list[Any]):
+    """The positional inputs of a module, and those by name."""
+
+    __slots__ = ("named",)
+
+    def __init__(self, tensors: Iterable[Any] = (), named: Mapping[str, Any] | None = None) -> None:
+        super().__init__(tensors)
+        self.named = dict(named or {})
+
+
+# ------------------------------------------------------------------ inputs
+
+
+class _Signature:
+    """What the forward calculation of a module takes: names, places for positional inputs, any other names."""
+
+    def __init__(self, m: Any) -> None:
+        found = inspect.signature(m.forward).parameters.values()
+        self.names = [p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self.places = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.all_places = any(p.kind is p.VAR_POSITIONAL for p in found)
+        self.all_names = any(p.kind is p.VAR_KEYWORD for p in found)
+
+    def takes_dictionary(self, before: int) -> bool:
+        """Is the input after so many one that must be given, or is said to be a dictionary?"""
+        if before >= len(self.places):
+            return self.all_places
+        p = self.places[before]
+        return p.default is p.empty or bool(_DICTIONARY.search(str(p.annotation)))
+
+
+def _tensors_only(m: Any) -> bool:
+    """Is the module one whose inputs are tensors, of a type of torch's or ours that makes its own calculation?"""
+    entry = type_of(m)
+    return entry is not None and "class" not in entry.extra and (
+        "container" not in entry.extra or entry.name == "callback")
+
+
+def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
+    """Are these names those of inputs? Else a dictionary with them is one input."""
+    own = _Signature(m)
+    wrong = [n for n in names if n not in own.names]
+    if not wrong:
+        return True
+    if len(wrong) == len(names) and not _tensors_only(m) and own.takes_dictionary(before):
+        return False
+    if own.all_names:
+        return True
+    raise unknown(f"{call}: {type(m).__name__} has no input `", wrong[0], own.names,
+                  f", its inputs are {' '.join(own.names)}" if own.names else "")
+
+
+def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> Inputs | None:
+    """The inputs with those of the dictionary that a call ends in; None for a dictionary of tensors that stands for as
+    many positional inputs."""
+    if isinstance(x, DictHandle):
+        return _with_tensors(tensors, x.get(), m, call)
+    names = names_of(x.k)
+    if names is None:
+        raise QError(f"{call}: inputs by name have symbols for keys, given {kname(x.k)}")
+    named = {k: argument(v, device, call) for k, v in zip(names, seq_items(x.v), strict=True)}
+    return Inputs(tensors, named) if _are_names(m, names, len(tensors), call) else Inputs([*tensors, named])
+
+
+def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) -> Inputs | None:
+    if by_name(m, named):
+        return Inputs(tensors, named)
+    entry = type_of(m)
+    if entry is not None and "class" not in entry.extra:
+        return None
+    own = _Signature(m)
+    return None if own.all_places or len(tensors) + len(named) <= len(own.places) else Inputs([*tensors, dict(named)])
+
+
+def by_name(m: Any, named: Mapping[str, Any]) -> bool:
+    """Are the names of a dictionary of tensors all names of inputs?"""
+    return bool(named) and not set(named) - set(_Signature(m).names)
+
+
+def argument(x: Value, device: Any, call: str) -> Any:
+    """The Python value of an input by name: tensors of handles and arrays, numbers, flags and texts of atoms."""
+    if isinstance(x, TensorHandle | DictHandle | ModuleHandle):
+        return x.get()
+    if isinstance(x, VectorHandle):
+        return list(x.get())
+    if x is NIL or x.__class__ in (bool, int, float):
+        return None if x is NIL else x
+    if x.__class__ is Sym:
+        return x.s
+    if is_text(x):
+        return text_of(x)
+    if x.__class__ is Dict and (names := names_of(x.k)) is not None:
+        return {k: argument(v, device, call) for k, v in zip(names, seq_items(x.v), strict=True)}
+    if is_array(x):
+        return to_tensor(x, own=device.type == "cpu").to(device)
+    if x.__class__ is List:
+        return [argument(v, device, call) for v in x.items]
+    raise QError(f"{call}: an input cannot be a {kname(x)}")
+
+
+# ------------------------------------------------------------------ outputs
+
+
+def named_output(out: Any) -> dict[str, Any] | None:
+    """The parts by name of an output that has names: a mapping, a dataclass, a named tuple; None of any other."""
+    if isinstance(out, Mapping):
+        return {str(k): v for k, v in out.items()}
+    if dataclasses.is_dataclass(out) and not isinstance(out, type):
+        return {f.name: getattr(out, f.name) for f in dataclasses.fields(out)}
+    if isinstance(out, tuple) and hasattr(out, "_asdict"):
+        return dict(out._asdict())
+    return None

@@ -1,0 +1,285 @@
+"""Module types that torch does not have: kshell.nn's, one row each, and callbacks into q."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from kshell import nn
+from kshell.errors import QError, as_qerror
+from kshell.kapi.base.args import is_empty, is_pairs, names_of, pairs
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dict_q, dtype_name, dtype_named, kname, own_tensor
+from kshell.kapi.base.handles import GONE, LENT, DictHandle, ModuleHandle, TensorHandle, stale
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.types import B, D, L, S, T, X, Z, row
+from kshell.registry import Entry
+from kshell.values.apply import apply
+from kshell.values.build import collapse, string, symdict, table
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Sym, Value, is_text, seq_items, sym, sym_vec, text_of
+from kshell.values.functions import Lambda
+from kshell.values.interrupts import stoppable
+
+# ------------------------------------------------------------------ containers
+
+_SEQ = "kshell.nn.seq."
+_OWN: dict[str, Any] = {"container": True, "whole": True}
+row("seqdict", _SEQ + "SeqDict", "Container: named sequences in order; further inputs go to each that takes them.",
+    n=(1, 8), pytorch="knn.SeqDict", **_OWN)
+row("seqlist", _SEQ + "SeqList", "Container: a list of sequences in order; further inputs go to each that takes them.",
+    n=(1, 8), pytorch="knn.SeqList", **_OWN)
+row("seqjoin", _SEQ + "SeqJoin", "Container: the outputs of two sequences, each for one input, joined by a module.",
+    n=(1, 2), pytorch="knn.SeqJoin", label="SeqJoin", **_OWN)
+row("fork", _SEQ + "Fork", "Container: two modules for one input; the result is a vector of both outputs.",
+    pytorch="knn.Fork", result="tuple", **_OWN)
+row("residual", _SEQ + "Residual", "Container: the input, or a second sequence's output, added to a sequence's output.",
+    n=(1, 3), pytorch="knn.Residual", label="Residual", **_OWN)
+row("transform", _SEQ + "Transform", "Container: transformations of data for training, and for evaluation.",
+    pytorch="knn.Transform", label="Transform", open="(", **_OWN)
+row("nbeats", _SEQ + "NBeats", "Container of N-BEATS: blocks that give backcast and forecast; the sum of forecasts.",
+    pytorch="knn.NBeats", **_OWN)
+row("recur", _SEQ + "Recur", "Container of a recurrent layer, with sequences for its input and output.",
+    B("detach", "", True), n=(1, 3), pytorch="knn.Recur", result="vector", **_OWN)
+
+# ------------------------------------------------------------------ operations
+
+_OPS = "kshell.nn.ops."
+row("cat", _OPS + "Cat", "Two tensors joined along a dimension.", L("dim", "", 0), n=(2, 2), pytorch="torch.cat")
+row("mul", _OPS + "Mul", "The product of two tensors, element by element.", n=(2, 2), pytorch="torch.mul")
+row("matmul", _OPS + "Matmul", "The matrix product of two tensors.", n=(2, 2), pytorch="torch.matmul")
+
+
+def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
+    name = given.get("dtype")
+    found = dtype_named(name) if name else None
+    if name and found is None:
+        raise QError(f"{entry.name}: unrecognized data type `{name}")
+    if given.get("classes", -1) < -1:
+        raise QError(f"{entry.name}: number of classes must be nonnegative or set to -1 to derive from input")
+    return nn.ops.OneHot(given.get("classes", -1), found)
+
+
+row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
+    also={"classes": 10}, always=("classes",), make=_dtype,
+    hide=lambda o: {k: v for k, v in o.items() if k != "dtype" or v},
+    read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
+    pytorch="torch.nn.functional.one_hot")
+_DIM = {"dim": "no dimension defined"}
+row("select", _OPS + "Select", "The slice at one index of a dimension.", L("dim"), L("ind"), eg=(1, -1),
+    need={**_DIM, "ind": "no index defined"}, pytorch="torch.Tensor.select")
+
+
+def _indices(entry: Entry, given: dict[str, Any]) -> Any:
+    ind = given["ind"]
+    if ind.dtype != torch.int64:
+        raise QError(f"{entry.name} ind: long(s) expected, given {dtype_name(ind.dtype)}(s)")
+    if ind.dim() > 1:
+        raise QError(f"{entry.name}: expecting scalar index or 1-dim list, given {ind.dim()}-d tensor")
+    return nn.ops.IndexSelect(given["dim"], ind)
+
+
+row("indexselect", _OPS + "IndexSelect", "The slices at some indices of a dimension.", L("dim"), T("ind"),
+    eg=(1, (0, 1, 2)), need={**_DIM, "ind": "no index defined"}, pytorch="torch.index_select", make=_indices,
+    read={"ind": lambda m: m.ind})
+row("droppath", _OPS + "DropPath", "Stochastic depth: whole samples become zero in training.", D("p", "", 0.0),
+    always=("p",), also={"p": .1}, pytorch="knn.DropPath")
+
+# ------------------------------------------------------------------ embeddings, attention
+
+_ROWS = {"rows": "positive number of rows required", "cols": "positive number of columns required"}
+row("embedpos", _OPS + "EmbedPosition", "A learnt vector for each place of a sequence.", L("rows", low=1),
+    L("cols", low=1), eg=(120, 512), need=_ROWS, pytorch="knn.EmbedPosition")
+row("embedseq", _OPS + "EmbedSequence", "The sum of token embedding and learnt vectors of places.", L("rows", low=1),
+    L("cols", low=1), L("length", low=1), eg=(5000, 512, 120), args="module enlist(`embedseq;10;12;8)",
+    need={**_ROWS, "length": "positive sequence length required"},
+    pytorch="knn.EmbedSequence")
+row("selfattention", _OPS + "SelfAttention", "Multi-head attention of a sequence to itself.", L("dim", low=1),
+    L("heads", low=1), D("dropout", "", 0.0), B("norm", "", False), eg=(512, 8), n=(1, 3),
+    also={"dropout": .1}, args="module enlist(`selfattention;16;2)",
+    need={"dim": "positive embedding dimension required", "heads": "positive number of heads required"},
+    read={"norm": lambda m: "norm" in m._modules}, pytorch="knn.SelfAttention")
+
+# ------------------------------------------------------------------ images
+
+def _zscore(entry: Entry, given: dict[str, Any]) -> Any:
+    """Means and deviations that are whole numbers are taken as doubles."""
+    for key, word in (("mean", "mean(s)"), ("std", "stddev(s)")):
+        t = given[key]
+        if not t.numel():
+            raise QError(f"{entry.name}: no {word} defined")
+        if t.dtype == torch.int64:
+            given = {**given, key: t.double()}
+        elif not t.is_floating_point():
+            raise QError(f"{entry.name} {key}: double(s) expected, given {dtype_name(t.dtype)}(s)")
+    return nn.ops.Zscore(given["mean"], given["std"], given.get("inplace", False))
+
+
+row("zscore", _OPS + "Zscore", "(x - mean) / std, by channel if several are given.", T("mean"),
+    T("std"), B("inplace", "", False), eg=((.51, .49, .47), (.25, .25, .21)), label="Zscore", make=_zscore,
+    need={"mean": "no mean(s) defined", "std": "no stddev(s) defined"}, args="module enlist(`zscore;.5;.25)",
+    read={"mean": lambda m: m.mean, "std": lambda m: m.stddev}, pytorch="torchvision.transforms")
+row("randomcrop", _OPS + "RandomCrop", "Images padded, then cut to a size at random places.", Z("size", low=1),
+    Z("pad", "", 0), S("padmode", "", "constant", choices=("constant", "reflect", "replicate", "circular")),
+    D("value", "", 0.0), eg=(32,), also={"pad": 4, "padmode": "reflect"}, dims=2, widths={"pad": 4},
+    args="module enlist(`randomcrop;32)", need={"size": "positive cropping height & width not given"},
+    label="RandomCrop", pytorch="torchvision.transforms")
+row("randomflip", _OPS + "RandomFlip", "Images turned over along a dimension at random.", D("p", "", .5),
+    L("dim", "", -1), label="RandomFlip", pytorch="torchvision.transforms")
+
+# ------------------------------------------------------------------ callbacks
+
+_SIGNATURES = ("{[m;x]}", "{[m;x;y]}", "{[m;x;y;z]}")
+_FIELDS = ("fn", "in", "out", "parms", "buffers")
+
+
+def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
+    """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
+    rest = list(args)
+    named: Sequence[tuple[str, Value]] = ()
+    if rest and is_pairs(rest[-1]) and (found := pairs(rest[-1])) and found[0][0] in _FIELDS:
+        named = found
+        rest.pop()
+    if len(rest) > len(_FIELDS):
+        raise QError(f"callback: expecting up to {len(_FIELDS)} options, {len(rest)} given")
+    given = dict(zip(_FIELDS, rest, strict=False))
+    for key, value in named:
+        if key not in _FIELDS:
+            raise QError(f"callback option: {key} not recognized")
+        given[key] = value
+    fn = given.get("fn")
+    if fn is None:
+        raise QError("callback: no k function defined")
+    if isinstance(fn, Lambda) and not fn.ctx.strip("."):  # its text is all of it; one of a namespace has names there
+        if 1 < fn.rank <= 4:
+            given.setdefault("in", _inputs(fn.rank - 1))
+        fn = string(fn.text)
+    if not (fn.__class__ is Sym and fn.s) and not (is_text(fn) and text_of(fn)):
+        raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
+    words = names_of(given.get("in", sym("tensor")))
+    if not words or any(w != "tensor" for w in words) or len(words) > 3:
+        raise QError("callback in: expecting 1-3 symbols, each `tensor")
+    out = given.get("out", sym("tensor"))
+    if out.__class__ is not Sym or out.s != "tensor":
+        raise QError("callback out: expecting `tensor")
+    return {"fn": fn, "in": len(words), "parms": _named("parms", given.get("parms")),
+            "buffers": _named("buffers", given.get("buffers"))}
+
+
+def _named(word: str, x: Value) -> dict[str, Any]:
+    """Tensors by name: of a dictionary of values or tensors, of a handle of one, or of (names;values)."""
+    if x is None:
+        return {}
+    if x.__class__ is DictHandle:
+        return dict(x.get())
+    if x.__class__ is Dict and (not len(x.k) or names_of(x.k) is not None):
+        keys, values = names_of(x.k) or [], seq_items(x.v)
+    elif x.__class__ is List and len(x.items) == 2 and (keys := names_of(x.items[0]) or []):
+        values = [x.items[1]] if x.items[0].__class__ is Sym else seq_items(x.items[1])
+    elif x.__class__ is List and not x.items:
+        return {}
+    else:
+        raise QError(f"callback {word}: expecting k dictionary or (syms;vals), given {kname(x)}")
+    if len(keys) != len(values):
+        raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
+    tensors = map(own_tensor, values)
+    return {k: t for k, t in zip(keys, tensors, strict=True) if t is not None}
+
+
+class _QFunction:
+    """A q function, by global name or source text, as the function of a callback module."""
+
+    def __init__(self, source: Value) -> None:
+        self.source = source
+        self.text = source.s if source.__class__ is Sym else text_of(source)
+        self.made: tuple[weakref.ref[Any], Value] | None = None  # the session that evaluated the text, and the lambda
+
+    def __deepcopy__(self, memo: Any) -> _QFunction:
+        return self  # a copy of the module has the same function
+
+    def _function(self) -> Value:
+        """The function: of a name what it is now, of a text its value, which a lambda keeps."""
+        session = running()
+        if self.source.__class__ is Sym:
+            return session.names.get(self.text)
+        if self.made is None or self.made[0]() is not session:
+            fn = session.evaluate(self.text)
+            if not isinstance(fn, Lambda):
+                return fn
+            self.made = weakref.ref(session), fn
+        return self.made[1]
+
+    def __call__(self, m: Any, *inputs: Any) -> Any:
+        fn = self._function()
+        own = [ModuleHandle(m), *map(TensorHandle, inputs)]
+        try:
+            found = stoppable(apply, fn, own)
+            if found.__class__ is TensorHandle and found.obj is GONE:
+                raise stale(found)
+            if found.__class__ is not TensorHandle or found.obj is None:
+                raise QError(f"callback: {self.text} must return a tensor, given {kname(found)}")
+            return found.obj
+        except QError:
+            raise
+        except Exception as exc:
+            error = as_qerror(exc).with_traceback(exc.__traceback__)  # which has the q frames
+        finally:
+            for h in own:
+                h.free(LENT)
+        raise error
+
+
+def _callback(entry: Entry, given: dict[str, Any]) -> Any:
+    return nn.callback.Callback(_QFunction(given["fn"]), given["in"], given["parms"], given["buffers"])
+
+
+def _callback_live(m: Any, every: bool, state: bool) -> Dict:
+    """The options of a live callback; parameters and buffers are in its state."""
+    out = {"fn": m.fn.source}
+    if every or m.inputs != 1:
+        out["in"] = _inputs(m.inputs)
+    if every:
+        out["out"] = sym("tensor")
+    for key, own in (("parms", m.named_parameters), ("buffers", m.named_buffers)):
+        named = {} if state else dict(own(recurse=False))
+        if named or (every and not state):
+            out[key] = dict_q(named)
+    return symdict(list(out), list(out.values()))
+
+
+def _callback_text(m: Any) -> str:
+    return f"fn={m.fn.text}, in={','.join(['tensor'] * m.inputs)}, out=tensor"
+
+
+def _inputs(n: int) -> Value:
+    return sym("tensor") if n == 1 else sym_vec(["tensor"] * n)
+
+
+_CALLBACK = """A forward calculation in q: a function of the module and its inputs.
+
+The function, a name, a text or a lambda, calls the module's children by kforward and has its tensors from parm and
+buffer: kforward(m;`child;x), parm(m;`w). It gives a tensor.
+
+q)m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2 3e)
+q)evaluate(m;4 5e)
+8 15e"""
+row("callback", "kshell.nn.callback.Callback", _CALLBACK,
+    X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3), also={"in": "tensor", "out": "tensor"},
+    parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any",
+    alone="no k function defined, 2nd symbol, `{}, defines callback module name",
+    pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
+
+
+@api("callbacks", "callbacks[]", effect="none")
+def callbacks(x: Value) -> Value:
+    """The signatures that a callback module's function can have.
+
+    q)exec out from callbacks[]
+    `tensor`tensor`tensor
+    """
+    if not is_empty(x):
+        raise QError(f"callbacks: empty arg expected, given {kname(x)}")
+    return table(["fn", "in", "out"], [List([string(s) for s in _SIGNATURES]),
+                                       collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
+                                       sym_vec(["tensor"] * len(_SIGNATURES))])

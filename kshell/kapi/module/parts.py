@@ -1,0 +1,349 @@
+"""The parts of modules: names, child modules, parameters and buffers; freezing parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items, name_of, number_word, unknown
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, kname, put, to_tensor
+from kshell.kapi.base.handles import (
+    DictHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    ask,
+    behaviour,
+    handle,
+    module_handle,
+    tensor_handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.live_optimizers import live_optimizers
+from kshell.kapi.module.api import device_of_module, module_behind
+from kshell.kapi.module.describe import type_name
+from kshell.values.build import collapse, symdict
+from kshell.values.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
+
+_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # what functions give
+
+
+class Parameters(dict[str, Any]):
+    """The parameters of a module by name."""
+
+    objtype = "parameter"
+
+
+class Buffers(dict[str, Any]):
+    """The buffers of a module by name."""
+
+    objtype = "buffer"
+
+
+def child_of(m: Any, x: Value, call: str) -> Any:
+    """A submodule by dotted name, or by index among all submodules, depth first."""
+    if x.__class__ is Sym:
+        found = _inside(m, x.s)
+        if found is None:
+            raise unknown(f"{call}: no child module named `", x.s, (n for n, _ in m.named_modules()))
+        return found
+    n = x if x.__class__ is int else x.v
+    every = list(m.modules())[1:]
+    if not 0 <= n < len(every):
+        raise QError(f"{call}: invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}")
+    return every[n]
+
+
+def _inside(m: Any, path: str) -> Any:
+    """The submodule of a dotted name, of the empty one the module itself; None if there is none."""
+    for key in path.split(".") if path else ():
+        m = m._modules.get(key)
+        if m is None:
+            return None
+    return m
+
+
+@behaviour("reached", ModuleHandle, ModelHandle)
+def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
+    m, of = (h.obj.module, "k") if isinstance(h, ModelHandle) else (h.obj, "m")
+    for call, parts in (("child", m._modules), ("parm", m._parameters), ("buffer", m._buffers)):
+        if name in parts:
+            return f"{call}({of};`{name}) is its {_WORDS[call]} of this name"
+    return "training(m;1b) sets the mode" if name == "train" else ""
+
+
+def _module_and_child(x: Value, call: str) -> Any:
+    """The module of `m` or `(m;child)`."""
+    given = items(x)
+    if len(given) != 1 and len(given) != 2:
+        raise QError(f"{call}: expecting up to two args, (object; index/name), given {len(given)} args")
+    m = module_behind(given[0], call)
+    if len(given) == 1:
+        return m
+    if given[1].__class__ not in (int, Special, Sym):
+        raise QError(f"{call}: expecting integer or symbol for 2nd arg, given {kname(given[1])}")
+    return child_of(m, given[1], call)
+
+
+def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
+    if x.__class__ is DictHandle:
+        return sym_vec(x.get())
+    return sym_vec([n for n, _ in find(_module_and_child(x, call)) if n])
+
+
+@api("names", "names m", "names(m;name)", "names(m;index)", "names dict", effect="none")
+def names(x: Value) -> Value:
+    """The names of all modules inside a module, or inside one of its children; the keys of a tensor dictionary.
+
+    q)names module seq(`sequential;(`linear;`fc;2;1);`relu)
+    `fc`1
+    """
+    return _names_of(x, "names", lambda m: m.named_modules())
+
+
+@api("childnames", "childnames m", "childnames(m;name)", "childnames(m;index)", effect="none")
+def childnames(x: Value) -> Value:
+    """The names of the immediate children of a module, or of one of its children.
+
+    q)childnames module seq(`sequential;(`linear;`fc;2;1);`relu)
+    `fc`1
+    """
+    return _names_of(x, "children", lambda m: m.named_children())
+
+
+@api("parmnames", "parmnames m", "parmnames(m;name)", "parmnames(m;index)", effect="none")
+def parmnames(x: Value) -> Value:
+    """The names of the parameters of a module, or of one of its children.
+
+    q)parmnames module enlist(`linear;2;1)
+    `weight`bias
+    """
+    return _names_of(x, "parmnames", lambda m: m.named_parameters())
+
+
+@api("buffernames", "buffernames m", "buffernames(m;name)", "buffernames(m;index)", effect="none")
+def buffernames(x: Value) -> Value:
+    """The names of the buffers of a module, or of one of its children.
+
+    q)buffernames module enlist(`batchnorm2d;8)
+    `running_mean`running_var`num_batches_tracked
+    """
+    return _names_of(x, "buffernames", lambda m: m.named_buffers())
+
+
+def _handles(found: Any) -> Value:
+    named = dict(found)
+    return Dict(sym_vec(named), collapse([module_handle(m) for m in named.values()]))
+
+
+@api("modules", "modules m", "modules(m;name)", "modules(m;index)", target="torch.nn.Module.named_modules",
+     effect="none")
+def modules(x: Value) -> Value:
+    """A dictionary of all modules inside a module, or inside one of its children, by dotted name.
+
+    q)objtype each modules module seq(`sequential;(`linear;`fc;2;1);`relu)
+    fc| linear
+    1 | relu
+    """
+    return _handles((n, m) for n, m in _module_and_child(x, "modules").named_modules() if n)
+
+
+@api("children", "children m", "children(m;name)", "children(m;index)", target="torch.nn.Module.named_children",
+     effect="none")
+def children(x: Value) -> Value:
+    """A dictionary of the immediate children of a module, or of one of its children.
+
+    q)objtype each children module seq(`sequential;(`linear;`fc;2;1);`relu)
+    fc| linear
+    1 | relu
+    """
+    return _handles(_module_and_child(x, "children").named_children())
+
+
+
+
+
+@api("parms", "parms m", "parms(m;name)", "parms(m;index)", target="torch.nn.Module.named_parameters", effect="none")
+def parms(x: Value) -> Value:
+    """A dictionary of the parameters of a module, or of one of its children: the module's own tensors.
+
+    q)size parms module enlist(`linear;2;1)
+    weight| 1 2
+    bias  | ,1
+    """
+    return DictHandle(Parameters(_module_and_child(x, "parms").named_parameters()))
+
+
+@api("buffers", "buffers m", "buffers(m;name)", "buffers(m;index)", target="torch.nn.Module.named_buffers",
+     effect="none")
+def buffers(x: Value) -> Value:
+    """A dictionary of the buffers of a module, or of one of its children: the module's own tensors.
+
+    q)dict buffers module enlist(`batchnorm1d;2)
+    running_mean       | 0 0e
+    running_var        | 1 1e
+    num_batches_tracked| 0
+    """
+    return DictHandle(Buffers(_module_and_child(x, "buffers").named_buffers()))
+
+
+@api("parmtypes", "parmtypes m", effect="none")
+def parmtypes(x: Value) -> Value:
+    """Parameter names and the types of the modules they belong to.
+
+    q)parmtypes module seq(`sequential;(`linear;`a;2;1;0b);(`batchnorm1d;`b;1))
+    a.weight| linear
+    b.weight| batchnorm1d
+    b.bias  | batchnorm1d
+    """
+    if handle(x) is None:
+        raise QError(f"parmtypes: expecting model, module or optimizer, given {kname(x)}")
+    found = {}
+    for path, m in module_behind(x, "parmtypes").named_modules():
+        for key in dict(m.named_parameters(recurse=False)):
+            found[f"{path}.{key}" if path else key] = sym(type_name(m))
+    return symdict(list(found), list(found.values()))
+
+
+@api("inputmodule", "inputmodule m", effect="none")
+def inputmodule(x: Value) -> Value:
+    """The type of the module that takes the input of a network; the null symbol of an empty container.
+
+    q)inputmodule module seq(`sequential;(`linear;2;1);`relu)
+    `linear
+    """
+    return _end_type(x, "inputmodule", 0)
+
+
+@api("outputmodule", "outputmodule m", effect="none")
+def outputmodule(x: Value) -> Value:
+    """The type of the module that gives the output of a network; the null symbol of an empty container.
+
+    q)outputmodule module seq(`sequential;(`linear;2;1);`relu)
+    `relu
+    """
+    return _end_type(x, "outputmodule", -1)
+
+
+def _end_type(x: Value, call: str, at: int) -> Value:
+    """The type of a network's first or last module; of a loss its own."""
+    h = handle(x)
+    if isinstance(h, LossHandle):
+        return ask("objtype", h)
+    found = end_of(module_behind(x, call), at)
+    return sym("" if found is None else type_name(found))
+
+
+# the containers that only hold modules, or hand their input on from one to the next; others calculate themselves
+_HOLDERS = ("sequential", "moduledict", "modulelist", "parmdict")
+
+
+def end_of(m: Any, at: int) -> Any:
+    """The first (0) or last (-1) module of a network that calculates, down through its containers; None if they are
+    empty."""
+    while m is not None and type_name(m) in _HOLDERS:
+        found = list(m.children())
+        m = found[at] if found else None
+    return m
+
+
+# ------------------------------------------------------------------ single parameters and buffers
+
+
+def _tensor(x: Value, kind: str, call: str) -> Value:
+    """Get, set or register one parameter or buffer."""
+    given = items(x)
+    if not given or handle(given[0]) is None:
+        raise QError(f"{call}: first arg must be a module, model, loss or optimizer")
+    m = module_behind(given[0], call)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
+                     f"but given {len(given)} args")
+    name = name_of(given[1])
+    if name is None:
+        raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(given[1])}")
+    path, _, last = name.rpartition(".")
+    owner = _inside(m, path)
+    found = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
+    if len(given) == 2:
+        if found is None:
+            own = m.named_parameters() if kind == "parameter" else m.named_buffers()
+            raise unknown(f"{call}: {kind} `", name, (n for n, _ in own), " not found")
+        return tensor_handle(found)
+    other = _enlisted(given[2]) if kind == "parameter" else None
+    if found is not None:
+        if other is None:
+            put(found, as_tensor(given[2]))
+        else:
+            _tie(owner, last, found, other)
+        return NIL
+    if owner is None:
+        raise QError(f"{call}: no child module named `{path}")
+    new = given[2] if other is None else given[2].items[0]
+    t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(m))
+    if kind == "parameter":
+        owner.register_parameter(last, _as_parameter(t))
+    else:
+        owner.register_buffer(last, t)
+    return NIL
+
+
+def _enlisted(x: Value) -> Any:
+    """The parameter whose handle is the one item of a list; None if x is none."""
+    if x.__class__ is not List or len(x.items) != 1 or x.items[0].__class__ is not TensorHandle:
+        return None
+    t = as_tensor(x.items[0])
+    return t if isinstance(t, torch.nn.Parameter) else None
+
+
+def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
+    """Let a module have a parameter of another in the place of its own."""
+    if old.shape != new.shape:
+        raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
+    if old is not new and any(p is old for o in live_optimizers() for p in o.parameters()):
+        raise QError(f"parm: an optimizer has {name} already; parameters are shared before it is made")
+    owner._parameters[name] = new
+
+
+def _as_parameter(t: Any) -> Any:
+    """A tensor as a parameter. A leaf becomes one itself, so that its handle shows the parameter's gradients."""
+    gradients = t.is_floating_point() or t.is_complex()
+    if isinstance(t, torch.nn.Parameter):
+        return t
+    if t.__class__ is not torch.Tensor or not t.is_leaf:
+        return torch.nn.Parameter(t, requires_grad=gradients)
+    t._is_param = True  # how torch knows a parameter of another class
+    return t.requires_grad_(gradients)
+
+
+@api("parm", "parm(m;name)", "parm(m;name;value)", "parm(m;name;enlist parameter)", held=True,
+     target="torch.nn.Module.register_parameter", effect="reads2")
+def parm(x: Value) -> Value:
+    """One parameter of a module as a tensor; with a value, the parameter set to it (registered if it is new). With an
+    enlisted parameter, of this module or another, that becomes the parameter: both are one from then on.
+
+    q)m:module enlist(`linear;2;1)
+    q)parm(m;`bias;.5)
+    q)tensor parm(m;`bias)
+    ,0.5e
+
+    q)m:module seq(`modulelist;(`embed;9;4);(`linear;4;9;0b))
+    q)parm(m;`1.weight;enlist parm(m;`0.weight))
+    q)parmnames m
+    ,`0.weight
+    """
+    return _tensor(x, "parameter", "parm")
+
+
+@api("buffer", "buffer(m;name)", "buffer(m;name;value)", held=True, target="torch.nn.Module.register_buffer",
+     effect="reads2")
+def buffer(x: Value) -> Value:
+    """One buffer of a module as a tensor; with a value, the buffer set to it (registered if it is new).
+
+    q)tensor buffer(module enlist(`batchnorm1d;2);`running_var)
+    1 1e
+    """
+    return _tensor(x, "buffer", "buffer")

@@ -1,0 +1,86 @@
+"""What a module is made of, layer by layer: `summary`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import size_text
+from kshell.kapi.base.call import api, known_to_all, reserve
+from kshell.kapi.base.convert import default_dtype
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.api import device_of_module, of_module
+from kshell.kapi.module.describe import name_of_module, named_parameters, type_name
+from kshell.kapi.module.forward import calculate, flat, in_mode, inputs_of, with_gradients
+from kshell.values import types as T
+from kshell.values.build import longs, table
+from kshell.values.core import List, Value, Vec, sym_vec
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+
+@api("summary", "summary m", "summary(m;size)", "summary(m;x;..)", since="kshell")
+def summary(x: Value) -> Value:
+    """A table of the modules in a module or model: depth, name, type, and the counts of the elements of parameters, of
+    those that are trained, and of bytes. Each count is that of the module with all in it, so the first row has the
+    totals.
+
+    With inputs they are run through it, in evaluation mode, and size is that of each output (of several, a list): an
+    input is a tensor or an array; a list of longs is the size of one, for which zeros are taken.
+
+    q)m:module seq(`sequential;(`linear;`a;3;4);`relu;(`linear;`b;4;2))
+    q)freeze(m;`b.weight`b.bias)
+    q)summary(m;5 3)
+    depth name module     size elements trainable bytes
+    ---------------------------------------------------
+    0          sequential 5 2  26       16        104
+    1     a    linear     5 4  16       16        64
+    1     1    relu       5 4  0        0         0
+    1     b    linear     5 2  10       0         40
+    """
+    m, given = of_module(x, "summary")
+    try:
+        sizes = _sizes(m, [t for a in given for t in _inputs(m, a)]) if given else {}
+    except Exception as exc:
+        raise known_to_all("summary", exc, m, False, x) from None
+    names, parts = zip(*m.named_modules(), strict=True)
+    owned = [{id(p): p for p, _, _ in named_parameters(part)}.values() for part in parts]
+    return table(["depth", "name", "module", "size", "elements", "trainable", "bytes"], [
+        longs([name.count(".") + bool(name) for name in names]), sym_vec([name_of_module(m), *names[1:]]),
+        sym_vec([type_name(part) for part in parts]), List([sizes.get(id(part), longs([])) for part in parts]),
+        longs([sum(p.numel() for p in own) for own in owned]),
+        longs([sum(p.numel() for p in own if p.requires_grad) for own in owned]),
+        longs([sum(p.numel() * p.element_size() for p in own) for own in owned])])
+
+
+def _inputs(m: Any, x: Value) -> Sequence[Any]:
+    """The tensors of an input; of a list of longs one of this size, with the type and device of the module."""
+    if x.__class__ is not Vec or x.t != T.J:
+        return inputs_of(x, m, "summary")
+    size = x.a.tolist()
+    if any(n < 0 for n in size):
+        raise QError(f"summary: size {size_text(size)} has a negative dimension")
+    dtype = next((p.dtype for p in m.parameters() if p.is_floating_point()), default_dtype())
+    reserve(size, dtype.itemsize)
+    return [torch.zeros(size, dtype=dtype, device=device_of_module(m))]
+
+
+def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
+    """By module (its id), the size of what it gives for the inputs, or a list of sizes."""
+    out: dict[int, Value] = {}
+
+    def note(part: Any, _: Any, found: Any) -> None:
+        sizes = [longs(list(t.shape)) for t in flat(found)]
+        out[id(part)] = sizes[0] if len(sizes) == 1 else List(list(sizes))
+
+    hooks = [part.register_forward_hook(note) for part in m.modules()]
+    try:
+        with_gradients(False, lambda: in_mode(m, False, lambda: calculate(m, inputs)))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for part in reversed(list(m.modules())):  # a sequence of several inputs is run by its children alone
+        if isinstance(part, torch.nn.Sequential) and id(part) not in out and len(part) and id(part[-1]) in out:
+            out[id(part)] = out[id(part[-1])]
+    return out

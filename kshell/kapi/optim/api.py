@@ -1,0 +1,396 @@
+"""Optimizers as the user meets them: `opt`, `lr`, `step`, and how optimizer handles answer what every class answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import doubles_of, flag_of, items, number_of, split
+from kshell.kapi.base.call import api, with_all
+from kshell.kapi.base.convert import as_tensor, kname, to_q
+from kshell.kapi.base.device_options import device_of
+from kshell.kapi.base.handles import (
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    behaves,
+    behaviour,
+    handle,
+    optimizer_handle,
+)
+from kshell.kapi.base.live_optimizers import live_optimizers, optimizer_of, stepped
+from kshell.kapi.module.api import every_option
+from kshell.kapi.optim.groups import edited, move_base, with_names
+from kshell.kapi.optim.optimizer import (
+    Opt,
+    Values,
+    build,
+    create,
+    edit_group,
+    entry_of,
+    group_values,
+    options_of,
+    parse,
+    set_rate,
+)
+from kshell.kapi.optim.parameters import check_new, group_number, plan, select
+from kshell.kapi.optim.state import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
+from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
+from kshell.kapi.tensor.handle_api import counted
+from kshell.kapi.tensor.info import NAMED_OPTIONS
+from kshell.parallel.group import joined
+from kshell.registry import Entry, find
+from kshell.values.apply import apply1, is_function
+from kshell.values.build import floats
+from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.interrupts import stoppable
+from kshell.values.progress import line
+
+# ------------------------------------------------------------------ opt
+
+
+@api("opt", "opt`name", "opt(name;parms;options..)", "opt(name;0;parms;options..)", "opt o", "opt(o;flag)",
+     "opt(o;parms;options..)", "opt(o;group;parms;options..)", "opt(state;module)", "opt model", held=True,
+     effect="reads1")
+def opt(x: Value) -> Value:
+    """Make an optimizer, get its definition, add parameters and groups to it, change options, restore it from a state.
+
+    Parameters are a module, model, tensor, vector or dictionary of tensors, or a list of one of these and what to
+    select from it; () stands for none. Options are positional, then name-value pairs or a dictionary. A number after
+    the optimizer is that of the parameter group; the one after the last makes a new group.
+
+    q)m:module enlist(`linear;64;10)
+    q)o:opt(`sgd;m;.1;`momentum,.9)
+    q)opt(o;1;();.01)
+    q)opt[o]`options
+    lr   momentum dampening decay nesterov
+    --------------------------------------
+    0.1  0.9      0         0     0
+    0.01 0.9      0         0     0
+
+    q)opt(o;0;();.2)
+    q)lr o
+    0.2 0.01
+    """
+    if x.__class__ is Sym:
+        return _define([x])
+    if isinstance(x, KHandle):
+        found: Sequence[Value] = [x]
+        handle(x)
+    else:
+        found = items(x) if x.__class__ is List else []
+    first = found[0] if found else NIL
+    if first.__class__ is Sym:
+        return _define(found)
+    if isinstance(first, OptimizerHandle):
+        o = first.get()
+        if len(found) > 1 and flag_of(found[1]) is None and o.abilities.meets:
+            with with_all("opt", x):
+                return _get_or_edit(o, found)
+        return _get_or_edit(o, found)
+    if isinstance(first, ModelHandle) and len(found) == 1:
+        return optimizer_handle(first.obj.optimizer)
+    if first.__class__ is Dict and len(found) == 2 and isinstance(found[1], RESTORABLE):
+        with with_all("opt", x) if _meets(first) else nullcontext():
+            return optimizer_handle(restore(first, found[1]))
+    raise QError("opt: unrecognized arg(s)")
+
+
+@behaviour("reached", OptimizerHandle)
+def _reached(h: OptimizerHandle, name: str) -> str:
+    if name not in ("optimizer", "options", "parms"):
+        return ""
+    return f"opt[o]`{name} are those of an optimizer o, opt[opt k]`{name} those of a model k" if name != "optimizer" \
+        else "opt[o]`optimizer is the type of an optimizer o, opt[opt k]`optimizer that of a model k"
+
+
+def _meets(state: Dict) -> bool:
+    """Is a state that of an optimizer of all processes?"""
+    from kshell.kapi.optim.wraps import KINDS
+
+    fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
+    name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
+    entry = find("optimizer", name.s) if isinstance(name, Sym) else None
+    around = [KINDS[k.s].meets for k in seq_items(wrap.k) if k.s in KINDS] if isinstance(wrap, Dict) else []
+    return entry is not None and bool(entry.extra.get("meets") or any(around))
+
+
+def _offset(found: Sequence[Value], numbered: bool) -> int:
+    """Where the options start; a group number must be followed by something."""
+    at = 2 + numbered
+    if numbered and at > len(found):
+        raise QError(f"opt: only group {_number(found)} given, expecting parameters or () after it")
+    return at
+
+
+def _number(found: Sequence[Value]) -> int | None:
+    return group_number(found[1]) if len(found) > 1 else None
+
+
+def _define(found: Sequence[Value]) -> Value:
+    """`(name;[0];parms;options..)`: a new optimizer."""
+    entry = entry_of(found[0].s)
+    if entry.extra.get("meets") and len(found) > 1:
+        with with_all("opt", List(list(found))):
+            return _made(entry, found)
+    return _made(entry, found)
+
+
+def _made(entry: Entry, found: Sequence[Value]) -> Value:
+    n = _number(found)
+    if n:
+        raise QError(f"opt: cannot define group {long(n)} until optimizer is created with initial parameter group")
+    at = _offset(found, n is not None)
+    o = create(entry, parse(entry, *split(found, at), before=at))
+    if len(found) >= at:
+        parts = entry.extra.get("parts", lambda x: [x])(found[at - 1])
+        for i, part in enumerate(parts):
+            put_parameters(o, i, {}, part)
+    return optimizer_handle(o)
+
+
+def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
+    flag = flag_of(found[1]) if len(found) == 2 else None
+    if len(found) == 1 or flag is not None:
+        return definition(o, every_option() if flag is None else flag)
+    n = _number(found)
+    at, count = _offset(found, n is not None), len(o.groups)
+    n = n or 0
+    if n < 0:
+        raise QError(f"opt: group {long(n)} invalid, cannot be negative")
+    if n > count:
+        raise QError(f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})")
+    given = parse(o.entry, *split(found, at), before=at)
+    if n == count:
+        if count >= o.entry.extra.get("groups", count + 1):
+            raise QError(f"opt: {o.entry.name} optimizer has a single parameter group")
+        given = group_values(o.entry, o.torch.defaults) | given
+    elif given:
+        given = group_values(o.entry, o.groups[n]) | given
+    if given:
+        if "fill" in o.entry.extra:
+            o.entry.extra["fill"](given)
+        build(o.entry, given)  # refuses what torch refuses when an optimizer is made
+    put_parameters(o, n, given, found[at - 1])
+    return NIL
+
+
+def put_parameters(o: Opt, at: int, values: Values, x: Value) -> None:
+    """Set options of a group and add the parameters of x to it: all is checked before anything changes."""
+    chosen = select(x, o)
+    if chosen is not None:
+        check_new(o, chosen.params)
+        container = plan(o, chosen)
+    with edited(o, "opt"), with_names(o):
+        edit_group(o, at, values, [] if chosen is None else chosen.params)
+    if chosen is not None:
+        container.commit(o)
+
+
+# ------------------------------------------------------------------ learning rate and step
+
+
+@api("lr", "lr o", "lr(o;rates)", "lr(o;rates;flag)", effect="reads1")
+def lr(x: Value) -> Value:
+    """The learning rates of an optimizer or model, one a parameter group; given rates, set them.
+
+    A scheduler sets the rates too, at each of its steps: a line says so, and whether it goes on from the rates given or
+    computes its own. With the flag 1b the rates from which schedulers compute are multiplied by the same ratio, so that
+    they go on from the rates given.
+
+    q)o:opt(`sgd;();.1)
+    q)opt(o;1;();.01)
+    q)lr(o;.5*lr o)
+    q)lr o
+    0.05 0.005
+    """
+    given = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
+    first = handle(given[0]) if given else None
+    if first is None:
+        raise QError(f"lr: not implemented for {kname(x)}")
+    if not isinstance(first, OptimizerHandle | ModelHandle):
+        own = behaves("lr", first)
+        if own is None:
+            raise QError(f"lr: not implemented for {first.kind}")
+        return own(first, *given[1:])
+    if len(given) > 3:
+        raise QError(f"lr: expecting 1-3 args, given {len(given)}")
+    o = optimizer_of(first)
+    if len(given) == 1:
+        return floats([float(g["lr"]) for g in o.groups])
+    flag = flag_of(given[2]) if len(given) == 3 else False
+    if flag is None:
+        raise QError(f"lr: expecting optimizer, rates and a flag, given {kname(given[2])}")
+    rates = _rates(given[1], len(o.groups))
+    with edited(o, "lr", flag):
+        if flag:
+            move_base(o, rates)
+        else:
+            for group, rate in zip(o.groups, rates, strict=True):
+                set_rate(group, rate)
+    return NIL
+
+
+def _rates(x: Value, n: int) -> list[float]:
+    """Learning rates for n groups: a single one is for all of them."""
+    rates = doubles_of(x)
+    if rates is None:
+        raise QError("lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
+    if len(rates) == 1:
+        rates *= n
+    if len(rates) != n:
+        raise QError(f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
+                     f"{n} parameter group{'s' * (n != 1)}")
+    for rate in rates:
+        if not rate >= 0:
+            raise QError(f"Invalid learning rate: {rate:g}")
+    return rates
+
+
+@api("step", "step o", "step model", "step module", "step(o;denom)", "step(o;denom;multiplier)", "step(o;f)", "step s",
+     "step(s;n)", held=True, effect="changes")
+def step(x: Value) -> Value:
+    """One update of the parameters by an optimizer, a model's optimizer, or the one optimizer of a module; one step, or
+    n, of a scheduler.
+
+    A denominator is for custom averages of agg and fp16, a multiplier for fp16. A function computes gradients and gives
+    the loss, which is then the result. What an optimizer itself says of a step (fp16: was it made) is the result, too.
+
+    q)t:tensor(1 2e;`grad)
+    q)o:opt(`sgd;t;.5)
+    q)backward Sum t
+    q)step o
+    q)tensor t
+    0.5 1.5e
+    """
+    if x.__class__ is OptimizerHandle:
+        return _stepped(x.get().step())
+    given: Sequence[Value] = items(x) if x.__class__ is List else []
+    h = handle(given[0]) if given else handle(x)
+    own = None if h is None else behaves("step", h)
+    if own is not None:
+        return own(h, *given[1:])
+    if given and isinstance(h, OptimizerHandle | ModelHandle):
+        o = optimizer_of(h)
+        if joined() and o.meets():
+            with with_all("step", x):
+                return step_with(o, given[1:])
+        return step_with(o, given[1:])
+    if isinstance(h, OptimizerHandle | ModelHandle):
+        return _stepped(optimizer_of(h).step())
+    elif isinstance(h, ModuleHandle):
+        _stepped(_optimizer_for(h.obj).step())
+    else:
+        raise QError(f"step: expects model or optimizer, given {kname(x)}")
+    return NIL
+
+
+def _stepped(found: Any) -> Value:
+    """What a step says: was it made, or the loss; :: if nothing."""
+    line().tally("step")
+    stepped()
+    return NIL if found is None else found if isinstance(found, bool) else to_q(found)
+
+
+def step_with(o: Opt, given: Sequence[Value]) -> Value:
+    """A step with a denominator and a multiplier, or with a function that gives the loss."""
+    call = None
+    if given and is_function(given[0]):
+        call, given = given[0], given[1:]
+    found = [None if n is NIL else number_of(n) for n in given]
+    if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(found, given, strict=True)):
+        raise QError("step: expecting an optimizer, and a function or numbers: denominator and multiplier")
+    args = {k: float(n) for k, n in zip(("denom", "multiplier"), found, strict=False) if n is not None}
+
+    def closure() -> Any:
+        return as_tensor(stoppable(apply1, call, NIL))
+
+    return _stepped(o.step(None if call is None else closure, **args))
+
+
+def _optimizer_for(m: Any) -> Opt:
+    """The one live optimizer that has parameters of a module."""
+    held = {id(p) for p in m.parameters()}
+    found = {id(o): o for o in live_optimizers() if any(id(p) in held for p in o.parameters())}
+    if len(found) != 1:
+        raise QError(f"step: expects module with one optimizer, given module with {len(found)}")
+    return next(iter(found.values()))
+
+
+# ------------------------------------------------------------------ what every class of handle answers
+
+
+@behaviour("zerograd", OptimizerHandle)
+def _zerograd(h: OptimizerHandle) -> None:
+    for group in h.obj.torch.param_groups:
+        for p in group["params"]:
+            zero_gradient(p)
+    h.obj.abilities.forget()
+
+
+@behaviour("nograd", OptimizerHandle)
+def _nograd(h: OptimizerHandle) -> None:
+    for p in h.obj.parameters():
+        drop_gradient(p)
+    h.obj.abilities.forget()
+
+
+@behaviour("state", OptimizerHandle)
+def _state(h: OptimizerHandle, every: bool = True) -> Value:
+    return definition(h.obj, every, True)
+
+
+@behaviour("options", OptimizerHandle)
+def _options(h: OptimizerHandle) -> Value:
+    return options_table(h.obj, every_option())
+
+
+@behaviour("objtype", OptimizerHandle)
+def _objtype(h: OptimizerHandle) -> Value:
+    return sym(h.obj.entry.name)
+
+
+@behaviour("size", OptimizerHandle)
+def _size(h: OptimizerHandle) -> Value:
+    return sum(len(g["params"]) for g in h.obj.groups)
+
+
+counted(OptimizerHandle, counts)
+
+
+@behaviour("device", OptimizerHandle)
+def _device(h: OptimizerHandle) -> Value:
+    """The device of the first parameter; the CPU's if there is none."""
+    return sym(device_of(next(iter(h.obj.parameters()), None)) or "cpu")
+
+
+@behaviour("tensors", OptimizerHandle)
+def _tensors(h: OptimizerHandle) -> Iterator[Any]:
+    return state_tensors(h.obj)
+
+
+@behaviour("parameters", OptimizerHandle)
+def _parameters(h: OptimizerHandle) -> list[tuple[str, Any]]:
+    from kshell.kapi.optim.parameters import owners
+
+    known = owners(h.obj.container)
+    return [(known.get(id(p), ("", str(i)))[1], p) for i, p in enumerate(h.obj.parameters())]
+
+
+@behaviour("holds", OptimizerHandle)
+def _holds(h: OptimizerHandle) -> list[Any]:
+    """Itself, the modules it was given with all their parts, and its parameters."""
+    o = h.obj
+    parts = [] if o.container is None else list(o.container.modules())
+    return [o, *parts, *o.parameters()]
+
+
+def _named_options(name: str) -> Value | None:
+    entry = find("optimizer", name)
+    return None if entry is None or not options_of(entry) else options_dict(entry)
+
+
+NAMED_OPTIONS.append(_named_options)

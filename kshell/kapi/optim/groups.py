@@ -1,0 +1,210 @@
+"""Parameter groups of an optimizer that change: schedulers follow, those of the session and those of a Python program
+in which it runs, and the user is told who else sets the rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.optim.optimizer import NEW_GROUP, Opt, Values, edit_group, group_values, set_rate
+from kshell.kapi.optim.parameters import names_of_parameters, owners
+from kshell.kapi.optim.scheduler import Sched, extended, rebased, schedulers_of
+from kshell.values.context import running
+
+
+class Group(NamedTuple):
+    """A group as it is to be: its options, its parameters, and the number of the group that it comes from."""
+
+    values: Values
+    params: list[Any]
+    source: int | None = None
+
+
+def commit(o: Opt, groups: Sequence[Group]) -> None:
+    """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
+    check_movable(o, groups)
+    stay = {id(p) for g in groups for p in g.params}
+    for p in o.parameters():
+        if id(p) not in stay:
+            o.state.drop(p)
+    n = len(o.groups)
+    moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
+    o.placed = None
+    with with_names(o):
+        for g, new in zip(o.groups, groups[:n], strict=True):
+            g["params"][:] = new.params  # the list stays: lbfgs has it too
+        for i, new in enumerate(groups):
+            edit_group(o, i, new.values, new.params if i >= n else [], new.source, last=False)
+    for w in o.wraps.values():
+        w.attached(o)
+    if moved and "added" in o.entry.extra:
+        o.entry.extra["added"](o.torch)
+
+
+def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
+    """Refuse to move parameters of an optimizer whose wrapper has dealt them out. The error begins with the call, or
+    with the optimizer."""
+    if o.inner is not None and [[*map(id, g["params"])] for g in o.groups] != [[*map(id, g.params)] for g in groups]:
+        raise QError(f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
+                     "stay as they are")
+
+
+def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
+    """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
+    n, most = len(params), o.entry.extra.get("groups", len(params))
+    if n > most or (n != len(o.groups) and "parts" in o.entry.extra) or n < len(o.groups):
+        raise QError(f"{o.entry.name}: {n} parameter group(s) are given, the optimizer has {len(o.groups)}")
+    check_movable(o, [Group({}, list(own)) for own in params])
+
+
+def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
+    """Make groups of these parameters, which are some of those that the optimizer has now. The options of new groups
+    are those of the groups that they come from."""
+    if [[*map(id, g["params"])] for g in o.groups] == [[*map(id, own)] for own in params]:
+        return
+    check_groups(o, params)
+    at = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    n = len(o.groups)
+    groups = []
+    for i, own in enumerate(params):
+        source = i if i < n else at[id(own[0])] if own else n - 1
+        groups.append(Group(group_values(o.entry, o.groups[source]), list(own), source))
+    commit(o, groups)
+
+
+def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] | None:
+    """The parameters with these names by group; None if they are not all the optimizer's, or names are not known."""
+    known = {name: p for p, name in names_of_parameters(o)} if o.container is not None else {}
+    names = [n for own in given for n in own]
+    if not names or len(set(names)) < len(names) or any(n not in known for n in names):
+        return None
+    return [[known[n] for n in own] for own in given]
+
+
+@contextmanager
+def with_names(o: Opt) -> Iterator[None]:
+    """While groups change: names that a Python program gave the parameters stay with them. (torch has groups with names
+    or without, and none of both.)"""
+    if "param_names" not in o.groups[0]:
+        yield
+        return
+    given = {id(p): name for g in o.groups for p, name in zip(g["params"], g["param_names"], strict=True)}
+    for g in o.groups:
+        g.pop("param_names", None)
+    try:
+        yield
+    finally:
+        known = owners(o.container)
+        for g in o.groups:
+            g["param_names"] = [given.get(id(p)) or known.get(id(p), ("", f"param{i}"))[1]
+                                for i, p in enumerate(g["params"])]
+
+
+# ------------------------------------------------------------------ schedulers
+
+
+def _of_program(o: Opt) -> list[Any]:
+    """The schedulers that a Python program has attached to an optimizer which it knows too."""
+    return _scan(o) if o.program is None else o.program
+
+
+def _scan(o: Opt) -> list[Any]:
+    held = [x for x in (o.torch, o.outer, o.inner) if x is not None]
+    if not o.crossed:
+        return []
+    from kshell.kapi.optim.host_wrappers import chain
+    from kshell.optim.schedules import attached
+
+    if o.outer is not None:
+        held += [x for x in chain(o.outer) if all(x is not y for y in held)]
+    own = {id(p.torch) for s in _of_session(o) for p in s.parts}
+    return [s for s in attached(held) if id(s) not in own]
+
+
+def _of_session(o: Opt) -> list[Sched]:
+    found = schedulers_of(o)
+    return found if o.waiting is None else [*found, o.waiting]
+
+
+def _follow(o: Opt, source: int | None) -> None:
+    """A group was added to an optimizer: schedulers that know its groups know that one too. Their rates for it are
+    those of the group it came from, times the ratio of the rates of the two."""
+    own, program = _of_session(o), _of_program(o)
+    if len(o.groups) < 2 or not (own or program or source is not None):
+        return
+    from kshell.optim import schedules
+
+    at = len(o.groups) - 2 if source is None else source
+    was, rate = float(o.groups[at]["lr"]), float(o.groups[-1]["lr"])
+    ratio = rate / was if was > 0 and rate != was else 1.0
+    if source is not None or program or any(not s.megatron for s in own):
+        schedules.inherit(o.groups, at, ratio)
+    for s in own:
+        extended(s, at, ratio, source is not None)
+    for p in program:
+        schedules.extend(p, o.groups, at, ratio)
+
+
+NEW_GROUP.append(_follow)
+
+
+@contextmanager
+def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
+    """An edit of groups or rates: afterwards a line for each way in which schedulers set the rates too, if they are
+    others than before and were not `moved` with them, and for those of a program that were told of new groups."""
+    if not (o.crossed or o.scheduled or o.waiting is not None):
+        yield
+        return
+    before = [float(g["lr"]) for g in o.groups]
+    o.program = program = _scan(o)
+    try:
+        yield
+    finally:
+        o.program = None
+    own, n = _of_session(o), len(before)
+    lines = []
+    if len(o.groups) > n and program:
+        lines.append(f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups")
+    if not moved and [float(g["lr"]) for g in o.groups[:n]] != before:
+        found: dict[str, list[str]] = {}
+        from kshell.optim.schedules import manner
+
+        for s in own:
+            found.setdefault("computed" if s.megatron else manner(s.torch), []).append(s.entry.name)
+        for p in program:
+            found.setdefault(manner(p), []).append(f"{type(p).__name__} of the program")
+        lines += [_SAID[k].format(_list(found[k])) for k in _SAID if k in found]
+    for text in lines:
+        running().warn(f"{call}: {text}\n")
+
+
+_SAID = {"computed": "{} sets the rates too: its next step computes them anew, and these are lost",
+         "following": "{} sets the rates too: its next step goes on from these",
+         "unknown": "{} sets the rates too, at each of its steps"}
+
+
+def _list(names: Sequence[str]) -> str:
+    return " and ".join(dict.fromkeys(names))
+
+
+def move_base(o: Opt, rates: Sequence[float]) -> None:
+    """Set the rates, and in proportion the rates from which schedulers compute. An error if a rate is 0 now."""
+    own, program = _of_session(o), _of_program(o)
+    now = [float(g["lr"]) for g in o.groups]
+    if 0.0 in now and (own or program):
+        raise QError(f"lr: the rate of group {now.index(0.0)} is 0 now, so there is no ratio for its schedulers")
+    from kshell.optim import schedules
+
+    ratios = [new / was if was else 1.0 for new, was in zip(rates, now, strict=True)]
+    for g, rate, ratio in zip(o.groups, rates, ratios, strict=True):
+        set_rate(g, rate)
+        for k in schedules.GROUP_RATES if own or program else ():
+            if k in g:
+                g[k] = schedules.scaled(g[k], ratio)
+    for s in own:
+        rebased(s, ratios)
+    for p in program:
+        schedules.rebase(p, o.groups, ratios)

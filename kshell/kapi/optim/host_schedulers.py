@@ -1,0 +1,204 @@
+"""Schedulers of a Python program as handles: the program's own objects, which q reads, steps and edits.
+
+One of torch's classes shows the options that it was made with, as far as they can be read from it; of any other class
+the options are its plain attributes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base.handles import SchedulerHandle, table
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.optim.optimizer import Opt, class_of
+from kshell.kapi.optim.scheduler import MOST_STEPS, Sched, _quiet
+from kshell.kapi.optim.scheduler_types import MEASURED, options_of
+from kshell.registry import Entry, Option
+
+_TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
+# attributes that every scheduler has, and that are no options
+_COMMON = ("optimizer", "base_lrs", "last_epoch", "verbose")
+# entries of a parameter group that schedulers write
+_WRITTEN = ("lr", "initial_lr", "max_lr", "min_lr", "swa_lr", "momentum", "betas", "max_momentum", "base_momentum")
+
+
+class LiveSched(Sched):
+    """A scheduler that the program made. `given` is the object that it knows: the scheduler, or a wrapper around it."""
+
+    __slots__ = ("given",)
+    live = True
+
+    def __init__(self, entry: Entry, o: Opt, x: Any, given: Any, values: dict[str, Any]) -> None:
+        rates = [float(g.get("initial_lr", g["lr"])) for g in o.groups]
+        super().__init__(entry, values, o, x, rates, [k for k in _WRITTEN if any(k in g for g in o.groups)])
+        self.given = given
+
+    @property
+    def known(self) -> bool:
+        """Can one like it be made again: a class that is registered, and no option that cannot be read?"""
+        return registry.find("scheduler", self.entry.name) is self.entry and all(
+            s.values[o.name] is not None or o.name in _MAYBE for s in self.parts for o in options_of(s.entry)) and all(
+            type(s.torch) is class_of(s.entry) for s in self.parts)
+
+    def advance(self, *measured: float) -> None:
+        """One step of the program's object."""
+        self.given.step(*measured)
+
+    def ahead(self, steps: Any) -> Any:
+        """The rates after each number of steps, none below the present one: of a copy that goes on from here."""
+        now, last = self.count, int(steps.max(initial=0))
+        if int(steps.min(initial=now)) < now:
+            raise QError(f"lrs: the rates before step {now} cannot be told of a {type(self.torch).__name__} that the "
+                         "Python program made")
+        if last - now > MOST_STEPS:
+            raise QError("limit")
+        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [torch.nn.Parameter(torch.zeros(1))]}
+                  for g in self.opt.groups]
+        o = torch.optim.Optimizer(groups, dict(self.opt.torch.defaults))
+        twin, rates = _twin(self.torch, o), []
+        for k in range(now, last + 1):
+            if k > now:
+                _quiet(twin.step)
+            rates.append([float(g["lr"]) for g in o.param_groups])
+        return np.array(rates)[steps - now]
+
+
+def _twin(x: Any, o: Any) -> Any:
+    """A copy of a scheduler for another optimizer; functions in it are shared."""
+    out = object.__new__(type(x))
+    vars(out).update({k: v.copy() if isinstance(v, list | dict) else v for k, v in vars(x).items()}, optimizer=o)
+    if "_schedulers" in vars(x):
+        out._schedulers = [_twin(c, o) for c in x._schedulers]
+    return out
+
+
+# ------------------------------------------------------------------ taking one
+
+
+def proper(x: Any) -> Any:
+    """The torch scheduler that a Python object is, or that a wrapper of one holds; None of anything else."""
+    found = sys.modules.get("torch.optim.lr_scheduler")
+    if found is None:
+        return None
+    if issubclass(type(x), found.LRScheduler):
+        return x
+    if not all(hasattr(type(x), name) for name in ("step", "state_dict", "get_last_lr")):
+        return None
+    inner = getattr(x, "__dict__", {}).get("scheduler")
+    return inner if issubclass(type(inner), found.LRScheduler) else None
+
+
+def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
+    """What the handle of a program's scheduler owns: the same for all handles of it. None of what is no scheduler."""
+    inner = proper(x)
+    if inner is None or getattr(inner, "optimizer", None) is None:
+        return None
+    for h in table():
+        if isinstance(h, SchedulerHandle) and h.obj.torch is inner:
+            return h.obj  # type: ignore[no-any-return]
+    return _made(inner, x, opt_of(inner.optimizer))
+
+
+def _made(x: Any, given: Any, o: Opt) -> LiveSched:
+    entry = _entry(type(x))
+    values = {p.name: _value(p, x, o) for p in options_of(entry)} if entry is not None else {}
+    if entry is None:
+        entry, values = _plain(x)
+    if "_schedulers" in vars(x):
+        values["schedulers"] = [_made(c, c, o) for c in x._schedulers]
+    o.scheduled = True
+    return LiveSched(entry, o, x, given, values)
+
+
+def _entry(cls: type) -> Entry | None:
+    """The registered scheduler of a class; a class made from that of measured numbers is one too."""
+    for entry in registry.entries("scheduler"):
+        if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls:
+            return entry
+    measured = registry.find("scheduler", MEASURED)
+    return measured if measured is not None and issubclass(cls, class_of(measured)) else None
+
+
+def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
+    """An entry for a class that is not registered, its options the plain attributes."""
+    options, values = [Option("baselrs", "doubles", None, "base_lrs")], {
+        "baselrs": [float(r) for r in getattr(x, "base_lrs", ())]}
+    for name, v in vars(x).items():
+        short = name.replace("_", "").lower()
+        if name[0] != "_" and name not in _COMMON and type(v) in _TYPES and short not in values:
+            options.append(Option(short, _TYPES[type(v)], None, name))
+            values[short] = v
+    cls = type(x)
+    return Entry(cls.__name__.lower(), "scheduler", options=tuple(options), extra={"class": cls},
+                 target=f"{cls.__module__}.{cls.__qualname__}"), values
+
+
+# ------------------------------------------------------------------ the options that one was made with
+
+
+def _of_groups(name: str) -> Callable[[Any, Opt], Any]:
+    return lambda x, o: [float(g[name]) for g in o.groups]
+
+
+def _list(name: str) -> Callable[[Any, Opt], Any]:
+    return lambda x, o: [float(v) for v in getattr(x, name)]
+
+
+def _milestones(x: Any, o: Opt) -> list[int]:
+    own = vars(x)
+    return sorted(own["milestones"].elements()) if "milestones" in own else list(own["_milestones"])
+
+
+def _rises(x: Any, o: Opt) -> float:
+    """The share of the steps on the way up of a single cycle."""
+    return (float(x._schedule_phases[0]["end_step"]) + 1) / int(x.total_steps)
+
+
+# an option of torch's schedulers that is no attribute of that name: where it is, tried in order
+_FOUND: dict[str, tuple[Callable[[Any, Opt], Any], ...]] = {
+    "milestones": (_milestones,), "base_lr": (_list("base_lrs"),), "max_lr": (_list("max_lrs"), _of_groups("max_lr")),
+    "min_lr": (_list("min_lrs"),), "base_momentum": (_list("base_momentums"), _of_groups("base_momentum")),
+    "max_momentum": (_list("max_momentums"), _of_groups("max_momentum")), "swa_lr": (_of_groups("swa_lr"),),
+    "step_size_up": (lambda x, o: round(x.total_size * x.step_ratio),),
+    "step_size_down": (lambda x, o: round(x.total_size - x.total_size * x.step_ratio),),
+    "anneal_strategy": (lambda x, o: x._anneal_strategy, lambda x, o: x._anneal_func_type),
+    "pct_start": (_rises,), "three_phase": (lambda x, o: len(x._schedule_phases) == 3,),
+    "div_factor": (lambda x, o: o.groups[0]["max_lr"] / o.groups[0]["initial_lr"],),
+    "final_div_factor": (lambda x, o: o.groups[0]["initial_lr"] / o.groups[0]["min_lr"],),
+    "scale_fn": (lambda x, o: x._scale_fn_custom,),
+}
+# options that may be absent
+_MAYBE = ("epochs", "stepsperepoch", "scalefn", "basemomentum", "maxmomentum")
+
+
+def _value(p: Option, x: Any, o: Opt) -> Any:
+    """The value of an option, None where it cannot be told: a function of Python's is no q value."""
+    name = p.torch or p.name
+    ways = (lambda x, o: vars(x)[name], *_FOUND.get(name, ())) if name not in ("milestones",) else _FOUND[name]
+    for way in ways:
+        try:
+            v = way(x, o)
+        except (KeyError, AttributeError, TypeError, ValueError, IndexError, ZeroDivisionError):
+            continue
+        found = _as(p.type, v)
+        if found is not None:
+            return found
+    return None
+
+
+def _as(kind: str, v: Any) -> Any:
+    """v as the value of an option of a type, None if it cannot be one."""
+    if v is None or callable(v) or kind == "any":
+        return None
+    if kind in ("doubles", "longs"):
+        found = list(v) if isinstance(v, list | tuple) else [v]
+        return [float(n) if kind == "doubles" else int(n) for n in found]
+    if isinstance(v, list):  # a number for each parameter group, where the option is one for all
+        return _as(kind, v[0]) if v and all(n == v[0] for n in v) else None
+    return {"long": int, "double": float, "boolean": bool, "symbol": str}[kind](v)

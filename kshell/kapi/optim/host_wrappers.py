@@ -1,0 +1,78 @@
+"""Optimizers of a Python program as those of the k-api, also where they are inside of wrappers.
+
+accelerate, Lightning and others put an object around the optimizer, which has the optimizer as an attribute. Groups,
+options and state are those of the optimizer inside; a step goes through the wrapper, as in the program.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from kshell import registry
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.optim.optimizer import Opt, class_of, signature_options
+from kshell.registry import Entry
+
+# the attributes under which wrappers have what they are around
+_INSIDE = ("optimizer", "optim", "_optimizer", "base_optimizer", "inner_optimizer", "_optim")
+
+
+def is_optimizer(x: Any) -> bool:
+    """Is x an optimizer of torch, or something that has parameter groups and steps around one? The class counts, not
+    what `__class__` or a stand-in's attributes say, and nothing that x raises comes out."""
+    if issubclass(type(x), torch.optim.Optimizer):
+        return True
+    if not hasattr(type(x), "step") or _held(x) is None:
+        return False
+    with suppress(Exception):
+        return isinstance(x.param_groups, list)
+    return False
+
+
+def _held(x: Any) -> Any:
+    """The optimizer, or the wrapper around one, that a wrapper is around; None if x is no wrapper."""
+    found: Any = None
+    with suppress(Exception):
+        found = object.__getattribute__(x, "__dict__")
+    if found.__class__ is not dict:
+        return None
+    return next((y for n in _INSIDE if (y := found.get(n)) is not None and y is not x and is_optimizer(y)), None)
+
+
+def _entry(cls: type) -> Entry | None:
+    """The registered optimizer of a class."""
+    return next((e for e in registry.entries("optimizer")
+                 if e.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(e) is cls), None)
+
+
+def chain(x: Any) -> list[Any]:
+    """x and all that it is around, from the outermost wrapper to the optimizer."""
+    out = [x]
+    while _entry(type(x)) is None:
+        x = _held(x)
+        if x is None or any(x is y for y in out):
+            break
+        out.append(x)
+    return out
+
+
+def adopt(x: Any, container: Any = None) -> Opt:
+    """An optimizer made by plain Python as one of the k-api, found inside of what is around it; a class that is not
+    registered shows what it has."""
+    if isinstance(x, Opt):
+        return x
+    inner = chain(x)[-1]
+    cls = type(inner)
+    entry = _entry(cls) or Entry(cls.__name__.lower(), "optimizer", options=signature_options(cls),
+                                 extra={"class": cls}, target=f"{cls.__module__}.{cls.__qualname__}")
+    if x is inner:
+        return Opt(entry, x, container)
+    if len(x.param_groups) == len(inner.param_groups) and all(
+            a is b for a, b in zip(x.param_groups, inner.param_groups, strict=True)):
+        o = Opt(entry, inner, container)
+        o.outer = x
+        return o
+    o = Opt(entry, x, container)  # ZeroRedundancyOptimizer: the optimizer inside has only the parameters of a process
+    o.inner = inner
+    return o

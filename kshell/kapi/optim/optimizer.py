@@ -1,0 +1,413 @@
+"""Optimizers: how one is registered, its options, groups and steps. kapi/optim/torch_types.py has the rows of torch's.
+
+To add one, write a row, or a torch optimizer class in any file with `@optimizer(name, options..)` above it.
+Everything else (groups, learning rates, state and restoring, help) follows from the row and from torch's own
+conventions: options are entries of a group, buffers are entries of `state[parameter]`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import entry_named, parse_options
+from kshell.kapi.base.call import with_all
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.option_docs import worded
+from kshell.kapi.optim import wraps
+from kshell.optim.abilities import Abilities, abilities
+from kshell.parallel.group import joined
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values.core import NULL_J, Value
+
+if TYPE_CHECKING:
+    from kshell.optim.state_tree import StateTree
+
+Values = dict[str, Any]
+
+
+def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Entry:
+    """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` in positional order
+    (without any, they are read from the class). An option's `torch` is the entry of a group that it sets, with `.0`
+    for an item of a tuple. What is special about an optimizer is a hook:
+
+    state ({documented name of a buffer: torch's}), drop (buffers that are not kept), closure (a step calls back for
+    the loss), groups (the most groups it can have), dims (the number of dimensions that its parameters must have), fill
+    (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
+    group), parts (of the parameters with which it is made, those of each group, which have a meaning then), same
+    (options with one value for all groups), later ({option: a buffer that torch makes at the first step only, where the
+    option is set then}; zeros where it is set afterwards), pytorch (name in help), sharded (false: it does not take
+    parameters that are sharded among processes), meets (a step of several processes, and giving it parameters, is one
+    of all at once).
+
+    How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
+    has of it can be given by name, and is shown where it is set.
+    """
+    at = hooks.pop("at", None) or sys._getframe(1)
+    if isinstance(target, type):
+        hooks["class"] = target
+        target = f"{target.__module__}.{target.__qualname__}"
+    topic = at.f_globals["__name__"].partition(".")[2]
+    return registry.add(Entry(name, "optimizer", doc=doc, options=worded(name, options), target=target, topic=topic,
+                              since=hooks.pop("since", "ktorch"), file=at.f_code.co_filename, line=at.f_lineno,
+                              extra=hooks))
+
+
+def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], type]:
+    """Register a torch optimizer class, as its decorator; the class's docstring is the help text."""
+
+    def register(cls: type) -> type:
+        row(name, cls, inspect.getdoc(cls) or name, *options, **{"since": "kshell", "at": sys._getframe(1), **hooks})
+        return cls
+
+    return register
+
+
+# ------------------------------------------------------------------ entries, classes, options
+
+
+def entry_of(name: str) -> Entry:
+    """The optimizer of a name; `unrecognized optimizer: name` if there is none."""
+    return entry_named("optimizer", "unrecognized optimizer: ", name)
+
+
+def class_of(entry: Entry) -> Any:
+    """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
+    found = entry.extra.get("class")
+    if found is None:
+        try:
+            found = entry.resolve()
+        except (AttributeError, ModuleNotFoundError):
+            found = None
+        if found is None:
+            raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
+        entry.extra["class"] = found
+    return found
+
+
+def options_of(entry: Entry) -> tuple[Option, ...]:
+    """The options of an optimizer, in order; of a row that names none, those of its class."""
+    if not entry.options:
+        entry.options = signature_options(class_of(entry))
+    return entry.options
+
+
+_TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
+_SHORT = {"weight_decay": "decay"}
+# how torch computes, not what; and what makes one class of torch into another
+_HOW = ("foreach", "fused", "maximize", "capturable", "differentiable")
+_OTHER = "decoupled_weight_decay"
+
+
+def signature_options(cls: type) -> tuple[Option, ...]:
+    """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
+    out = []
+    for name, p in list(inspect.signature(cls).parameters.items())[1:]:
+        if name in _HOW or name == _OTHER or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        if name == "lr":
+            out.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
+        elif name == "betas":
+            out += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
+        elif type(p.default) in _TYPES:
+            out.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
+    return tuple(out)
+
+
+def how_of(entry: Entry) -> tuple[Option, ...]:
+    """The options of how to compute that the optimizer's class has; they are given by name only."""
+    found: tuple[Option, ...] | None = entry.extra.get("how")
+    if found is None:
+        taken = {o.torch or o.name for o in options_of(entry)}
+        given = inspect.signature(class_of(entry)).parameters
+        found = entry.extra["how"] = tuple(Option(n, "boolean", given[n].default) for n in _HOW
+                                           if n in given and n not in taken)
+    return found
+
+
+_KNOWN: list[Any] = [-1, frozenset()]
+
+
+def known_options() -> frozenset[str]:
+    """The names of the options of all optimizers."""
+    if _KNOWN[0] != registry.version():
+        names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options).union(_HOW)
+        _KNOWN[:] = registry.version(), names
+    return _KNOWN[1]  # type: ignore[no-any-return]
+
+
+def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0) -> Values:
+    """The options given, {name: Python value}: q nulls are None where an option may be absent."""
+    options = options_of(entry)
+    given = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
+                          before=before, more=how_of(entry))
+    for o in options:
+        if o.default is None and _is_null(given.get(o.name)):
+            given[o.name] = None
+    return given
+
+
+def _is_null(value: Any) -> bool:
+    return value in (NULL_J.v, "") or (isinstance(value, float) and math.isnan(value))
+
+
+def default_values(entry: Entry) -> Values:
+    """The options of an optimizer as its row has them; without those of how to compute."""
+    return {o.name: o.default for o in options_of(entry)}
+
+
+def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
+    """Option values under torch's names, items of a tuple put together."""
+    out: dict[str, Any] = {}
+    for o in (*options_of(entry), *how_of(entry)):
+        if o.name in values:
+            name, _, item = (o.torch or o.name).partition(".")
+            out[name] = (*out.get(name, ()), values[o.name]) if item else values[o.name]
+    return out
+
+
+def group_values(entry: Entry, group: dict[str, Any]) -> Values:
+    """The option values of a torch parameter group."""
+    out = {}
+    for o in (*options_of(entry), *how_of(entry)):
+        name, _, item = (o.torch or o.name).partition(".")
+        value = group.get(name, o.default)
+        if item and isinstance(value, tuple | list):
+            value = value[int(item)]
+        out[o.name] = value.item() if isinstance(value, torch.Tensor) else value
+    return out
+
+
+# ------------------------------------------------------------------ the optimizer of a handle
+
+
+class Opt:
+    """What an optimizer handle owns: the registered entry, the torch optimizer, and the module that holds the
+    parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
+    wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
+
+    __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
+                 "scheduled", "timings", "torch", "tree", "waiting", "wraps")
+
+    def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
+        self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
+        self.contents: Any = None  # what is in a container that was made here: kapi/optim/parameters.py
+        self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: parameters.py
+        self.outer: Any = None
+        self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
+        self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
+        self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
+        self.tree: StateTree | None = None  # what `state` gives, once it was asked for
+        self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
+        self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/optim/wraps.py
+        self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
+        self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return self.torch.param_groups  # type: ignore[no-any-return]
+
+    @property
+    def state(self) -> StateTree:
+        """All that the optimizer keeps."""
+        keeps = self.torch if self.inner is None else self.inner
+        if self.tree is None or self.tree.optimizer is not keeps:
+            from kshell.optim.state_tree import StateTree
+
+            self.tree = StateTree(keeps, self.entry.extra.get("state"), self.entry.extra.get("drop", ()))
+        return self.tree
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the optimizer can do beyond torch's contract."""
+        return abilities(self.torch)
+
+    def parameters(self) -> list[Any]:
+        """The parameters of all groups."""
+        return [p for g in self.torch.param_groups for p in g["params"]]
+
+    def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
+        """One update; an optimizer that needs the loss is given a closure that computes it. Other arguments are for
+        what stands around the step."""
+        if joined() and self.meets():
+            with with_all("step"):
+                return self._step(closure, given)
+        return self._step(closure, given)
+
+    def moved(self, was: Mapping[int, Any]) -> None:
+        """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
+        from kshell.optim.state_tree import follow
+
+        self.placed = self.contents = None
+        follow(self.torch, was)
+        for w in self.wraps.values():
+            w.moved()
+
+    def meets(self) -> bool:
+        """Does a step of several processes begin with all of them?"""
+        return self.abilities.meets or any(w.meets for w in self.wraps.values())
+
+    def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
+        if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
+            return wraps.step(self, closure, given)
+        return self.bare_step(closure)
+
+    def bare_step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
+        """One update by the optimizer alone. One that fails leaves no state to parameters that had none: torch makes
+        buffers one by one, and could not go on from half of them."""
+        state = self.state
+        known = len(state)
+        try:
+            return self._update(closure, given)
+        except BaseException:
+            state.forget_from(known)
+            raise
+
+    def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
+        from kshell.optim import fused
+
+        if self.outer is not None:
+            return self.outer.step(**given) if closure is None else self.outer.step(closure, **given)
+        if given:
+            return self.torch.step(closure, **given)
+        if closure is None:
+            if self.entry.extra.get("closure"):
+                raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
+            return None if fused.step(self.torch) else fused.plain(self.torch)
+        if not any(g["params"] for g in self.groups):
+            raise QError(f"{self.entry.name}: no parameters to optimize")
+        if not self.entry.extra.get("closure"):
+            return fused.plain(self.torch, closure)
+        with guard.whole_step(self.torch):
+            return fused.plain(self.torch, closure)
+
+
+def _refused(exc: ValueError) -> QError:
+    """torch's refusal of an option value as a q error; numbers as q shows them."""
+    text = re.sub(r"-?\d+\.\d+(e-?\d+)?$", lambda m: f"{float(m[0]):g}", str(exc))
+    return QError(text)
+
+
+def _without_compiler() -> None:
+    """Let torch make optimizers without its compiler, whose import takes most of a second and 80 MB: it is imported to
+    be told that it shall leave this method alone. Nothing here compiles what makes optimizers."""
+    made = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
+    if made is not None and not hasattr(made, "__dynamo_disable"):
+        made.__dynamo_disable = made
+
+
+def build(entry: Entry, values: Values) -> Any:
+    """A torch optimizer without parameters. (torch makes none without, so it is made with one that is taken out.)
+
+    Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
+    """
+    from kshell.optim.comm import alone
+    from kshell.optim.state_tree import StateTree
+
+    cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
+    _without_compiler()
+    try:
+        with alone():
+            o = cls([dummy], **torch_args(entry, values))
+    except ValueError as exc:
+        error = _refused(exc)
+    else:
+        lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
+        if lost is None:
+            o.param_groups[0]["params"].clear()
+            StateTree(o).clear()
+            return o
+        error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
+    raise error
+
+
+def create(entry: Entry, given: Values) -> Opt:
+    """A new optimizer with no parameters: the options given, defaults for the others."""
+    values = default_values(entry) | given
+    missing = next((k for k, v in values.items() if v is REQUIRED), None)
+    if missing is not None:
+        raise QError(f"{entry.name}: {missing} not defined")
+    if "fill" in entry.extra:
+        entry.extra["fill"](values)
+    return Opt(entry, build(entry, values))
+
+
+def set_rate(group: dict[str, Any], rate: float) -> None:
+    """Set a group's learning rate; one that torch holds as a tensor keeps its place."""
+    held = group["lr"]
+    if isinstance(held, float | int):
+        group["lr"] = rate
+    else:
+        held.fill_(rate)
+
+
+# what is told of a group that was added: the optimizer, and the number of the group that it came from, if there is one
+NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
+
+
+def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: int | None = None,
+               last: bool = True) -> None:
+    """Set options of a group and add parameters to it; the group after the last is made, from the group `source`.
+    `last` is false while other groups follow in the same edit. Nothing here can fail that was checked before (`build`
+    on the same values, selection of the parameters), save `attached` of an optimizer of kshell among several processes:
+    then all is as it was."""
+    args = torch_args(o.entry, values)
+    own = o.abilities
+    before = [dict(g, params=list(g["params"])) for g in o.groups] if own is o.torch else []
+    new = at == len(o.groups)
+    if new:
+        _append(o.torch, {"params": list(params), **args})
+    else:
+        group = o.groups[at]
+        if (rate := args.pop("lr", None)) is not None:
+            set_rate(group, rate)
+        group.update(args)
+        group["params"].extend(params)
+    add_buffers(o, o.groups[at])
+    if o.placed is not None:
+        o.placed.update(map(id, params))
+    if params and "added" in o.entry.extra:
+        o.entry.extra["added"](o.torch)
+    try:
+        own.attached()
+    except BaseException:
+        del o.groups[len(before):]
+        for group, old in zip(o.groups, before, strict=True):
+            group.update(old)
+        raise
+    if last and (new or params):
+        for w in o.wraps.values():
+            w.attached(o, at, params)
+    for follow in NEW_GROUP if new else ():
+        follow(o, source)
+
+
+def _append(t: Any, group: dict[str, Any]) -> None:
+    """Add a group whose parameters are known to be in no other. (torch would look through all groups for them.)"""
+    plain = torch.optim.Optimizer.add_param_group
+    if type(t).add_param_group is not plain:
+        t.add_param_group(group)
+        return
+    groups = t.param_groups
+    t.param_groups = []
+    try:
+        t.add_param_group(group)
+    finally:
+        made, t.param_groups = t.param_groups, groups
+    groups.extend(made)
+
+
+def add_buffers(o: Opt, group: dict[str, Any]) -> None:
+    """The buffers that options of a group ask for, to parameters that have made steps without."""
+    state = o.state
+    for option, name in o.entry.extra.get("later", {}).items():
+        for p in group["params"] if group.get(option) else ():
+            if (kept := state.of(p)) and name not in kept:
+                state.add(p, name, torch.zeros_like(p))

@@ -1,0 +1,392 @@
+"""What an optimizer optimizes: selecting parameters of tensors, vectors, dictionaries, modules and models, and the
+module that holds everything an optimizer was given, from which its parameters have their names.
+
+Selecting and planning change nothing; only `Plan.commit` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base.args import is_empty, longs_of, names_of, unknown
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle, handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.describe import is_container, name_of_module, named_parameters, type_name
+from kshell.kapi.optim.optimizer import Opt
+from kshell.values.core import NULL_J, List, Special, Value
+
+
+class Selection(NamedTuple):
+    """Chosen parameters, and what holds them: a module, or a ParameterDict made for tensors, under their keys or, where
+    they have none, under numbers."""
+
+    params: list[Any]
+    holder: Any
+    made: bool = False
+    keyed: bool = False
+
+
+# ------------------------------------------------------------------ choosing
+
+
+def select(x: Value, o: Opt | None = None) -> Selection | None:
+    """The parameters of `object` or `(object;selector)`; None for `()` and `::`. They are for the optimizer o."""
+    if is_empty(x):
+        return None
+    h, rest = handle(x), []
+    if h is None and x.__class__ is List:
+        h, rest = handle(x.items[0]), x.items[1:]
+    if h is None:
+        raise QError("opt: expecting module, model or tensors after optimizer & optional group number, "
+                     f"given {kname(x)}")
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle | ModuleHandle | ModelHandle):
+        raise QError(f"opt: cannot derive parameters from {h.kind}")
+    if len(rest) > 1:
+        raise QError(f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args")
+    selector = rest[0] if rest else None
+    if isinstance(h, ModuleHandle | ModelHandle):
+        return _from_module(h.obj if isinstance(h, ModuleHandle) else h.obj.module, selector, o)
+    return _from_tensors(h, selector)
+
+
+def _unrecognized(what: str, selector: Value) -> QError:
+    return QError(f"opt: {what} supplied with unrecognized {kname(selector)} selector(s)")
+
+
+def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
+    """Tensors by index or key; they are named by their place."""
+    if isinstance(h, DictHandle):
+        named = list(h.obj.items()) if selector is None else [(k, h.obj[k]) for k in _keys(h.obj, selector)]
+    else:
+        tensors = h.obj if isinstance(h, VectorHandle) else [h.obj]
+        at = range(len(tensors)) if selector is None else _indices(tensors, selector)
+        named = [(str(i), tensors[i]) for i in at]
+    for i, (_, t) in enumerate(named):
+        if t is None:
+            raise QError(f"opt: parameter[{i}] is undefined")
+    holder = torch.nn.ParameterDict()
+    for key, t in named:
+        _put_tensor(holder, key, t)
+    return Selection([t for _, t in named], holder, True, isinstance(h, DictHandle))
+
+
+def _put_tensor(holder: Any, key: str, t: Any) -> None:
+    """Put the very tensor into a ParameterDict, which would make a parameter of it."""
+    holder._keys[key] = None
+    holder._parameters[key] = t
+
+
+def _indices(v: Sequence[Any], selector: Value) -> list[int]:
+    at = longs_of(selector)
+    if at is None:
+        raise _unrecognized("tensor vector", selector)
+    for k, i in enumerate(at):
+        if i < 0:
+            raise QError(f"opt: vector[{NULL_J if i == NULL_J.v else i}] invalid")
+        if i >= len(v):
+            raise QError(f"opt: vector[{i}] out of bounds, index must be less than {len(v)}")
+        if i in at[:k]:
+            raise QError(f"opt: duplicate parameter from vector[{i}]")
+    return at
+
+
+def _keys(d: dict[str, Any], selector: Value) -> list[str]:
+    keys = names_of(selector)
+    if keys is None:
+        raise _unrecognized("tensor dictionary", selector)
+    for n, k in enumerate(keys):
+        if k not in d:
+            raise QError(f"opt: no dictionary parameter named `{k}")
+        if k in keys[:n]:
+            raise QError(f"opt: duplicate parameter dict[`{k}]")
+    return keys
+
+
+def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
+    if selector is None:
+        return Selection(list(m.parameters()), m)
+    at = longs_of(selector)
+    if at is not None:
+        parts = _submodules(m, at, o)
+    else:
+        names = names_of(selector)
+        if names is None:
+            raise _unrecognized(f"{type_name(m)} module", selector)
+        parts = _named(m, names)
+    params: dict[int, Any] = {}
+    for place, found in parts:
+        if any(id(p) in params for p in found):
+            raise QError(f"opt: duplicate parameter(s) with module[{place}]")
+        params |= {id(p): p for p in found}
+    return Selection(list(params.values()), m)
+
+
+def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
+    """Place and parameters of the submodules with these numbers."""
+    found = _layers(m, o) or list(_parts(m, set()))
+    for i in at:
+        if i < 0:
+            raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
+        if i >= len(found):
+            raise QError(f"opt: module[{i}] out of bounds, {len(found)} submodule(s)")
+        yield str(i), list(found[i].parameters())
+
+
+class Layers(NamedTuple):
+    """The children of a module, which have no parts and of which no two are the same, and the dictionaries in which
+    they would have parts."""
+
+    module: Any
+    children: tuple[Any, ...]
+    below: list[Any]
+
+
+def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
+    """The submodules of a plain list of layers, none of another module. An optimizer keeps them, so that groups that
+    are added layer by layer only compare them with those that are there."""
+    known, now = None if o is None else o.layers, tuple(m._modules.values())
+    if known is None or known.module is not m or known.children != now or any(known.below):
+        below = [c._modules for c in now if c is not None]
+        plain = len(set(map(id, below))) == len(now) and not any(below)
+        known = Layers(m, now, below) if plain else None
+        if o is not None:
+            o.layers = known
+    return () if known is None else known.children  # type: ignore[no-any-return]
+
+
+def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
+    """The submodules of a module in the order of `m.modules()`, each once."""
+    children = dict.fromkeys(c for c in m._modules.values() if c is not None)
+    if not seen and not any([c._modules for c in children]):
+        yield from children  # a plain list of layers
+        return
+    for part in children:
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            if part._modules:
+                yield from _parts(part, seen)
+
+
+def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
+    """Place and parameters of the submodules and parameters with these names."""
+    for name in names:
+        above, _, last = name.rpartition(".")
+        part = _at(m, above)
+        found = None if part is None else part._modules.get(last)
+        if found is not None:
+            yield f"`{name}", list(found.parameters())
+        elif part is not None and part._parameters.get(last) is not None:
+            yield f"`{name}", [part._parameters[last]]
+        else:
+            raise unknown("opt: no module or parameter named `", name, [
+                *(n for n, _ in m.named_modules(remove_duplicate=False)),
+                *(n for n, _ in m.named_parameters(remove_duplicate=False))])
+
+
+def _at(m: Any, path: str) -> Any:
+    """The submodule of a dotted path; None if there is none."""
+    for key in path.split(".") if path else ():
+        m = m._modules.get(key)
+        if m is None:
+            break
+    return m
+
+
+def check_new(o: Opt, params: Sequence[Any]) -> None:
+    """Are the tensors leaves, in no group yet, no two of them the same, and all such as the optimizer can take?"""
+    dims = o.entry.extra.get("dims")
+    if o.placed is None:
+        o.placed = {id(p) for g in o.groups for p in g["params"]}
+    known = o.crossed or any(id(p) in o.placed for p in params)
+    groups = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]} if known else {}
+    if o.crossed:
+        o.placed = None
+    seen: dict[int, int] = {}
+    for i, p in enumerate(params):
+        if not p.is_leaf:
+            raise QError(f"opt: parameter[{i}] is a not a leaf tensor")
+        if id(p) in groups:
+            where = owners(o.container).get(id(p))
+            note = f" ({where[0]} module parameter `{where[1]})" if where else ""
+            raise QError(f"opt: parameter[{i}] already in group {groups[id(p)]}{note}")
+        if id(p) in seen:
+            raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(p)]}]")
+        if dims is not None and p.dim() != dims:
+            raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {p.dim()}")
+        if hasattr(p, "full_tensor") and not o.entry.extra.get("sharded", True):
+            raise QError(f"opt: {o.entry.name} does not take sharded parameters")
+        seen[id(p)] = i
+
+
+# ------------------------------------------------------------------ the container
+
+
+def owners(container: Any) -> dict[int, tuple[str, str]]:
+    """By parameter (its id): the type of the module that owns it and its dotted name in the container."""
+    out: dict[int, tuple[str, str]] = {}
+    if container is not None:
+        for p, kind, name in named_parameters(container):
+            out.setdefault(id(p), (kind, name))
+    return out
+
+
+def names_of_parameters(o: Opt) -> list[tuple[Any, str]]:
+    """The parameters of an optimizer and their names; their numbers without a container."""
+    known = owners(o.container)
+    return [(p, known.get(id(p), ("", str(i)))[1]) for i, p in enumerate(o.parameters())]
+
+
+class Plan(NamedTuple):
+    """A container as it will be: `add` are the children to put into it under their keys, `tensors` those to put into
+    the ParameterDict `among`."""
+
+    container: Any
+    own: bool
+    add: Sequence[tuple[str, Any]] = ()
+    among: Any = None
+    tensors: Sequence[tuple[str, Any]] = ()
+
+    def commit(self, o: Opt) -> None:
+        """Make it the optimizer's container."""
+        for key, m in self.add:
+            self.container._modules[key] = m
+        for key, t in self.tensors:
+            _put_tensor(self.among, key, t)
+        if o.contents is not None and o.contents.container is self.container:
+            for key, m in self.add:
+                o.contents.add(key, m)
+            o.contents.ids.update(id(t) for _, t in self.tensors)
+        o.container, o.own = self.container, self.own
+
+
+def plan(o: Opt, chosen: Selection) -> Plan:
+    """How an optimizer's container changes when it gets the chosen parameters: one module is its own container, tensors
+    are together in a ParameterDict, of several of these a ModuleDict is made, with names or numbers as keys."""
+    now, new = o.container, chosen.holder
+    if now is None:
+        return Plan(new, chosen.made)
+    if now is new or _within(o, new) or _held(o, chosen):
+        return Plan(now, o.own)
+    among = _made_dict(o) if chosen.made else None
+    if among is not None:
+        keys = list(new._parameters)
+        if not chosen.keyed:
+            keys = [str(len(among._parameters) + i) for i in range(len(keys))]
+        if not any(k in among._parameters for k in keys):
+            return Plan(now, True, (), among, list(zip(keys, chosen.params, strict=True)))
+    if not o.own and any(m is now for m in new.modules()):
+        return Plan(new, False)
+    if o.own and isinstance(now, torch.nn.ModuleDict):
+        return Plan(now, True, [(_key(new, now._modules, chosen.made), new)])
+    first = _key(now, [], o.own)
+    return Plan(torch.nn.ModuleDict(), True, [(first, now), (_key(new, [first], chosen.made), new)])
+
+
+def kept(o: Opt) -> Callable[[], None]:
+    """What sets an optimizer's container back to what it is now."""
+    container, own = o.container, o.own
+    parts = [] if container is None else [container] if _made_dict(o) is None else [container, _made_dict(o)]
+    held = [(m, dict(m._modules), dict(m._parameters)) for m in parts]
+
+    def back() -> None:
+        o.container, o.own, o.contents = container, own, None
+        for m, modules, tensors in held:
+            m._modules.clear()
+            m._modules.update(modules)
+            m._parameters.clear()
+            m._parameters.update(tensors)
+            if isinstance(m, torch.nn.ParameterDict):
+                m._keys = dict.fromkeys(tensors)
+
+    return back
+
+
+def _made_dict(o: Opt) -> Any:
+    """The last ParameterDict that was made for tensors of an optimizer; None without one."""
+    parts = {_TENSORS: o.container}.items() if not isinstance(o.container, torch.nn.ModuleDict) \
+        else reversed(o.container._modules.items())
+    return next((m for key, m in parts if o.own and isinstance(m, torch.nn.ParameterDict)
+                 and key.startswith(_TENSORS) and not name_of_module(m)), None)
+
+
+class Contents:
+    """What is in a container that was made here, so that it is not looked through for each group that is added: the ids
+    of its children and of tensors in a ParameterDict made for these; the children that are a user's modules, and those
+    of them that may have parts."""
+
+    def __init__(self, container: Any) -> None:
+        self.container, self.ids = container, {id(container)}
+        self.modules: list[Any] = []
+        self.deep: list[Any] = []
+        if isinstance(container, torch.nn.ParameterDict):
+            self.ids.update(map(id, container._parameters.values()))
+        for key, m in container._modules.items():
+            self.add(key, m)
+
+    def add(self, key: str, m: Any) -> None:
+        self.ids.add(id(m))
+        if isinstance(m, torch.nn.ParameterDict) and key.startswith(_TENSORS):
+            self.ids.update(map(id, m._parameters.values()))
+            return
+        self.modules.append(m)
+        if m._modules or is_container(m):
+            self.deep.append(m)
+
+
+def _contents(o: Opt) -> Contents:
+    """What is in the container of an optimizer."""
+    if not o.own:
+        return Contents(o.container)
+    if o.contents is None or o.contents.container is not o.container:
+        o.contents = Contents(o.container)
+    return o.contents  # type: ignore[no-any-return]
+
+
+def _held(o: Opt, chosen: Selection) -> bool:
+    """Are the chosen tensors parameters of the container already (got from it by `parm`, say)?"""
+    if not isinstance(chosen.holder, torch.nn.ParameterDict):
+        return False
+    found = _contents(o)
+    left = {id(p) for p in chosen.params} - found.ids
+    if left and not o.own:
+        left -= {id(p) for p in o.container.parameters()}
+    return not left or not left - {id(p) for part in found.modules for p in part.parameters()}
+
+
+def _within(o: Opt, new: Any) -> bool:
+    """Is a module the container, or a part of it?"""
+    found = _contents(o)
+    return id(new) in found.ids or any(new is m for part in found.deep for m in part.modules())
+
+
+_TENSORS = "parms"
+
+
+def _key(m: Any, used: Collection[str], made: bool) -> str:
+    """The key of a module in the container: its name, or the next number; `parms`, `parms1`, .. for one made for
+    tensors."""
+    name = name_of_module(m).replace(".", "_")
+    if name:
+        if name in used:
+            raise QError(f"opt: a {type_name(m)} module named `{name} already registered with the optimizer")
+        return name
+    if made:
+        n = 0
+        while (key := f"{_TENSORS}{n or ''}") in used:
+            n += 1
+        return key
+    n = len(used)
+    while str(n) in used:
+        n += 1
+    return str(n)
+
+
+def group_number(x: Value) -> int | None:
+    """The group number that an argument is, None if it is none."""
+    if x.__class__ is int:
+        return x  # type: ignore[no-any-return]
+    return x.v if x.__class__ is Special else None

@@ -1,0 +1,189 @@
+"""`child`: a part of a module, which another can replace in place; optimizers follow."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import KHandle, ModuleHandle, handle, lend, module_handle
+from kshell.kapi.base.live_optimizers import live_optimizers
+from kshell.kapi.module.api import device_of_module, module_behind
+from kshell.kapi.module.describe import mark_replaced, set_name, type_of
+from kshell.kapi.module.parts import child_of
+from kshell.kapi.module.spec import ALONE, add_child, define
+from kshell.kapi.optim.groups import Group, commit
+from kshell.kapi.optim.optimizer import Opt, group_values
+from kshell.kapi.optim.parameters import check_new
+from kshell.values.context import running
+from kshell.values.core import NIL, Special, Sym, Value, sym
+
+
+@api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,
+     target="torch.nn.Module.get_submodule", effect="reads2")
+def child(x: Value) -> Value:
+    """One child module, by dotted name or by index. With a specification or a module, the child is replaced in place.
+
+    A replaced child keeps its place and name, in the module of any class: a layer of a container, or an attribute, as
+    setattr(m, "fc", layer) sets it in torch. Where the old child is at other places too, it stays there. Optimizers
+    that have its parameters get the new ones, by their names in the groups of the old ones; what they keep for the old
+    ones goes.
+
+    q)objtype child(module seq(`sequential;(`linear;`fc;2;1);`relu);`fc)
+    `linear
+
+    q)m:module seq(`sequential;(`linear;`body;2;4);`relu;(`linear;`head;4;1))
+    q)o:opt(`adamw;m;.1)
+    q)child(m;`head;(`linear;4;3))
+    q)select parmgroup,name,size from parmtable o
+    parmgroup name        size
+    --------------------------
+    0         body.weight 4 2
+    0         body.bias   ,4
+    0         head.weight 3 4
+    0         head.bias   ,3
+    """
+    given = items(x)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
+    if given[1].__class__ not in (int, Special, Sym):
+        raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
+    m = module_behind(given[0], "child")
+    if len(given) == 2:
+        return module_handle(child_of(m, given[1], "child"))
+    if given[1].__class__ is not Sym:
+        raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
+    h = handle(given[0])
+    if h is not None:
+        _replace(h, m, given[1].s, given[2])
+    return NIL
+
+
+def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
+    """Replace the child of a dotted name in m, which a handle has, by a module or by one of a specification, as
+    torch's setattr does: at this place, wherever else the old one is. With an error nothing changes."""
+    path, _, key = name.rpartition(".")
+    old = child_of(m, sym(name), "child")
+    parent = child_of(m, sym(path), "child") if path else m
+    if isinstance(x, ModuleHandle):
+        new = x.get()
+        if any(k is m for k in new.modules()) or any(k is new for k in m.modules()):
+            raise QError("child: the module is part of it already")
+    else:
+        new = define(x).to(device_of_module(m)).train(old.training)
+    put = _placing(parent, key, new)
+    place = _Place(parent, key, new)
+    changes = list(_changes(m, old, place))
+    for c in changes:
+        check_new(c.o, c.added)
+    if not changes:
+        _say_if_unknown(name, place)
+    for c in changes:
+        commit(c.o, c.groups)
+    set_name(new, key)
+    new.__dict__.pop(ALONE, None)
+    put()
+    lend([x], h, True)
+
+
+def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
+    """What puts a module in the place of the child `key`. A container must take it as one of its children; in the
+    module of any other class the attribute is set."""
+    entry = type_of(parent)
+    if entry is None or "container" not in entry.extra:
+        return lambda: _set_attribute(parent, key, new)
+    children = _with(parent, key, new)
+
+    def put() -> None:
+        parent._modules.clear()
+        parent._modules.update(children)
+
+    return put
+
+
+def _set_attribute(parent: Any, key: str, new: Any) -> None:
+    setattr(parent, key, new)
+    mark_replaced(parent, key)
+
+
+def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
+    """The children of a container with another one in the place of `key`, if it takes that one."""
+    trial = copy.copy(parent)
+    trial.__dict__["_modules"] = {}
+    if not hasattr(trial, "kshell_add"):
+        add_child(trial, new, True)
+        return {k: new if k == key else child for k, child in parent._modules.items()}
+    problem = ""
+    try:
+        for k, child in parent._modules.items():
+            trial.kshell_add(k, new if k == key else child)
+    except ValueError as e:
+        problem = str(e)
+    if problem:
+        raise QError(problem)
+    return dict(trial._modules)
+
+
+class _Place(NamedTuple):
+    """The place of a child, and the module that comes there."""
+
+    parent: Any
+    key: str
+    new: Any
+
+    def modules(self, root: Any) -> Iterator[Any]:
+        """The modules inside of another one as they are once the new child is there."""
+        seen, waiting = set(), [root]
+        while waiting:
+            m = waiting.pop()
+            if id(m) not in seen:
+                seen.add(id(m))
+                yield m
+                children = {**m._modules, self.key: self.new} if m is self.parent else m._modules
+                waiting += [k for k in children.values() if k is not None]
+
+
+class Change(NamedTuple):
+    """What becomes of an optimizer: its groups, and the parameters that are new to it."""
+
+    o: Opt
+    groups: list[Group]
+    added: list[Any]
+
+
+def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
+    """The optimizers that have parameters of the old child, and their groups afterwards: those of the same names take
+    the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
+    still used elsewhere, in m or in the module that the optimizer was made of, stays."""
+    coming = dict(place.new.named_parameters())
+    for o in {id(o): o for o in live_optimizers()}.values():
+        roots = [m] if o.container is None else [m, o.container]
+        staying = {id(p) for root in roots for k in place.modules(root) for p in k._parameters.values()}
+        own = {id(p): n for n, p in old.named_parameters()}
+        names = {k: n for k, n in own.items() if k not in staying}
+        has = {id(p) for p in o.parameters()}
+        last = max((i for i, g in enumerate(o.groups) if any(id(p) in own for p in g["params"])), default=None)
+        if last is None:
+            continue
+        added = {n: p for n, p in coming.items() if id(p) not in has}
+        rest = dict(added)
+        groups = []
+        for g in o.groups:
+            found = [rest.pop(names[id(p)], None) if id(p) in names else p for p in g["params"]]
+            groups.append(Group(group_values(o.entry, g), [p for p in found if p is not None]))
+        groups[last].params.extend(rest.values())
+        yield Change(o, groups, list(added.values()))
+
+
+def _say_if_unknown(name: str, place: _Place) -> None:
+    """Say so if there is an optimizer of the module, and it does not have the parameters that come into it."""
+    coming = {id(p) for p in place.new.parameters() if p.requires_grad}
+    for o in live_optimizers():
+        if o.container is not None and any(k is place.parent for k in o.container.modules()) and not coming <= {
+                id(p) for p in o.parameters()}:
+            running().warn(f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n")
+            return

@@ -1,0 +1,478 @@
+"""Schedulers as the user meets them: `sched`, `lrs`, overrides of parameter groups, what scheduler handles answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base.args import is_pairs, items, long_of, longs_of, number_of, pairs, split
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import (
+    KHandle,
+    ModelHandle,
+    OptimizerHandle,
+    SchedulerHandle,
+    behaviour,
+    handle,
+    lend,
+    scheduler_handle,
+)
+from kshell.kapi.base.live_optimizers import optimizer_of
+from kshell.kapi.base.topics import TOPICS
+from kshell.kapi.optim.optimizer import Opt, set_rate
+from kshell.kapi.optim.scheduler import (
+    OVERRIDES,
+    Sched,
+    _Undo,
+    defaults,
+    make,
+    rates_of,
+    renamed,
+    schedulers_of,
+    shown,
+    state_q,
+    tabulated,
+)
+from kshell.kapi.optim.scheduler_types import MEASURED, Values, entry_of, options_of, parse
+from kshell.kapi.optim.wraps import BESIDE
+from kshell.kapi.tensor.info import NAMED_OPTIONS
+from kshell.registry import Entry
+from kshell.values.build import collapse, floats, longs, string, symdict
+from kshell.values.core import (
+    NIL,
+    Dict,
+    List,
+    Sym,
+    Table,
+    Value,
+    is_atom,
+    is_text,
+    long,
+    seq_items,
+    sym,
+    sym_vec,
+    text_of,
+)
+
+# ------------------------------------------------------------------ sched
+
+# the options of the weight decay in a dictionary of its own
+_RAMP = {"style": "wdstyle", "start": "startwd", "end": "endwd", "steps": "wdsteps"}
+
+
+@api("sched", "sched(o;name;options..)", "sched(o;name;options..;decay)", "sched s", "sched(o;state)",
+     "sched(s;state)", "sched o", held=True, since="kshell", effect="reads1")
+def sched(x: Value) -> Value:
+    """Make a scheduler of an optimizer's learning rates, get its definition, restore it from a state.
+
+    help`scheduler lists the names. Options are positional, then name-value pairs or a dictionary; those of the weight
+    decay may stand in a dictionary after it: style, start, end, steps. The parameter groups get the rates of step 0.
+    Then `step s` after each `step o`, or `step(s;n)` for n steps at once. The optimizer and the name may change
+    places. A scheduler that loads a state of another one follows its option `load`. `sched o` is a handle of the
+    scheduler that was restored with an optimizer.
+
+    q)o:opt(`sgd;();.1)
+    q)s:sched(o;`cosine;`max`warmup`steps!(.1;2;6))
+    q)lr o
+    ,0f
+    q)step(s;2)
+    q)lr s
+    ,0.1
+    q)lrs(s;til 4)
+    step lr
+    ---------------
+    0    0
+    1    0.05
+    2    0.1
+    3    0.08535534
+    """
+    given = items(x)
+    first = handle(given[0]) if given else None
+    if isinstance(first, SchedulerHandle):
+        if len(given) == 1:
+            return definition(first.obj)
+        if len(given) == 2 and given[1].__class__ is Dict:
+            load(first.obj, given[1])
+            return NIL
+        raise QError("sched: expecting scheduler and optional state")
+    if len(given) == 1 and isinstance(first, OptimizerHandle | ModelHandle):
+        return _waiting(optimizer_of(first))
+    o, name = head(given, "sched", "scheduler")
+    if name.__class__ is Dict and len(given) == 2:
+        return scheduler_handle(restored(name, o))
+    if name.__class__ is not Sym:
+        raise QError(f"sched: expecting a scheduler's name, given {kname(name)}")
+    entry = entry_of(name.s)
+    values, taken = _with_handles(entry, parse(entry, *_arguments(entry, given[2:]), before=2), o)
+    made = scheduler_handle(make(entry, values, o))
+    lend(taken, made)
+    return made
+
+
+def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
+    """The optimizer and what stands beside it, of the first two arguments in any order."""
+    for h, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
+        if isinstance(handle(h), OptimizerHandle | ModelHandle):
+            return optimizer_of(h), name
+    raise QError(f"{call}: expecting optimizer or model, and the name of a {what}")
+
+
+def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[tuple[str, Value]]]:
+    """Positional options and named ones; a second dictionary at the end is that of the weight decay."""
+    if len(given) > 1 and given[-1].__class__ is Dict and is_pairs(given[-2]) and "style" in entry.extra:
+        ramp = pairs(given[-1])
+        for key, _ in ramp:
+            if key not in _RAMP:
+                raise QError(f"{entry.name}: unrecognized setting of the weight decay: {key}")
+        found, named = split(given[:-1])
+        return found, [*named, *((_RAMP[k], v) for k, v in ramp)]
+    return split(given)
+
+
+def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KHandle]]:
+    """The option values with the schedulers of handles in their place, and the handles."""
+    found = values.get("schedulers")
+    if found is None:
+        return values, []
+    taken: list[KHandle] = []
+    for h in found:
+        if not isinstance(handle(h), SchedulerHandle) or any(h.obj is t.obj for t in taken):
+            raise QError(f"{entry.name} schedulers: expected different schedulers, given {kname(h)}")
+        taken.append(h)
+    if not taken:
+        raise QError(f"{entry.name} schedulers: expected schedulers, given none")
+    return {**values, "schedulers": [h.obj for h in taken]}, taken
+
+
+# ------------------------------------------------------------------ steps and rates
+
+
+@behaviour("step", SchedulerHandle)
+def _step(h: SchedulerHandle, *args: Value) -> Value:
+    s: Sched = h.obj
+    if len(args) > 1:
+        raise QError(f"step: expecting 1-2 args, given {1 + len(args)}")
+    if s.entry.name == MEASURED or (s.children and any(c.entry.name == MEASURED for c in s.children)):
+        n = number_of(args[0]) if args else None
+        if n is None or math.isnan(n):
+            raise QError(f"step: {s.entry.name} expects the measured number")
+        s.step(1, float(n))
+        return NIL
+    count = long_of(args[0]) if args else 1
+    if count is None or not 0 <= count <= 1 << 53:
+        raise QError(f"step: expecting the number of steps, given {kname(args[0])}")
+    s.step(count)
+    return NIL
+
+
+@behaviour("lr", SchedulerHandle)
+def _lr(h: SchedulerHandle, *args: Value) -> Value:
+    if args:
+        raise QError("lr: a scheduler sets the rates itself; set those of the optimizer")
+    return floats(rates_of(h.obj.opt))
+
+
+@api("lrs", "lrs(s;steps)", since="kshell", effect="none")
+def lrs(x: Value) -> Value:
+    """The learning rates of a scheduler after each number of steps, and the weight decays if it sets them. Of several
+    parameter groups a list. Neither the scheduler nor the optimizer changes.
+
+    q)o:opt(`sgd;();.1)
+    q)s:sched(o;`linear;`max`steps!(1;4);`start`end`steps!(0;.1;2))
+    q)lrs(s;0 2 4)
+    step lr  wd
+    ------------
+    0    1   0
+    2    0.5 0.1
+    4    0   0.1
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, SchedulerHandle):
+        raise QError(f"lrs: expecting scheduler and numbers of steps, given {kname(given[0] if given else x)}")
+    found = longs_of(given[1]) if len(given) == 2 else None
+    if found is None or min(found, default=0) < 0:
+        raise QError("lrs: expecting scheduler and numbers of steps from 0 on")
+    lr, wd = tabulated(h.obj, np.array(found, dtype=np.int64))
+    names, cols = ["step", "lr"], [longs(found), _column(lr)]
+    if wd is not None:
+        names.append("wd")
+        cols.append(_column(wd))
+    return Table(names, cols)
+
+
+def _column(a: np.ndarray) -> Value:
+    return floats(a[:, 0]) if a.shape[1] == 1 else collapse([floats(r) for r in a])
+
+
+# ------------------------------------------------------------------ definition and state
+
+
+def definition(s: Sched) -> Dict:
+    """A scheduler as a dictionary: name, options, steps made, present rates."""
+    return symdict(["scheduler", "options", "steps", "lr"],
+                   [sym(s.entry.name), shown(s), long(s.count), floats(rates_of(s.opt))])
+
+
+@behaviour("options", SchedulerHandle)
+@behaviour("help", SchedulerHandle)
+def _options(h: SchedulerHandle) -> Value:
+    return shown(h.obj)
+
+
+@behaviour("objtype", SchedulerHandle)
+def _objtype(h: SchedulerHandle) -> Value:
+    return sym(h.obj.entry.name)
+
+
+@behaviour("holds", SchedulerHandle)
+def _holds(h: SchedulerHandle) -> list[Any]:
+    return [h.obj, h.obj.opt]
+
+
+@behaviour("state", SchedulerHandle)
+def _state(h: SchedulerHandle, every: bool = True) -> Value:
+    return state_of(h.obj)
+
+
+# what a state holds of a parameter group: plain numbers, and pairs of them
+def _plain(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, tuple) and all(isinstance(v, float) for v in value))
+
+
+def state_of(s: Sched) -> Dict:
+    """Everything that makes the scheduler again: name, options, rates before it was made, what it has written into the
+    parameter groups (for Megatron's kind the groups' overrides), and the state proper."""
+    groups = [{k: v for k, v in g.items() if k in OVERRIDES.values()} if s.megatron else
+              {k: (float(g[k]) if k == "lr" else g[k]) for k in sorted({*s.written, "lr", "initial_lr"}) if k in g and
+               (k == "lr" or _plain(g[k]))} for g in s.opt.groups]
+    state = s.torch.state_dict()
+    return symdict(["scheduler", "options", "rates", "groups", "state"],
+                   [sym(s.entry.name), shown(s), floats(s.rates), List([state_q(g) for g in groups]), state_q(state)])
+
+
+def _field(d: Dict, key: str) -> Value:
+    found = dict(pairs(d))
+    if key not in found:
+        raise QError(f"sched: the state has no {key}")
+    return found[key]
+
+
+def _plain_of(x: Value, like: Any = None) -> Any:
+    """The Python value of a q value in a state; `like` is the value that is there without it."""
+    if x is NIL:
+        return None
+    if x.__class__ is Dict:
+        return {k.s if isinstance(k, Sym) else k: _plain_of(v) for k, v in zip(seq_items(x.k), seq_items(x.v),
+                                                                                strict=True)}
+    if x.__class__ is Sym:
+        return x.s
+    if is_text(x):
+        return text_of(x)
+    if not is_atom(x):
+        found = [_plain_of(v) for v in seq_items(x)]
+        return tuple(found) if isinstance(like, tuple) else found
+    n = number_of(x)
+    return x if n is None else n
+
+
+def _name(d: Dict) -> str:
+    name = _field(d, "scheduler")
+    if name.__class__ is not Sym:
+        raise QError(f"sched: unrecognized state, expecting a scheduler's name, given {kname(name)}")
+    return name.s  # type: ignore[no-any-return]
+
+
+def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
+    """What a state has for each parameter group: numbers, and lists of them."""
+    x = _field(d, "groups")
+    found = [] if is_atom(x) and x.__class__ is not Table else [_plain_of(g) for g in seq_items(x)]
+    for own in found:
+        if not isinstance(own, dict) or \
+                not all(_plain(tuple(v) if isinstance(v, list) else v) for v in own.values()):
+            raise QError("sched: unrecognized state, expecting numbers for each parameter group")
+    if len(found) != len(o.groups):
+        raise QError(f"sched: the state is of {len(found)} parameter group(s), the optimizer has {len(o.groups)}")
+    return found
+
+
+def restored(d: Dict, o: Opt) -> Sched:
+    """A scheduler from a state, of an optimizer with as many parameter groups; on an error nothing changes."""
+    name = _name(d)
+    rates, groups = _plain_of(_field(d, "rates")), _groups(d, o)
+    if not isinstance(rates, list) or not 0 < len(rates) <= len(groups) or not all(map(_plain, rates)):
+        raise QError("sched: unrecognized state, expecting a rate for each parameter group")
+    megatron = "style" in entry_of(name).extra
+    with _Undo(o, schedulers_of(o)):
+        for g, rate in zip(o.groups, rates, strict=False):
+            set_rate(g, float(rate))
+        for g, own in zip(o.groups, groups, strict=True):
+            g.pop("initial_lr", None)
+            if megatron:
+                g.update({k: v for k, v in own.items() if k in OVERRIDES.values()})
+                g["overrides"] = tuple(own)
+        later = [] if megatron else o.groups[len(rates):]  # which were made after the scheduler, are not in it
+        del o.groups[len(o.groups) - len(later):]
+        try:
+            s = _from_state(name, _field(d, "options"), o)
+        finally:
+            o.groups.extend(later)
+        _put(s, _field(d, "state"), groups)
+        s.rates = [float(r) for r in rates]
+    return s
+
+
+def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sched:
+    """The scheduler of a name and options as a state has them, at step 0."""
+    entry = entry_of(name)
+    named = pairs(options)
+    parts = [_from_state(_name(c), _field(c, "options"), o, beside or i > 0)
+             for k, v in named if k == "schedulers" for i, c in enumerate(_dicts(v))]
+    values = parse(entry, [], [(k, v) for k, v in named if v is not NIL], before=2)
+    if parts:
+        values["schedulers"] = parts
+    return make(entry, values, o, beside)
+
+
+def _dicts(x: Value) -> list[Dict]:
+    found = seq_items(x)
+    if not found or any(c.__class__ is not Dict for c in found):
+        raise QError("sched: unrecognized state, expecting the definitions of schedulers")
+    return found
+
+
+def _put(s: Sched, x: Value, groups: Sequence[dict[str, Any]]) -> None:
+    """Set a scheduler that is at step 0 to a state."""
+    state = _plain_of(x)
+    if not isinstance(state, dict):
+        raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(x)}")
+    if s.megatron:
+        t = s.torch
+        flags = t.use_checkpoint, t.override
+        t.use_checkpoint, t.override = True, False
+        try:
+            _load(s, state)
+        finally:
+            t.use_checkpoint, t.override = flags
+        return
+    _fill(s, state)
+    for g, own in zip(s.opt.groups, groups, strict=True):
+        for k, v in own.items():
+            if k == "lr":
+                set_rate(g, float(v))
+            else:
+                g[k] = tuple(v) if isinstance(v, list) else v
+
+
+def _fill(s: Sched, state: dict[str, Any]) -> None:
+    """Put the plain values of a state into a torch scheduler; what its options say stays as they made it."""
+    own = vars(s.torch)
+    for c, part in zip(s.children, state.get("_schedulers") or [], strict=False):
+        _fill(c, part)
+    for k, v in state.items():
+        was = own.get(k)
+        numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
+        if k in own and (numbers or isinstance(was, int | float | str | None)):
+            own[k] = float(v) if isinstance(was, float) and isinstance(v, int) else v
+
+
+def _load(s: Sched, state: dict[str, Any]) -> None:
+    try:
+        s.torch.load_state_dict(state)
+        return
+    except (ValueError, KeyError) as exc:
+        error = QError(f"sched: {renamed(str(exc.args[0]))}")
+    raise error
+
+
+def load(s: Sched, d: Dict) -> None:
+    """Load a state into a scheduler: of Megatron's kind by its option `load`, also a bare one under Megatron's own
+    names; of torch's only a state of the same name."""
+    fields = dict(pairs(d))
+    if s.megatron:
+        state = _plain_of(fields.get("state", d))
+        if not isinstance(state, dict):
+            raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}")
+        _load(s, {k: v for k, v in state.items() if v is not None and v == v})  # a null of JSON is nan
+        _adopt(s)
+        return
+    name = _field(d, "scheduler")
+    if name.__class__ is not Sym or name.s != s.entry.name:
+        raise QError(f"sched: expecting a state of {s.entry.name}, given {kname(name)}")
+    groups = _groups(d, s.opt)
+    with _Undo(s.opt, [s]):
+        _put(s, _field(d, "state"), groups)
+
+
+def _adopt(s: Sched) -> None:
+    """Let the option values say what the settings of Megatron's scheduler have become."""
+    t = s.torch
+    for o in options_of(s.entry):
+        if o.torch and o.name != "wsdstyle":
+            s.values[o.name] = getattr(t, o.torch)
+    style = next((e for e in registry.entries("scheduler") if e.extra.get("style") == t.lr_decay_style), s.entry)
+    if style is not s.entry:
+        s.entry = style
+        s.values = {o.name: s.values.get(o.name, o.default) for o in options_of(style)}
+        for o in options_of(style):
+            if o.torch and o.name not in ("wsdstyle",):
+                s.values[o.name] = getattr(t, o.torch)
+    if "wsdstyle" in s.values and t.lr_wsd_decay_style:
+        s.values["wsdstyle"] = t.lr_wsd_decay_style.replace("_", "")
+
+
+# ------------------------------------------------------------------ help and options by name
+
+
+def _schedulers() -> Table:
+    """The table of help`scheduler."""
+    found = sorted(registry.entries("scheduler"), key=lambda e: e.name)
+    return Table(["scheduler", "pytorch", "options"],
+                 [sym_vec([e.name for e in found]),
+                  List([string(e.target if e.since == "torch" else "") for e in found]),
+                  List([defaults(e) for e in found])])
+
+
+TOPICS["scheduler"] = "", _schedulers
+
+
+def _named_options(name: str) -> Value | None:
+    entry = registry.find("scheduler", name)
+    return None if entry is None else defaults(entry)
+
+
+NAMED_OPTIONS.append(_named_options)
+
+
+# ------------------------------------------------------------------ schedulers with their optimizer
+
+
+def _beside(o: Opt, state: bool) -> Value | None:
+    """The last scheduler made of an optimizer, for `opt o` and `state o`."""
+    found = schedulers_of(o) or ([o.waiting] if o.waiting is not None else [])
+    return None if not found else state_of(found[-1]) if state else definition(found[-1])
+
+
+def _put_beside(o: Opt, x: Value) -> None:
+    if x.__class__ is not Dict:
+        raise QError(f"opt: unrecognized scheduler, expecting dictionary, given {kname(x)}")
+    if "state" in dict(pairs(x)):  # that of `opt o` says only what there was
+        o.waiting = restored(x, o)
+
+
+BESIDE["sched"] = _beside, _put_beside
+
+
+def _waiting(o: Opt) -> Value:
+    """The scheduler of an optimizer: what was restored with it, or the last one made."""
+    found = o.waiting or next(iter(reversed(schedulers_of(o))), None)
+    if found is None:
+        raise QError("sched: the optimizer has no scheduler")
+    o.waiting = None
+    return scheduler_handle(found)

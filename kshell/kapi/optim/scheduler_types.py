@@ -1,0 +1,363 @@
+"""The schedulers: one row each, from which creation, options, state, help, completion and the docs come.
+
+Those of Megatron's kind are one class, OptimizerParamScheduler, a row for each style. Those of torch.optim.lr_scheduler
+are rows that name the class; their options are read from its signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kshell import registry
+from kshell.errors import QError
+from kshell.kapi.base.args import entry_named, parse_options
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.topics import OPTIONS_OF
+from kshell.kapi.optim.optimizer import class_of
+from kshell.optim.megatron import WD_STYLES, WSD_STYLES
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values.core import NIL, NULL_J, List, Sym, Value
+from kshell.values.functions import Function
+
+Values = dict[str, Any]
+_TORCH = "torch.optim.lr_scheduler."
+# torch schedulers that keep no function of the count of steps
+MEASURED = "reducelronplateau"
+
+
+def row(name: str, target: str, doc: str, *options: Option, **hooks: Any) -> Entry:
+    """Register a scheduler: `target` is the dotted name of its class, `options` in positional order (without any, they
+    are read from the class). `style` is that of Megatron's scheduler."""
+    at = hooks.pop("at", None) or sys._getframe(1)
+    return registry.add(Entry(name, "scheduler", doc=doc, options=options, target=target, topic="schedulers",
+                              since=hooks.pop("since", "kshell"), file=at.f_code.co_filename, line=at.f_lineno,
+                              extra=hooks))
+
+
+def scheduler(name: str, *options: Option) -> Callable[[type], type]:
+    """Register a class like those of torch.optim.lr_scheduler, as its decorator; its docstring is the help text."""
+
+    def register(cls: type) -> type:
+        row(name, f"{cls.__module__}.{cls.__qualname__}", inspect.getdoc(cls) or name, *options, at=sys._getframe(1))
+        return cls
+
+    return register
+
+
+# ------------------------------------------------------------------ the rows of Megatron's kind
+
+_MEGATRON = "kshell.optim.megatron.OptimizerParamScheduler"
+# the names of the decays of wsd: here, and in the class
+WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
+LOADS = ("checkpoint", "override", "strict")
+
+
+def _d(name: str, default: Any, torch_name: str, doc: str) -> Option:
+    return Option(name, "double", default, torch_name, doc)
+
+
+def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
+    return Option(name, "long", default, torch_name, doc)
+
+
+_RATES = (_d("init", 0.0, "init_lr", "rate at the start of the warm-up"), _d("max", REQUIRED, "max_lr", "highest rate"),
+          _d("min", 0.0, "min_lr", "lowest rate"), _d("warmup", 0.0, "lr_warmup_steps", "steps of the warm-up"))
+_STEPS = _j("steps", REQUIRED, "lr_decay_steps", "steps until the lowest rate, warm-up included")
+_DECAY = (_d("startwd", None, "start_wd", "weight decay at first; without, it is left alone"),
+          _d("endwd", None, "end_wd", "weight decay at last"),
+          _j("wdsteps", None, "wd_incr_steps", "steps between these, as many as the rate's if not given"),
+          Option("wdstyle", "symbol", "linear", "wd_incr_style", "how the weight decay rises", choices=WD_STYLES),
+          Option("load", "symbol", "checkpoint", "", "whose settings count when a state is loaded: the checkpoint's, "
+                 "override (one's own), strict (they must be the same)", choices=LOADS))
+_OF_WSD = (_j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
+           Option("wsdstyle", "symbol", "exponential", "lr_wsd_decay_style", "how it decays", choices=tuple(WSD_FALLS)))
+
+row("constant", _MEGATRON, """Warm-up, then the highest rate for ever.
+
+q)s:sched(opt`sgd;`constant;`max`warmup!(.1;2))
+q)exec lr from lrs(s;til 5)
+0 0.05 0.1 0.1 0.1
+""", *_RATES, _STEPS._replace(default=None), *_DECAY, style="constant")
+
+row("linear", _MEGATRON, """Warm-up, then down to the lowest rate in a straight line.
+
+q)s:sched(opt`sgd;`linear;0;.1;0;2;6)
+q)exec lr from lrs(s;til 8)
+0 0.05 0.1 0.075 0.05 0.025 0 0
+""", *_RATES, _STEPS, *_DECAY, style="linear")
+
+row("cosine", _MEGATRON, """Warm-up, then down to the lowest rate along half a cosine.
+
+Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
+
+q)s:sched(opt`sgd;`cosine;0;.1;0;2;6)
+q)exec lr from lrs(s;0 1 2 4 6 7)
+0 0.05 0.1 0.05 0 0
+""", *_RATES, _STEPS, *_DECAY, style="cosine")
+
+row("invsqrt", _MEGATRON, """Warm-up, then with one over the root of the steps; the lowest rate after the last.
+
+Vaswani et al. 2017, arXiv 1706.03762.
+
+q)s:sched(opt`sgd;`invsqrt;0;.1;0;4;100)
+q)exec lr from lrs(s;0 2 4 16 100 101)
+0 0.05 0.1 0.05 0.02 0
+""", *_RATES, _STEPS, *_DECAY, style="inverse-square-root")
+
+row("wsd", _MEGATRON, """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
+
+Hu et al. 2024, arXiv 2404.06395.
+
+q)s:sched(opt`sgd;`wsd;`max`warmup`steps`wsdsteps`wsdstyle!(.1;2;10;4;`linear))
+q)exec lr from lrs(s;0 1 2 6 7 8 10 11)
+0 0.05 0.1 0.1 0.075 0.05 0 0
+""", *_RATES, _STEPS, *_OF_WSD, *_DECAY, style="WSD")
+
+
+# ------------------------------------------------------------------ the rows of torch
+
+_FUNCTION = "a function of the number of steps, or a list of one for each parameter group"
+
+
+def _of_torch(cls: str, doc: str) -> None:
+    row(cls.lower(), _TORCH + cls, doc, since="torch")
+
+
+_of_torch("LambdaLR", f"""The first rate times the result of `lrlambda`: {_FUNCTION}.
+
+q)s:sched(opt(`sgd;();1.);`lambdalr;{{1%1+x}})
+q)exec lr from lrs(s;til 4)
+1 0.5 0.3333333 0.25
+""")
+_of_torch("MultiplicativeLR", f"""At each step the rate times the result of `lrlambda`: {_FUNCTION}.
+
+q)s:sched(opt(`sgd;();1.);`multiplicativelr;{{$[x<3;.5;1]}})
+q)exec lr from lrs(s;til 4)
+1 0.5 0.25 0.25
+""")
+_of_torch("StepLR", """The rate times `gamma` at every `stepsize` steps.
+
+q)s:sched(opt(`sgd;();1.);`steplr;2;.5)
+q)exec lr from lrs(s;til 5)
+1 1 0.5 0.5 0.25
+""")
+_of_torch("MultiStepLR", """The rate times `gamma` at each of the steps in `milestones`.
+
+q)s:sched(opt(`sgd;();1.);`multisteplr;1 3;.5)
+q)exec lr from lrs(s;til 5)
+1 0.5 0.5 0.25 0.25
+""")
+_of_torch("ConstantLR", """The rate times `factor` for the first `totaliters` steps.
+
+q)s:sched(opt(`sgd;();1.);`constantlr;.5;2)
+q)exec lr from lrs(s;til 4)
+0.5 0.5 1 1
+""")
+_of_torch("LinearLR", """The rate times a factor that goes from `startfactor` to `endfactor` in `totaliters` steps.
+
+q)s:sched(opt(`sgd;();1.);`linearlr;.5;1;2)
+q)exec lr from lrs(s;til 4)
+0.5 0.75 1 1
+""")
+_of_torch("ExponentialLR", """The rate times `gamma` at every step.
+
+q)s:sched(opt(`sgd;();1.);`exponentiallr;.5)
+q)exec lr from lrs(s;til 4)
+1 0.5 0.25 0.125
+""")
+_of_torch("PolynomialLR", """The rate down to zero in `totaliters` steps, by a power of what is left.
+
+q)s:sched(opt(`sgd;();1.);`polynomiallr;2;2)
+q)exec lr from lrs(s;til 4)
+1 0.25 0 0
+""")
+_of_torch("CosineAnnealingLR", """The rate down to `etamin` along half a cosine of `tmax` steps, and up again.
+
+Loshchilov and Hutter 2017, arXiv 1608.03983.
+
+q)s:sched(opt(`sgd;();1.);`cosineannealinglr;2)
+q)exec lr from lrs(s;0 1 2)
+1 0.5 0
+""")
+_of_torch("CosineAnnealingWarmRestarts", """Half cosines down to `etamin`, one after the other.
+
+The first has `t0` steps, each after it `tmult` times as many. Loshchilov and Hutter 2017, arXiv 1608.03983.
+
+q)s:sched(opt(`sgd;();1.);`cosineannealingwarmrestarts;2)
+q)exec lr from lrs(s;til 5)
+1 0.5 1 0.5 1
+""")
+_of_torch("CyclicLR", """The rate between `baselr` and `maxlr`, up and down; with momentum the other way round.
+
+Smith 2017, arXiv 1506.01186. `scalefn` is a function of the cycle's number, or of the steps by `scalemode` iterations.
+
+q)s:sched(opt(`sgd;();1.;.9);`cycliclr;.1;.3;2)
+q)exec lr from lrs(s;til 5)
+0.1 0.2 0.3 0.2 0.1
+""")
+_of_torch("OneCycleLR", """The rate up to `maxlr` and then far below the first one, in one cycle of `totalsteps` steps.
+
+Smith and Topin 2018, arXiv 1708.07120. The steps are totalsteps, or epochs times stepsperepoch.
+
+q)s:sched(opt(`sgd;();1.;.9);`onecyclelr;1.;10)
+q)exec lr from lrs(s;0 2)
+0.04 1
+""")
+_of_torch("ReduceLROnPlateau", """The rate times `factor` when a measured number becomes no better.
+
+The number is given to each step; `patience` is how many steps it may stay as it is.
+
+q)o:opt(`sgd;();1.)
+q)s:sched(o;`reducelronplateau;`patience`factor!(0;.5))
+q)step(s;3.)
+q)step(s;3.)
+q)lr s
+,0.5
+""")
+_of_torch("SequentialLR", """Schedulers one after the other: the next at each of the steps in `milestones`.
+
+`schedulers` is a list of schedulers of the same optimizer, which become part of this one.
+
+q)o:opt(`sgd;();1.)
+q)s:sched(o;`sequentiallr;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5));2)
+q)exec lr from lrs(s;til 5)
+0.1 0.1 1 0.5 0.25
+""")
+_of_torch("ChainedScheduler", """Schedulers of the same optimizer together: their factors are multiplied.
+
+q)o:opt(`sgd;();1.)
+q)s:sched(o;`chainedscheduler;(sched(o;`constantlr;.1;2);sched(o;`exponentiallr;.5)))
+q)exec lr from lrs(s;til 3)
+0.1 0.05 0.25
+""")
+row("swalr", "torch.optim.swa_utils.SWALR", """The rate to `swalr` in `annealepochs` steps, and from then on that rate.
+
+It is meant for the steps over which weights are averaged. Izmailov et al. 2018, arXiv 1803.05407.
+
+q)s:sched(opt(`sgd;();1.);`swalr;.2;2;`linear)
+q)exec lr from lrs(s;til 4)
+1 0.6 0.2 0.2
+""", Option("swalr", "doubles", REQUIRED, "swa_lr", "rate at last, of each group or of all"),
+    _j("annealepochs", 10, "anneal_epochs", "steps until then")._replace(low=0),
+    Option("annealstrategy", "symbol", "cos", "anneal_strategy", "how it gets there", choices=("cos", "linear")),
+    since="torch")
+
+
+# ------------------------------------------------------------------ options from signatures
+
+# the least value of options that torch does not check
+_LOW = {"stepsize": 1, "tmax": 1, "t0": 1, "tmult": 1, "totaliters": 0, "stepsizeup": 1, "stepsizedown": 0,
+        "totalsteps": 1, "epochs": 1, "stepsperepoch": 1, "patience": 0, "cooldown": 0, "eps": 0, "milestones": 0}
+
+
+_WORDS = {
+    "annealstrategy": "how rates go between their values", "baselr": "lowest rate, of each group or of all",
+    "basemomentum": "lowest momentum", "cooldown": "steps after a change that do not count",
+    "cyclemomentum": "momentum goes the other way round", "divfactor": "highest rate over the first one",
+    "endfactor": "factor at last", "epochs": "number of epochs", "eps": "least change of a rate",
+    "etamin": "lowest rate", "factor": "what the rate is multiplied by",
+    "finaldivfactor": "first rate over the last one",
+    "gamma": "what the rate is multiplied by", "lrlambda": "function of the steps, or one for each group",
+    "maxlr": "highest rate, of each group or of all", "maxmomentum": "highest momentum",
+    "milestones": "numbers of steps",
+    "minlr": "lowest rate, of each group or of all", "mode": "which way is better, or how cycles change",
+    "patience": "steps without progress that are waited for", "pctstart": "share of the steps on the way up",
+    "power": "exponent", "scalefn": "function by which cycles change, instead of mode",
+    "scalemode": "what scalefn is a function of", "schedulers": "the parts", "startfactor": "factor at first",
+    "stepsize": "steps between changes", "stepsizedown": "steps on the way down, if not as many as up",
+    "stepsizeup": "steps on the way up", "stepsperepoch": "steps of an epoch", "t0": "steps of the first cycle",
+    "threephase": "the last way down is a phase of its own", "threshold": "least change that is progress",
+    "thresholdmode": "how that change is measured", "tmax": "steps on the way down", "tmult": "how cycles get longer",
+    "totaliters": "number of steps", "totalsteps": "number of steps"}
+
+
+def options_of(entry: Entry) -> tuple[Option, ...]:
+    """The options of a scheduler, in order; of a row that names none, those of its class."""
+    if not entry.options:
+        entry.options = tuple(signature_options(class_of(entry)))
+    return entry.options
+
+
+OPTIONS_OF["scheduler"] = options_of
+
+
+def signature_options(cls: Any) -> Iterator[Option]:
+    """Options from the signature of a torch scheduler."""
+    for name, p in inspect.signature(cls).parameters.items():
+        if name in ("optimizer", "last_epoch"):
+            continue
+        default = REQUIRED if p.default is p.empty else p.default
+        kind, choices = _kind(getattr(p.annotation, "__name__", str(p.annotation)))
+        if kind in ("double", "doubles") and isinstance(default, int | float):
+            default = float(default)
+        short = name.replace("_", "").lower()
+        yield Option(short, kind, default, name, _WORDS.get(short, ""), low=_LOW.get(short), choices=choices)
+
+
+def _kind(text: str) -> tuple[str, tuple[str, ...]]:
+    """The type of an option by the text of its annotation."""
+    if text.startswith("Literal"):
+        return "symbol", tuple(re.findall(r"'(\w+)'", text))
+    text = text.removesuffix(" | None")
+    found = {"int": "long", "float": "double", "bool": "boolean", "str": "symbol"}.get(text)
+    if found is None:
+        numbers = "doubles" if "list[float]" in text else "longs" if re.search(r"\[int\]$", text) else "any"
+        found = "any" if "Callable" in text else numbers
+    return found, ()
+
+
+def entry_of(name: str) -> Entry:
+    """The scheduler of a name; `unrecognized scheduler: name` if there is none."""
+    return entry_named("scheduler", "unrecognized scheduler: ", name)
+
+
+def known_options() -> frozenset[str]:
+    """The names of the options of all schedulers seen so far."""
+    return frozenset(o.name for e in registry.entries("scheduler") for o in e.options)
+
+
+def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int) -> Values:
+    """All options, {name: Python value}, of those given and the defaults; None where one may be absent."""
+    options = options_of(entry)
+    given = parse_options(entry.name, options, positional, named, kind="scheduler", known=known_options(),
+                          before=before)
+    out: Values = {}
+    for o in options:
+        value = given.get(o.name, o.default)
+        if value is REQUIRED or (o.default is REQUIRED and _null(value)):
+            raise QError(f"{entry.name}: {o.name} not defined")
+        if _null(value):
+            value = o.default
+        if o.type == "any":
+            value = _special(entry, o, value)
+        elif o.type == "longs" and o.low is not None and min(value, default=o.low) < o.low:
+            raise QError(f"{entry.name} {o.name}: {min(value)} is below {o.low:g}")
+        out[o.name] = value
+    return out
+
+
+def _null(value: Any) -> bool:
+    return value in (NULL_J.v, "") if isinstance(value, int | str) else isinstance(value, float) and math.isnan(value)
+
+
+def _special(entry: Entry, o: Option, value: Any) -> Any:
+    """An option that is a q value: functions, or schedulers."""
+    if value is None or value is NIL:
+        return None
+    found = value.items if value.__class__ is List else [value]
+    if o.name == "schedulers":
+        return list(found)
+    for f in found:
+        if not isinstance(f, Function) and f.__class__ is not Sym:
+            raise QError(f"{entry.name} {o.name}: expected function, given {kname(f)}")
+    return value
+
+
+def megatron_names() -> dict[str, str]:
+    """What the settings of Megatron's scheduler are called here."""
+    return {o.torch: o.name for o in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if o.torch} | {"wd_mult": "wdmult"}

@@ -1,0 +1,459 @@
+"""Definition and state of optimizers as q values, and optimizers made again from a state.
+
+Nothing here knows an optimizer by name: buffers are what torch keeps in `state[parameter]`, shown under the names that
+the optimizer's row documents, others under torch's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import pairs, size_text
+from kshell.kapi.base.convert import is_array, kname, to_q, to_tensor
+from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.describe import named_parameters
+from kshell.kapi.optim.optimizer import (
+    Opt,
+    Values,
+    build,
+    class_of,
+    create,
+    default_values,
+    edit_group,
+    entry_of,
+    group_values,
+    how_of,
+    options_of,
+    parse,
+    torch_args,
+)
+from kshell.kapi.optim.parameters import owners, select
+from kshell.kapi.tensor.handle_api import bytes_of, elements_of
+from kshell.kapi.tensor.reference_counts import address
+from kshell.optim.abilities import abilities
+from kshell.registry import REQUIRED, Entry, Option
+from kshell.values import types as T
+from kshell.values.build import collapse, empty, longs, symdict, table
+from kshell.values.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Special,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    is_atom,
+    long,
+    seq_items,
+    sym,
+    sym_vec,
+)
+
+# ------------------------------------------------------------------ options
+
+
+def option_q(o: Option, value: Any) -> Value:
+    """The q value of an option; an absent long, double or symbol is the null of its type."""
+    if value is None or value is REQUIRED:
+        return {"long": NULL_J, "double": math.nan, "symbol": sym("")}.get(o.type, NIL)
+    if o.type == "double":
+        return float(value)
+    if o.type == "long":
+        return long(int(value))
+    if o.type == "boolean":
+        return bool(value)
+    if o.type == "symbol":
+        return sym(str(value))
+    if o.type == "size":
+        return longs(list(value)) if isinstance(value, tuple | list) else long(int(value))
+    return value
+
+
+def options_dict(entry: Entry, values: Values | None = None) -> Dict:
+    """An optimizer's options as a dictionary: the given values, or the defaults."""
+    values = default_values(entry) if values is None else values
+    options = options_of(entry)
+    return symdict([o.name for o in options], [option_q(o, values[o.name]) for o in options])
+
+
+def options_table(o: Opt, every: bool = True) -> Table:
+    """A row a group; without `every` only the columns in which some group differs from the default, and lr. An option
+    of how to compute is always a column only where some group sets it."""
+    groups = [group_values(o.entry, g) for g in o.groups]
+    shown = shown_options(o, every)
+    return Table([p.name for p in shown], [collapse([option_q(p, v[p.name]) for v in groups]) for p in shown])
+
+
+def shown_options(o: Opt, every: bool = True) -> list[Option]:
+    """The options that are columns of `options_table`."""
+    groups = [group_values(o.entry, g) for g in o.groups]
+    shown = [p for p in options_of(o.entry)
+             if every or p.name == "lr" or any(_differs(o.entry, p, v) for v in groups)]
+    return shown + [p for p in how_of(o.entry) if any(v[p.name] != p.default for v in groups)]
+
+
+def _differs(entry: Entry, option: Option, values: Values) -> bool:
+    default = {**values, option.name: option.default}
+    if "fill" in entry.extra:
+        entry.extra["fill"](default)
+    return bool(values[option.name] != default[option.name])
+
+
+# ------------------------------------------------------------------ definition and state
+
+
+def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
+    """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
+    each parameter too, and what it keeps for none of them."""
+    found = {"optimizer": sym(o.entry.name), "options": options_table(o, every), "parms": parms_table(o, state)}
+    from kshell.kapi.optim import wraps
+
+    around = wraps.shown(o, state)
+    if len(around):
+        found["wrap"] = around
+    if state and o.abilities.keeps_extra:
+        found["extra"] = buffer_q("extra", o.state.extra())
+    return Dict(sym_vec(list(found)), List(list(found.values())))
+
+
+def parms_table(o: Opt, state: bool = False) -> Table:
+    """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
+    known = owners(o.container)
+    rows: list[tuple[Any, ...]] = []
+    for g, group in enumerate(o.groups):
+        for p in group["params"]:
+            kind, name = known.get(id(p), ("", str(len(rows))))
+            rows.append((g, address(p), kind, name, longs(list(p.shape)), buffers(o, p) if state else NIL))
+    groups, pointers, kinds, names, sizes, held = zip(*rows, strict=True) if rows else [()] * 6
+    cols = [longs(groups), longs(pointers), sym_vec(kinds), sym_vec(names), List(list(sizes))]
+    columns = ["parmgroup", "pointer", "module", "name", "size"]
+    if state:
+        columns.append("buffers")
+        cols.append(collapse(list(held)) if rows else empty())
+    return table(columns, cols)
+
+
+def buffers(o: Opt, p: Any) -> Dict:
+    """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
+    others; empty before the first step."""
+    kept = o.state.named(p)
+    return symdict(list(kept), [buffer_q(key, value) for key, value in kept.items()])
+
+
+def buffer_q(key: str, value: Any) -> Value:
+    """The q value of a buffer; a count of steps is a long, whether torch counts in a tensor or not."""
+    if value is None:
+        return NIL
+    if isinstance(value, torch.Tensor):
+        if key == "step" and value.numel() == 1 and value.item() == int(value.item()):
+            return long(int(value.item()))
+        return to_q(value)
+    if isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return long(value)
+    if isinstance(value, str):
+        return sym(value)
+    if isinstance(value, list | tuple):
+        return collapse([buffer_q("", v) for v in value])
+    if isinstance(value, dict):
+        return symdict(list(map(str, value)), [buffer_q(str(k), v) for k, v in value.items()])
+    raise QError(f"state: unable to show buffer {key} of type {type(value).__name__}")
+
+
+# ------------------------------------------------------------------ counts
+
+
+def _held(o: Opt) -> Iterator[tuple[bool, Any]]:
+    """Every tensor and number in the buffers of an optimizer; is it a number? A count of steps is one, and so is a
+    tensor without dimensions for a parameter that has some."""
+    for path, value, p in o.state.buffers():
+        if isinstance(value, torch.Tensor):
+            yield path[-1] == "step" or (value.dim() == 0 and p.dim() > 0), value  # type: ignore[union-attr]
+        elif value is not None and not isinstance(value, str):
+            yield True, value
+
+
+def state_tensors(o: Opt) -> Iterator[Any]:
+    """The tensors of the state, without those that are numbers."""
+    return (v for number, v in _held(o) if not number)
+
+
+def counts(o: Opt) -> tuple[int, int, int]:
+    """How many tensors, elements and bytes the state has; a number counts as one element of 8 bytes."""
+    tensors = list(state_tensors(o))
+    numbers = sum(1 for number, _ in _held(o) if number)
+    return len(tensors), sum(map(elements_of, tensors)) + numbers, sum(map(bytes_of, tensors)) + 8 * numbers
+
+
+# ------------------------------------------------------------------ restoring
+
+
+def is_opt_state(x: Value) -> bool:
+    """Is x the state of an optimizer as `state` gives it?"""
+    return x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and \
+        {"optimizer", "options", "parms"} <= {k.s for k in x.k.items}
+
+
+def restore(state: Dict, h: KHandle) -> Opt:
+    """The optimizer of a state, over the parameters of a module (or of tensors) found by their names."""
+    fields = _fields(state)
+    name, settings, rows = (_field(fields, k) for k in ("optimizer", "options", "parms"))
+    if name.__class__ is not Sym:
+        raise QError(f"opt: expected symbol for optimizer, given {kname(name)}")
+    entry = entry_of(name.s)
+    o = _with_groups(entry, _rows(settings, entry))
+    chosen = select(h)
+    if chosen is not None:
+        o.container, o.own = chosen.holder, chosen.made
+    groups: list[list[Any]] = [[] for _ in o.groups]
+    taken: set[int] = set()
+    held: list[tuple[int, Any, Value]] = []
+    known = {n: p for p, _, n in named_parameters(o.container)}
+    for d in _table_rows(rows):
+        row = _fields(d)
+        p = _find(row, known, len(groups), taken)
+        taken.add(id(p))
+        groups[row["parmgroup"]].append(p)
+        held.append((row["parmgroup"], p, row.get("buffers", NIL)))
+    for i, params in enumerate(groups):
+        edit_group(o, i, {}, params)
+    samples = Samples(o)
+    for at, p, found in held:
+        put_buffers(o, p, found, samples.of(at, p))
+    if "wrap" in fields:
+        from kshell.kapi.optim import wraps
+
+        wraps.restore(o, fields["wrap"])
+    if "extra" in fields:
+        o.abilities.set_extra(extra_value(samples, fields["extra"]))
+    return o
+
+
+def extra_value(samples: Samples, x: Value) -> Any:
+    """The state that belongs to no parameter, from its q value: numbers, tensors, lists and dictionaries. A list of
+    tensors of one size may come as one tensor, which has the same items. Dictionaries under `inner` are the buffers of
+    an optimizer inside, of vectors in single precision."""
+    if x.__class__ is Dict:
+        return {k: _inner(samples, v) if k == "inner" else extra_value(samples, v) for k, v in _fields(x).items()}
+    if x.__class__ is Vec or (isinstance(x, List) and is_array(x)):
+        return to_tensor(x)
+    if isinstance(x, List):
+        return [extra_value(samples, i) for i in x.items]
+    return x.v if x.__class__ is Special else x
+
+
+def _inner(samples: Samples, x: Value) -> list[dict[str, Any]]:
+    """Buffers by group."""
+    out = []
+    for at, (found, group) in enumerate(zip(seq_items(x), samples.o.groups, strict=True)):
+        p = torch.zeros(1, dtype=torch.float32, device=next((p.device for p in group["params"]), "cpu"))
+        sample = samples.of(at, p)
+        out.append({k: buffer_value(k, v, p, sample.get(k)) for k, v in _fields(found).items()})
+    return out
+
+
+def _fields(d: Dict) -> dict[str, Value]:
+    return dict(pairs(d))
+
+
+def _field(fields: dict[str, Value], key: str) -> Value:
+    if key not in fields:
+        raise QError(f"unable to find state attribute: {key}")
+    return fields[key]
+
+
+def _table_rows(x: Value) -> list[Dict]:
+    """The rows of a table, or of a list of dictionaries."""
+    if x.__class__ is Table or (x.__class__ is List and all(d.__class__ is Dict for d in x.items)):
+        return x.items  # type: ignore[no-any-return]
+    raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
+
+
+def _word(x: Value) -> str:
+    return "dictionary" if x.__class__ is Dict else kname(x)
+
+
+def _rows(x: Value, entry: Entry) -> list[Dict]:
+    """The settings of each group."""
+    if x.__class__ is not Table and x.__class__ is not List:
+        raise QError(f"opt: unrecognized settings for {entry.name} optimizer, expecting table, given {_word(x)}")
+    found = _table_rows(x)
+    if not found:
+        raise QError(f"opt: empty table of settings supplied for {entry.name} optimizer")
+    return found
+
+
+def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
+    first, *others = [parse(entry, [], pairs(d)) for d in rows]
+    o = create(entry, first)
+    if others and len(rows) > entry.extra.get("groups", len(rows)):
+        raise QError(f"opt: {entry.name} optimizer has a single parameter group, {len(rows)} given")
+    for i, given in enumerate(others, 1):
+        values = group_values(entry, o.torch.defaults) | given
+        build(entry, values)
+        edit_group(o, i, values, [])
+    return o
+
+
+def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[int]) -> Any:
+    """The parameter that a row of a state names, which is none of those taken, with one of so many groups."""
+    name, kind, at, size = (_field(row, k) for k in ("name", "module", "parmgroup", "size"))
+    if name.__class__ is not Sym or at.__class__ is not int:
+        raise QError("opt: unrecognized state, expecting name and group of a parameter, "
+                     f"given {kname(name)}, {kname(at)}")
+    what = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
+    if not 0 <= at < groups:
+        raise QError(f"opt: group[{at}] for {what} is invalid, {groups} group(s) defined")
+    p = known.get(name.s)
+    if p is None:
+        raise QError(f"opt: unable to find {what}")
+    if id(p) in taken:
+        raise QError(f"opt: {what} is repeated")
+    given = [n for n in seq_items(size)] if not is_atom(size) else [size]
+    if given != list(p.shape):
+        raise QError(f"opt: size mismatch for {what}, expected {size_text(list(p.shape))}, given {size_text(given)}")
+    return p
+
+
+# ------------------------------------------------------------------ buffers back into torch
+
+
+def put_buffers(o: Opt, p: Any, found: Value, sample: dict[str, Any]) -> None:
+    """Set what an optimizer keeps for a parameter from the dictionary of a state; `sample` has buffers of the types
+    that the optimizer makes."""
+    if found.__class__ is not Dict or not len(found):
+        return
+    names = o.state.names
+    kept = {}
+    for key, x in _fields(found).items():
+        name = names.get(key, key)
+        if x is NIL and name not in sample:
+            continue  # documented, and not in use
+        kept[name] = buffer_value(key, x, p, sample.get(name))
+    if kept:
+        o.state.put(p, kept)
+
+
+class Samples:
+    """The buffers that an optimizer makes for a parameter, seen by stepping one of a single element: so a buffer gets
+    back the very type that torch gave it (a count in a float tensor or an int, say). One is made for each group, and
+    number of dimensions, type and device of its parameters."""
+
+    def __init__(self, o: Opt) -> None:
+        self.o = o
+        self._made: dict[Any, dict[str, Any]] = {}
+
+    def of(self, at: int, p: Any) -> dict[str, Any]:
+        """The buffers for a parameter such as p in a group; none if that cannot be seen."""
+        key = at, p.dim(), p.dtype, p.device
+        if key not in self._made:
+            try:
+                self._made[key] = self._stepped(group_values(self.o.entry, self.o.groups[at]), p)
+            except Exception:
+                self._made[key] = {}
+        return self._made[key]
+
+    def _stepped(self, values: Values, p: Any) -> dict[str, Any]:
+        from kshell.optim import fused
+        from kshell.optim.comm import alone
+        from kshell.optim.state_tree import StateTree
+
+        with torch.random.fork_rng(devices=[]), torch.enable_grad(), alone():
+            like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
+            o = class_of(self.o.entry)([like], **torch_args(self.o.entry, values))
+            like.grad = torch.ones_like(like)
+            own = abilities(o)
+            if own.gathers:  # gradients of several steps: a step may not use them yet
+                own.update()
+            elif self.o.entry.extra.get("closure"):
+                o.step(lambda: torch.ones((), device=p.device))
+            elif not fused.step(o):
+                fused.plain(o)
+            return StateTree(o).of(like)
+
+
+def buffer_value(key: str, x: Value, p: Any, made: Any = None) -> Any:
+    """The buffer of a q value; `made` is one of the same name as torch makes it, which decides the type."""
+    if x is NIL:
+        return None
+    if isinstance(made, list | tuple) or (made is None and x.__class__ is List):
+        return type(made or [])(_item(i, p, made[n] if made and n < len(made) else None)
+                                for n, i in enumerate(x.items if x.__class__ is Table else seq_items(x)))
+    if isinstance(made, torch.Tensor) or x.__class__ is Vec or isinstance(x, List):
+        return _tensor(x, p, made)
+    if x.__class__ is Dict:
+        return {k: buffer_value(k, v, p, made.get(k) if isinstance(made, dict) else None)
+                for k, v in _fields(x).items()}
+    if x.__class__ is Atom and x.t == T.E:
+        return _tensor(x, p, None)
+    if x.__class__ is Sym:
+        return x.s
+    if x.__class__ is Special:
+        return x.v
+    if made is not None and isinstance(made, float):
+        return float(x)
+    return x
+
+
+def _item(x: Value, p: Any, made: Any) -> Any:
+    """An item of a buffer that is a list: a tensor, if nothing says otherwise."""
+    return _tensor(x, p, None) if made is None and x.__class__ is not Dict else buffer_value("", x, p, made)
+
+
+def _tensor(x: Value, p: Any, made: Any) -> Any:
+    """The tensor of a buffer, of the parameter's type (or that of `made`) and on its device."""
+    if x is NIL:
+        return None
+    t = to_tensor(x)
+    if isinstance(made, torch.Tensor):
+        t = t.to(device=made.device, dtype=made.dtype)
+    else:
+        t = t.to(device=p.device, dtype=p.dtype if t.is_floating_point() and p.is_floating_point() else None)
+    if not t.numel() and not p.numel():
+        t = t.new_empty(p.shape)
+    if hasattr(p, "full_tensor"):
+        from kshell.parallel.around import part_like
+
+        t = part_like(t, p)
+    return t
+
+
+def load_state(o: Opt, value: dict[str, Any]) -> None:
+    """torch's `load_state_dict`. But groups keep what the value lacks, as schedulers put things there, and a buffer has
+    the type that the optimizer gives it: torch gives all floats that of the parameter."""
+    from kshell.optim.state_tree import leaves_of, mapped
+
+    before = [dict(g) for g in o.groups]
+    o.torch.load_state_dict(value)
+    for g, was in zip(o.groups, before, strict=True):
+        for k in was:
+            g.setdefault(k, was[k])
+    samples, state = Samples(o), o.state
+    places = {i: (at, p) for at, (given, g) in enumerate(zip(value["param_groups"], o.groups, strict=True))
+              for i, p in zip(given["params"], g["params"], strict=True)}
+    for i, kept in value["state"].items():
+        at, p = places.get(i, (0, None))
+        loaded, full = state.of(p), dict(leaves_of(kept))
+        if any(_is_cast(full.get(path), v) for path, v in leaves_of(loaded)):
+            types = {path: v.dtype for path, v in leaves_of(samples.of(at, p)) if isinstance(v, torch.Tensor)}
+
+            def own(path: Any, v: Any, full: Any = full, types: Any = types) -> Any:
+                return full[path].to(v.device, types[path]) if path in types and _is_cast(full.get(path), v) else v
+
+            state.put(p, mapped(own, loaded))
+
+
+def _is_cast(given: Any, loaded: Any) -> bool:
+    return isinstance(given, torch.Tensor) and isinstance(loaded, torch.Tensor) and given.dtype != loaded.dtype
+
+
+# which handles a state can be restored over
+RESTORABLE = (TensorHandle, ModuleHandle, ModelHandle, VectorHandle, DictHandle)

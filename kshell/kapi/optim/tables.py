@@ -1,0 +1,409 @@
+"""Parameters, gradients and states of optimizers as tables for queries; edits of parameters through such a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, items, names_of, unknown
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_name, kname
+from kshell.kapi.base.device_options import device_of
+from kshell.kapi.base.handles import DictHandle, ModelHandle, ModuleHandle, OptimizerHandle, VectorHandle, handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.live_optimizers import live_optimizers, optimizer_of
+from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.math.statistics import NAMES, columns, norms
+from kshell.kapi.module.describe import named_parameters
+from kshell.kapi.optim.groups import Group, check_movable, commit, edited
+from kshell.kapi.optim.optimizer import Opt, Values, build, group_values, how_of, options_of, parse
+from kshell.kapi.optim.parameters import Selection, check_new, owners, plan
+from kshell.kapi.optim.state import option_q, shown_options
+from kshell.registry import Option, entries
+from kshell.values import types as T
+from kshell.values.build import bools, collapse, floats, longs, table
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec
+
+
+class Row(NamedTuple):
+    """A parameter: its name, the type of the module that owns it, itself."""
+
+    name: str
+    module: str
+    p: Any
+
+
+_TENSORS = (Dict, DictHandle, VectorHandle)  # what holds tensors that need not be parameters
+
+
+def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
+    """The module, model, optimizer or dictionary of tensors that a call is about, and the arguments after it."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if given and isinstance(given[0], _TENSORS):
+        return given[0], given[1:]
+    if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
+        raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
+    return h, given[1:]
+
+
+def _rows(h: Value) -> list[Row]:
+    """The parameters of a module or model, or those that an optimizer has, each once; the tensors of a dictionary."""
+    if isinstance(h, _TENSORS):
+        return [Row(name, "", t) for name, t in tensors_in(h)]
+    if isinstance(h, OptimizerHandle):
+        known = owners(h.obj.container)
+        found = [(known.get(id(p), ("", str(i))), p) for i, p in enumerate(h.obj.parameters())]
+        return [Row(name, kind, p) for (kind, name), p in found]
+    out: dict[int, Row] = {}
+    for p, kind, name in named_parameters(_module(h)):
+        out.setdefault(id(p), Row(name, kind, p))
+    return list(out.values())
+
+
+def _module(h: Value) -> Any:
+    return h.obj.module if isinstance(h, ModelHandle) else h.obj
+
+
+def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
+    """The optimizer of an optimizer or model; of others, the live ones that have parameters of it."""
+    if isinstance(h, OptimizerHandle | ModelHandle):
+        return [optimizer_of(h)]
+    own = {id(r.p) for r in rows}
+    found = {id(o): o for o in live_optimizers() if any(id(p) in own for p in o.parameters())}
+    return list(found.values())
+
+
+def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
+    """By parameter (its id): the number of its group, and the group's options."""
+    out: dict[int, tuple[int, Values]] = {}
+    for o in optimizers:
+        for i, g in enumerate(o.groups):
+            values = group_values(o.entry, g)
+            for p in g["params"]:
+                out.setdefault(id(p), (i, values))
+    return out
+
+
+def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
+    """The options that are to be columns: the named ones, or with 1b all that `opt` shows; None if x asks for none.
+    Without an optimizer there may be any optimizer's, which are null then."""
+    flag, names = flag_of(x), names_of(x) if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.S) else None
+    if flag is None and names is None:
+        return None
+    if names is None:
+        found = [p for o in optimizers for p in shown_options(o) if flag]
+        return list({p.name: p for p in found if p.name not in _SHOWN}.values())
+    held = [o.entry for o in optimizers] or entries("optimizer")
+    known = {p.name: p for e in reversed(list(held)) for p in (*how_of(e), *options_of(e))}
+    for name in names:
+        if name not in known and name not in _SHOWN:
+            of = f" of {', '.join(dict.fromkeys(o.entry.name for o in optimizers))}" if optimizers else ""
+            raise unknown(f"parmtable: no option{of} named `", name, known)
+    return [known[n] for n in dict.fromkeys(names) if n not in _SHOWN]
+
+
+def _about(tensors: Sequence[Any]) -> list[Value]:
+    """The columns size, elements, dtype and device."""
+    return [List([longs(list(t.shape)) for t in tensors]), longs([t.numel() for t in tensors]),
+            sym_vec([dtype_name(t.dtype) for t in tensors]), sym_vec([device_of(t) for t in tensors])]
+
+
+_ABOUT = ("size", "elements", "dtype", "device")
+_SHOWN = ("name", "module", *_ABOUT, "gradflag", "parmgroup", "lr", *NAMES, "grad")
+
+
+@api("parmtable", "parmtable m", "parmtable d", "parmtable(m;options)", "parmtable(m;flag)",
+     "parmtable(m;table)", held=True, since="kshell", effect="reads1")
+def parmtable(x: Value) -> Value:
+    """A table of the parameters of a module, model or optimizer, or of the tensors of a dictionary (nested ones under
+    dotted names): a row each, for queries. With a table, edit the parameters.
+
+    Beside name, type of the module, size, type and device: gradflag, the group and the rate in its optimizer, the norm
+    of the gradient (grad), and of the values norm, mean, standard deviation, least and greatest (lo, hi), and how many
+    are not finite (bad). Names of options of the optimizer (momentum, decay) add columns with those of the parameter's
+    group, 1b adds all.
+
+    Edits: of the table given, gradflag, parmgroup and the columns with names of options of the optimizer (lr, decay)
+    are set for the parameters in the column name; what else parmtable shows is not looked at, and a null option leaves
+    things as they are. A parameter goes to the group given, the one after the last is made, 0N takes it out of the
+    optimizer. Parameters of a group whose options are to differ go to groups of their own. With an error nothing is
+    changed.
+
+    q)m:module seq(`sequential;(`linear;`a;2;2);(`linear;`b;2;1))
+    q)o:opt(`adamw;m;.1)
+    q)select name,size,gradflag,lr from parmtable m where module=`linear,elements>1
+    name     size gradflag lr
+    --------------------------
+    a.weight 2 2  1        0.1
+    a.bias   ,2   1        0.1
+    b.weight 1 2  1        0.1
+
+    q)parmtable(m;update lr:.01,decay:0. from parmtable[m] where name like "*.bias")
+    q)select parmgroup,name,lr from parmtable o
+    parmgroup name     lr
+    -----------------------
+    0         a.weight 0.1
+    0         b.weight 0.1
+    1         a.bias   0.01
+    1         b.bias   0.01
+    q)select distinct lr,decay,beta1 from parmtable(o;`decay`beta1)
+    lr   decay beta1
+    ----------------
+    0.1  0.01  0.9
+    0.01 0     0.9
+    q)select name,norm,bad from parmtable`x`y!(tensor 3 4e;`w`b!(tensor 1 0n;tensor 2 2e))
+    name norm     bad
+    -----------------
+    x    5        0
+    y.w           1
+    y.b  2.828427 0
+    """
+    h, rest = _object(x, "parmtable")
+    if len(rest) > 1:
+        raise QError(f"parmtable: expecting 1-2 args, given {len(rest) + 1}")
+    rows = _rows(h)
+    optimizers = _optimizers(h, rows)
+    options = _asked(rest[0], optimizers) if rest else []
+    if options is None and isinstance(h, _TENSORS):
+        raise QError(f"parmtable: expecting the module, model or optimizer to edit, given {kname(h)}")
+    if options is None:
+        _edit(h, rows, optimizers, _table(rest[0]))
+        return NIL
+    tensors, places = [r.p for r in rows], _places(optimizers)
+    at = [places.get(id(p), (NULL_J.v, {})) for p in tensors]
+    before = _SHOWN.index("lr") + 1
+    return table((*_SHOWN[:before], *(p.name for p in options), *_SHOWN[before:]), [
+        sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(tensors),
+        bools([p.requires_grad for p in tensors]), longs([g for g, _ in at]),
+        floats([float(values.get("lr", math.nan)) for _, values in at]),
+        *(collapse([option_q(p, values.get(p.name)) for _, values in at]) for p in options),
+        *columns(tensors), floats(norms([p.grad for p in tensors]))])
+
+
+@api("gradtable", "gradtable m", "gradtable d", since="kshell", effect="none")
+def gradtable(x: Value) -> Value:
+    """A table of the gradients of a module, model, optimizer or dictionary of tensors: a row for each that has one.
+
+    The numbers are as in parmtable: norm, mean, std, lo, hi, and the count of values that are not finite, bad.
+
+    q)m:module seq(`sequential;(`linear;`a;2;1))
+    q)backward Sum forward(m;1 2#3 4e)
+    q)select name,size,norm,hi from gradtable m
+    name     size norm hi
+    ---------------------
+    a.weight 1 2  5    4
+    a.bias   ,1   1    1
+    """
+    h, rest = _object(x, "gradtable")
+    if rest:
+        raise QError(f"gradtable: expecting one arg, given {len(rest) + 1}")
+    rows = [r for r in _rows(h) if r.p.grad is not None]
+    gradients = [r.p.grad for r in rows]
+    return table(("name", "module", *_ABOUT, *NAMES), [
+        sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(gradients), *columns(gradients)])
+
+
+@api("statetable", "statetable o", "statetable model", since="kshell", effect="none")
+def statetable(x: Value) -> Value:
+    """A table of an optimizer's state: a row for each buffer of each parameter; none before the first step.
+
+    The numbers are as in parmtable; of a buffer of one value, such as the count of steps, the mean is the value.
+
+    q)t:tensor(3 4e;`grad)
+    q)o:opt(`adam;t)
+    q)backward(t;3 4e)
+    q)step o
+    q)select name,buffer,mean,hi from statetable o
+    name buffer     mean   hi
+    ----------------------------
+    0    step       1      1
+    0    exp_avg    0.35   0.4
+    0    exp_avg_sq 0.0125 0.016
+    """
+    h, rest = _object(x, "statetable")
+    if rest:
+        raise QError(f"statetable: expecting one arg, given {len(rest) + 1}")
+    if not isinstance(h, OptimizerHandle | ModelHandle):
+        raise QError(f"statetable: expecting optimizer or model, given {kname(h)}")
+    o = optimizer_of(h)
+    known = owners(o.container)
+    found: list[tuple[int, str, str, Any]] = []
+    for g, group in enumerate(o.groups):
+        for p in group["params"]:
+            name = known.get(id(p), ("", str(len(found))))[1]
+            found += [(g, name, key, t) for key, t in _buffers(o, p)]
+    groups, names, keys, tensors = zip(*found, strict=True) if found else [()] * 4
+    return table(("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
+                 [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)])
+
+
+def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
+    """The tensors and numbers that an optimizer keeps for a parameter, under their documented names; those of a list
+    are numbered."""
+    from kshell.optim.state_tree import leaves_of
+
+    for path, value in leaves_of(o.state.named(p)):
+        if isinstance(value, int | float):
+            value = torch.as_tensor(value, dtype=None if isinstance(value, int) else torch.float64)
+        if isinstance(value, torch.Tensor):
+            yield ".".join(map(str, path)), value
+
+
+# ------------------------------------------------------------------ edits
+
+
+def _table(x: Value) -> dict[str, Value]:
+    """The columns of a table, keyed or not."""
+    parts = [x.k, x.v] if x.__class__ is Dict and x.keyed else [x]
+    if any(t.__class__ is not Table for t in parts):
+        raise QError("parmtable: expecting a table, names of options or a flag, given "
+                     + ("dictionary" if x.__class__ is Dict else kname(x)))
+    return {n: c for t in parts for n, c in zip(t.names, t.cols, strict=True)}
+
+
+def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
+    """The parameters that the column of names names."""
+    if column is None or (len(column) and not all(n.__class__ is Sym for n in seq_items(column))):
+        raise QError("parmtable: expecting a table with the names of parameters in a column `name")
+    by_name = {r.name: r for r in rows}
+    out: dict[str, Row] = {}
+    for n in seq_items(column):
+        if n.s not in by_name:
+            raise QError(f"parmtable: no parameter `{n.s}")
+        if n.s in out:
+            raise QError(f"parmtable: parameter `{n.s} is repeated")
+        out[n.s] = by_name[n.s]
+    return list(out.values())
+
+
+def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
+    """The flags in the column gradflag, those that the parameters have without one."""
+    if column is None:
+        return [r.p.requires_grad for r in chosen]
+    if column.__class__ is not Vec or column.t != T.B:
+        raise QError(f"parmtable: gradflag: expected boolean list, given {kname(column)}")
+    flags: list[bool] = column.a.tolist()
+    for r, flag in zip(chosen, flags, strict=True):
+        if flag and not (r.p.is_floating_point() or r.p.is_complex()):
+            raise QError(f"parmtable: parameter `{r.name} of type {dtype_name(r.p.dtype)} cannot have a gradient")
+        if flag != r.p.requires_grad and not r.p.is_leaf:
+            raise QError(f"parmtable: parameter `{r.name} is not a leaf tensor")
+    return flags
+
+
+def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[str, Value]) -> None:
+    chosen = _chosen(rows, given.get("name"))
+    flags = _flags(chosen, given.get("gradflag"))
+    if len(optimizers) > 1:
+        raise QError(f"parmtable: the parameters are in {len(optimizers)} optimizers, edit them through one of these")
+    o = optimizers[0] if optimizers else None
+    settable = {} if o is None else {p.name for p in (*options_of(o.entry), *how_of(o.entry))}
+    for name in given:
+        if name not in _SHOWN and name not in settable:
+            raise unknown("parmtable: column ", name, [*_SHOWN, *settable], " is neither a column of parmtable nor "
+                          + ("an option, as there is no optimizer" if o is None else f"an option of {o.entry.name}"))
+    groups: list[Group] = []
+    if o is None:
+        _check_without(given)
+    elif "parmgroup" in given or any(n in given for n in settable):
+        groups = _planned(o, chosen, given, [n for n in given if n in settable])
+        before = {id(p) for p in o.parameters()}
+        added = [p for g in groups for p in g.params if id(p) not in before]
+        check_new(o, added)
+        container = plan(o, Selection(added, _module(h))) if added else None
+        check_movable(o, groups, "parmtable")
+        with edited(o, "parmtable"):
+            commit(o, groups)
+        if container is not None:
+            container.commit(o)
+    for r, flag in zip(chosen, flags, strict=True):
+        r.p.requires_grad_(flag)
+
+
+def _check_without(given: dict[str, Value]) -> None:
+    """Without an optimizer there are no groups and rates to set; nulls, as parmtable shows them, are no edits."""
+    for name in ("parmgroup", "lr"):
+        if name in given and not all(map(_is_null, seq_items(given[name]))):
+            raise QError(f"parmtable: {name} cannot be set, no optimizer has parameters of the module")
+
+
+def _is_null(v: Value) -> bool:
+    return v is NULL_J or v is NIL or (v.__class__ is float and v != v) or (v.__class__ is Sym and not v.s)
+
+
+def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]) -> list[Group]:
+    """The groups of an optimizer as an edit makes them; every set of options is one that torch takes."""
+    n = len(o.groups)
+    bases = [group_values(o.entry, g) for g in o.groups] + [group_values(o.entry, o.torch.defaults)]
+    now = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    wanted: dict[int, tuple[int, Values]] = {}
+    numbers = seq_items(given["parmgroup"]) if "parmgroup" in given else [now.get(id(r.p), NULL_J) for r in chosen]
+    values = [seq_items(given[name]) for name in options]
+    for k, (r, number) in enumerate(zip(chosen, numbers, strict=True)):
+        if number is NULL_J:
+            wanted[id(r.p)] = (-1, {})
+            continue
+        if number.__class__ is not int:
+            raise QError(f"parmtable: parmgroup: expected long scalar, given {kname(number)}")
+        if not 0 <= number <= n:
+            raise QError(f"parmtable: group {number} invalid, "
+                         + (f"cannot be greater than number of groups({n})" if number > 0 else "cannot be negative"))
+        new = parse(o.entry, [], [(name, column[k]) for name, column in zip(options, values, strict=True)
+                                  if not _is_null(column[k])])
+        wanted[id(r.p)] = (number, bases[number] | new)
+    members: list[list[tuple[Any, Values]]] = [[] for _ in bases]
+    for i, g in enumerate(o.groups):
+        for p in g["params"]:
+            if wanted.get(id(p), (i, bases[i]))[0] == i:
+                members[i].append((p, wanted.get(id(p), (i, bases[i]))[1]))
+    for r in chosen:
+        number, new = wanted[id(r.p)]
+        if number >= 0 and now.get(id(r.p)) != number:
+            members[number].append((r.p, new))
+    return _split(o, bases, members)
+
+
+def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Values]]]) -> list[Group]:
+    """Groups of parameters with the same options: of each group of now, those with its options keep its place, or, if
+    none has them, those that come first; the others follow after all."""
+    n = len(bases) - 1
+    kept: list[Group] = []
+    more: list[Group] = []
+    for i, base in enumerate(bases):
+        found: dict[Any, Group] = {}
+        for p, values in members[i]:
+            key = _key(values)
+            if key not in found:
+                found[key] = Group(values, [], i if i < n else None)
+            found[key].params.append(p)
+        kinds = list(found.values())
+        if len(kinds) > 1 and "parts" in o.entry.extra:
+            raise QError(f"parmtable: parameters in a group of {o.entry.name} have the same options")
+        first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
+        if i < n:
+            kept.append(first)
+        elif kinds:
+            more.insert(0, first)
+        more += [g for g in kinds if g is not first]
+    most = o.entry.extra.get("groups")
+    if most is not None and n + len(more) > most:
+        raise QError(f"parmtable: {o.entry.name} optimizer has a single parameter group")
+    for name in o.entry.extra.get("same", ()):
+        used = {g.values[name] for g in (*kept, *more) if g.params}
+        if len(used) > 1:
+            raise QError(f"parmtable: {o.entry.name} has one {name} for all groups")
+        for g in (*kept, *more) if used else ():
+            g.values[name] = next(iter(used))
+    for g in (*kept, *more):
+        if "fill" in o.entry.extra:
+            o.entry.extra["fill"](g.values)
+        build(o.entry, g.values)
+    return kept + more
+
+
+def _key(values: Values) -> Any:
+    """What is the same for equal values of options."""
+    return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(values.items()))

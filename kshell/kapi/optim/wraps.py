@@ -1,0 +1,200 @@
+"""What stands around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
+
+A step runs through the phases of all wraps in one order, whatever the order in which they were put on: gradients are
+aggregated, looked at, clipped, rates are scaled; then comes the optimizer's own step; then what was changed for it is
+put back. A wrap is part of the optimizer: `opt o` shows its options, `state o` keeps it, and it is restored from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import pairs
+from kshell.kapi.base.call import run_backward
+from kshell.registry import Hook
+from kshell.values.build import symdict
+from kshell.values.core import Dict, Value
+
+if TYPE_CHECKING:
+    from kshell.kapi.optim.optimizer import Opt
+
+# what a wrap does before the step, in this order; a phase that returns False leaves the step out
+PHASES = ("aggregate", "note", "clip", "rates")
+
+
+class Wrap:
+    """What is put around an optimizer. `name` is its key in a state, `given` the arguments a step may have for it."""
+
+    name = ""
+    given: tuple[str, ...] = ()
+    meets = False  # is a step of several processes one of all at once?
+
+    def options(self) -> Dict:
+        """Its options, for `opt` and `state`."""
+        raise NotImplementedError
+
+    def state(self) -> Dict:
+        """Its options, and what it has in mind."""
+        return self.options()
+
+    @classmethod
+    def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
+        """Put one on an optimizer again, from its options in a state."""
+        raise NotImplementedError
+
+    def idle(self) -> bool:
+        """Has it nothing to do in a step to which nothing is given?"""
+        return False
+
+    def aggregate(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Gradients of several processes become those of all."""
+
+    def note(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Look at the aggregated gradients."""
+
+    def clip(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Limit the gradients."""
+
+    def rates(self, o: Opt, given: dict[str, Any]) -> Any:
+        """Change rates for this step."""
+
+    def done(self, o: Opt) -> Any:
+        """After the step."""
+
+    def failed(self, o: Opt) -> Any:
+        """After a step that ended in an error."""
+        self.done(o)
+
+    def attached(self, o: Opt, at: int | None = None, params: Sequence[Any] = ()) -> Any:
+        """Parameters were added to a group of the optimizer; without its number, groups have changed otherwise."""
+
+    def moved(self) -> Any:
+        """Parameters of the optimizer went to another device or type."""
+
+    def pending(self) -> Any:
+        """What it knows of the step that is being made, as plain numbers, for a snapshot; None if there is nothing."""
+
+    def set_pending(self, found: Any) -> None:
+        """Go on with a step that was being made."""
+
+
+KINDS: dict[str, type[Wrap]] = {}
+RULE = Hook()  # a scaling rule of an optimizer from its state, put around it if asked: families/adaptdl/api.py
+
+
+def kind(cls: type[Wrap]) -> type[Wrap]:
+    """Register a class of wraps by its name."""
+    KINDS[cls.name] = cls
+    return cls
+
+
+# what goes with an optimizer and is not around its steps, by name: (what `opt` or `state` shows of it, None for
+# nothing; how it is put on an optimizer again)
+BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Value], None]]] = {}
+
+
+def shown(o: Opt, state: bool = False) -> Dict:
+    """What is around and beside the steps of an optimizer, {name: options or state}."""
+    found = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
+    for name, (show, _) in BESIDE.items():
+        value = show(o, state)
+        if value is not None:
+            found[name] = value
+    return symdict(list(found), list(found.values()))
+
+
+def restore(o: Opt, found: Value) -> None:
+    """Put the wraps of a state on an optimizer."""
+    if found.__class__ is not Dict:
+        raise QError("opt: unrecognized wrap, expecting dictionary")
+    for name, options in pairs(found):
+        if name in BESIDE:
+            BESIDE[name][1](o, options)
+            continue
+        if name not in KINDS:
+            raise QError(f"opt: unrecognized wrap: {name}")
+        KINDS[name].restore(o, pairs(options))
+
+
+def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
+    """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
+    from kshell.optim import comm
+
+    known = {name for w in o.wraps.values() for name in w.given}
+    for name in given:
+        if name not in known:
+            raise QError(f"step: {o.entry.name} takes no {name}")
+    start, before = time.perf_counter(), comm.METER.seconds
+    own = o.abilities
+    if "fp16" in o.wraps or not (o.wraps or own.gathers):
+        out = o.bare_step(closure, **given)
+        _count(o, start, before)
+        return out
+    if closure is not None and o.entry.extra.get("closure"):
+        raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
+    loss = comm.loss_of(closure)
+    due = own.gather(bool(o.wraps))
+    _clock(o, "backward", time.perf_counter() - start)
+    start, before = time.perf_counter(), comm.METER.seconds
+    out = _around(o, given) if due else False
+    own.settle()
+    _count(o, start, before)
+    return out if loss is None or own.gathers else loss
+
+
+def _around(o: Opt, given: dict[str, Any]) -> Any:
+    """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
+    of which an update is due, has them again as they were if none could be made.)"""
+    own, made = o.abilities, True
+    try:
+        for phase in PHASES:
+            for w in o.wraps.values():
+                made = made and getattr(w, phase)(o, given) is not False
+    except BaseException:
+        own.undo()
+        raise
+    out: Any = False
+    try:
+        if not made:
+            own.undo()
+        elif own.gathers:
+            own.update()
+            out = True
+        else:
+            out = o.bare_step()
+    except BaseException:
+        own.undo()
+        for w in o.wraps.values():
+            w.failed(o)
+        raise
+    for w in o.wraps.values():
+        w.done(o)
+    return out
+
+
+# ------------------------------------------------------------------ timings
+
+
+def _clock(o: Opt, phase: str, seconds: float) -> None:
+    if o.timings is not None:
+        o.timings[phase] += seconds
+
+
+def _count(o: Opt, start: float, before: float) -> None:
+    """The time of a step that began at `start`, when communication had taken `before` seconds."""
+    if o.timings is not None:
+        from kshell.optim import comm
+
+        spent = comm.METER.seconds - before
+        o.timings["communication"] += spent
+        o.timings["update"] += time.perf_counter() - start - spent
+
+
+def backward(o: Opt, loss: Any, **options: Any) -> None:
+    """Gradients of a loss, as the wraps of an optimizer want them."""
+    start = time.perf_counter()
+    run_backward("backward", [loss], lambda: o.abilities.backward(loss, **options))
+    _clock(o, "backward", time.perf_counter() - start)

@@ -1,0 +1,255 @@
+"""Batches in place: a tensor shows a part of itself along a dimension, until it is restored; shuffling.
+
+`batch`, `restore` and `shuffle` of tensors, vectors and dictionaries of tensors are here; those of models use the same
+functions on the model's data (kapi/train/data.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items, long_of, longs_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, TensorHandle, VectorHandle, behaves, handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values.core import NIL, Value
+
+
+class _Part(NamedTuple):
+    """What a tensor that shows a part was: the whole, the dimension and where the part starts."""
+
+    whole: Any
+    dim: int
+    start: int
+
+
+# parts of tensors, by tensor; filled at the first use, because torch is not there before
+_PARTS: list[Any] = []
+
+
+def _parts() -> Any:
+    if not _PARTS:
+        from torch.utils.weak import WeakTensorKeyDictionary
+
+        _PARTS.append(WeakTensorKeyDictionary())
+    return _PARTS[0]
+
+
+def part_of(t: Any) -> _Part | None:
+    """The record of a tensor that shows a part of itself; None for others, and once it got other memory."""
+    found = _parts().get(t)
+    if found is not None and found.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr():
+        del _parts()[t]
+        return None
+    return found  # type: ignore[no-any-return]
+
+
+def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
+    """Let a tensor show n places from `start` of its whole along a dimension."""
+    found = part_of(t)
+    whole = t.detach() if found is None else found.whole
+    if found is not None and found.dim != dim:
+        t.data = whole
+    part = whole.narrow(dim, start, n)
+    _parts()[t] = _Part(whole, dim, start)
+    t.data = part
+
+
+def show_whole(t: Any) -> None:
+    """Let a tensor show all of itself again."""
+    found = part_of(t)
+    if found is not None:
+        t.data = found.whole
+        del _parts()[t]
+
+
+def whole_of(t: Any) -> Any:
+    """The whole of a tensor, whatever part it shows."""
+    found = part_of(t)
+    return t if found is None else found.whole
+
+
+def count(n: int, w: int, drop: bool = False) -> int:
+    """The number of batches of w places among n; the last may be short, unless `drop` leaves it out."""
+    return 0 if not n or not w else n // w if drop else -(-n // w)
+
+
+# ------------------------------------------------------------------ tensors of a handle
+
+
+def _members(x: Value, call: str) -> list[tuple[str, Any]]:
+    """The tensors of a handle with a word for each in messages."""
+    h = handle(x)
+    if isinstance(h, TensorHandle):
+        return [] if h.obj is None else [("tensor", h.obj)]
+    if isinstance(h, VectorHandle):
+        return [(f"vector[{i}]", t) for i, t in enumerate(h.obj) if t is not None]
+    if isinstance(h, DictHandle):
+        return [(f"dictionary[{k}]", t) for k, t in h.obj.items() if t is not None]
+    raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
+
+
+def _extent(found: Sequence[tuple[str, Any]], dim: int, call: str) -> int:
+    """The size of the whole tensors along a dimension; all must have the same."""
+    n = -1
+    for word, t in found:
+        whole = whole_of(t)
+        if not whole.dim():
+            raise QError(f"{call}: {word} has no dimensions")
+        if not 0 <= dim < whole.dim():
+            raise QError(f"{call}: dimension {dim} is not in the range 0-{whole.dim() - 1}")
+        size = whole.size(dim)
+        if n >= 0 and size != n:
+            raise QError(f"{word} size={size}, but previous tensor(s) have size={n} for dim {dim}")
+        n = size
+    return n
+
+
+def _next(found: Sequence[tuple[str, Any]], w: int, dim: int) -> bool:
+    n = _extent(found, dim, "batch")
+    if n <= 0:
+        return False
+    if not 0 < w < n:
+        raise QError(f"batch: size {w} not in the range 1-{n - 1} (tensor size is {n} for dimension {dim})")
+    part, shown = part_of(found[0][1]), found[0][1].size(dim)
+    start = 0 if part is None or part.dim != dim or shown == n else part.start // w * w + w
+    for _, t in found:
+        if start < n:
+            show_part(t, start, min(w, n - start), dim)
+        else:
+            show_whole(t)
+    return start < n
+
+
+@api("batch", "batch(ptr;w)", "batch(ptr;(w;dim))", "batch(ptr;w;i)", "batch model", effect="changes")
+def batch(x: Value) -> Value:
+    """Show the next batch of a tensor, vector or dictionary of tensors in place: 1b until all were shown, then 0b, and
+    the tensors are whole again. With an index, show that batch. Of a model: the next batch of its training data.
+
+    q)t:tensor til 7
+    q)while[batch(t;3);show tensor t]
+    0 1 2
+    3 4 5
+    ,6
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if h is None:
+        raise QError(f"batch: not implemented for {kname(x)}")
+    if isinstance(h, ModelHandle) and len(given) == 1:
+        return _of_model("batch", h)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"batch: expecting 2-3 args, given {len(given)}")
+    found = _members(h, "batch")
+    size = longs_of(given[1])
+    if size is None:
+        raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(given[1])}")
+    if not 1 <= len(size) <= 2:
+        raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {len(size)} elements")
+    w, dim = size[0], size[1] if len(size) == 2 else 0
+    if dim < 0:
+        raise QError("batch: dimension cannot be negative")
+    if len(given) == 2:
+        return _next(found, w, dim)
+    i = long_of(given[2])
+    if i is None:
+        raise QError(f"batch: 3rd arg is batch index, but given {kname(given[2])}")
+    n = _extent(found, dim, "batch")
+    w = min(w, n)
+    if w < 1:
+        raise QError(f"batch: size {w} not in the range 1-{n}")
+    if not 0 <= i * w < n:
+        raise QError(f"batch[{i}] invalid, valid range is from 0-{count(n, w, True) - 1}")
+    for _, t in found:
+        show_part(t, i * w, min(w, n - i * w), dim)
+    return NIL
+
+
+@api("restore", "restore(ptr;dim)", "restore ptr", "restore model", effect="changes")
+def restore(x: Value) -> Value:
+    """Show the whole of tensors that showed a batch; the result is their size along the dimension of the batches.
+
+    q)t:tensor til 10
+    q)batch(t;4)
+    1b
+    q)restore t
+    10
+    """
+    h, dim = _with_dim(x, "restore")
+    if isinstance(h, ModelHandle):
+        return _of_model("restore", h)
+    n = 0
+    for _, t in _members(h, "restore"):
+        part = part_of(t)
+        along = dim if part is None else part.dim
+        show_whole(t)
+        n = t.size(along) if along < t.dim() else 0
+    return n
+
+
+def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
+    """The handle of a call and the dimension that may follow it."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if h is None:
+        raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
+    if len(given) > 2:
+        raise QError(f"{call}: expecting 1-2 args, tensor/vector/dictionary/model & optional dimension, but given "
+                     f"{len(given)} args")
+    dim = long_of(given[1]) if len(given) == 2 else 0
+    if dim is None:
+        raise QError(f"{call}: 2nd arg is dimension, but given {kname(given[1])}")
+    if dim and isinstance(h, ModelHandle):
+        raise QError(f"{call}: model data is only batched on dimension 0, but given dimension {dim}")
+    if dim < 0:
+        raise QError(f"{call}: dimension cannot be negative")
+    return h, dim
+
+
+@api("shuffle", "shuffle ptr", "shuffle(ptr;dim)", "shuffle model", held=True, effect="changes")
+def shuffle(x: Value) -> Value:
+    """Put the places of tensors along a dimension in random order, the same for all of a vector or dictionary, or for
+    the training data of a model.
+
+    q)t:tensor til 7
+    q)shuffle t
+    q)til[7]~asc tensor t
+    1b
+    """
+    h, dim = _with_dim(x, "shuffle")
+    if isinstance(h, ModelHandle):
+        return _of_model("shuffle", h)
+    found = _members(h, "shuffle")
+    n = _extent(found, dim, "shuffle")
+    if n <= 0:
+        return NIL
+    order = torch.randperm(n, device=found[0][1].device)
+    moved = reordered([whole_of(t) for _, t in found], order, dim)
+    if isinstance(h, TensorHandle):
+        h.obj = moved[0]
+    elif isinstance(h, VectorHandle):
+        h.obj[:] = _filled(h.obj, moved)
+    else:
+        h.obj.update(zip(list(h.obj), _filled(h.obj.values(), moved), strict=True))
+    return NIL
+
+
+def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
+    new = iter(moved)
+    return [None if t is None else next(new) for t in old]
+
+
+def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
+    """Tensors with their places along a dimension in another order, without a graph of gradients; their flags stay."""
+    with torch.no_grad():
+        return [t.index_select(dim, order if order.device == t.device else order.to(t.device))
+                .requires_grad_(t.requires_grad) for t in tensors]
+
+
+def _of_model(name: str, h: ModelHandle) -> Value:
+    fn = behaves(name, h)
+    assert fn is not None
+    return fn(h)

@@ -1,0 +1,39 @@
+"""Parts of complex tensors: real, imag, isreal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, to_q
+from kshell.kapi.base.handles import TensorHandle, tensor_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.handle_api import need_handle
+from kshell.values.core import List, Value
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+
+def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
+    def run(x: Value) -> Value:
+        h = need_handle(x, name)
+        if h.__class__ is not TensorHandle:
+            raise QError(f"{name}: not implemented for {h.plural}")
+        t = as_tensor(h)
+        t = fn(t.to_dense() if t.layout is not torch.strided else t)
+        return tensor_handle(t) if x.__class__ is List else to_q(t)
+
+    run.__doc__ = f"{doc}\n\nOf an enlisted tensor as a tensor.\n\n{example}\n"
+    api(name, f"{name} t", f"{name} enlist t")(run)
+
+
+def _imaginary(t: Any) -> Any:
+    return t.imag if t.is_complex() else torch.zeros_like(t)
+
+
+_part("real", lambda t: t.real, "The real part of a complex tensor.", "q)real tensor(`complex;1 2 3;-1 0 2)\n1 2 3e")
+_part("imag", _imaginary, "The imaginary part of a complex tensor.", "q)imag tensor(`complex;1 2 3;-1 0 2)\n-1 0 2e")
+_part("isreal", lambda t: torch.isreal(t), "Where is the imaginary part of a complex tensor zero?",
+      "q)isreal tensor(`complex;1 2 3;-1 0 2)\n010b")

@@ -1,0 +1,199 @@
+"""q's operators on vectors and dictionaries of tensors: the pointwise ones tensor by tensor, and indexing by place or
+name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import longs_of, names_of
+from kshell.kapi.base.call import invoke
+from kshell.kapi.base.convert import kname, to_tensor
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    VectorHandle,
+    behaviour,
+    dict_handle,
+    tensor_handle,
+    vector_handle,
+)
+from kshell.kapi.tensor.containers import put_named
+from kshell.kapi.tensor.operators import DYADS, MONADS, amend, index, operand, pair, undo
+from kshell.values.apply import apply
+from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.functions import Prim
+from kshell.values.interrupts import stoppable
+from kshell.values.restrict import refuse
+
+# the verbs of one argument that work number by number
+_ATOMIC = ("neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "floor", "ceiling",
+           "signum", "reciprocal", "not", "null")
+# the operators and verbs of two arguments that do not
+_WHOLE = ("mmu", "lsq", "cov", "scov", "cor", "in", "bin", "binr", "deltas", "ratios", "#", "_")
+
+
+def _tensors_of(h: KHandle) -> dict[Any, Any]:
+    """The tensors of a vector or dictionary by place or name."""
+    held = h.get()
+    return held if isinstance(held, dict) else dict(enumerate(held))
+
+
+def _holder(h: KHandle, tensors: dict[Any, Any]) -> KHandle:
+    return dict_handle(tensors) if h.__class__ is DictHandle else vector_handle(tensors.values())
+
+
+def _defined(name: str, t: Any) -> Any:
+    if t is None:
+        raise QError(f"{name}: undefined tensor")
+    return t
+
+
+@behaviour("monad", VectorHandle, DictHandle)
+def each_monad(h: KHandle, name: str) -> Value:
+    """The pointwise q verb `name` of each tensor: a new vector or dictionary. Of a dictionary `key` gives the names,
+    `value` a list of the tensors."""
+    if h.__class__ is DictHandle and name in ("key", "value"):
+        return sym_vec(list(h.get())) if name == "key" else at_place(h, (NIL,))
+    if name not in _ATOMIC:
+        raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
+    fn = MONADS[name]
+    return _holder(h, {k: invoke(name, fn, _defined(name, t)) for k, t in _tensors_of(h).items()})
+
+
+@behaviour("dyad", VectorHandle, DictHandle)
+def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
+    """The pointwise operator or verb `name` of each tensor and the other operand, or what that has in its place."""
+    cast = name == "$" and h is y and x.__class__ in (Sym, Atom)
+    if name in _WHOLE or not (cast or (name in DYADS and name != "$")):
+        raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
+    own = _tensors_of(h)
+    a, b = _spread(name, x, h, own), _spread(name, y, h, own)
+    return _holder(h, {k: pair(name, a[k], b[k], _defined(name, t)) for k, t in own.items()})
+
+
+def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
+    """What an operand has for each tensor of h: its items, if it is a list or dictionary of as many, else itself."""
+    if x is h:
+        return own
+    c = x.__class__
+    if c in (DictHandle, Dict):
+        if h.__class__ is not DictHandle:
+            raise QError(f"{name}: not implemented for {kname(h)} and {kname(x)}")
+        found = x.get() if c is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        if found.keys() != own.keys():
+            raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(found)}")
+        return found  # type: ignore[no-any-return]
+    if c is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
+        return dict.fromkeys(own, x)
+    items = x.get() if c is VectorHandle else seq_items(x)
+    if len(items) != len(own):
+        raise QError(f"{name}: {len(own)} tensor(s) and {len(items)} value(s)")
+    return dict(zip(own, items, strict=True))
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return "".join("`" + k for k in keys) or "()"
+
+
+def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
+    """The places that an index selects from a vector (by position) or dictionary (by name)."""
+    vector = h.__class__ is VectorHandle
+    held = h.get()
+    places = list(held if not vector else range(len(held))) if i is NIL or i is HOLE else \
+        longs_of(i) if vector else names_of(i)
+    if places is None or isinstance(i, KHandle):
+        raise QError(f"index: expected {'long' if vector else 'symbol'}(s) for {h.kind}, given {kname(i)}")
+    if any(n not in (held if not vector else range(len(held))) for n in places):
+        raise QError("index")
+    return places
+
+
+@behaviour("at", VectorHandle, DictHandle)
+def at_place(h: KHandle, args: Sequence[Value]) -> Value:
+    """`v i`, ``d`key``: a handle of a vector's or dictionary's tensor, of several a list; further indices index the
+    tensors."""
+    places = _places_in(h, args[0])
+    made: list[Value] = [tensor_handle(h.get()[n]) for n in places]
+    found = [index(t, args[1:]) for t in made] if len(args) > 1 else made
+    return List(found) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else found[0]
+
+
+@behaviour("amend", VectorHandle, DictHandle)
+def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
+    """`v[i]:y`, ``d[`key]+:y``: puts other tensors into a vector or dictionary, where the module's parameters and
+    tensors that need a gradient take the values; further indices amend the tensors."""
+    if len(args) < 2:
+        refuse("amend")  # the tensors that it holds are its own: their memory is not what changes
+    held = h.get()
+    every = not args or args[0] is NIL or args[0] is HOLE
+    new = h.__class__ is DictHandle and len(args) == 1 and not every and (f is None or f is NIL)
+    many = every or is_list(args[0])
+    places = names_of(args[0]) if new else _places_in(h, args[0] if args else NIL)
+    if places is None:
+        raise QError(f"amend: expected symbol(s) for dictionary, given {kname(args[0])}")
+    values = [y] * len(places)
+    if many and isinstance(y, VectorHandle | DictHandle):
+        y = List(_held_by(y, places))
+    if many and is_list(y) and not isinstance(y, KHandle):
+        if len(y) != len(places):
+            raise QError(f"amend: {len(places)} tensor(s) and {len(y)} value(s)")
+        values = seq_items(y)
+    if len(args) > 1:
+        own = [_defined("amend", held[n]) for n in places]
+        with guard.kept(own if len(own) > 1 else ()):
+            for t, v in zip(own, values, strict=True):
+                amend(tensor_handle(t), args[1:], f, v)
+        return h
+    made = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
+    if isinstance(h, DictHandle):
+        put_named(h, dict(zip(places, made, strict=True)), "amend")
+        return h
+    for n, t in zip(places, made, strict=True):
+        held[n] = t
+    return h
+
+
+@behaviour("undo", VectorHandle, DictHandle)
+def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
+    """What gives a vector or dictionary the tensors that it has now, and the indexed ones their values."""
+    held = h.get()
+    before = held.copy()
+    if len(args) > 1:
+        parts = [undo(tensor_handle(_defined("amend", held[n])), args[1:]) for n in _places_in(h, args[0])]
+    else:
+        parts = [undo(tensor_handle(t), (NIL,)) for t in _tensors_of(h).values() if t is not None and t.requires_grad]
+
+    def put_back() -> None:
+        for part in parts:
+            part()
+        held.clear()
+        held.update(before) if isinstance(held, dict) else held.extend(before)
+
+    return put_back
+
+
+def _held_by(y: VectorHandle | DictHandle, places: Sequence[Any]) -> list[Value]:
+    """The tensors of a vector in their order, or of a dictionary by name, to be put at places."""
+    held = y.get()
+    if not isinstance(held, dict):
+        return [tensor_handle(t) for t in held]
+    if set(held) != set(places):
+        raise QError(f"amend: expected tensors {_shown(places)}, given {_shown(held)}")
+    return [tensor_handle(held[n]) for n in places]
+
+
+def _shown(places: Iterable[Any]) -> str:
+    return "".join(f"`{n}" for n in places) or "none"
+
+
+def _put(old: Any, f: Value, y: Value) -> Any:
+    """What is put in the place of a tensor: y, f of the tensor, or f of the tensor and y."""
+    name = f.name if f.__class__ is Prim else ""
+    if f is not None and f is not NIL and name != ":":
+        part = tensor_handle(_defined("amend", old))
+        y = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
+    t = operand("amend", y)
+    return t if isinstance(y, KHandle) else to_tensor(y)  # a tensor of its own

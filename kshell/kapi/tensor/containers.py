@@ -1,0 +1,255 @@
+"""`vector` and `dict`: lists and dictionaries of tensors; `gradflag`, `grad` and gradients of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, is_empty, items, long_of, longs_of, names_of, size_text
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dict_q, kname, list_q, put, to_q, to_tensor
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    dict_handle,
+    handle,
+    lend,
+    vector_handle,
+)
+from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_list, seq_items
+
+
+def _vector_of(values: Sequence[Value]) -> VectorHandle:
+    """A vector of the tensors of some values, which are lent to it."""
+    made = vector_handle(read_tensors(values, "vector"))
+    lend(values, made)
+    return made
+
+
+def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
+    """A dictionary of the tensors of some values, which are lent to it."""
+    made = dict_handle(dict(zip(names, read_tensors(values, "dict"), strict=True)))
+    lend(values, made)
+    return made
+
+
+def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
+    """The tensors of some values: a tensor handle has one, an array makes a new one. The handles stay as they are."""
+    tensors = []
+    for v in values:
+        h = handle(v)
+        if h is None:
+            tensors.append(to_tensor(v))
+        elif h.__class__ is TensorHandle:
+            tensors.append(h.obj)
+        else:
+            raise QError(f"{call}: expected tensor or array, given {kname(v)}")
+    return tensors
+
+
+def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
+    """The places of a vector of n tensors that x selects; with `grow` -1 and 0N are the places behind the last."""
+    at = longs_of(x)
+    if at is None:
+        raise QError(f"{call}: expected long index for vector, given {kname(x)}")
+    for k, i in enumerate(at):
+        if grow and i in (-1, NULL_J.v):
+            at[k], n = n, n + 1
+        elif not 0 <= i < n:
+            raise QError(f"{call}: vector[{i}] out of bounds, index must be less than {n}")
+    return at
+
+
+def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
+    """The n values for n places: x itself for a single one, else the items of x; one of a list may be x, too."""
+    if single:
+        return [x]
+    whole = isinstance(x, KHandle) or not is_list(x)
+    if (1 if whole else len(x)) != n:
+        raise QError(f"{call}: length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
+                     f"{1 if whole else len(x)} value(s)")
+    return [x] if whole else seq_items(x)
+
+
+# ------------------------------------------------------------------ vector
+
+
+@api("vector", "vector(x1;x2;..)", "vector v", "vector(v;i)", "vector(v;i;value)", "vector(v;w)", held=True,
+     effect="reads1")
+def vector(x: Value) -> Value:
+    """Make a vector of tensors, read it back as a list, replace or append some of its tensors.
+
+    Each item of a list makes a tensor, also each number of a simple one. Tensor handles put into a vector are lent to
+    it: they are stale until it goes; `addref` keeps one. Index 0N or -1 appends.
+
+    q)v:vector(1 2;3 4 5.0)
+    q)vector(v;1)
+    3 4 5f
+
+    q)vector(v;0;01b)
+    q)vector v
+    01b
+    3 4 5f
+    """
+    if x.__class__ is VectorHandle:
+        return list_q(x.get())
+    if is_empty(x):
+        return vector_handle([])
+    if x.__class__ is Vec:
+        return vector_handle([t.clone() for t in to_tensor(x, own=False)])
+    if not is_list(x):
+        return _vector_of([x])
+    found = items(x)
+    if found[0].__class__ is VectorHandle:
+        return _vector_edit(found[0], found[1:])
+    return _vector_of(found)
+
+
+def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
+    tensors = h.get()
+    if not rest:
+        return list_q(tensors)
+    if len(rest) == 1:
+        if rest[0].__class__ is VectorHandle:
+            tensors.extend(list(rest[0].get()))
+            lend(rest, h)
+            return NIL
+        at = _positions(rest[0], len(tensors), "vector")
+        return to_q(tensors[at[0]]) if long_of(rest[0]) is not None else list_q([tensors[i] for i in at])
+    if len(rest) != 2:
+        raise QError(f"vector: expecting up to 3 args, given {len(rest) + 1}")
+    at = _positions(rest[0], len(tensors), "vector", grow=True)
+    values = _values(rest[1], len(at), long_of(rest[0]) is not None, "vector")
+    made = read_tensors(values, "vector")
+    tensors.extend([None] * (max(at, default=-1) + 1 - len(tensors)))
+    for i, t in zip(at, made, strict=True):
+        tensors[i] = t
+    lend(values, h)
+    return NIL
+
+
+# ------------------------------------------------------------------ dict
+
+
+@api("dict", "dict kdict", "dict(keys;values)", "dict d", "dict(d;keys)", "dict(d;keys;values)", "dict(d;kdict)",
+     held=True, effect="reads1")
+def dict_(x: Value) -> Value:
+    """Make a dictionary of tensors, read it back as a q dictionary, add or replace some of its tensors.
+
+    A tensor that needs a gradient, and one of `parms` or `buffers`, stays and takes the values.
+
+    q)d:dict`a`b!(1 2;3 4 5.0)
+    q)dict(d;`c;10b)
+    q)dict d
+    a| 1 2
+    b| 3 4 5f
+    c| 10b
+    """
+    if x.__class__ is DictHandle:
+        return dict_q(x.get())
+    if is_empty(x):
+        return dict_handle({})
+    if x.__class__ is Dict:
+        return _dict_of(_keys(x.k), seq_items(x.v))
+    if not is_list(x):
+        raise QError(f"dict: expected dictionary, or keys and values, given {kname(x)}")
+    found = items(x)
+    if found[0].__class__ is DictHandle:
+        return _dict_edit(found[0], found[1:])
+    if len(found) != 2:
+        raise QError(f"dict: expecting keys and values, given {len(found)} arg(s)")
+    names = _keys(found[0])
+    return _dict_of(names, _values(found[1], len(names), is_atom(found[0]), "dict"))
+
+
+def _keys(x: Value) -> list[str]:
+    """The names that x gives to tensors."""
+    names = names_of(x)
+    if names is None:
+        raise QError(f"dict: expected symbol keys, given {kname(x)}")
+    if len(set(names)) < len(names):
+        raise QError("dict: duplicate key")
+    return names
+
+
+def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
+    """The names that x selects from a dictionary of tensors."""
+    names = names_of(x)
+    if names is None:
+        raise QError(f"{call}: expected symbol key(s) for dictionary, given {kname(x)}")
+    for n in names:
+        if n not in h.obj:
+            raise QError(f"{call}: no dictionary key `{n}")
+    return names
+
+
+def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
+    named = h.get()
+    if not rest:
+        return dict_q(named)
+    if len(rest) == 1 and rest[0].__class__ is Dict:
+        names, values = _keys(rest[0].k), seq_items(rest[0].v)
+    elif len(rest) == 1:
+        names = keys_of(h, rest[0], "dict")
+        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[n] for n in names])
+    elif len(rest) == 2:
+        names = _keys(rest[0])
+        values = _values(rest[1], len(names), is_atom(rest[0]), "dict")
+    else:
+        raise QError(f"dict: expecting up to 3 args, given {len(rest) + 1}")
+    put_named(h, dict(zip(names, read_tensors(values, "dict"), strict=True)), "dict")
+    lend(values, h)
+    return NIL
+
+
+def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
+    """Put tensors into a dictionary: the parameters and buffers of a module there, and tensors that need a gradient,
+    take their values, all others are replaced. On an error nothing is changed."""
+    named = h.get()
+    own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
+    kept = {n: (named[n], t) for n, t in tensors.items()
+            if n in named and named[n] is not None and t is not None and (own or named[n].requires_grad)}
+    for n, (old, t) in kept.items():
+        if not fits(t.shape, old.shape):
+            raise QError(f"{call}: `{n} with size of {size_text(old.shape)} cannot be updated with new values of size "
+                         + size_text(t.shape))
+    for old, t in kept.values():
+        put(old, t)
+    named.update({n: t for n, t in tensors.items() if n not in kept})
+
+
+def fits(size: Sequence[int], into: Sequence[int]) -> bool:
+    """Can a tensor of a size be copied into one of another: has it no more dimensions, each the same or 1?"""
+    return len(size) <= len(into) and all(n in (1, k) for n, k in zip(size[::-1], into[::-1], strict=False))
+
+
+# ------------------------------------------------------------------ parts of them
+
+
+def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[Any, Any]] | None:
+    """(place, tensor) of a tensor, vector or dictionary handle, all or the selected ones; None for other classes."""
+    if h.__class__ is TensorHandle:
+        return [(None, h.get())]
+    if h.__class__ is VectorHandle:
+        at = range(len(h.get())) if select is None else _positions(select, len(h.obj), call)
+        return [(i, h.obj[i]) for i in at]
+    if h.__class__ is DictHandle:
+        names = list(h.get()) if select is None else keys_of(h, select, call)
+        return [(n, h.obj[n]) for n in names]
+    return None
+
+
+def put_in(h: KHandle, place: Any, t: Any) -> None:
+    """Replace the tensor at a place that `tensors_in` gave."""
+    if place is None:
+        h.obj = t
+    else:
+        h.obj[place] = t
+
+
+def is_selector(x: Value) -> bool:
+    """Can x select from a vector or dictionary (a long or symbol, or several)? A flag cannot."""
+    return flag_of(x) is None and (bool(longs_of(x)) or bool(names_of(x)))

@@ -1,0 +1,398 @@
+"""`tensor`: make a tensor from a q value or by one of the creation modes, or read one back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import (
+    flag_of,
+    is_empty,
+    items,
+    long_of,
+    longs_of,
+    name_of,
+    names_of,
+    number_of,
+    size_text,
+    unknown,
+)
+from kshell.kapi.base.call import api, reserve
+from kshell.kapi.base.convert import as_tensor, as_tensors, default_dtype, dtype_name, kname, to_q, to_tensor
+from kshell.kapi.base.device_options import TensorOptions, convert_to, memory_format, tensor_options
+from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, table, tensor_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values.build import collapse, symdict
+from kshell.values.core import NIL, List, Sym, Value, Vec, seq_items
+
+
+@api("tensor", "tensor(value[;options])", "tensor(value;output)", "tensor(mode;..[;options])", "tensor ptr",
+     "tensor(ptr;[dim;]index)", "tensor(vector;i)", "tensor(dict;key)", effect="none")
+def tensor(x: Value) -> Value:
+    """Make a tensor from a q value or by a creation mode, or read one back as a q value.
+
+    Modes: arange complex empty eye full linspace logspace ones rand randint randn randperm range sparse zeros.
+    Options are symbols in any order: device, data type, strided sparse, grad nograd, pinned, memory format.
+
+    q)t:tensor(2 3#til 6;`double)
+    q)tensor t
+    0 1 2
+    3 4 5
+
+    q)tensor(t;-1;0)
+    0 3f
+
+    q)tensor tensor(`arange;0;10;3)
+    0 3 6 9
+    """
+    c = x.__class__
+    if c is TensorHandle:
+        return to_q(x.get())
+    if isinstance(x, KHandle):
+        return _shared(x, [])
+    if is_empty(x) or c is not List:
+        words = names_of(x) if c is not List else None
+        if words and words[0] in MODES:  # a mode that lacks its arguments
+            return _create(words[0], seq_items(x)[1:] if c is Vec else [])
+        return tensor_handle(to_tensor(x))
+    found = items(x)
+    first = found[0]
+    if first.__class__ is TensorHandle:
+        return _read(first.get(), found[1:])
+    if isinstance(first, KHandle):
+        return _shared(first, found[1:])
+    if first.__class__ is Sym:
+        return _create(first.s, found[1:])
+    if len(found) == 2:
+        if found[1].__class__ is TensorHandle:
+            _assign(found[1], to_tensor(first, own=False))
+            return NIL
+        if names_of(found[1]):
+            t, o = to_tensor(first), tensor_options(found[1], "tensor")
+            return tensor_handle(None if t is None else _finish(t, o))
+    return tensor_handle(to_tensor(x))
+
+
+def _finish(t: Any, o: TensorOptions) -> Any:
+    """A fresh tensor with options; without a gradient, unless it is asked for or a part of it has one."""
+    if o.grad is None and not t.requires_grad:
+        o.grad = False
+    return convert_to(t, o)
+
+
+def _assign(out: TensorHandle, t: Any) -> None:
+    """Write values into an output tensor, whose size follows; its type, device and identity stay."""
+    old = out.get()
+    if old is None or t is None:
+        out.obj = t
+        return
+    with torch.no_grad():
+        if old.layout is not torch.strided:
+            out.obj = t.to(device=old.device, dtype=old.dtype).to_sparse()
+            return
+        if old.shape != t.shape:
+            with guard.kept((old,), sizes=True):
+                old.resize_(t.shape)
+        old.copy_(t)
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _read(t: Any, rest: Sequence[Value]) -> Value:
+    """tensor(t;index), (t;dim;index), with a flag before them for complex tensors."""
+    flag = None
+    if rest and rest[0].__class__ is bool:
+        flag, rest = flag_of(rest[0]), rest[1:]
+        if t is not None and not t.is_complex():
+            raise QError("tensor: the flag is only for complex tensors")
+    if not rest:
+        return to_q(t, complexfirst=flag)
+    if len(rest) > 2:
+        raise QError(f"tensor: expecting up to {4 if flag is not None else 3} args, given {len(rest) + 1}")
+    if t is None:
+        raise QError("tensor: cannot index an undefined tensor")
+    dim = long_of(rest[0]) if len(rest) == 2 else 0
+    at = longs_of(rest[-1])
+    if at is None and len(rest) == 1 and names_of(rest[0]):
+        tensor_options(rest[0], "tensor")  # meant as options of a new tensor: a wrong name is told
+        raise QError("tensor: expected long index, given a tensor's options; to(t;options) converts a tensor")
+    if dim is None or at is None:
+        raise QError(f"tensor: expected long index, given {kname(rest[0] if dim is None else rest[-1])}")
+    t = t.detach()
+    if long_of(rest[-1]) is not None:
+        return to_q(t.select(dim, at[0]), complexfirst=flag)
+    where = torch.tensor(at, dtype=torch.int64)
+    guard.indices()("tensor", t, where, dim=dim)  # asked before torch is: a GPU could not go on
+    return to_q(t.index_select(dim, where.to(t.device)), complexfirst=flag)
+
+
+def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
+    """New handles of the tensors of a vector or dictionary, all of them or those of some indices or keys."""
+    if len(rest) > 1:
+        raise QError(f"tensor: expecting up to 2 args for {h.kind}, given {len(rest) + 1}")
+    if h.__class__ is VectorHandle:
+        tensors = h.get()
+        if not rest:
+            return collapse([tensor_handle(t) for t in tensors])
+        at = longs_of(rest[0])
+        if at is None:
+            raise QError(f"tensor: expected long index for vector, given {kname(rest[0])}")
+        for i in at:
+            if not 0 <= i < len(tensors):
+                raise QError(f"tensor: vector[{i}] out of bounds, index must be less than {len(tensors)}")
+        made = [tensor_handle(tensors[i]) for i in at]
+        return made[0] if long_of(rest[0]) is not None else List(list(made))
+    if h.__class__ is DictHandle:
+        named = h.get()
+        if not rest:
+            return symdict(list(named), [tensor_handle(t) for t in named.values()])
+        names = names_of(rest[0])
+        if names is None:
+            raise QError(f"tensor: expected symbol key(s) for dictionary, given {kname(rest[0])}")
+        for n in names:
+            if n not in named:
+                raise QError(f"tensor: no dictionary key `{n}")
+        found = [tensor_handle(named[n]) for n in names]
+        return found[0] if name_of(rest[0]) is not None else List(list(found))
+    raise QError(f"tensor: not implemented for {h.plural}")
+
+
+# ------------------------------------------------------------------ creation modes
+
+
+class _Call:
+    """The arguments of one creation: positional items, options or output, and an example tensor's size and options."""
+
+    __slots__ = ("args", "example", "mode", "options", "out")
+
+    def __init__(self, mode: str, given: Sequence[Value]) -> None:
+        self.mode = mode
+        self.options = TensorOptions()
+        self.out: TensorHandle | None = None
+        self.args = list(given)
+        self.example: Any = None
+        if self.args and self.args[0].__class__ is TensorHandle and mode in _SIZED:
+            self.example = as_tensor(self.args.pop(0))
+        if not self.args:
+            return
+        last = self.args[-1]
+        if last.__class__ is TensorHandle and mode != "sparse" and (mode != "complex" or self._output(last)):
+            self.out = self.args.pop()
+            if self.out.get() is not None:
+                self.options.device, self.options.dtype = self.out.obj.device, self.out.obj.dtype
+        elif names_of(last) and last.__class__ in (Sym, Vec):
+            self.options = tensor_options(self.args.pop(), "tensor")
+
+    def _output(self, last: TensorHandle) -> bool:
+        """Whether the last tensor of a complex call is its output: one that is complex, after the parts."""
+        return len(self.args) > 1 and last.get() is not None and last.obj.is_complex()
+
+    def dtype(self, default: Any = None) -> Any:
+        """The data type asked for, the example's, else a default (the default floating type)."""
+        if self.options.dtype is not None:
+            return self.options.dtype
+        return default or (self.example.dtype if self.example is not None else default_dtype())
+
+    def device(self) -> Any:
+        return self.options.device or (self.example.device if self.example is not None else torch.device("cpu"))
+
+    def size(self, x: Value) -> list[int]:
+        """The size that x gives."""
+        n = longs_of(x) if x is not None else None
+        if n is None:
+            raise QError(f"tensor: {self.mode} expects a size, given {kname(x) if x is not None else 'none'}")
+        if any(k < 0 for k in n):
+            raise QError(f"tensor: {self.mode} size {size_text(n)} has a negative dimension")
+        reserve(n, 8)
+        return n
+
+    def number(self, i: int, word: str) -> int | float:
+        """Positional argument i as a number."""
+        n = number_of(self.args[i]) if i < len(self.args) else None
+        if n is None:
+            raise QError(f"tensor: {self.mode} expects a number for {word}, given "
+                         + (kname(self.args[i]) if i < len(self.args) else "none"))
+        return n
+
+    def long(self, i: int, word: str) -> int:
+        n = long_of(self.args[i]) if i < len(self.args) else None
+        if n is None:
+            raise QError(f"tensor: {self.mode} expects a long for {word}, given "
+                         + (kname(self.args[i]) if i < len(self.args) else "none"))
+        return n
+
+    def only(self, n: int) -> None:
+        """At most n positional arguments."""
+        if len(self.args) > n:
+            raise QError(f"tensor: {self.mode} expects up to {n} args before options, {len(self.args)} given")
+
+    def keywords(self, default: Any = None) -> dict[str, Any]:
+        return {"dtype": self.dtype(default), "device": self.device()}
+
+    def like(self, *args: Any, default: Any = None) -> Any:
+        """A tensor of the mode like the example, also in its order in memory and layout."""
+        reserve(self.example.shape, 8)
+        return getattr(torch, self.mode + "_like")(self.example, *args, **self.keywords(default))
+
+
+def _sized(c: _Call) -> Any:
+    """zeros, ones, empty, rand, randn."""
+    c.only(0 if c.example is not None else 1)
+    drawn = c.mode in ("rand", "randn")
+    asked = c.options.dtype
+    if drawn and asked is not None and not (asked.is_floating_point or asked.is_complex):
+        raise QError(f"tensor: {c.mode} not implemented for {dtype_name(asked)} tensors")
+    if c.example is None:
+        return getattr(torch, c.mode)(c.size(c.args[0] if c.args else None), **c.keywords())
+    whole = not (c.example.is_floating_point() or c.example.is_complex())
+    return c.like(default=default_dtype() if drawn and whole else None)
+
+
+def _full(c: _Call) -> Any:
+    """full: the data type is that of the fill value, if no option gives one."""
+    at = 0 if c.example is not None else 1
+    c.only(at + 1)
+    n = c.size(c.args[0] if c.args else None) if at else []
+    fill = to_tensor(c.args[at]) if len(c.args) > at else None
+    if fill is None or fill.dim():
+        raise QError("tensor: full expects a scalar fill value")
+    return torch.full(n, fill.item(), **c.keywords(fill.dtype)) if at else c.like(fill.item(), default=fill.dtype)
+
+
+def _randint(c: _Call) -> Any:
+    """randint: (high;size), (low;high;size), or an example tensor and (high), (low;high)."""
+    k = len(c.args) - (c.example is None)
+    c.only(3 if c.example is None else 2)
+    if k < 1:
+        raise QError("tensor: randint expects high and size, or low, high and size")
+    low, high = (0, c.long(0, "high")) if k == 1 else (c.long(0, "low"), c.long(1, "high"))
+    if c.example is not None:
+        return c.like(low, high)
+    return torch.randint(low, high, c.size(c.args[k]), **c.keywords(torch.int64))
+
+
+def _randperm(c: _Call) -> Any:
+    c.only(1)
+    n = c.long(0, "n")
+    c.size(n)
+    return torch.randperm(n, **c.keywords(torch.int64))
+
+
+def _arange(c: _Call) -> Any:
+    """arange, range: (end), (start;end), (start;end;step)."""
+    c.only(3)
+    words = ("end",) if len(c.args) < 2 else ("start", "end", "step")
+    n = [c.number(i, words[i]) for i in range(max(len(c.args), 1))]
+    start, end, step = (0, n[0], 1) if len(n) == 1 else (n[0], n[1], n[2] if len(n) == 3 else 1)
+    if step and (end - start) / step > 0:
+        c.size(int(min((end - start) / step, 1 << 62)))
+    if c.mode == "range":
+        if len(n) == 1 and c.out is None:
+            raise QError("tensor: range expects start and end")
+        count = int((end - start) / step) + 1 if step else 0
+        if count < 1:
+            raise QError("tensor: range has no values between its bounds")
+        points = torch.arange(count, dtype=torch.float64, device=c.device()) * step + start
+        return points.to(c.dtype())
+    whole = all(isinstance(k, int) for k in n)
+    return torch.arange(start, end, step, **c.keywords(torch.int64 if whole else None))
+
+
+def _spaced(c: _Call) -> Any:
+    """linspace, logspace: (start;end[;steps[;base]])."""
+    c.only(4 if c.mode == "logspace" else 3)
+    start, end = c.number(0, "start"), c.number(1, "end")
+    steps = c.long(2, "steps") if len(c.args) > 2 else 100
+    c.size(steps)
+    if c.mode == "linspace":
+        return torch.linspace(start, end, steps, **c.keywords())
+    base = float(c.number(3, "base")) if len(c.args) > 3 else 10.0
+    return torch.logspace(start, end, steps, base, **c.keywords())
+
+
+def _eye(c: _Call) -> Any:
+    c.only(2)
+    n = c.long(0, "rows")
+    m = c.long(1, "columns") if len(c.args) > 1 else n
+    c.size(n), c.size(m)
+    reserve((n, m), 8)
+    return torch.eye(n, m, **c.keywords())
+
+
+def _complex(c: _Call) -> Any:
+    """complex: (real;imaginary), or one array (array[;flag]) with both along its first (1b) or last (0b) dimension."""
+    c.only(2)
+    if not c.args:
+        raise QError("tensor: complex expects real and imaginary parts")
+    flag = c.args[1] if len(c.args) == 2 and c.args[1].__class__ is bool else None
+    parts = as_tensors(c.args if flag is None else c.args[:1])[0]
+    kind = _part_type(c.options.dtype, parts)
+    first, *rest = (p.to(kind) for p in parts)
+    if rest:
+        return torch.complex(*(p.contiguous() for p in torch.broadcast_tensors(first, rest[0])))
+    return _complex_of(first, bool(table().state.get("complexfirst", True)) if flag is None else flag)
+
+
+def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
+    """The data type of the parts of a complex tensor: that of the type asked for, else the parts' own floating one."""
+    if asked is not None:
+        if not asked.is_complex:
+            raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
+        return asked.to_real()
+    own = [p.dtype for p in parts if p.dtype in (torch.float16, torch.float32, torch.float64)]
+    return functools.reduce(torch.promote_types, own) if own else default_dtype()
+
+
+def _complex_of(t: Any, front: bool) -> Any:
+    """A complex tensor of an array that has the real and imaginary parts along its first or last dimension."""
+    dim = 0 if front else -1
+    if not t.dim() or t.shape[dim] != 2:
+        raise QError(f"complex: single input array must have a {'first' if front else 'last'} dimension of size 2 "
+                     f"(real{';' if front else ',' + chr(39)}imaginary), given size of {size_text(t.shape)}")
+    real, imag = t.unbind(dim)
+    return torch.complex(real.contiguous(), imag.contiguous())
+
+
+def _sparse(c: _Call) -> Any:
+    """sparse: (size), (indices;values[;size])."""
+    c.only(3)
+    if len(c.args) == 1:
+        return torch.sparse_coo_tensor(c.size(c.args[0]), **c.keywords())
+    if len(c.args) < 2:
+        raise QError("tensor: sparse expects indices and values")
+    (at, values), _ = as_tensors(c.args[:2])
+    if at.dim() == 1:
+        at = at.unsqueeze(0)
+    size = (c.size(c.args[2]),) if len(c.args) == 3 else ()
+    values = values.to(c.options.dtype) if c.options.dtype is not None else values.clone()
+    return torch.sparse_coo_tensor(at.clone(), values, *size)
+
+
+_SIZED = {"zeros", "ones", "empty", "rand", "randn", "full", "randint"}
+MODES: dict[str, Callable[[_Call], Any]] = {
+    "arange": _arange, "complex": _complex, "empty": _sized, "eye": _eye, "full": _full, "linspace": _spaced,
+    "logspace": _spaced, "ones": _sized, "rand": _sized, "randint": _randint, "randn": _sized, "randperm": _randperm,
+    "range": _arange, "sparse": _sparse, "zeros": _sized,
+}
+
+
+def _create(mode: str, given: Sequence[Value]) -> Value:
+    """A tensor by a creation mode, as a new handle or written into an output tensor."""
+    make = MODES.get(mode)
+    if make is None:
+        raise unknown("unrecognized tensor creation mode: ", mode, MODES)
+    c = _Call(mode, given)
+    t = make(c)
+    if c.out is not None:
+        _assign(c.out, t)
+        return NIL
+    o = c.options
+    if mode == "sparse" and o.layout is None:
+        o.layout = "sparse"
+    if o.memory is not None and o.memory != "preserve" and t.dim() in (4, 5):
+        t = t.contiguous(memory_format=memory_format(o.memory))
+    return tensor_handle(_finish(t, o))

@@ -1,0 +1,300 @@
+"""Gradients of tensors: grad, gradflag, detach, backward, zerograd, nograd.
+
+`zerograd`, `nograd`, `backward` and `gradflag` of modules, optimizers and models are behaviours that their own files
+register; here are the functions that ask, and what tensors, vectors and dictionaries do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, items, name_of, names_of
+from kshell.kapi.base.call import api, run_backward
+from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaviour, tensor_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.q_calls import applied
+from kshell.kapi.tensor.containers import is_selector, put_in, tensors_in
+from kshell.kapi.tensor.handle_api import need_handle, tensors_of
+from kshell.values.build import bools, collapse
+from kshell.values.context import warn_once
+from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.functions import Function
+
+
+def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
+    """The handle that a call is about and the arguments after it."""
+    if isinstance(x, KHandle) or x.__class__ is not List or not x.items:
+        return need_handle(x, call), ()
+    found = items(x)
+    return need_handle(found[0], call), found[1:]
+
+
+@api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
+def grad(x: Value) -> Value:
+    """The gradient of a tensor as a q value, :: if it has none; of an enlisted tensor a tensor handle. Those of a
+    vector's tensors as a list, of a dictionary's by name. A tensor that was calculated from others keeps its gradient
+    only after `retaingrad`; asking for it is warned of.
+
+    q)x:tensor(1 2 3e;`grad)
+    q)backward Sum mul(x;x)
+    q)grad x
+    2 4 6e
+    q)m:module enlist(`linear;2;1)
+    q)backward Sum forward(m;1 2#3e)
+    q)grad parms m
+    weight| 3 3
+    bias  | 1
+    """
+    h, rest = _head(x, "grad")
+    if isinstance(h, VectorHandle | DictHandle) and h is x:
+        tensors = tensors_in(h, None, "grad") or []
+        values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
+        return Dict(sym_vec([str(key) for key, _ in tensors]), values) if isinstance(h, DictHandle) else values
+    if h.__class__ is not TensorHandle or rest:
+        raise QError(f"grad: expecting a tensor, given {kname(x)}")
+    t = h.get()
+    found = None if t is None else t.grad
+    if x.__class__ is List:
+        if found is None:
+            raise QError("no gradient defined", hint=_NO_LEAF if _unkept(t) else "")
+        return tensor_handle(found)
+    if found is None and _unkept(t):
+        warn_once(f"grad: {_NO_LEAF}")
+    return to_q(found)
+
+
+_NO_LEAF = ("this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
+            "a new leaf, tensor(tensor t;`grad)")
+
+
+def _unkept(t: Any) -> bool:
+    """Is the gradient of a tensor calculated, but not kept?"""
+    return t is not None and t.requires_grad and not t.is_leaf and not t.retains_grad
+
+
+@api("gradflag", "gradflag ptr", "gradflag(ptr;flag)", "gradflag(vector;i[;flag])", "gradflag(dict;key[;flag])",
+     target="torch.Tensor.requires_grad_", effect="reads1")
+def gradflag(x: Value) -> Value:
+    """Does a tensor require a gradient? With a flag, set it.
+
+    q)t:tensor 1 2 3e
+    q)gradflag(t;1b)
+    q)gradflag t
+    1b
+    """
+    h, rest = _head(x, "gradflag")
+    select = rest[0] if rest and is_selector(rest[0]) else None
+    rest = rest[1:] if select is not None else rest
+    if select is not None and isinstance(h, TensorHandle):
+        raise QError("gradflag: expected boolean scalar, indices or names not valid with a tensor, given "
+                     f"{kname(select)}")
+    found = tensors_in(h, select, "gradflag")
+    if found is None:
+        return ask("gradflag", h, select, *rest)
+    if not rest:
+        flags = [t is not None and t.requires_grad for _, t in found]
+        if isinstance(h, DictHandle) and (select is None or select.__class__ is not Sym):
+            return Dict(sym_vec([str(key) for key, _ in found]), bools(flags))
+        single = isinstance(h, TensorHandle) or (select is not None and not isinstance(select, List)
+                                                 and not hasattr(select, "a"))
+        return flags[0] if single else bools(flags)
+    flag = flag_of(rest[0])
+    if flag is None or len(rest) > 1:
+        raise QError(f"gradflag: expected boolean scalar, given {kname(rest[0])}")
+    set_flags([t for _, t in found], flag)
+    return NIL
+
+
+def set_flags(tensors: Iterable[Any], flag: bool) -> None:
+    """Let tensors require gradients, or not: all of them or, on an error, none."""
+    before = [(t, t.requires_grad) for t in tensors]
+    try:
+        for t, _ in before:
+            t.requires_grad_(flag)
+    except BaseException:
+        for t, was in before:
+            if t.requires_grad is not was:
+                t.requires_grad_(was)
+        raise
+
+
+@api("detach", "detach t", "detach(t;inplace)", "detach(vector[;i])", "detach(dict[;key])", effect="reads1")
+def detach(x: Value) -> Value:
+    """A tensor on the same storage, outside the graph of gradients; with 1b, or for a vector or dictionary, in place.
+
+    q)x:tensor(1 2e;`grad)
+    q)gradflag detach x
+    0b
+    """
+    h, rest = _head(x, "detach")
+    if h.__class__ is TensorHandle:
+        if rest and (len(rest) > 1 or flag_of(rest[0]) is None):
+            raise QError(f"detach: expecting tensor or (tensor;inplace flag), given {kname(x)}")
+        t = as_tensor(h)
+        if not rest or not rest[0]:
+            return tensor_handle(t.detach())
+        h.obj = _detached(t)
+        return NIL
+    found = tensors_in(h, rest[0] if rest else None, "detach")
+    if found is None:
+        raise QError(f"detach: not implemented for {h.plural}")
+    if len(rest) > 1:
+        raise QError(f"detach: expecting up to 2 args, given {len(rest) + 1}")
+    for place, t in found:
+        put_in(h, place, _detached(t))
+    return NIL
+
+
+def _detached(t: Any) -> Any:
+    return t.detach() if t._is_view() else t.detach_()
+
+
+# ------------------------------------------------------------------ backward
+
+# the modes of backward: (retain the graph, make a graph of the gradients)
+MODES = {"free": (False, False), "retain": (True, False), "create": (True, True), "createfree": (False, True)}
+
+
+@api("backward", "backward ptr", "backward(ptr;mode)", "backward(ptr;gradient)", "backward(ptr;gradient;mode)",
+     "backward model", "backward(model;x;y)", held=True, target="torch.Tensor.backward", effect="changes")
+def backward(x: Value) -> Value:
+    """Compute the gradients of a scalar tensor, or of any tensor given the gradient of what follows it. Of a vector or
+    dictionary of tensors, those of their sum; given gradients, there is one for each, :: for a scalar.
+
+    Modes: free, retain (keep the graph), create (a graph of the gradients too), createfree.
+    Of a model: forward, loss and backward on the given or its own data; the loss is the result.
+
+    q)x:tensor(1 2 3e;`grad)
+    q)backward mean x
+    q)grad x
+    0.3333333 0.3333333 0.3333333e
+    """
+    h, rest = _head(x, "backward")
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        return ask("backward", h, *rest)
+    rest = list(rest)
+    retain, create = MODES["free"]
+    if rest and name_of(rest[-1]) is not None:
+        mode = name_of(rest.pop())
+        if mode not in MODES:
+            raise QError(f"unrecognized mode for backward: `{mode}, expecting one of "
+                         + "".join("`" + m for m in MODES))
+        retain, create = MODES[mode]
+    if len(rest) > 1:
+        raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
+    tensors = list(tensors_of(h))
+    if any(t is None for t in tensors):
+        raise QError("backward: undefined tensor")
+    given = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
+    if len(given) != len(tensors):
+        raise QError(f"backward: {len(tensors)} tensor(s) and {len(given)} gradient(s)")
+    outer = [_gradient(g, t) for g, t in zip(given, tensors, strict=True)]
+    run_backward("backward", tensors, lambda: torch.autograd.backward(tensors, outer, retain_graph=retain,
+                                                                      create_graph=create))
+    return NIL
+
+
+def _outer(h: KHandle, x: Value) -> list[Value]:
+    """What was given as gradients, one for each tensor of a handle."""
+    if h.__class__ is TensorHandle:
+        return [x]
+    if x.__class__ is VectorHandle and h.__class__ is VectorHandle:
+        return list(map(tensor_handle, x.get()))
+    if h.__class__ is DictHandle and isinstance(x, Dict | DictHandle):
+        found = {k: tensor_handle(t) for k, t in x.get().items()} if isinstance(x, DictHandle) else \
+            dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        if found.keys() != h.get().keys():
+            raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(found)}")
+        return [found[k] for k in h.get()]
+    if isinstance(x, KHandle) or not is_list(x):
+        raise QError(f"backward: expected a gradient for each tensor, given {kname(x)}")
+    return seq_items(x)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "".join("`" + n for n in names)
+
+
+def _gradient(g: Value, t: Any) -> Any:
+    """The gradient of what follows a tensor, None if there is none given; a single number stands for all."""
+    if g is NIL:
+        return None
+    if not isinstance(g, TensorHandle) and not is_array(g):
+        raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
+    outer = as_tensor(g, like=t).to(t.dtype)
+    return outer.expand_as(t) if outer.dim() == 0 else outer
+
+
+# ------------------------------------------------------------------ clearing gradients
+
+
+@api("zerograd", "zerograd ptr", held=True, target="torch.optim.Optimizer.zero_grad", effect="changes")
+def zerograd(x: Value) -> Value:
+    """Set the gradients of a tensor, vector, dictionary, module, optimizer or model to zero.
+
+    q)x:tensor(1 2e;`grad)
+    q)backward Sum x
+    q)zerograd x
+    q)grad x
+    0 0e
+    """
+    ask("zerograd", need_handle(x, "zerograd"))
+    return NIL
+
+
+@api("nograd", "nograd ptr", "nograd(f;x;..)", held=True, target="torch.no_grad", effect="changes")
+def nograd(x: Value) -> Value:
+    """Drop the gradients of a tensor, vector, dictionary, module, optimizer or model.
+
+    With a function of q and its arguments: its result, calculated without a graph of gradients.
+
+    q)x:tensor(1 2e;`grad)
+    q)backward Sum x
+    q)nograd x
+    q)(::)~grad x
+    1b
+
+    q)gradflag nograd({x*x};x)
+    0b
+    """
+    given = items(x)
+    if len(given) > 1 and isinstance(given[0], Function):
+        with torch.no_grad():
+            return applied(given[0], given[1:])
+    ask("nograd", need_handle(x, "nograd"))
+    return NIL
+
+
+def zero_gradient(t: Any) -> None:
+    """Zero a tensor's gradient, if it has one, and take it out of any graph."""
+    g = None if t is None or not t.is_leaf else t.grad
+    if g is not None:
+        if g.grad_fn is not None:
+            g.detach_()
+        else:
+            g.requires_grad_(False)
+        g.zero_()
+
+
+def drop_gradient(t: Any) -> None:
+    """Take a tensor's gradient away. It lives until the tensor is without it: a gradient that goes while it is taken
+    away leaves a moment in which another thread that reads it gets freed memory."""
+    if t is not None and t.is_leaf:
+        old = t.grad
+        t.grad = None
+        del old
+
+
+@behaviour("zerograd", TensorHandle, VectorHandle, DictHandle)
+def _zero(h: KHandle) -> None:
+    for t in tensors_of(h):
+        zero_gradient(t)
+
+
+@behaviour("nograd", TensorHandle, VectorHandle, DictHandle)
+def _drop(h: KHandle) -> None:
+    for t in tensors_of(h):
+        drop_gradient(t)

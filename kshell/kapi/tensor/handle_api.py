@@ -1,0 +1,339 @@
+"""Handles as the user manages them: free, return, use, addref, obj, class, objtype, mapped, ptr, reference counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import is_empty, name_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
+from kshell.kapi.base.device_options import device_of
+from kshell.kapi.base.handles import (
+    GONE,
+    STALE,
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    behaves,
+    behaviour,
+    handle,
+    lend,
+    stale,
+    table,
+    whole_of,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.containers import dict_, read_tensors
+from kshell.kapi.tensor.referring_names import referring
+from kshell.values.build import collapse, longs
+from kshell.values.build import table as make_table
+from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym, sym_vec
+
+
+def need_handle(x: Value, call: str) -> KHandle:
+    """x as a live handle; an error that says what it is otherwise."""
+    h = handle(x)
+    if h is None and x.__class__ is List and len(x) == 1:
+        h = handle(x.items[0])
+    if h is None:
+        raise QError(f"{call}: need allocated torch object, e.g. tensor, module, given {kname(x)}")
+    return h
+
+
+# ------------------------------------------------------------------ lifetime
+
+
+@api("free", "free()", "free ptr", "free(p1;p2;..)", "free kdict", held=True, effect="changes")
+def free(x: Value) -> Value:
+    """Free torch objects: one handle, a list or dictionary of them, or all with no argument.
+
+    q)t:tensor 1 2 3
+    q)free t
+    q)mapped t
+    0b
+    """
+    if is_empty(x):
+        table().free_all()
+        return NIL
+    if isinstance(x, KHandle):
+        handle(x)
+        x.free()
+        return NIL
+    for h in _to_free(x):
+        h.free()
+    return NIL
+
+
+def _to_free(x: Value) -> list[KHandle]:
+    """The handles of a list or dictionary; nothing is freed if one of them is none."""
+    if x.__class__ is Dict:
+        places, where = [f"key[`{k.s}]" if hasattr(k, "s") else f"key[{i}]" for i, k in enumerate(seq_items(x.k))], \
+            "dictionary"
+        values = seq_items(x.v)
+    elif x.__class__ is List:
+        values, where = x.items, "list"
+        places = [f"element[{i}]" for i in range(len(values))]
+    else:
+        raise QError(f"free: expecting pytorch object or list/dictionary of objects, given {kname(x)}")
+    for place, v in zip(places, values, strict=True):
+        if not isinstance(v, KHandle):
+            raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
+        if v.obj is GONE:
+            raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(v).hint)
+    return values  # type: ignore[no-any-return]
+
+
+@api("return", "return ptr", held=True, effect="changes")
+def return_(x: Value) -> Value:
+    """The q value of a tensor, vector or dictionary, which is freed.
+
+    q)return tensor 1 2 3
+    1 2 3
+    """
+    h = need_handle(x, "return")
+    value = value_of(h)
+    h.free("was freed by `return`, which gives its value")
+    return value
+
+
+def value_of(h: KHandle) -> Value:
+    """The q value of a tensor, vector or dictionary handle."""
+    if h.__class__ is TensorHandle:
+        return to_q(h.get())
+    if h.__class__ is VectorHandle:
+        return list_q(h.get())
+    if h.__class__ is DictHandle:
+        return dict_q(h.get())
+    raise QError(f"return: expecting tensor, vector or dictionary, given {h.kind}")
+
+
+@api("use", "use[ptr;ptr]", "use[ptr;value]", arity=2, held=True, effect="changes")
+def use(x: Value, y: Value) -> Value:
+    """Let a tensor, vector or dictionary handle refer to another object, or to a q value. The other handle is stale
+    until the first one goes.
+
+    q)t:tensor 1 2 3
+    q)use[t]tensor(`zeros;2)
+    q)tensor t
+    0 0e
+    """
+    h = handle(x)
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        raise QError("use: 1st arg must be tensor, vector or dictionary")
+    other = handle(y)
+    if other is h:
+        return NIL
+    if other is not None:
+        if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
+            h.obj = [other.get()]
+            lend([other], h)
+            return NIL
+        if not isinstance(other, TensorHandle | VectorHandle | DictHandle):
+            raise QError(f"use: unable to re-assign {h.kind} to given {other.kind}")
+        if other.__class__ is not h.__class__:
+            raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
+        h.obj = other.get()
+        lend([other], h)
+    elif isinstance(h, TensorHandle):
+        h.obj = to_tensor(y)
+    elif isinstance(h, VectorHandle):
+        values = seq_items(y) if is_list(y) else [y]
+        h.obj = read_tensors(values, "use")
+        lend(values, h)
+    elif y.__class__ is Dict or y is NIL or (is_list(y) and not (len(y) and isinstance(y.items[0], KHandle))):
+        h.obj = dict_(y).get()
+    else:
+        raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
+    return NIL
+
+
+@api("addref", "addref ptr", effect="changes")
+def addref(x: Value) -> Value:
+    """A further handle of the same tensor, module, loss or optimizer.
+
+    q)b:addref a:tensor 1 2 3
+    q)same(a;b)
+    1b
+    """
+    h = need_handle(x, "addref")
+    if isinstance(h, VectorHandle | DictHandle | ModelHandle):
+        raise QError(f"addref not implemented for {h.kind}")
+    return h.__class__(h.obj)
+
+
+@api("mapped", "mapped x", effect="none")
+def mapped(x: Value) -> Value:
+    """Is x a handle whose object is alive, and no part of another handle's (a module that a model has)? Never an
+    error.
+
+    q)mapped each(tensor 1;"text")
+    10b
+    """
+    return isinstance(x, KHandle) and x.obj is not GONE and whole_of(x) is None
+
+
+# ------------------------------------------------------------------ what there is
+
+
+@api("obj", "obj[]", "obj`names", effect="none")
+def obj(x: Value) -> Value:
+    """The live torch objects of the session as a table: handle, class, device, type, size, elements and bytes. Handles
+    of parts, as a module that a model has, are left out. With `` `names `` a further column has the variables, of all
+    namespaces, that refer to each.
+
+    q)t:tensor 1 2 3
+    q)-1#select class,elements,bytes from obj[]
+    class  elements bytes
+    ---------------------
+    tensor 3        24
+    q)select class,names from obj`names
+    class  names
+    ------------
+    tensor t
+    """
+    named = name_of(x) == "names"
+    if not (is_empty(x) or named):
+        raise QError(f"obj: empty arg expected, given {kname(x)}")
+    rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
+    cols = list(zip(*rows, strict=True)) if rows else [()] * 7
+    found = make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
+        List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
+        collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
+    if named:
+        names = referring()
+        found.names.append("names")
+        found.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))
+    return found
+
+
+def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
+    """Class, device, dtype, size, elements, bytes of a handle's object."""
+    if h.__class__ is TensorHandle:
+        t = h.obj
+        if t is None:
+            return h.kind, "", "", longs([]), 0, 0
+        return h.kind, device_of(t), dtype_name(t.dtype), longs(list(t.shape)), elements_of(t), bytes_of(t)
+    tensors = list(tensors_of(h))
+    if isinstance(h, VectorHandle | DictHandle):
+        size: Value = len(tensors)
+        elements, size_bytes = sum(map(elements_of, tensors)), sum(map(bytes_of, tensors))
+    else:
+        size, elements, size_bytes = (_total(n, h) for n in ("size", "elements", "bytes"))
+    return h.kind, first_device(h), "", size, elements, size_bytes
+
+
+def first_device(h: KHandle) -> str:
+    """The device of the first tensor of a vector, dictionary, module, loss or model, of an optimizer's first parameter;
+    empty without any."""
+    own = behaves("parameters", h) if h.__class__ is OptimizerHandle else None
+    found = (t for _, t in own(h)) if own is not None else tensors_of(h)
+    return device_of(next(iter(found), None))
+
+
+def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -> None:
+    """Let objects of a class tell how many tensors, elements and bytes they have by one function of them."""
+    for i, name in enumerate(("tensorcount", "elements", "bytes")):
+        behaviour(name, cls)(lambda h, i=i: counts(h.obj)[i])
+
+
+def _total(name: str, h: KHandle) -> Any:
+    """An attribute of a module, loss, optimizer or model, 0 if its class has none."""
+    fn = behaves(name, h)
+    return fn(h) if fn is not None else 0
+
+
+def tensors_of(h: KHandle) -> Iterator[Any]:
+    """Every tensor of a handle's object: parameters and buffers of a module, state of an optimizer."""
+    if h.__class__ is TensorHandle:
+        yield h.obj
+    elif h.__class__ is VectorHandle:
+        yield from h.obj
+    elif h.__class__ is DictHandle:
+        yield from h.obj.values()
+    else:
+        fn = behaves("tensors", h)
+        if fn is not None:
+            yield from fn(h)
+        elif isinstance(h, ModuleHandle) or hasattr(h.obj, "parameters"):
+            yield from h.obj.parameters()
+            yield from h.obj.buffers()
+
+
+def bytes_of(t: Any) -> int:
+    """The bytes of a tensor's storage."""
+    if t is None:
+        return 0
+    if t.layout is not torch.strided:
+        return bytes_of(t._indices()) + bytes_of(t._values())
+    return t.untyped_storage().nbytes()  # type: ignore[no-any-return]
+
+
+def elements_of(t: Any) -> int:
+    """The number of elements of a tensor's storage, of a sparse one of its values."""
+    if t is None:
+        return 0
+    if t.layout is not torch.strided:
+        return elements_of(t._values())
+    return t.untyped_storage().nbytes() // t.element_size()  # type: ignore[no-any-return]
+
+
+@api("class", "class ptr", effect="none")
+def class_(x: Value) -> Value:
+    """The class of a torch object: tensor vector dictionary module loss optimizer model. Of a part of another, as a
+    module that a model has, it is the error 'stale pointer, though the other functions take such a handle.
+
+    q)class each(tensor 1 2;vector(1 2;3))
+    `tensor`vector
+    """
+    h = handle(x)
+    if h is None:
+        raise QError(f"class: need allocated torch object, e.g. tensor, module, given {kname(x)}")
+    if whole_of(h) is not None:
+        raise QError(STALE)
+    return sym(h.kind)
+
+
+@api("objtype", "objtype ptr", effect="none")
+def objtype(x: Value) -> Value:
+    """The type of a torch object: tensor, parameter or buffer; a module's, loss's or optimizer's own type.
+
+    q)objtype tensor 1 2
+    `tensor
+    """
+    h = need_handle(x, "objtype")
+    if isinstance(h, VectorHandle | DictHandle):
+        return sym(getattr(h.obj, "objtype", "tensor"))  # `parms m` and `buffers m` say which they are
+    if h.__class__ is TensorHandle:
+        if isinstance(h.obj, torch.nn.Parameter):
+            return sym("parameter")
+        return sym("buffer" if type(h.obj).__name__ == "Buffer" else "tensor")
+    return ask("objtype", h)
+
+
+@api("result", "result ptr", effect="none")
+def result(x: Value) -> Value:
+    """Not implemented for any object: the k-api has the name, and always answers with this error.
+
+    q)@[result;tensor 1;{x}]
+    "result: not implemented for tensors"
+    """
+    raise QError(f"result: not implemented for {need_handle(x, 'result').plural}")
+
+
+@api("resolve", "resolve x", effect="none")
+def resolve(x: Value) -> Value:
+    """A q value with lists of one type made simple, and lists of dictionaries made tables, at every depth.
+
+    q)resolve 1 2 3
+    1 2 3
+    """
+    if x.__class__ is Dict:
+        return Dict(resolve(x.k), resolve(x.v))
+    return collapse([resolve(i) for i in x.items]) if x.__class__ is List else x

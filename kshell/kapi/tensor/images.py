@@ -1,0 +1,114 @@
+"""Pictures: tensors as PNG files, and many of them in one grid."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items, long_of, number_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, is_array, kname, result
+from kshell.kapi.base.handles import TensorHandle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.store.atomic import write_bytes
+from kshell.values.core import NULL_J, Sym, Value
+
+_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels: PNG's colour type
+
+
+def _picture(x: Value, call: str) -> Any:
+    if x.__class__ is not TensorHandle and not is_array(x):
+        raise QError(f"{call}: expected tensor or array, given {kname(x)}")
+    return as_tensor(x).detach()
+
+
+def png_bytes(t: Any) -> bytes:
+    """A (channels, height, width) tensor, or (height, width), of shades from 0 to 255 as a PNG file.
+    (PNG specification, third edition, sections 5 and 11.)"""
+    t = t.cpu()
+    t = t[None] if t.dim() == 2 else t
+    if t.dim() != 3 or t.shape[0] not in _COLOURS or not t.numel():
+        raise QError(f"png: expecting 1-4 channels x height x width, given size {list(t.shape)}")
+    a = t.clamp(0, 255).to(torch.uint8).permute(1, 2, 0).contiguous()
+    height, width, channels = a.shape
+    rows = torch.cat((a.new_zeros(height, 1), a.reshape(height, -1)), 1)  # the 0 before each row: no filter
+    head = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.numpy().tobytes())), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d)) for kind, d in parts)
+
+
+@api("png", "png(file;x)", effect="changes")
+def png(x: Value) -> Value:
+    """Write a picture, channels x height x width, of shades from 0 to 255 to a PNG file; the file is the result.
+
+    q)png(`:grey.png;1 2 3#0 50 100 150 200 250)
+    `:grey.png
+    q)4#read1`:grey.png
+    0x89504e47
+    q)hdel`:grey.png
+    `:grey.png
+    """
+    given = items(x)
+    if len(given) != 2 or given[0].__class__ is not Sym or len(given[0].s) < 2 or not given[0].s.startswith(":"):
+        raise QError("png: expecting (file symbol;tensor or array)")
+    write_bytes(given[0].s[1:], png_bytes(_picture(given[1], "png")))
+    return given[0]
+
+
+@api("makegrid", "makegrid(x;rows[;cols;pad;padvalue])", effect="none")
+def makegrid(x: Value) -> Value:
+    """Pictures, n x channels x height x width, as one picture of rows and columns with padding between and around them.
+
+    One of rows and columns may be 0N or left out: as many as needed. Padding is 2 places of the value 0. Pictures of
+    one channel come out with three.
+
+    q)first makegrid(4 1 1#1 2 3 4;2;2;0)
+    1 2
+    3 4
+    q)size makegrid(tensor(`ones;6 3 8 8);2)
+    3 22 32
+    """
+    given = items(x)
+    if not 2 <= len(given) <= 5:
+        raise QError(f"makegrid: expecting 2-5 args, (x;rows;cols;pad;padvalue), given {len(given)}")
+    t = _picture(given[0], "makegrid")
+    numbers = [_count(v, w) for v, w in zip(given[1:4], ("rows", "cols", "pad"), strict=False)]
+    value = number_of(given[4]) if len(given) == 5 else 0
+    if value is None:
+        raise QError(f"makegrid: padding value is {kname(given[4])}, expecting a number")
+    if t.dim() not in (3, 4) or not t.numel():
+        raise QError(f"makegrid: expecting 3 or 4-dimensional input, given size {list(t.shape)}")
+    t = t[:, None] if t.dim() == 3 else t
+    t = t.expand(-1, 3, -1, -1) if t.shape[1] == 1 else t
+    if all(n is None for n in numbers[:2]):
+        raise QError("makegrid: both rows & columns cannot be null")
+    return result(grid(t, numbers, value), given[0].__class__ is TensorHandle)
+
+
+def _count(x: Value, word: str) -> int | None:
+    n = long_of(x)
+    if x is NULL_J and word != "pad":
+        return None
+    if n is None or n < (word != "pad"):
+        raise QError(f"makegrid: {word} is {kname(x) if n is None else n}, expecting a "
+                     f"{'positive long' if word != 'pad' else 'long from 0'}")
+    return n
+
+
+def grid(t: Any, numbers: Sequence[int | None], value: float) -> Any:
+    """The pictures of a 4-dimensional tensor in rows and columns; those past the last place are left out."""
+    n, channels, height, width = t.shape
+    rows, cols, pad = [*numbers, *(None, None, 2)[len(numbers):]]
+    rows = -(-n // (cols or 1)) if rows is None else rows
+    cols = -(-n // rows) if cols is None else cols
+    pad = pad or 0
+    t = t[: rows * cols]
+    high, wide = height + pad, width + pad
+    out = t.new_full((rows * cols, channels, high, wide), value)
+    out[: t.shape[0], :, :height, :width] = t
+    out = out.view(rows, cols, channels, high, wide).permute(2, 0, 3, 1, 4).reshape(channels, rows * high, cols * wide)
+    return torch.nn.functional.pad(out, (pad, 0, pad, 0), value=value) if pad else out

@@ -1,0 +1,298 @@
+"""What a tensor is: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple
+
+from kshell.errors import QError
+from kshell.kapi.base.args import is_empty, items, name_of, need, unknown
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_name, dtype_named, ktype_of, to_q
+from kshell.kapi.base.device_options import SYMBOLS, is_pinned, layout_name, memory_format, memory_name, options_dict
+from kshell.kapi.base.handles import DictHandle, TensorHandle, VectorHandle, ask, behaves
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.handle_api import bytes_of, elements_of, need_handle, tensors_of
+from kshell.kapi.tensor.reference_counts import address, references, storage_ptr, storage_references
+from kshell.registry import entries
+from kshell.values import types as T
+from kshell.values.build import collapse, empty, longs, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym, sym_vec
+from kshell.values.restrict import refuse
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+
+class Attribute(NamedTuple):
+    """One attribute of a tensor: how to find it, its value for the undefined tensor, what it is, an example."""
+
+    fn: Callable[[Any], Value]
+    undefined: Value
+    doc: str
+    example: str
+
+
+def _strided(t: Any) -> bool:
+    return t.layout is torch.strided
+
+
+def _gradfn(t: Any) -> Value:
+    fn = t.grad_fn
+    return sym("" if fn is None else fn.name())
+
+
+def _memory(t: Any) -> Value:
+    return sym(memory_name(t))
+
+
+ATTRIBUTES: dict[str, Attribute] = {
+    "size": Attribute(lambda t: longs(list(t.shape)), longs([]), "The size of each dimension.",
+                      "q)size tensor 2 3#til 6\n2 3"),
+    "stride": Attribute(lambda t: longs(list(t.stride())) if _strided(t) else List([]), List([]),
+                        "How many elements apart neighbours are in each dimension.",
+                        "q)stride transpose tensor 3 4#5\n1 4"),
+    "dim": Attribute(lambda t: t.dim(), 0, "The number of dimensions.", "q)dim tensor 2 3#til 6\n2"),
+    "densedim": Attribute(lambda t: t.dense_dim() if not _strided(t) else t.dim(), 0,
+                          "The number of dense dimensions.", "q)densedim tensor 2 3#til 6\n2"),
+    "sparsedim": Attribute(lambda t: t.sparse_dim() if not _strided(t) else 0, 0,
+                           "The number of sparse dimensions.", "q)sparsedim tensor(0 3 0;`sparse)\n1"),
+    "nnz": Attribute(lambda t: t._nnz() if not _strided(t) else int(t.count_nonzero()), 0,
+                     "The number of values that a sparse tensor holds; of a dense one, of those that are not 0.",
+                     "q)nnz tensor(0 3 0;`sparse)\n1"),
+    "numel": Attribute(lambda t: t.numel() if _strided(t) else t._values().numel(), 0,
+                       "The number of elements, of a sparse tensor of its values.", "q)numel tensor 2 3#til 6\n6"),
+    "itemsize": Attribute(lambda t: t.element_size(), 0, "The bytes of one element.", "q)itemsize tensor 1 2e\n4"),
+    "elements": Attribute(lambda t: elements_of(t), 0, "The number of elements of the storage.",
+                          "q)elements narrow(tensor til 10;0;5;5)\n10"),
+    "bytes": Attribute(lambda t: bytes_of(t), 0, "The bytes of the storage.", "q)bytes tensor 1 2 3\n24"),
+    "offset": Attribute(lambda t: t.storage_offset() if _strided(t) else NULL_J, 0,
+                        "Where in its storage a tensor starts, in elements; null of a sparse one.",
+                        "q)offset narrow(tensor til 10;0;5;5)\n5"),
+    "gradfn": Attribute(_gradfn, sym(""), "The backward function that made a tensor.",
+                        "q)gradfn mul(x;x:tensor(1 2e;`grad))\n`MulBackward0"),
+    "gradient": Attribute(lambda t: sym("grad" if t.requires_grad else "nograd"), sym(""),
+                          "Is a gradient computed: grad or nograd.", "q)gradient tensor(1 2e;`grad)\n`grad"),
+    "layout": Attribute(lambda t: sym(layout_name(t)), sym(""), "The layout: strided or sparse.",
+                        "q)layout tensor 1 2\n`strided"),
+    "memory": Attribute(_memory, sym(""), "The memory format.", "q)memory tensor 1 2\n`contiguous"),
+    "defined": Attribute(lambda t: True, False, "Has a tensor a type and a device?", "q)defined each(tensor 1;tensor[])"
+                         "\n10b"),
+    "coalesced": Attribute(lambda t: _strided(t) or t.is_coalesced(), True,
+                           "Has a sparse tensor no index twice?", "q)coalesced tensor 1 2\n1b"),
+    "leaf": Attribute(lambda t: t.is_leaf, True, "Is a tensor a leaf of the graph of gradients?",
+                      "q)leaf mul(x;x:tensor(1 2e;`grad))\n0b"),
+    "pinned": Attribute(is_pinned, False, "Is the memory page-locked?", "q)pinned tensor 1 2\n0b"),
+    "sparseflag": Attribute(lambda t: not _strided(t), False, "Is a tensor sparse?",
+                            "q)sparseflag tensor(0 1;`sparse)\n1b"),
+    "ktype": Attribute(lambda t: char(T.TYPE[ktype_of(t.dtype)].char), char(" "),
+                       "The character of the q type that shows a tensor.", "q)ktype tensor 1 2e\n\"e\""),
+}
+
+
+def attribute(name: str, row: Attribute, x: Value) -> Value:
+    """An attribute of a tensor, or of each tensor of a vector or dictionary; other classes answer by behaviour."""
+    if x.__class__ is not TensorHandle:
+        x = need_handle(x, name)
+    if x.__class__ is TensorHandle:
+        t = x.get()
+        return row.undefined if t is None else row.fn(t)
+    if x.__class__ is VectorHandle:
+        return _column(row, x.obj)
+    if x.__class__ is DictHandle:
+        return Dict(sym_vec(x.obj), _column(row, x.obj.values()))
+    return ask(name, x)
+
+
+def _column(row: Attribute, tensors: Collection[Any]) -> Value:
+    """An attribute of several tensors; without any, an empty list of its type."""
+    t = atom_t(row.undefined)
+    if not tensors and t:
+        return empty(t)
+    return collapse([row.undefined if t is None else row.fn(t) for t in tensors])
+
+
+def _register(name: str, row: Attribute) -> None:
+    def run(x: Value) -> Value:
+        return attribute(name, row, x)
+
+    run.__doc__ = f"{row.doc}\n\nOf a vector or dictionary, that of each tensor.\n\n{row.example}\n"
+    api(name, f"{name} ptr")(run)
+
+
+for _name, _row in ATTRIBUTES.items():
+    _register(_name, _row)
+
+
+@api("tensorcount", "tensorcount ptr")
+def tensorcount(x: Value) -> Value:
+    """The number of tensors of an object.
+
+    q)tensorcount vector(1 2 3;001b)
+    2
+    """
+    h = need_handle(x, "tensorcount")
+    if behaves("tensorcount", h) is not None:
+        return ask("tensorcount", h)
+    return sum(1 for _ in tensors_of(h))
+
+
+@api("contiguous", "contiguous ptr", "contiguous(ptr;format)")
+def contiguous(x: Value) -> Value:
+    """Is a tensor contiguous in memory, in the order of a memory format?
+
+    q)contiguous each(a;transpose a:tensor 2 3#til 6)
+    10b
+    """
+    found = items(x)
+    if not found:
+        raise QError("contiguous: need allocated torch object, e.g. tensor, module, given null/unary primitive")
+    name = "contiguous"
+    if len(found) == 2:
+        name = need(name_of(found[1]), "contiguous", "symbol for memory format", found[1])
+        if name not in SYMBOLS["memory"]:
+            raise unknown("contiguous: unrecognized memory format: ", name, SYMBOLS["memory"])
+    form = memory_format("contiguous" if name == "preserve" else name)
+    row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")
+    return attribute("contiguous", row, found[0])
+
+
+@api("dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own")
+def dtype(x: Value) -> Value:
+    """The data type of a tensor; with no argument the default one, which a symbol sets.
+
+    q)dtype tensor 1 2 3
+    `long
+
+    q)dtype()
+    `float
+    """
+    if is_empty(x):
+        return sym(dtype_name(torch.get_default_dtype()))
+    name = name_of(x)
+    if name is not None:
+        found = dtype_named(name)
+        if found is None:
+            raise QError(f"dtype: unrecognized data type `{name}")
+        refuse("dtype")
+        torch.set_default_dtype(found)
+        return NIL
+    return attribute("dtype", Attribute(lambda t: sym(dtype_name(t.dtype)), sym(""), "", ""), x)
+
+
+# ------------------------------------------------------------------ all at once
+
+# who else knows options by name: `options`linear`; each gives None for a name that is not its own
+NAMED_OPTIONS: list[Callable[[str], Value | None]] = []
+
+
+@api("options", "options()", "options ptr", "options`name")
+def options(x: Value) -> Value:
+    """The options of a tensor: device, data type, layout, gradient, pinned memory, memory format.
+
+    With no argument, the defaults. Of a vector a table, of a dictionary a keyed table. Given the name of a module,
+    loss or optimizer, or an object of these, its options.
+
+    q)options tensor 1 2 3
+    device  | cpu
+    dtype   | long
+    layout  | strided
+    gradient| nograd
+    pin     | unpinned
+    memory  | contiguous
+    """
+    name = name_of(x)
+    if is_empty(x) or name == "":
+        return options_dict(torch.empty(0))
+    if name is not None:
+        for fn in NAMED_OPTIONS:
+            found = fn(name)
+            if found is not None:
+                return found
+        raise unknown("options: unrecognized name `", name, (
+            e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)))
+    h = need_handle(x, "options")
+    if h.__class__ is TensorHandle:
+        return options_dict(h.obj)
+    if h.__class__ is VectorHandle:
+        return _options_table(h.obj)
+    if h.__class__ is DictHandle:
+        return Dict(sym_vec(h.obj), _options_table(h.obj.values()))
+    return ask("options", h)
+
+
+def _options_table(tensors: Iterable[Any]) -> Table:
+    """The options of some tensors, a row for each."""
+    rows = [[s.s for s in options_dict(t).v.items] for t in tensors]
+    names = [s.s for s in options_dict(None).k.items]
+    return Table(names, [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names])
+
+
+_INFO = ("leaf", "gradfn", "dim", "sparsedim", "size", "stride", "numel", "itemsize")
+
+
+def _info(t: Any) -> tuple[list[str], list[Value]]:
+    o = options_dict(t)
+    names = [s.s for s in o.k.items]
+    values: list[Value] = list(o.v.items)
+    for n in _INFO:
+        row = ATTRIBUTES[n]
+        names.append(n)
+        values.append(row.undefined if t is None else row.fn(t))
+    for n, found in (("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
+                     ("coalesced", ATTRIBUTES["coalesced"].fn(t) if t is not None else False),
+                     ("offset", 0 if t is None else ATTRIBUTES["offset"].fn(t)),
+                     ("ptr", long(0 if t is None else address(t))),
+                     ("ref", 0 if t is None else references(t))):
+        names.append(n)
+        values.append(found)
+    return names, values
+
+
+def _storage(t: Any) -> Value:
+    """A tensor's storage: elements, bytes of each, references, address, data."""
+    if t is None:
+        return NIL
+    s = t.untyped_storage()
+    data = torch.empty(0, dtype=t.dtype, device=t.device).set_(s)
+    return symdict(["size", "itemsize", "ref", "ptr", "data"],
+                   [s.nbytes() // t.element_size(), t.element_size(), storage_references(t),
+                    long(storage_ptr(t)), to_q(data)])
+
+
+def _detail(t: Any) -> Value:
+    names, values = _info(t)
+    return symdict([*names, "storage"], [*values, _storage(t)])
+
+
+@api("info", "info ptr")
+def info(x: Value) -> Value:
+    """All attributes of a tensor as a dictionary.
+
+    q)`dtype`size`leaf#info tensor 2 3#til 6
+    dtype| `long
+    size | 2 3
+    leaf | 1b
+    """
+    return _describe("info", x, lambda t: symdict(*_info(t)))
+
+
+@api("detail", "detail ptr")
+def detail(x: Value) -> Value:
+    """All attributes of a tensor and of its storage as a dictionary; of a sparse one those of indices and values.
+
+    q)detail[tensor 2 3#til 6][`storage]`data
+    0 1 2 3 4 5
+    """
+    return _describe("detail", x, lambda t: Dict(sym_vec(["indices", "values"]), collapse([
+        _detail(t._indices()), _detail(t._values())])) if t is not None and not _strided(t) else _detail(t))
+
+
+def _describe(name: str, x: Value, fn: Callable[[Any], Value]) -> Value:
+    h = need_handle(x, name)
+    if h.__class__ is TensorHandle:
+        return fn(h.obj)
+    if h.__class__ is VectorHandle:
+        return collapse([fn(t) for t in h.obj])
+    if h.__class__ is DictHandle:
+        return Dict(sym_vec(h.obj), List([fn(t) for t in h.obj.values()]))
+    return ask(name, h)

@@ -1,0 +1,182 @@
+"""Addresses of torch objects and counts of what refers to them: ptr, sptr, ref, sref, weakref, same, alias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import items
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    behaves,
+    table,
+    whole_of,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.handle_api import need_handle, tensors_of
+from kshell.values.build import collapse
+from kshell.values.core import Dict, Value, long, sym_vec
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+# addresses of this process are 14 digits long; they are shown as numbers of eight, one for each address
+_SHOWN: dict[int, int] = {}
+
+
+def address(found: Any) -> int:
+    """The address-like number of a torch object: stable for its life, equal for two handles of one object."""
+    at = found._cdata if isinstance(found, torch.Tensor) else id(found)
+    shown = _SHOWN.get(at)
+    if shown is None:
+        shown = _SHOWN[at] = 80_000_000 + 16 * len(_SHOWN)
+    return shown
+
+
+def _each(h: KHandle, fn: Any) -> Value:
+    """fn of a tensor, or of each tensor of a vector or dictionary."""
+    if h.__class__ is VectorHandle:
+        return collapse([fn(t) for t in h.obj])
+    if h.__class__ is DictHandle:
+        return Dict(sym_vec(h.obj), collapse([fn(t) for t in h.obj.values()]))
+    return fn(h.obj)
+
+
+@api("ptr", "ptr ptr")
+def ptr(x: Value) -> Value:
+    """The address of the torch object behind a handle; of each tensor for a vector or dictionary.
+
+    q)b:addref a:tensor 1 2 3
+    q)ptr[a]=ptr b
+    1b
+    """
+    return _each(need_handle(x, "ptr"), lambda t: long(0 if t is None else address(t)))
+
+
+@api("sptr", "sptr ptr")
+def sptr(x: Value) -> Value:
+    """The address of a tensor's storage.
+
+    q)a:tensor til 12
+    q)sptr[a]=sptr reshape(a;3 4)
+    1b
+    """
+    h = need_handle(x, "sptr")
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        raise QError(f"sptr: not implemented for {h.plural}")
+    return _each(h, lambda t: long(storage_ptr(t)))
+
+
+def storage_ptr(t: Any) -> int:
+    """The address of a tensor's data, the same for every view of it."""
+    if t is None or t.layout is not torch.strided:
+        return 0
+    return t.untyped_storage().data_ptr()  # type: ignore[no-any-return]
+
+
+def references(found: Any) -> int:
+    """How many references there are to a torch object: its handles, the vectors, dictionaries, modules, optimizers and
+    models that hold it, and the views made of it. (Counted from the session's live handles: the interpreter's own
+    references are none of the user's.)"""
+    return max(sum(_holds(h, found) for h in table() if whole_of(h) is None), 1)
+
+
+def _holds(h: KHandle, found: Any) -> int:
+    if h.__class__ is TensorHandle:
+        return (h.obj is found) + (h.obj is not None and h.obj._base is found)
+    if isinstance(h, VectorHandle | DictHandle):
+        return sum(t is found for t in tensors_of(h))
+    fn = behaves("holds", h)
+    if fn is not None:
+        return sum(o is found for o in fn(h))
+    if isinstance(h, ModuleHandle):
+        return sum(o is found for o in (*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers()))
+    return int(h.obj is found)
+
+
+@api("ref", "ref ptr")
+def ref(x: Value) -> Value:
+    """The number of references to a torch object: handles, containers that hold it, views of it.
+
+    q)a:tensor 1 2 3
+    q)v:vector(addref a;4 5)
+    q)ref a
+    2
+    """
+    h = need_handle(x, "ref")
+    if isinstance(h, OptimizerHandle | ModelHandle):
+        return references(h.obj)
+    return _each(h, references)
+
+
+@api("sref", "sref ptr")
+def sref(x: Value) -> Value:
+    """The number of tensors in the session that share a tensor's storage.
+
+    q)a:tensor til 12
+    q)b:reshape(a;3 4)
+    q)sref a
+    2
+    """
+    h = need_handle(x, "sref")
+    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        raise QError(f"sref: not implemented for {h.plural}")
+    return _each(h, storage_references)
+
+
+def storage_references(t: Any) -> int:
+    if t is None:
+        return 0
+    at = storage_ptr(t)
+    found = {id(o) for h in table() for o in tensors_of(h) if o is not None and storage_ptr(o) == at}
+    return max(len(found), 1)
+
+
+@api("weakref", "weakref ptr")
+def weakref(x: Value) -> Value:
+    """The number of references that do not own the tensor; the k-api makes none.
+
+    q)weakref tensor 1 2 3
+    1
+    """
+    return _each(need_handle(x, "weakref"), lambda t: 1)
+
+
+@api("same", "same(t1;t2)")
+def same(x: Value) -> Value:
+    """Do two handles refer to the same tensor?
+
+    q)a:tensor 1 2 3
+    q)same(a;detach a)
+    0b
+    """
+    a, b = _two(x, "same")
+    return a is b
+
+
+@api("alias", "alias(t1;t2)")
+def alias(x: Value) -> Value:
+    """Do two tensors share their storage?
+
+    q)a:tensor 1 2 3
+    q)alias(a;detach a)
+    1b
+    """
+    a, b = _two(x, "alias")
+    return a is b or (a is not None and b is not None and storage_ptr(a) == storage_ptr(b) != 0)
+
+
+def _two(x: Value, call: str) -> tuple[Any, Any]:
+    found = items(x)
+    if len(found) != 2 or any(h.__class__ is not TensorHandle for h in found):
+        raise QError(f"{call}: expecting two tensors, given {kname(x)}")
+    return found[0].obj, found[1].obj
+
+

@@ -1,0 +1,39 @@
+"""The variables that refer to objects: ``obj`names``, and notes at the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kshell.kapi.base.handles import KHandle
+from kshell.values.context import running
+from kshell.values.core import Dict, List, Table, Value
+from kshell.values.functions import Handle
+
+DEEP = 4  # levels of lists, dictionaries and tables in which handles are looked for
+
+
+def referring() -> dict[int, list[str]]:
+    """The variables of all namespaces that refer to each object, by the number of its handle: those whose value it is,
+    or is within."""
+    out: dict[int, list[str]] = {}
+    for space, variables in running().names.spaces.items():
+        for name, x in list(variables.items()):
+            if name[0] == "_":
+                continue
+            full = name if space == "." else f"{space}.{name}"
+            for h in _handles(x, DEEP):
+                found = out.setdefault(h.number, [])
+                if full not in found:
+                    found.append(full)
+    return out
+
+
+def _handles(x: Value, deep: int) -> Iterator[Handle]:
+    """The handles in a value."""
+    if isinstance(x, KHandle):
+        yield x
+    elif deep:
+        inner = x.items if x.__class__ is List else (x.k, x.v) if x.__class__ is Dict else \
+            x.cols if x.__class__ is Table else ()
+        for item in inner:
+            yield from _handles(item, deep - 1)

@@ -1,0 +1,372 @@
+"""Shapes, views and parts of tensors: reshape, View, resize, transpose, permute, squeeze, cat, stack, index, narrow..
+
+Each takes a tensor or a q array first and gives the same kind back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import data_items, flag_of, is_empty, items, long_of, longs_of, size_text
+from kshell.kapi.base.call import api, reserve
+from kshell.kapi.base.convert import as_tensor, as_tensors, kname, result, to_q
+from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.containers import fits, tensors_in
+from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+
+def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
+    """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
+    given = items(x) if low > 1 else data_items(x)  # (1 2;2 1) is one array only where one argument is enough
+    if not given or not low <= len(given) <= high:
+        raise QError(f"{call}: expecting {low}-{high} args, given {len(given)}" if low != high
+                     else f"{call}: expecting {low} args, given {len(given)}")
+    return as_tensor(given[0]), given[0].__class__ is TensorHandle, list(given[1:])
+
+
+def _size(x: Value, call: str) -> list[int]:
+    """A size: longs, or the size of an example tensor."""
+    if x.__class__ is TensorHandle:
+        return list(as_tensor(x).shape)
+    n = longs_of(x)
+    if n is None:
+        raise QError(f"{call}: expected size or example tensor, given {kname(x)}")
+    return [-1 if k == NULL_J.v else k for k in n]
+
+
+def _long(x: Value, call: str, word: str) -> int:
+    n = long_of(x)
+    if n is None:
+        raise QError(f"{call}: expected long scalar for {word}, given {kname(x)}")
+    return n
+
+
+def _dims(x: Value, call: str) -> list[int]:
+    n = longs_of(x)
+    if n is None:
+        raise QError(f"{call}: expected long(s) for dimensions, given {kname(x)}")
+    return n
+
+
+def _inplace(rest: list[Value], wrap: bool) -> bool:
+    """Take a trailing flag from the arguments: change the tensor itself? (Of an array there is always a result.)"""
+    flag = flag_of(rest[-1]) if rest else None
+    if flag is None:
+        return False
+    rest.pop()
+    return flag and wrap
+
+
+def _sized(name: str, method: str, doc: str, example: str) -> None:
+    def run(x: Value) -> Value:
+        t, wrap, rest = _first(x, name, 2, 2)
+        return result(getattr(t, method)(_size(rest[0], name)), wrap)
+
+    run.__doc__ = f"{doc}\n\nThe size is longs (-1 or 0N: what is left over) or an example tensor.\n\n{example}\n"
+    api(name, f"{name}(x;size)", f"{name}(x;example)")(run)
+
+
+_sized("reshape", "reshape", "The same elements in another shape; a view if that can be, else a copy.",
+       "q)reshape(til 6;2 -1)\n0 1 2\n3 4 5")
+_sized("View", "view", "The same elements in another shape, always on the same storage.",
+       "q)tensor View(tensor til 6;3 2)\n0 1\n2 3\n4 5")
+_sized("expand", "expand", "Dimensions of size 1 repeated to a larger size, without a copy; -1 leaves one as it is.",
+       "q)expand(1 3#1 2 3;2 -1)\n1 2 3\n1 2 3")
+
+
+@api("resize", "resize(tensor;size)", "resize(array;size)", held=True, effect="changes")
+def resize(x: Value) -> Value:
+    """Change the size of a tensor in place; elements that its storage did not have are 0.
+
+    q)t:tensor 2 3#til 6
+    q)resize(t;2 2)
+    q)tensor t
+    0 1
+    2 3
+    """
+    t, wrap, rest = _first(x, "resize", 2, 2)
+    n = _size(rest[0], "resize")
+    if any(k < 0 for k in n):
+        n = _inferred(n, t.numel())
+    reserve(n, t.element_size())
+    if wrap:
+        with torch.no_grad(), guard.kept((t,), sizes=True):
+            before = t.untyped_storage().nbytes() // t.element_size()
+            t.resize_(n)
+            more = t.untyped_storage().nbytes() // t.element_size() - before
+            if more > 0:
+                t.new_empty(0).set_(t.untyped_storage(), before, (more,), (1,)).zero_()
+        return NIL
+    fresh = torch.zeros(n, dtype=t.dtype)
+    count = min(t.numel(), fresh.numel())
+    fresh.view(-1)[:count] = t.reshape(-1)[:count]
+    return to_q(fresh, copy=False)
+
+
+def _inferred(size: Sequence[int], count: int) -> list[int]:
+    """A size for a number of elements, with what is left over for the one dimension that is -1."""
+    known = 1
+    for k in size:
+        known *= k if k != -1 else 1
+    if size.count(-1) > 1:
+        raise QError("resize: only one dimension can be inferred")
+    if min(size) < -1:
+        raise QError(f"resize: invalid shape dimension {min(size)}")
+    if not known or count % known:
+        raise QError(f"resize: shape {size_text(size)} is invalid for input of size {count}")
+    return [k if k != -1 else count // known for k in size]
+
+
+@api("transpose", "transpose x", "transpose(x;dim1;dim2)", "transpose(t;[dim1;dim2;]inplace)")
+def transpose(x: Value) -> Value:
+    """Two dimensions swapped, those of a matrix if none are given; with 1b at the end the tensor itself.
+
+    What has no two dimensions stays as it is.
+
+    q)transpose 2 3#til 6
+    0 3
+    1 4
+    2 5
+    """
+    if x.__class__ is Vec or (is_atom(x) and not isinstance(x, KHandle)):
+        return x
+    t, wrap, rest = _first(x, "transpose", 1, 4)
+    inplace = _inplace(rest, wrap)
+    if len(rest) not in (0, 2):
+        raise QError("transpose: expecting both dimensions or none")
+    if not rest and t.dim() > 2:
+        raise QError(f"transpose: expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
+    return _apply(t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap)
+
+
+def _apply(t: Any, method: str, args: Sequence[Any], inplace: bool, wrap: bool) -> Value:
+    if inplace:
+        getattr(t, method + "_")(*args)
+        return NIL
+    return result(getattr(t, method)(*args), wrap)
+
+
+@api("permute", "permute(x;dims)")
+def permute(x: Value) -> Value:
+    """The dimensions in another order.
+
+    q)permute(1 2 3#til 6;2 0 1)
+    0 3
+    1 4
+    2 5
+    """
+    t, wrap, rest = _first(x, "permute", 2, 2)
+    dims = _dims(rest[0], "permute")
+    if len(dims) != t.dim():
+        raise QError(f"permute: expecting an order of {t.dim()} dimension(s), given {len(dims)}")
+    return result(t.permute(dims), wrap)
+
+
+@api("squeeze", "squeeze x", "squeeze(x;dims)", "squeeze(x;[dims;]inplace)")
+def squeeze(x: Value) -> Value:
+    """Without the dimensions of size 1, or without those given; 0N is all of them.
+
+    q)squeeze 1 3#til 3
+    0 1 2
+    """
+    t, wrap, rest = _first(x, "squeeze", 1, 3)
+    inplace = _inplace(rest, wrap)
+    if len(rest) > 1:
+        raise QError(f"squeeze: expecting dimensions and a flag, given {len(rest) + 1} args")
+    dims = [] if not rest or rest[0] is NULL_J else _dims(rest[0], "squeeze")
+    return _apply(t, "squeeze", [tuple(dims)] if rest and not is_atom(rest[0]) else dims, inplace, wrap)
+
+
+@api("unsqueeze", "unsqueeze(x;dim[;inplace])")
+def unsqueeze(x: Value) -> Value:
+    """With a further dimension of size 1 at a place.
+
+    q)unsqueeze(til 3;0)
+    0 1 2
+    """
+    t, wrap, rest = _first(x, "unsqueeze", 2, 3)
+    inplace = _inplace(rest, wrap)
+    if len(rest) != 1 or rest[0] is NULL_J:
+        raise QError("unsqueeze: expecting a dimension")
+    return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
+
+
+@api("narrow", "narrow(x;dim;offset;size)")
+def narrow(x: Value) -> Value:
+    """A part of one dimension: `size` items from `offset` on; a view of a tensor, or of each tensor of a vector or
+    dictionary.
+
+    q)narrow(til 10;0;3;4)
+    3 4 5 6
+    """
+    given = items(x)
+    if len(given) != 4:
+        raise QError(f"narrow: expecting 4 args, given {len(given)}")
+    dim, start, size = (_long(a, "narrow", w) for a, w in zip(given[1:], ("dim", "offset", "size"), strict=True))
+    if given[0].__class__ is VectorHandle:
+        return vector_handle([t.narrow(dim, start, size) for t in given[0].get()])
+    if given[0].__class__ is DictHandle:
+        return dict_handle({n: t.narrow(dim, start, size) for n, t in given[0].get().items()})
+    return result(as_tensor(given[0]).narrow(dim, start, size), given[0].__class__ is TensorHandle)
+
+
+@api("index", "index(x;dim;i)", "index(x;dim;indices)")
+def index(x: Value) -> Value:
+    """The items at one or several indices of a dimension.
+
+    q)index(2 3#til 6;1;0 2)
+    0 2
+    3 5
+    """
+    t, wrap, rest = _first(x, "index", 3, 3)
+    dim = _long(rest[0], "index", "dim")
+    i = long_of(rest[1])
+    if i is not None:
+        return result(t.select(dim, i), wrap)
+    at = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
+    guard.indices()("index", t, at, dim=dim)  # asked before torch is: a GPU could not go on
+    return result(t.index_select(dim, at), wrap)
+
+
+# ------------------------------------------------------------------ joining
+
+
+def _joined(name: str, fn: str, doc: str, example: str) -> None:
+    def run(x: Value) -> Value:
+        return _join(name, getattr(torch, fn), x)
+
+    run.__doc__ = f"{doc}\n\n{example}\n"
+    api(name, f"{name}(a;b;..)", f"{name}(list;dim)", f"{name}(list;[dim;]output)", f"{name} vector")(run)
+
+
+def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
+    """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then dim and output."""
+    if x.__class__ is VectorHandle:
+        return result(fn(x.get()), True)
+    given = items(x)
+    if not given:
+        raise QError(f"{name}: expecting tensors or arrays")
+    head, rest = given[0], list(given[1:])
+    # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
+    if head.__class__ is VectorHandle:
+        parts: Sequence[Any] = head.get()
+        wrap = True
+    elif isinstance(head, List) and not is_empty(head) and (not rest or _tail(rest)):
+        parts, wrap = as_tensors(head.items)
+    else:
+        parts, wrap = as_tensors(given)
+        rest = []
+    dim = 0
+    if rest and long_of(rest[0]) is not None:
+        dim = _long(rest.pop(0), name, "dim")
+    if rest and rest[0].__class__ is TensorHandle:
+        fn(list(parts), dim, out=rest[0].get())
+        return NIL
+    if rest:
+        raise QError(f"{name}: unrecognized arg(s), expecting tensors, dimension and output tensor")
+    return result(fn(list(parts), dim), wrap)
+
+
+def _tail(rest: Sequence[Value]) -> bool:
+    """Are these a dimension, an output tensor, or both in this order?"""
+    if len(rest) == 2:
+        return long_of(rest[0]) is not None and rest[1].__class__ is TensorHandle
+    return len(rest) == 1 and (long_of(rest[0]) is not None or rest[0].__class__ is TensorHandle)
+
+
+_joined("cat", "cat", "Tensors or arrays joined along a dimension (0).", "q)cat(1 2;3 4 5)\n1 2 3 4 5")
+_joined("stack", "stack", "Tensors or arrays of one size as the items of a new dimension (0).",
+        "q)stack((1 2;3 4);1)\n1 3\n2 4")
+
+
+@api("amend", "amend(tensor;values[;async])", "amend(vector;i;values[;async])", "amend(dict;key;values[;async])",
+     held=True, effect="changes")
+def amend(x: Value) -> Value:
+    """Overwrite the values of a tensor, or of those at some places of a vector or dictionary; size, type and device
+    stay.
+
+    q)t:tensor 1 2 3
+    q)amend(t;4 5 6)
+    q)tensor t
+    4 5 6
+    """
+    given = list(items(x))
+    n = 2 if given and given[0].__class__ is TensorHandle else 3
+    wait = not (len(given) == n + 1 and flag_of(given[-1]) is not None and given.pop())
+    found = tensors_in(given[0], None if n == 2 else given[1], "amend") if len(given) == n else None
+    if found is None:
+        raise QError("amend: expecting a tensor and values, or a vector or dictionary, a place and values")
+    values = [given[-1]] if n == 2 or is_atom(given[1]) else seq_items(given[-1]) if is_list(given[-1]) else []
+    if len(values) != len(found):
+        raise QError(f"amend: {len(found)} place(s) and {len(values)} value(s)")
+    pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(found, values, strict=True)]
+    for t, source in pairs:  # all fit before anything is written
+        if not fits(source.shape, t.shape):
+            raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
+    with torch.no_grad():
+        for t, source in pairs:
+            t.copy_(source, non_blocking=not wait)
+    return NIL
+
+
+def _set(t: Any, call: str) -> Any:
+    """The tensor, which must be a defined one."""
+    if t is None:
+        raise QError(f"{call}: undefined tensor")
+    return t
+
+
+@api("reset", "reset(t;offset)", "reset(t;offset;size)", "reset(t;offset;size;stride)", held=True, effect="changes")
+def reset(x: Value) -> Value:
+    """Let a tensor show other places of its storage: from an offset, in a size, with strides.
+
+    Without strides the size is laid out in rows; what does not fit the storage is an error.
+
+    q)t:tensor til 10
+    q)reset(t;2;2 3)
+    q)tensor t
+    2 3 4
+    5 6 7
+    """
+    given = items(x)
+    if not 2 <= len(given) <= 4:
+        raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(given)} given")
+    if given[0].__class__ is not TensorHandle:
+        raise QError("reset: tensor expected as 1st of at least two arguments")
+    t = as_tensor(given[0])
+    start = long_of(given[1])
+    if start is None:
+        raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(given[1])}")
+    found: list[Any] = [longs_of(v) for v in given[2:]]
+    for v, word, at in zip(given[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+        if longs_of(v) is None:
+            raise QError(f"reset: {word} expected as {at} argument, given {kname(v)}")
+    size = list(t.shape) if not found else found[0]
+    stride = list(t.stride()) if not found else found[1] if len(found) > 1 else _rows(size)
+    if len(size) != len(stride):
+        raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
+    if start < 0 or any(n < 0 for n in (*size, *stride)):
+        raise QError("reset: offset, sizes and strides cannot be negative")
+    last = start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1 if all(size) else start
+    room = t.untyped_storage().nbytes() // t.element_size()
+    if last > room:
+        raise QError(f"reset: size {size} and stride {stride} require total of {last - start} plus offset of {start} "
+                     f"exceeds storage size of {room}")
+    with torch.no_grad():
+        t.set_(t.untyped_storage(), start, size, stride)
+    return NIL
+
+
+def _rows(size: Sequence[int]) -> list[int]:
+    """The strides of a size laid out in rows."""
+    out, n = [], 1
+    for k in reversed(size):
+        out.append(n)
+        n *= max(k, 1)
+    return out[::-1]

@@ -1,0 +1,118 @@
+"""q's verbs that put the rows of a tensor in order: nulls are least and equal, rows are compared item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import long_of
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values.core import Value
+
+
+def numbered(t: Any) -> Any:
+    """A whole number for each element, ordered as they are. (torch puts NaN last, and does not know equal ones.)"""
+    if t.is_floating_point():
+        t = t.detach() if t.element_size() > 1 else t.detach().to(torch.float32)
+        whole = {8: torch.int64, 4: torch.int32, 2: torch.int16}[t.element_size()]
+        bits = (t + 0.0).view(whole)  # -0.0 is 0.0
+        bits = torch.where(bits < 0, bits ^ torch.iinfo(whole).max, bits)
+        t = torch.where(torch.isnan(t), torch.iinfo(whole).min, bits)
+    return t.to(torch.uint8) if t.dtype is torch.bool else t
+
+
+def _keys(t: Any) -> Any:
+    """A whole number for each row, ordered as the rows are."""
+    t = numbered(t)
+    return torch.unique(t.flatten(1), dim=0, return_inverse=True)[1] if t.dim() > 1 else t
+
+
+def place(x: Any, y: Any, right: bool) -> Any:
+    """Where in the sorted x each of y belongs, before equal ones or behind."""
+    return torch.searchsorted(numbered(x), numbered(y), right=right)
+
+
+def grade(t: Any, descending: bool = False) -> Any:
+    """The indices that sort the rows; equal ones stay in their order."""
+    return torch.argsort(_keys(t), dim=0, descending=descending, stable=True)
+
+
+def ordered(t: Any, descending: bool = False) -> Any:
+    return t.index_select(0, grade(t, descending)) if t.dim() else t
+
+
+def rank(t: Any) -> Any:
+    """Where each row would stand if they were sorted."""
+    return torch.argsort(grade(t), dim=0)
+
+
+def xrank(x: Value, t: Any) -> Any:
+    """In which of x equal parts of the sorted rows each row falls."""
+    n = long_of(x)
+    if n is None:
+        raise QError(f"xrank: expected a long, given {kname(x)}")
+    return torch.floor_divide(rank(t) * n, max(len(t), 1) if t.dim() else 1)
+
+
+def distinct(t: Any) -> Any:
+    """The rows that differ, in the order in which they come."""
+    if not t.dim():
+        return t.reshape(1)
+    place = torch.unique(_keys(t), return_inverse=True)[1]
+    at = torch.arange(len(t), device=t.device)
+    first = torch.full_like(at, len(t)).scatter_reduce(0, place, at, "amin")
+    return t.index_select(0, torch.masked_select(at, first[place] == at))
+
+
+def _listed(t: Any) -> Any:
+    return t if t.dim() else t.reshape(1)
+
+
+def _alike(name: str, t: Any, given: Any, rows: Any) -> None:
+    if given != t.shape[1:]:
+        raise QError(f"{name}: expected rows of size {list(t.shape[1:])}, given a tensor of size {list(rows)}")
+
+
+def find(t: Any, y: Any) -> Any:
+    """Where in the rows of t each row of y is first, their number if it is in none; of a row its place alone."""
+    t = _listed(t)
+    _alike("?", t, y.shape[max(y.dim() - t.dim() + 1, 0):], y.shape)
+    rows = y.reshape(-1, *t.shape[1:])
+    keys = _keys(torch.cat((t, rows)) if t.dim() > 1 else t)
+    wanted = keys[len(t):] if t.dim() > 1 else numbered(rows)
+    sorted_, order = torch.sort(keys[:len(t)], stable=True)
+    at = torch.searchsorted(sorted_, wanted)
+    there = torch.cat((sorted_, sorted_[:1]))[at] == wanted if len(t) else torch.zeros_like(at, dtype=torch.bool)
+    at = torch.where(there & (at < len(t)), torch.cat((order, order.new_full((1,), len(t))))[at], len(t))
+    return at.reshape(y.shape[:y.dim() - t.dim() + 1])
+
+
+def _chosen(name: str, there: bool) -> Callable[..., Any]:
+    """The rows of a tensor that are rows of another, or are not."""
+
+    def run(t: Any, y: Any) -> Any:
+        t, y = _listed(t), _listed(y)
+        _alike(name, t, y.shape[1:], y.shape)
+        return t[(find(y, t) < len(y)) == there]
+
+    return run
+
+
+def _union(t: Any, y: Any) -> Any:
+    t, y = _listed(t), _listed(y)
+    _alike("union", t, y.shape[1:], y.shape)
+    return distinct(torch.cat((t, y)))
+
+
+MONADS: dict[str, Callable[..., Any]] = {
+    "iasc": grade, "idesc": lambda t: grade(t, True), "asc": ordered, "desc": lambda t: ordered(t, True), "rank": rank,
+    "distinct": distinct,
+}
+# of two tensors of one type
+DYADS: dict[str, Callable[..., Any]] = {
+    "?": find, "except": _chosen("except", False), "inter": _chosen("inter", True),
+    "union": _union,
+}
+COUNTED: dict[str, Callable[..., Any]] = {"xrank": xrank}

@@ -1,0 +1,133 @@
+"""Sparse tensors: make them, their indices and values, back to dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import data_items, long_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import as_tensor, kname, result, to_q
+from kshell.kapi.base.handles import TensorHandle, tensor_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.handle_api import need_handle
+from kshell.values.core import NIL, List, Value
+
+EFFECT = "none"  # of the functions here, if they say nothing else
+
+
+def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
+    """The tensor of the first argument, whether it was a handle, and the second argument."""
+    given = data_items(x)
+    if not 1 <= len(given) <= 2:
+        raise QError(f"{call}: expecting 1-2 args, given {len(given)}")
+    return as_tensor(given[0]), given[0].__class__ is TensorHandle, given[1] if len(given) == 2 else None
+
+
+def _dims(x: Value | None, t: Any, call: str) -> int:
+    """The number of sparse dimensions asked for, all if none is."""
+    if x is None:
+        return t.dim()  # type: ignore[no-any-return]
+    n = long_of(x)
+    if n is None or not 0 < n <= t.dim():
+        raise QError(f"{call}: expected 1-{t.dim()} sparse dimension(s), given {kname(x) if n is None else n}")
+    return n
+
+
+@api("sparse", "sparse x", "sparse(x;sparsedim)", "sparse(x;mask)")
+def sparse(x: Value) -> Value:
+    """A sparse tensor of an array or tensor, with all or the first dimensions sparse, or where another is not zero.
+
+    One of indices and values (sparse_coo_tensor of torch) is made by ``tensor(`sparse;indices;values;size)``.
+
+    q)values sparse 0 3 0 5f
+    3 5f
+    q)tensor dense tensor(`sparse;(0 1 1;2 0 2);3 4 5;2 3)
+    0 0 3
+    4 0 5
+    """
+    t, _wrap, second = _input(x, "sparse")
+    if second.__class__ is TensorHandle:
+        mask = as_tensor(second)
+        if mask.layout is torch.strided:
+            raise QError("sparse: 2nd arg is not a sparse tensor, unable to use its indices")
+        return tensor_handle(t.sparse_mask(mask.coalesce()))
+    made = t.to_sparse(_dims(second, t, "sparse")) if t.layout is torch.strided else t
+    return tensor_handle(made)
+
+
+@api("sparseindex", "sparseindex x", "sparseindex(x;sparsedim)")
+def sparseindex(x: Value) -> Value:
+    """The indices of the values that are not zero: a row for each sparse dimension, a column for each value.
+
+    q)sparseindex(0 9 0;3 0 0)
+    0 1
+    1 0
+    """
+    t, wrap, second = _input(x, "sparseindex")
+    n = _dims(second, t, "sparseindex")
+    dense = t if t.layout is torch.strided else t.to_dense()
+    return result(dense.to_sparse(n).indices().clone(), wrap)
+
+
+def _sparse_of(x: Value, call: str) -> tuple[Any, bool]:
+    """The sparse tensor of a handle, and whether the handle came enlisted (then a tensor is asked for)."""
+    h = need_handle(x, call)
+    if h.__class__ is not TensorHandle:
+        raise QError(f"{call}: not implemented for {h.plural}")
+    t = as_tensor(h)
+    if t.layout is torch.strided:
+        raise QError(f"{call}: expecting a sparse tensor")
+    return t, x.__class__ is List
+
+
+def _part(t: Any, enlisted: bool) -> Value:
+    return tensor_handle(t) if enlisted else to_q(t)
+
+
+@api("indices", "indices t", "indices enlist t")
+def indices(x: Value) -> Value:
+    """The indices of a sparse tensor's values, a row for each sparse dimension; of an enlisted tensor as a tensor.
+
+    q)indices tensor(2 4#0 0 0 1 0 0 3 0;`sparse)
+    0 1
+    3 2
+    """
+    t, enlisted = _sparse_of(x, "indices")
+    return _part(t._indices(), enlisted)
+
+
+@api("values", "values t", "values enlist t")
+def values(x: Value) -> Value:
+    """The values of a sparse tensor; of an enlisted tensor as a tensor.
+
+    q)values tensor(0 3 0 5;`sparse)
+    3 5
+    """
+    t, enlisted = _sparse_of(x, "values")
+    return _part(t._values(), enlisted)
+
+
+@api("dense", "dense t")
+def dense(x: Value) -> Value:
+    """A dense tensor of a sparse one.
+
+    q)tensor dense sparse 0 3 0
+    0 3 0
+    """
+    t, _ = _sparse_of(x, "dense")
+    return tensor_handle(t.to_dense())
+
+
+@api("coalesce", "coalesce t", held=True, effect="changes")
+def coalesce(x: Value) -> Value:
+    """Let a sparse tensor hold each index once, values of one index summed, sorted by index.
+
+    q)t:tensor(`sparse;1 3#2 1 1;9 5 -11;4)
+    q)coalesce t
+    q)values t
+    -6 9
+    """
+    t, _ = _sparse_of(x, "coalesce")
+    need_handle(x, "coalesce").obj = t.coalesce()
+    return NIL

@@ -1,0 +1,43 @@
+"""The memory of tensors: its bytes, and tensors that see some of it, with every bound checked."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.kapi.base.call import reserve
+from kshell.kapi.base.lazy_torch import torch
+
+DIMS = 64  # no operation of torch takes more
+
+
+def memory_of(data: Any, n: int) -> memoryview:
+    """The n bytes of a storage or of a contiguous tensor on the CPU, which stays while they are referred to."""
+    if not n:
+        return memoryview(b"")
+    held = (ctypes.c_uint8 * n).from_address(data.data_ptr())
+    held.owner = data  # type: ignore[attr-defined]
+    return memoryview(held).cast("B")
+
+
+def fresh(n: int) -> tuple[Any, memoryview]:
+    """A new storage of n bytes on the CPU, and the bytes, to be written. (Memory that numpy has seen could not grow
+    later.)"""
+    reserve([n], 1)
+    held = torch.empty(n, dtype=torch.uint8).untyped_storage()
+    return held, memory_of(held, n)
+
+
+def view(held: Any, dtype: Any, shape: Sequence[int], stride: Sequence[int], offset: int) -> Any:
+    """The tensor that sees these items of a storage; ValueError if they are not all in it, or are no such items."""
+    if not isinstance(dtype, torch.dtype) or len(shape) != len(stride) or len(shape) > DIMS or any(
+            n.__class__ is not int or n < 0 for n in (*shape, *stride, offset)):
+        raise ValueError("a wrong tensor")
+    last = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if all(shape) else -1
+    if (last + 1) * dtype.itemsize > held.nbytes():
+        raise ValueError("a tensor is out of bounds")
+    t = torch.empty(0, dtype=dtype, device=held.device).set_(held, offset, shape, stride)
+    if dtype is torch.bool and t.numel() and int(t.view(torch.uint8).max()) > 1:
+        raise ValueError("a tensor has wrong booleans")
+    return t

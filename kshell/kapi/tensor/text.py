@@ -1,0 +1,134 @@
+"""`str`: a torch object as text, in the form that libtorch prints."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_name
+from kshell.kapi.base.handles import TensorHandle, ask
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.handle_api import need_handle
+from kshell.values.build import string
+from kshell.values.core import Value
+
+LINE = 80
+# libtorch's names of the types, where they are not the symbol's own with a capital
+_TYPES = {"bfloat16": "BFloat16", "cfloat": "ComplexFloat", "cdouble": "ComplexDouble", "chalf": "ComplexHalf",
+          "uint": "UInt32", "ushort": "UInt16", "ulong": "UInt64", "float8e4m3": "Float8_e4m3fn",
+          "float8e5m2": "Float8_e5m2", "float8e4m3fnuz": "Float8_e4m3fnuz", "float8e5m2fnuz": "Float8_e5m2fnuz",
+          "float8e8m0": "Float8_e8m0fnu"}
+
+
+class _Format:
+    """How the numbers of one tensor are printed: a common scale, width, and fixed, scientific or general notation."""
+
+    def __init__(self, t: Any) -> None:
+        good = t[torch.isfinite(t)]
+        whole = bool((good == good.ceil()).all())
+        low, high = _exponents(good.abs())
+        self.scale, self.form = 1.0, "g"
+        if whole:
+            self.width = 11 if high > 9 else high + 1
+            self.form = "e" if high > 9 else "g"
+        elif high - low > 4:
+            self.width, self.form = (12 if abs(high) > 99 or abs(low) > 99 else 11), "e"
+        elif high > 5 or high < 0:
+            self.width, self.form, self.scale = 7, "f", 10.0 ** (high - 1)
+        else:
+            self.width, self.form = (7 if high == 0 else high + 6), "f"
+
+    def number(self, v: float) -> str:
+        v = v / self.scale
+        if not math.isfinite(v):
+            text = "nan" if v != v else "inf" if v > 0 else "-inf"
+        else:
+            text = f"{v:g}" if self.form == "g" else f"{v:.4{self.form}}"
+        return text.rjust(self.width)
+
+    @property
+    def head(self) -> str:
+        """The line before the numbers, if they are scaled."""
+        return f"{self.scale:g} *\n" if self.scale != 1 else ""
+
+
+def _exponents(size: Any) -> tuple[int, int]:
+    """Digits before the point of the smallest and the largest absolute value."""
+    if not size.numel():
+        return 1, 1
+    ends = (float(size.min()), float(size.max()))
+    return tuple(math.floor(math.log10(v)) + 1 if v else 1 for v in ends)  # type: ignore[return-value]
+
+
+def _matrix(t: Any, indent: str) -> str:
+    """The rows of a matrix, in blocks of as many columns as fit on a line."""
+    form = _Format(t)
+    fit = max((LINE - len(indent)) // (form.width + 1), 1)
+    rows, cols = t.tolist(), t.shape[1]
+    blocks = []
+    for first in range(0, cols, fit):
+        last = min(first + fit, cols)
+        head = f"Columns {first + 1} to {last} {indent}" if fit < cols else ""
+        body = [" ".join(form.number(v) for v in row[first:last]) for row in rows]
+        between = "\n" + indent + (indent if form.scale != 1 else "")
+        blocks.append(indent + head + (form.head + indent if form.head else "") + between.join(body) + "\n")
+    return "\n".join(blocks)
+
+
+def scalar_text(t: Any) -> str:
+    """libtorch's name of a tensor's data type: Float, ComplexDouble."""
+    name = dtype_name(t.dtype)
+    return _TYPES.get(name, name.capitalize())
+
+
+def type_text(t: Any) -> str:
+    """libtorch's name of a tensor's type: CPUFloatType, CUDADoubleType, SparseCPULongType."""
+    sparse = "" if t.layout is torch.strided else "Sparse"
+    return f"{sparse}{t.device.type.upper()}{scalar_text(t)}Type"
+
+
+def tensor_text(t: Any) -> str:
+    """A tensor as libtorch prints it: its numbers, then its type and size in brackets."""
+    if t is None:
+        return "[ Tensor (undefined) ]"
+    last = f"[ {type_text(t)}{{{','.join(map(str, t.shape))}}} ]"
+    t = t.detach()
+    if t.layout is not torch.strided or t.is_complex():
+        return f"{t.cpu()}\n{last}"
+    values = t.to("cpu", torch.float64)
+    if not values.numel():
+        return last
+    if not values.dim():
+        return f"{values.item():g}\n{last}"
+    if values.dim() == 1:
+        form = _Format(values)
+        return form.head + "".join(form.number(v) + "\n" for v in values.tolist()) + last
+    if values.dim() == 2:
+        return _matrix(values, "") + last
+    parts = []
+    for at in itertools.product(*(range(n) for n in values.shape[:-2])):
+        parts.append("(" + "".join(f"{i + 1}," for i in at) + ".,.) = \n" + _matrix(values[at], " "))
+    return "\n".join(parts) + last
+
+
+@api("str", "str ptr", effect="none")
+def str_(x: Value) -> Value:
+    """A tensor or module as text in the form that libtorch prints, with embedded newlines.
+
+    q)-1 str tensor(2 3#til 6;`double);
+     0  1  2
+     3  4  5
+    [ CPUDoubleType{2,3} ]
+    """
+    h = need_handle(x, "str")
+    if h.__class__ is TensorHandle:
+        return string(tensor_text(h.obj))
+    found = ask("str", h)
+    if isinstance(found, str):
+        return string(found)
+    if found is None:
+        raise QError(f"str: not implemented for {h.plural}")
+    return found

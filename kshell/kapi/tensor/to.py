@@ -1,0 +1,90 @@
+"""`to` and `copyto`: another device, data type or layout, in place or as a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, items
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.device_options import TensorOptions, convert_to, like_options, tensor_options
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    TensorHandle,
+    VectorHandle,
+    ask,
+    dict_handle,
+    tensor_handle,
+    vector_handle,
+)
+from kshell.kapi.tensor.containers import put_in, tensors_in
+from kshell.kapi.tensor.handle_api import need_handle
+from kshell.values.core import NIL, Value
+
+
+def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
+    """The handle, the options asked for (by symbols or an example tensor), and whether to wait for the copy."""
+    given: Sequence[Value] = items(x)
+    if not 2 <= len(given) <= 3:
+        raise QError(f"{call}: expecting 2-3 args, given {len(given) if not isinstance(x, KHandle) else 1}")
+    h = need_handle(given[0], call)
+    if h.__class__ is TensorHandle and h.get() is None:
+        raise QError(f"{call}: cannot change attribute(s) of an undefined tensor")
+    wait = True
+    if len(given) == 3:
+        flag = flag_of(given[2])
+        if flag is None:
+            raise QError(f"{call}: expected boolean for async flag, given {kname(given[2])}")
+        wait = not flag
+    if given[1].__class__ is TensorHandle:
+        example = given[1].get()
+        if example is None:
+            raise QError(f"{call}: example tensor is undefined")
+        return h, like_options(example), wait
+    return h, tensor_options(given[1], call), wait
+
+
+@api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True, effect="changes")
+def to(x: Value) -> Value:
+    """Change device, data type, layout or gradient flag of a tensor, vector, dictionary, module or model in place; an
+    example tensor stands for its device and data type.
+
+    q)t:tensor 1 2 3
+    q)to(t;`double)
+    q)tensor t
+    1 2 3f
+    """
+    h, options, wait = _parse(x, "to")
+    found = tensors_in(h)
+    if found is None:
+        ask("to", h, options, wait)
+        return NIL
+    made = [(place, t if t is None else convert_to(t, options, wait=wait)) for place, t in found]
+    for place, t in made:
+        put_in(h, place, t)
+    return NIL
+
+
+@api("copyto", "copyto(ptr;options[;async])", "copyto(ptr;example[;async])", effect="none")
+def copyto(x: Value) -> Value:
+    """A copy of a tensor, vector or dictionary with another device, data type, layout or gradient flag.
+
+    q)t:tensor 1 2 3
+    q)tensor copyto(t;`float)
+    1 2 3e
+    """
+    h, options, wait = _parse(x, "copyto")
+
+    def copied(t: Any) -> Any:
+        return None if t is None else convert_to(t, options, copy=True, wait=wait)
+
+    if h.__class__ is TensorHandle:
+        return tensor_handle(copied(h.get()))
+    if h.__class__ is VectorHandle:
+        return vector_handle([copied(t) for t in h.obj])
+    if h.__class__ is DictHandle:
+        return dict_handle({n: copied(t) for n, t in h.obj.items()})
+    return ask("copyto", h, options, wait)

@@ -1,0 +1,299 @@
+"""q's verbs that go along the first dimension of a tensor: running and moving totals, neighbours, bars, parts.
+
+A null of floats is left out or carried as q's verbs do with it. Whole numbers of tensors have no null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import long_of, longs_of
+from kshell.kapi.base.convert import dtype_name, kname
+from kshell.kapi.base.lazy_torch import torch
+from kshell.values.core import Value
+
+Fn = Callable[..., Any]
+
+
+def floating(t: Any) -> Any:
+    """A tensor to take means of: whole numbers become floating."""
+    return t if _has_nulls(t) else t.to(torch.get_default_dtype())
+
+
+def _has_nulls(t: Any) -> bool:
+    return t.is_floating_point() or t.is_complex()  # type: ignore[no-any-return]
+
+
+def _nulls_as(t: Any, value: float) -> Any:
+    return torch.where(torch.isnan(t), value, t) if _has_nulls(t) else t
+
+
+def _here(t: Any) -> Any:
+    """Which elements are no nulls?"""
+    return torch.isnan(t).logical_not() if _has_nulls(t) else torch.ones_like(t, dtype=torch.bool)
+
+
+def _beside(v: Any, t: Any) -> Any:
+    """A list of a value a row, with as many dimensions as t."""
+    return v.reshape(-1, *[1] * (t.dim() - 1))
+
+
+# ------------------------------------------------------------------ running
+
+
+def _alone(t: Any, value: float) -> Any:
+    """A list with its nulls left out; of rows they spread, as between q's vectors."""
+    return _nulls_as(t, value) if t.dim() == 1 else t
+
+
+def sums(t: Any) -> Any:
+    return torch.cumsum(_alone(t, 0), 0)
+
+
+def prds(t: Any) -> Any:
+    return torch.cumprod(_alone(t, 1), 0)
+
+
+def maxs(t: Any) -> Any:
+    """The greatest so far; a null is least, in rows also where there is nothing else yet."""
+    r = torch.cummax(_nulls_as(t, -torch.inf), 0).values
+    return torch.where(torch.cumsum(_here(t), 0) == 0, torch.nan, r) if t.dim() > 1 and _has_nulls(t) else r
+
+
+def mins(t: Any) -> Any:
+    return torch.cummin(_alone(t, torch.inf), 0).values
+
+
+def avgs(t: Any) -> Any:
+    """Running means; a scalar is its own."""
+    t = floating(t)
+    if not t.dim():
+        return t
+    here = _here(t) if t.dim() == 1 else _beside(torch.ones(len(t), device=t.device), t)
+    return sums(t) / torch.cumsum(here.to(t.dtype), 0)
+
+
+def fills(t: Any) -> Any:
+    """Each null replaced by what stands before it."""
+    if not t.dim() or not len(t) or not _has_nulls(t):
+        return t.clone()
+    at = _beside(torch.arange(len(t), device=t.device), t)
+    return torch.gather(t, 0, torch.cummax(torch.where(torch.isnan(t), 0, at), 0).values)
+
+
+def ema(a: Any, t: Any) -> Any:
+    """The exponential moving average, a number or one a row: y[i] is a*t[i] + (1-a)*y[i-1]. Steps of 1, 2, 4.. rows are
+    put together, so that there are few calls whatever the length."""
+    t = floating(t)
+    if not t.dim():
+        raise QError("ema: expected a list")
+    if isinstance(a, torch.Tensor):
+        if a.dim() > 1 or (a.dim() and len(a) != len(t)):
+            raise QError("length")
+        a = _beside(a.to(t.dtype), t) if a.dim() else a.to(t.dtype)
+    if len(t) < 2:
+        return t.clone()
+    out = torch.cat((t[:1], (a * t)[1:]))
+    rest = torch.broadcast_to(torch.as_tensor(1 - a, dtype=t.dtype, device=t.device), t.shape)
+    k = 1
+    while k < len(t):
+        out = torch.cat((out[:k], out[k:] + rest[k:] * out[:-k]))
+        rest = torch.cat((rest[:k], rest[k:] * rest[:-k]))
+        k *= 2
+    return out
+
+
+# ------------------------------------------------------------------ moving
+
+
+def _count(name: str, x: Value) -> int:
+    n = int(x) if isinstance(x, bool) else long_of(x)
+    if n is None:
+        raise QError(f"{name}: expected a long, given {kname(x)}")
+    return n
+
+
+def _after(t: Any, k: int, value: Any) -> Any:
+    """t moved k rows on, with a value before."""
+    return torch.cat((t.new_full((min(k, len(t)), *t.shape[1:]), value), t[:max(len(t) - k, 0)]))
+
+
+def _window_sum(t: Any, n: int) -> Any:
+    """Sums of the last n rows, put together from windows of 1, 2, 4.. rows: no difference of large totals."""
+    out, at, width = torch.zeros_like(t), 0, 1
+    n = min(n, len(t))
+    while n > 0:
+        if n & 1:
+            out = out + _after(t, at, 0)
+            at += width
+        n >>= 1
+        if n:
+            t = t + _after(t, width, 0)
+            width *= 2
+    return out
+
+
+def _window_best(t: Any, n: int, better: Fn) -> Any:
+    width, n = 1, min(n, len(t))
+    while width < n:
+        step = min(width, n - width)
+        t = torch.cat((t[:step], better(t[step:], t[:-step])))
+        width += step
+    return t
+
+
+def _moving(name: str, fn: Fn) -> Fn:
+    def run(x: Value, t: Any) -> Any:
+        n = _count(name, x)
+        return fn(t, n) if t.dim() else fn(t.reshape(1), n).reshape(())
+
+    return run
+
+
+def _msum(t: Any, n: int) -> Any:
+    t = _nulls_as(t, 0)
+    return _window_sum(t.to(torch.int64) if t.dtype == torch.bool else t, n)
+
+
+def _mavg(t: Any, n: int) -> Any:
+    t = floating(t)
+    return _msum(t, n) / _window_sum(_here(t).to(t.dtype), n)
+
+
+def _mdev(t: Any, n: int) -> Any:
+    t = floating(t)
+    here = _here(t) & torch.isfinite(t)
+    middle = torch.where(here, t, 0).sum(0) / here.sum(0).clamp(min=1)
+    t = t - torch.round(middle.detach())  # squares near zero lose little
+    mean = _mavg(t, n)
+    square = _mavg(t * t, n) - mean * mean
+    above = square > 0
+    return torch.where(above, torch.sqrt(torch.where(above, square, 1)), torch.where(torch.isnan(square), square, 0))
+
+
+# ------------------------------------------------------------------ neighbours
+
+
+def _whole(t: Any) -> Any:
+    """Bits and bytes as numbers that can be below 0."""
+    return t.to(torch.int32) if t.dtype in (torch.bool, torch.uint8) else t
+
+
+def deltas(t: Any) -> Any:
+    t = _whole(t)
+    return torch.cat((t[:1], t[1:] - t[:-1])) if t.dim() else t
+
+
+def ratios(t: Any) -> Any:
+    return torch.cat((floating(t[:1]), t[1:] / t[:-1])) if t.dim() else t
+
+
+def deltas_from(x: Any, t: Any) -> Any:
+    t = _whole(t)
+    return torch.cat((t[:1] - x, t[1:] - t[:-1])) if t.dim() else t - x
+
+
+def ratios_from(x: Any, t: Any) -> Any:
+    return torch.cat((t[:1] / x, t[1:] / t[:-1])) if t.dim() else t / x
+
+
+def differ(t: Any) -> Any:
+    """Which rows differ from the one before; nulls are equal."""
+    if not t.dim():
+        return t
+    a, b = t[1:], t[:-1]
+    other = a != b
+    if _has_nulls(t):
+        other = other & (torch.isnan(a) & torch.isnan(b)).logical_not()
+    first = torch.ones(len(t[:1]), dtype=torch.bool, device=t.device)
+    return torch.cat((first, other.flatten(1).any(1) if t.dim() > 1 else other))
+
+
+def _shifted(name: str, t: Any, n: int) -> Any:
+    """The row n places before each; null where there is none."""
+    k = min(abs(n), len(t))
+    if not k:
+        return t.clone()
+    if _has_nulls(t):
+        null: Any = torch.nan
+    elif t.dtype in (torch.bool, torch.uint8, torch.int8):
+        null = 32 if t.dtype == torch.int8 else 0
+    else:
+        raise QError(f"{name}: whole numbers ({dtype_name(t.dtype)}) of a tensor have no null to put in, floats have")
+    gap = t.new_full((k, *t.shape[1:]), null)
+    return torch.cat((gap, t[:len(t) - k]) if n > 0 else (t[k:], gap))
+
+
+def xprev(x: Value, t: Any) -> Any:
+    n = _count("xprev", x)
+    if not t.dim():
+        raise QError("xprev: expected a list")
+    return _shifted("xprev", t, n)
+
+
+# ------------------------------------------------------------------ bars and parts
+
+
+def xbar(x: Any, t: Any) -> Any:
+    """t rounded down to a multiple of x, in its type."""
+    if not _has_nulls(t) and not _has_nulls(x):
+        return torch.floor_divide(t, x) * x
+    return torch.floor(t / x) * x
+
+
+def sublist(x: Value, t: Any) -> Any:
+    """At most x rows, from the end if negative; or of two numbers, from where and how many."""
+    n = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
+    if not t.dim():
+        raise QError("sublist: expected a list")
+    if n is not None:
+        return t[:n] if n >= 0 else t[max(len(t) + n, 0):]
+    pair = longs_of(x) or []
+    if len(pair) != 2:
+        raise QError("length")
+    start, size = pair
+    at = min(max(start, 0), len(t))
+    return t[at:min(max(start + max(size, 0), at), len(t))]
+
+
+def parts(name: str, x: Value, t: Any) -> list[Any]:
+    """The parts of x rows each, or those that begin at rows x."""
+    at = longs_of(x)
+    if at is None or not t.dim():
+        raise QError(f"{name}: expected long(s)" if at is None else f"{name}: expected a list")
+    if long_of(x) is not None:
+        if at[0] <= 0:
+            raise QError("domain")
+        return list(torch.split(t, at[0])) if len(t) else []
+    if at and (at[0] < 0 or any(b < a for a, b in zip(at, at[1:], strict=False))):
+        raise QError("domain")
+    if at and at[-1] > len(t):
+        raise QError("length")
+    return [t[a:b] for a, b in zip(at, [*at[1:], len(t)], strict=True)]
+
+
+def without(t: Any, x: Value) -> Any:
+    """t without the row at an index, if there is one."""
+    n = _count("_", x)
+    if not t.dim():
+        raise QError("_: expected a list")
+    return torch.cat((t[:n], t[n + 1:])) if 0 <= n < len(t) else t
+
+
+MONADS: dict[str, Fn] = {
+    "sums": sums, "prds": prds, "maxs": maxs, "mins": mins, "avgs": avgs, "fills": fills, "deltas": deltas,
+    "ratios": ratios, "differ": differ,
+    "prev": lambda t: _shifted("prev", t, 1) if t.dim() else t,
+    "next": lambda t: _shifted("next", t, -1) if t.dim() else t,
+}
+# those whose left argument is a q value
+COUNTED: dict[str, Fn] = {
+    "msum": _moving("msum", _msum), "mavg": _moving("mavg", _mavg), "mdev": _moving("mdev", _mdev),
+    "mcount": _moving("mcount", lambda t, n: _window_sum(_here(t).to(torch.int64), n)),
+    "mmax": _moving("mmax", lambda t, n: _window_best(_nulls_as(t, -torch.inf), n, torch.maximum)),
+    "mmin": _moving("mmin", lambda t, n: _window_best(t, n, torch.minimum)),
+    "xprev": xprev, "sublist": sublist,
+}
+DYADS: dict[str, Fn] = {"xbar": xbar, "deltas": deltas_from, "ratios": ratios_from}

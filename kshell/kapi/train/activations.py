@@ -1,0 +1,294 @@
+"""What the layers of a module give, layer by layer: `acttable`. Hooks of torch see it, and nothing is replaced.
+
+A layer is a call in which no other module is called: a leaf, or a module such as multi-head attention that uses the
+parameters of its children itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.call import api, known_to_all
+from kshell.kapi.base.convert import kname
+from kshell.kapi.base.handles import ModelHandle, TensorHandle, handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.q_calls import applied
+from kshell.kapi.loss import losses
+from kshell.kapi.math.statistics import activities, activity
+from kshell.kapi.module.api import of_module
+from kshell.kapi.module.describe import name_of_module, type_name
+from kshell.kapi.module.forward import calculate, inputs_of, inputs_with_names, wrapped
+from kshell.kapi.module.named_inputs import Inputs
+from kshell.values.build import longs, table
+from kshell.values.core import List, Value, sym_vec
+from kshell.values.functions import Foreign, Function
+from kshell.values.interrupts import HOLD, PENDING, stop_here
+
+_COLUMNS = ("mean", "std", "zeros", "bad")
+
+
+@api("acttable", "acttable(m;x;..)", "acttable(m;x;..;f)", "acttable(k;x;y)", since="kshell", effect="none")
+def acttable(x: Value) -> Value:
+    """A table of what the layers of a module or model give for an input, in the order in which they are calculated: a
+    row for each call of a layer and each tensor that it gives.
+
+    Beside name, type of the layer, number of its call and size: mean, standard deviation, the share of zeros, and how
+    many values are not finite (bad). `output` tells the tensors of a layer apart that gives several: by place or name.
+
+    With a function of the output that gives a loss, or of a model with an input and a target, the same of the gradients
+    of the loss by these tensors: gmean, gstd, gzeros, gbad; null where there is none. An input is that of `forward`; a
+    q dictionary has inputs by keyword.
+
+    The modes stay as they are, and nothing changes: no gradient of a parameter, no buffer, no random state.
+
+    q)seed 1;
+    q)m:module seq(`sequential;(`linear;`a;2;3);(`relu;`r);(`linear;`b;3;1))
+    q)acttable(m;2 2#1 0 0 1e)
+    name module call output size mean      std        zeros     bad
+    ---------------------------------------------------------------
+    a    linear 0           2 3  0.105093  0.5125899  0         0
+    r    relu   0           2 3  0.275921  0.2799658  0.3333333 0
+    b    linear 0           2 1  0.2837712 0.07456431 0         0
+    q)cols acttable(m;2 2#1 0 0 1e;{Sum x*x})
+    `name`module`call`output`size`mean`std`zeros`bad`gmean`gstd`gzeros`gbad
+    """
+    m, given = of_module(x, "acttable")
+    h = handle(x.items[0] if x.__class__ is List else x)
+    try:
+        call = _Call(m, h.obj if isinstance(h, ModelHandle) else None, given)
+        rows = call.run()
+    except Exception as exc:
+        raise known_to_all("acttable", exc, m, False, x) from None
+    return _table(rows, call.graded)
+
+
+def _table(rows: Sequence[_Row], graded: bool) -> Value:
+    cols = [sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), longs([r.call for r in rows]),
+            sym_vec([r.output for r in rows]), List([longs(r.size) for r in rows]),
+            *activities([r.numbers for r in rows])]
+    names = ["name", "module", "call", "output", "size", *_COLUMNS]
+    if graded:
+        names += ["g" + name for name in _COLUMNS]
+        cols += activities([r.gradient for r in rows])
+    return table(names, cols)
+
+
+@dataclasses.dataclass
+class _Row:
+    """A tensor that a call of a layer gives; its numbers are tensors on its device."""
+
+    name: str
+    module: str
+    call: int
+    output: str
+    size: list[int]
+    numbers: Any
+    gradient: Any = None
+
+
+class _Call:
+    """One calculation of a module that is looked into: inputs, and what makes a loss of the output."""
+
+    def __init__(self, m: Any, model: Any, given: Sequence[Value]) -> None:
+        self.m, self.model = getattr(m, "module", m) if _around(m) else m, model
+        self.f: Value = None
+        self.targets: list[Any] = []
+        if given and isinstance(given[-1], Function) and given[-1].__class__ is not Foreign:
+            self.f, given = given[-1], given[:-1]
+        elif model is not None and len(given) == 2:
+            self.targets, given = inputs_of(given[1], m, "acttable"), given[:1]
+        if not given:
+            raise QError("acttable: requires a module or model and at least one input")
+        inputs = inputs_with_names(given, m, m, "acttable", True)
+        self.named = {k: _own(v) for k, v in inputs.named.items()} if isinstance(inputs, Inputs) else {}
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        self.inputs = [_own(t) for t in inputs]
+        self.graded = self.f is not None or bool(self.targets)
+        if any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in m.parameters()):
+            raise QError("acttable: the module has parameters without a size yet; forward gives them one")
+
+    def run(self) -> list[_Row]:
+        """The rows of the table."""
+        seen = _Recorder(self.m, self.graded)
+        with _undisturbed(self.m, [*self.inputs, *self.named.values()]), torch.set_grad_enabled(self.graded), \
+                self._cast(), seen:
+            out = self._output()
+            seen.ends()
+            if self.graded:
+                self._backward(self._loss(out))
+        return seen.rows
+
+    def _cast(self) -> AbstractContextManager[Any]:
+        return nullcontext() if self.model is None else self.model.cast(False)()
+
+    def _output(self) -> Any:
+        return self.m(*self.inputs, **self.named) if self.named else calculate(self.m, self.inputs)
+
+    def _loss(self, out: Any) -> Any:
+        if self.f is None:
+            first = next((t for _, t in tensors_of(out)), None)
+            return losses.calculate(self.model.loss, [first, *self.targets])
+        found = applied(self.f, [_handle_of(out)])
+        if not isinstance(found, TensorHandle) or found.obj is None or found.obj.numel() != 1:
+            raise QError(f"acttable: expecting a function that gives a tensor of one number, given {kname(found)}")
+        return found.obj.sum()
+
+    def _backward(self, loss: Any) -> None:
+        """Let the gradients reach the layers; none is kept."""
+        leaves = [p for p in (*self.m.parameters(), *self.inputs, *self.named.values())
+                  if isinstance(p, torch.Tensor) and p.requires_grad]
+        if not leaves or not loss.requires_grad:
+            raise QError("acttable: no parameter of the module is trained, so there are no gradients")
+        torch.autograd.grad(loss, leaves, allow_unused=True)
+
+
+def _around(m: Any) -> bool:
+    """Is it a wrapper of torch's whose calculation waits for a backward?"""
+    return type(m).__name__ == "DistributedDataParallel"
+
+
+# ------------------------------------------------------------------ inputs and outputs
+
+
+def _own(t: Any) -> Any:
+    """A copy of an input, which a layer may write into; anything but a tensor as it is."""
+    return t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
+
+
+def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The tensors of an output and where each is: in tuples, lists, dictionaries and dataclasses."""
+    if isinstance(out, torch.Tensor):
+        yield path, out
+        return
+    if isinstance(out, Mapping):
+        found: Any = out.items()
+    elif isinstance(out, list | tuple):
+        found = enumerate(out)
+    else:
+        found = vars(out).items() if dataclasses.is_dataclass(out) and hasattr(out, "__dict__") else ()
+    for k, v in found:
+        yield from tensors_of(v, f"{path}.{k}" if path else str(k))
+
+
+def _handle_of(out: Any) -> Value:
+    """The output of a module as a value of q, of an object with other things in it its tensors."""
+    if isinstance(out, torch.Tensor):
+        return wrapped(out)
+    found = list(tensors_of(out))
+    return wrapped(dict(found) if isinstance(out, Mapping) or dataclasses.is_dataclass(out) else [t for _, t in found])
+
+
+# ------------------------------------------------------------------ watching
+
+
+class _Recorder:
+    """Notes what each layer gives while its block runs: hooks on every module, which are gone afterwards."""
+
+    def __init__(self, m: Any, graded: bool) -> None:
+        self.rows: list[_Row] = []
+        self.graded = graded
+        self.names = {id(part): name or name_of_module(part) for name, part in m.named_modules()}
+        self.parts = list(m.modules())
+        self.calls: dict[int, int] = {}  # of each module, so far
+        self.inner: list[bool] = []  # of the calls that have begun: has another module been called in it?
+        self.hooks: list[Any] = []
+        self.thread = threading.get_ident()
+        self.on = True
+
+    def __enter__(self) -> None:
+        with HOLD:
+            for part in self.parts:
+                self.hooks.append(part.register_forward_pre_hook(self._begins, prepend=True))
+                self.hooks.append(part.register_forward_hook(self._ends))
+
+    def __exit__(self, *_: Any) -> None:
+        with HOLD:
+            for hook in self.hooks:
+                hook.remove()
+            self.hooks.clear()
+
+    def ends(self) -> None:
+        """The calculation is over: what is calculated again for a gradient is no new call."""
+        self.on = False
+
+    def _begins(self, part: Any, args: Any) -> None:
+        if PENDING:  # nothing is changed: it can be given up
+            stop_here()
+        if self.on and threading.get_ident() == self.thread:
+            self.inner.append(False)
+
+    def _ends(self, part: Any, args: Any, out: Any) -> None:
+        if not self.on or threading.get_ident() != self.thread:
+            return
+        outer = self.inner.pop()
+        if self.inner:
+            self.inner[-1] = True
+        if not outer:
+            self._note(part, out)
+
+    def _note(self, part: Any, out: Any) -> None:
+        call = self.calls[id(part)] = self.calls.get(id(part), -1) + 1
+        for path, t in tensors_of(out):
+            with torch.no_grad():
+                numbers = activity(t)
+            size = [] if t.is_nested else list(t.shape)
+            row = _Row(self.names[id(part)], type_name(part), call, path, size, numbers)
+            self.rows.append(row)
+            if self.graded and t.requires_grad:
+                self.hooks.append(t.register_hook(_Graded(row)))
+
+
+class _Graded:
+    """Notes the gradient of a row's tensor."""
+
+    def __init__(self, row: _Row) -> None:
+        self.row = row
+
+    def __call__(self, g: Any) -> None:
+        with torch.no_grad():
+            self.row.gradient = activity(g)
+
+
+# ------------------------------------------------------------------ nothing changes
+
+
+@contextmanager
+def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
+    """A block after which buffers and random states are what they were, and in which compiled code is not used."""
+    held = [(part, dict(part._buffers)) for part in m.modules()]
+    values = [(b, b.detach().clone()) for _, own in held for b in own.values() if b is not None and _writable(b)]
+    tensors = [t for t in (*m.parameters(), *m.buffers(), *inputs) if isinstance(t, torch.Tensor)]
+    others = {t.device for t in tensors if t.device.type not in ("cpu", "meta")}
+    with ExitStack() as states:
+        states.enter_context(torch.random.fork_rng(devices=[]))
+        for kind in sorted({d.type for d in others}):
+            at = [d.index or 0 for d in others if d.type == kind]
+            states.enter_context(torch.random.fork_rng(devices=sorted(set(at)), device_type=kind))
+        if any(getattr(p, "_compiled_call_impl", None) is not None or hasattr(p, "_orig_mod") for p in m.modules()):
+            states.enter_context(torch.compiler.set_stance("force_eager"))
+        try:
+            yield
+        finally:
+            with HOLD, torch.no_grad():
+                for part, own in held:
+                    if [*map(id, own.values())] != [*map(id, part._buffers.values())]:
+                        part._buffers.clear()
+                        part._buffers.update(own)
+                for b, was in values:
+                    b.data.copy_(was)  # so that a graph which holds the buffer sees no change
+
+
+def _writable(b: Any) -> bool:
+    """Can a layer write into a buffer: has it values, each in a place of its own?"""
+    if b.layout is not torch.strided:
+        return True
+    return not b.is_meta and all(step or n < 2 for n, step in zip(b.shape, b.stride(), strict=True))
+
+
+__all__ = ["acttable", "tensors_of"]

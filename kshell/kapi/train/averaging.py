@@ -1,0 +1,231 @@
+"""Averaging of weights: copies, running and exponential means of parameters, the statistics of batch normalization.
+
+Izmailov et al. 2018, "Averaging weights leads to wider optima and better generalization" (arXiv 1803.05407).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.args import items, number_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import dtype_name, kname, to_tensor
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    dict_handle,
+    handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.api import module_behind
+from kshell.kapi.module.forward import calculate, in_mode, with_gradients
+from kshell.kapi.train.data import begin
+from kshell.kapi.train.run import batches_of, carried
+from kshell.values.build import symdict
+from kshell.values.core import NIL, Dict, Sym, Value, seq_items
+from kshell.values.interrupts import PENDING, stop_here
+
+COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
+
+
+def _module(h: KHandle, call: str) -> Any:
+    """The module of a module, model or optimizer handle."""
+    if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
+        raise QError(f"{call}: expecting module, model or optimizer, given {h.kind}")
+    return module_behind(h, call)
+
+
+def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]]:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if h is None:
+        raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
+    if len(given) > most:
+        raise QError(f"{call}: expecting 1-{most} args, given {len(given)}")
+    return h, _module(h, call), given[1:]
+
+
+def _source(x: Value, call: str) -> dict[str, Any]:
+    """The tensors of a dictionary, of tensors or of arrays."""
+    if x.__class__ is DictHandle:
+        return x.get()  # type: ignore[no-any-return]
+    if x.__class__ is Dict and all(k.__class__ is Sym for k in seq_items(x.k)):
+        return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    raise QError(f"{call}: expecting dictionary of tensors, given {kname(x)}")
+
+
+@api("copyparms", "copyparms m", "copyparms(m;dict)", held=True, effect="reads1")
+def copyparms(x: Value) -> Value:
+    """A dictionary of copies of a module's parameters; with a dictionary, copy the tensors in it into the parameters
+    of the same names: which of them were there is the result.
+
+    q)m:module enlist(`linear;2;1)
+    q)p:copyparms m
+    q)dict(p;`bias;5)
+    q)copyparms(m;p)
+    weight| 1
+    bias  | 1
+    q)tensor parm(m;`bias)
+    ,5e
+    """
+    _, m, rest = _head(x, "copyparms")
+    own = dict(m.named_parameters())
+    if not rest:
+        return dict_handle({k: p.detach().clone() for k, p in own.items()})
+    given = _source(rest[0], "copyparms")
+    new = {k: t.to(device=own[k].device, dtype=own[k].dtype) for k, t in given.items() if k in own and t is not None}
+    for k, t in new.items():  # all shapes fit before anything is copied
+        if torch.broadcast_tensors(own[k], t)[0].shape != own[k].shape:
+            raise QError(f"copyparms: size {list(t.shape)} of {k} does not fit {list(own[k].shape)}")
+    with torch.no_grad():
+        for k, t in new.items():
+            own[k].copy_(t)
+    return symdict(list(own), [k in new for k in own])
+
+
+@api("avgparms", "avgparms(m;dict)", held=True, target="torch.optim.swa_utils.AveragedModel", effect="changes")
+def avgparms(x: Value) -> Value:
+    """Update the running means of a module's parameters in a dictionary. The result is how many sets of parameters the
+    means are of, the first copy included; it is kept in the dictionary as `.n`.
+
+    q)m:module enlist(`linear;2;1)
+    q)p:copyparms m
+    q)parm(m;`bias;10e);dict(p;`bias;enlist 5e)
+    q)avgparms(m;p)
+    2
+    q)dict(p;`bias)
+    ,7.5e
+    """
+    _, m, rest = _head(x, "avgparms")
+    if len(rest) != 1 or rest[0].__class__ is not DictHandle:
+        raise QError("avgparms: expecting (module;dictionary of tensors)")
+    means, own, n = _averaged(m, rest[0], "avgparms")
+    with torch.no_grad():
+        new = {k: means[k] + (p.to(means[k]) - means[k]) / (n + 1) for k, p in own.items()}  # all fit, or none is set
+        for k, t in new.items():
+            if t.shape == means[k].shape:
+                means[k].copy_(t)
+            else:
+                means[k] = t
+    means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
+    return int(n) + 1
+
+
+def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
+    """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
+    means: dict[str, Any] = h.get()
+    own = {k: p.detach() for k, p in m.named_parameters() if means.get(k) is not None}
+    if not own:
+        raise QError(f"{call}: no parameter in the dictionary")
+    return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
+
+
+@api("emaparms", "emaparms(m;dict;decay)", held=True, since="kshell", target="torch.optim.swa_utils.get_ema_avg_fn",
+     effect="changes")
+def emaparms(x: Value) -> Value:
+    """Update the exponential moving averages (EMA) of a module's parameters in a dictionary: each becomes
+    decay*average + (1-decay)*parameter. The result is how many sets of parameters the averages are of, the first copy
+    included; it is kept in the dictionary as `.n`.
+
+    `copyparms m` makes a dictionary to begin with, `copyparms(m;dict)` puts the averages into a module. `avgparms`
+    weighs all updates the same.
+
+    q)m:module enlist(`linear;2;1)
+    q)parm(m;`bias;1e)
+    q)p:copyparms m
+    q)parm(m;`bias;2e)
+    q)emaparms(m;p;.9)
+    2
+    q)dict(p;`bias)
+    ,1.1e
+    """
+    _, m, rest = _head(x, "emaparms", 3)
+    decay = number_of(rest[1]) if len(rest) == 2 else None
+    if len(rest) != 2 or rest[0].__class__ is not DictHandle or decay is None:
+        raise QError("emaparms: expecting (module;dictionary of tensors;decay)")
+    if not 0 <= decay <= 1:
+        raise QError(f"emaparms: decay {decay:g} is not between 0 and 1")
+    means, own, n = _averaged(m, rest[0], "emaparms")
+    for k, p in own.items():
+        if means[k].shape != p.shape:
+            raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(p.shape)}")
+        if not means[k].is_floating_point():
+            raise QError(f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type")
+    with torch.no_grad():
+        for group in _alike(means, own):
+            torch._foreach_lerp_([means[k] for k in group], [own[k].to(means[k]) for k in group], 1 - float(decay))
+    means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
+    return int(n) + 1
+
+
+def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
+    """The names of parameters by data type and device of their means, as one call takes them."""
+    found: dict[Any, list[str]] = {}
+    for k in own:
+        found.setdefault((means[k].dtype, means[k].device), []).append(k)
+    return list(found.values())
+
+
+def _norms(m: Any) -> dict[str, Any]:
+    """The batch normalizations of a module, by name."""
+    return {k: v for k, v in m.named_modules() if isinstance(v, torch.nn.modules.batchnorm._BatchNorm)}
+
+
+@api("batchnorm", "batchnorm m", "batchnorm(m;dict)", target="torch.optim.swa_utils.update_bn", effect="changes")
+def batchnorm(x: Value) -> Value:
+    """Begin the running statistics of a module's batch normalizations anew, with momentum none (plain averages); the
+    momenta before are the result. Of a model with training data the statistics are computed over it, and the momenta
+    set back. With a dictionary of momenta, set them.
+
+    q)m:module seq(`sequential;(`linear;`a;2;3);(`batchnorm1d;`b;3))
+    q)batchnorm m
+    b| 0.1
+    q)batchnorm(m;(enlist`b)!enlist .1)
+    """
+    h, m, rest = _head(x, "batchnorm")
+    norms = _norms(m)
+    if rest:
+        _set_momenta(norms, rest[0])
+        return NIL
+    momenta = {k: v.momentum for k, v in norms.items()}
+    with guard.kept([b for v in norms.values() for b in v.buffers()]):
+        for v in norms.values():
+            v.reset_running_stats()
+            v.momentum = None
+        if isinstance(h, ModelHandle) and h.obj.data.n > 0:
+            try:
+                with_gradients(False, lambda: in_mode(m, True, lambda: _pass(h)))
+            finally:
+                for k, v in norms.items():
+                    v.momentum = momenta[k]
+    return symdict(list(momenta), [math.nan if n is None else n for n in momenta.values()])
+
+
+def _pass(h: ModelHandle) -> None:
+    begin(h.obj, False)
+    out: Any = None
+    for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
+        out = calculate(h.obj.module, carried(inputs, out, h.obj.train))
+        if PENDING:
+            stop_here()  # the statistics are again what they were
+
+
+def _set_momenta(norms: dict[str, Any], x: Value) -> None:
+    if x.__class__ is not Dict:
+        raise QError(f"batchnorm: expecting dictionary of names and momenta, given {kname(x)}")
+    found = {}
+    for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+        n = number_of(v)
+        if k.__class__ is not Sym or k.s not in norms:
+            raise QError(f"batchnorm: no batch normalization named {k!r}")
+        if n is None:
+            raise QError(f"batchnorm: momentum of `{k.s} is {kname(v)}, expecting long/double")
+        found[k.s] = None if math.isnan(n) else float(n)
+    for name, momentum in found.items():
+        norms[name].momentum = momentum

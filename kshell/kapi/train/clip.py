@@ -1,0 +1,151 @@
+"""Clipping gradients: by their norm (`clip`) and by value (`clipv`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, items, number_of
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import kname, whole
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.handle_api import tensors_of
+from kshell.kapi.train.model import Model
+from kshell.values.build import floats
+from kshell.values.core import NIL, NULL_J, Value
+
+
+def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> Any:
+    """Scale gradients down; the norm before as a tensor, for which nobody has waited yet."""
+    return torch.nn.utils.clip_grad_norm_(list(tensors), most, exponent)
+
+
+def _number(norm: Any) -> Value:
+    """The number of a norm; of several a list."""
+    return floats([_number(n) for n in norm]) if isinstance(norm, list) else float(whole(norm))
+
+
+def _by_value(tensors: Iterable[Any], most: float) -> None:
+    own = [t for t in tensors if t.grad is not None]
+    if own:  # of none torch's check of them fails
+        torch.nn.utils.clip_grad_value_(own, most)
+
+
+def _tensors(h: KHandle, call: str) -> list[Any]:
+    if isinstance(h, TensorHandle | VectorHandle | DictHandle):
+        return [t for t in tensors_of(h) if t is not None]
+    if isinstance(h, ModuleHandle):
+        return list(h.obj.parameters())
+    if isinstance(h, OptimizerHandle):
+        return h.obj.parameters()  # type: ignore[no-any-return]
+    if isinstance(h, ModelHandle):
+        return h.obj.optimizer.parameters()  # type: ignore[no-any-return]
+    raise QError(f"{call}: not implemented for {h.kind}")
+
+
+def limit_of(where: str, x: Value) -> float:
+    """A number to clip by; a negative one would turn gradients round, and a null make all of them null."""
+    n = number_of(x)
+    limit = math.nan if n is None or n == NULL_J.v else float(n)
+    if not limit >= 0:
+        raise QError(f"{where} is {'null' if math.isnan(limit) else f'{limit:g}'}, expecting zero or above")
+    return limit
+
+
+def clip_model(model: Model) -> Any:
+    """Clip the gradients of a model by its training options; the norm before as a tensor, or a list of those of the
+    groups; nan where values are clipped, :: if no option asks for it."""
+    s = model.train
+    norm = s["clipnorm"]
+    if norm is not NIL:
+        most, exponent = norm.a.tolist()
+        if s["clipgroup"]:
+            return [_by_norm(g["params"], most, exponent) for g in model.optimizer.groups]
+        return _by_norm(model.optimizer.parameters(), most, exponent)
+    if s["clipvalue"] is not NIL:
+        _by_value(model.optimizer.parameters(), s["clipvalue"])
+        return math.nan
+    return NIL
+
+
+def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[Value], float]:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if h is None:
+        raise QError(f"{call}: expects tensor(s), module, model or optimizer as 1st of 2{rest} args")
+    if not 2 <= len(given) <= most:
+        raise QError(f"{call}: expects 2{rest} args, given {len(given)}")
+    limit = number_of(given[1])
+    if limit is None:
+        raise QError(f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(given[1])}, expecting "
+                     "long/double")
+    return h, given[2:], limit_of(f"{call}: max {'value' if most == 2 else 'norm'}", given[1])
+
+
+@api("clip", "clip(ptr;max)", "clip(ptr;max;exponent)", "clip(ptr;max;groupflag)", "clip(ptr;max;exponent;groupflag)",
+     "clip model", held=True, target="torch.nn.utils.clip_grad_norm_", effect="changes")
+def clip(x: Value) -> Value:
+    """Scale gradients down so that their norm is at most a limit; the norm before is the result.
+
+    The gradients are those of tensors, a module, or all parameters of an optimizer or model, together; with the group
+    flag those of each parameter group by itself. Of a model alone, by its training options.
+
+    q)x:tensor(3 4e;`grad)
+    q)backward(x;3 4e)
+    q)clip(x;1)
+    5f
+    q)grad x
+    0.5999999 0.7999998e
+    """
+    h = handle(x)
+    if isinstance(h, ModelHandle):
+        norm = clip_model(h.obj)
+        return NIL if norm is NIL else _number(norm)
+    call = "clip gradient norm"
+    h, rest, most = _head(x, call, 4, "-4")
+    exponent, groups = 2.0, False
+    if len(rest) == 1:
+        n, flag = number_of(rest[0]), flag_of(rest[0])
+        if n is None and flag is None:
+            raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
+        exponent, groups = (exponent, bool(flag)) if n is None else (limit_of(f"{call}: exponent", rest[0]), groups)
+    elif rest:
+        n, flag = number_of(rest[0]), flag_of(rest[1])
+        if n is None:
+            raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
+        if flag is None:
+            raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
+        exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
+    if groups and isinstance(h, OptimizerHandle | ModelHandle):
+        o = h.obj if isinstance(h, OptimizerHandle) else h.obj.optimizer
+        return _number([_by_norm(g["params"], most, exponent) for g in o.groups])
+    return _number(_by_norm(_tensors(h, call), most, exponent))
+
+
+@api("clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_", effect="changes")
+def clipv(x: Value) -> Value:
+    """Clip each gradient to the range from -max to max; the result is 0n.
+
+    q)x:tensor(1 2 3e;`grad)
+    q)backward(x;1 -2 3e)
+    q)clipv(x;1.5)
+    0n
+    q)grad x
+    1 -1.5 1.5e
+    """
+    call = "clip gradient value"
+    h, _, most = _head(x, call, 2, "")
+    _by_value(_tensors(h, call), most)
+    return math.nan

@@ -1,0 +1,537 @@
+"""What models are trained and tested on: options, data, batches in place, shuffling."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import (
+    flag_of,
+    is_empty,
+    is_pairs,
+    items,
+    long_of,
+    name_of,
+    names_of,
+    number_of,
+    pairs,
+    unknown,
+)
+from kshell.kapi.base.call import api
+from kshell.kapi.base.convert import is_array, kname, list_q, to_q
+from kshell.kapi.base.handles import (
+    DictHandle,
+    ModelHandle,
+    TensorHandle,
+    VectorHandle,
+    behaviour,
+    dict_handle,
+    handle,
+    tensor_handle,
+    vector_handle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.func.autocast import cast_name
+from kshell.kapi.module.api import every_option
+from kshell.kapi.module.forward import inputs_of
+from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
+from kshell.kapi.train.clip import limit_of
+from kshell.kapi.train.model import Data, Model, Settings, parts_of, shown
+from kshell.values.build import collapse, floats, symdict
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
+from kshell.values.synonyms import plain
+
+METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
+
+
+# ------------------------------------------------------------------ options
+
+
+def _whole(name: str, x: Value, least: int) -> int:
+    n = long_of(x)
+    if n is None:
+        raise QError(f"{name}: expects one long integer, given {kname(x)}")
+    if n < least:
+        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {long(n)}")
+    return n
+
+
+def _flag(name: str, x: Value) -> bool:
+    found = flag_of(x)
+    if found is None:
+        raise QError(f"{name}: expects one boolean, given {kname(x)}")
+    return found
+
+
+def _metrics(name: str, x: Value) -> Value:
+    found = names_of(x)
+    if found is None:
+        raise QError(f"{name}: expects symbol(s), given {kname(x)}")
+    for metric in found:
+        if metric not in METRICS:
+            raise unknown("unrecognized metric: ", metric, METRICS)
+    return sym_vec(found)
+
+
+def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
+    """A number and a second one, which may be left out."""
+    n = number_of(x)
+    found = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
+    if any(i is None for i in found) or not 1 <= len(found) <= 2:
+        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(found)}")
+    return found[0], found[1] if len(found) == 2 else second
+
+
+def _clipnorm(name: str, x: Value) -> Value:
+    """The greatest norm and its exponent, 2 if none is given; :: for no limit."""
+    if is_empty(x):
+        return NIL
+    most, exponent = _one_or_two(name, x, 2)
+    return floats([limit_of(f"{name}: norm", most), limit_of(f"{name}: exponent", exponent)])
+
+
+def _clipvalue(name: str, x: Value) -> Value:
+    if is_empty(x):
+        return NIL
+    n = number_of(x)
+    if n is None:
+        raise QError(f"{name}: expecting number for maximum gradient, given {kname(x)}")
+    return limit_of(f"{name}: value", x)
+
+
+def _autocast(name: str, x: Value) -> Value:
+    """The name of a data type, ` for none."""
+    return x if x.__class__ is Sym and not x.s else sym(cast_name(name, x))
+
+
+def _gradscale(name: str, x: Value) -> Value:
+    """The scale of losses and the steps since it changed, 0 if they are not given; :: for no scale."""
+    if is_empty(x):
+        return NIL
+    scale, since = _one_or_two(name, x, 0)
+    if not 0 < scale < math.inf or not 0 <= since < 1 << 31:
+        raise QError(f"{name}: expecting a finite scale above zero, given {scale:g}" if 0 <= since < 1 << 31 else
+                     f"{name}: expecting a count of steps, given {since:g}")
+    return floats([scale, since])
+
+
+_READ: dict[str, Callable[[str, Value], Value]] = {
+    "batchsize": lambda name, x: _whole(name, x, 0), "task": lambda name, x: _whole(name, x, 0),
+    "tasks": lambda name, x: _whole(name, x, 1), "shuffleseed": lambda name, x: long(_whole(name, x, NULL_J.v)),
+    "metrics": _metrics, "clipnorm": _clipnorm, "clipvalue": _clipvalue,
+    "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
+
+
+# what is no setting of a model, and where it is said
+_PASSES, _RATE = "run is one pass over the data: do[3;run k] makes three", "lr(k;.1) sets the rate"
+_ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": _RATE}
+
+
+def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequence[Value]) -> None:
+    """Set options; with the first that is wrong none is set."""
+    call = "test" if test else "train"
+    old = model.settings(test)
+    new = dict(old)
+    for name, value in zip(names, values, strict=True):
+        if name not in old:
+            error = QError(f"{name}: not set for evaluation") if test and name in model.train else \
+                unknown(f"unrecognized {call} setting: ", name, old)
+            error.hint = _ELSEWHERE.get(plain(name), error.hint)
+            raise error
+        new[name] = _READ.get(name, _flag)(name, value)
+        if name in ("clipnorm", "clipvalue") and new[name] is not NIL:
+            new["clipvalue" if name == "clipnorm" else "clipnorm"] = NIL
+    if new["task"] >= new["tasks"]:
+        raise QError(f"{call}: task {new['task']} implies at least {new['task'] + 1} tasks, but only {new['tasks']} "
+                     "defined")
+    if new["tasks"] > 1 and not new["batchsize"]:
+        raise QError(f"{call}: zero batchsize incompatible with {new['tasks']} tasks")
+    if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
+        model.data_of(test).batch = -1
+    old.update(new)
+
+
+def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Value]:
+    for name in names:
+        if name not in settings:
+            raise unknown(f"unrecognized {call} setting: ", name, settings)
+    return [settings[name] for name in names]
+
+
+def _setup(x: Value, test: bool) -> Value:
+    """`train` and `test`: options read and set, data given."""
+    call = "test" if test else "train"
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: 1st argument must be a model")
+    model: Model = h.obj
+    settings = model.settings(test)
+    if len(given) == 1:
+        return shown(settings, every_option())
+    what = given[1]
+    flag = flag_of(what)
+    if flag is not None and len(given) == 2:
+        return shown(settings, flag)
+    name = name_of(what)
+    if name is not None:
+        if len(given) == 2:
+            return _get_options(settings, [name], call)[0]
+        if len(given) > 3:
+            raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(given)} arg(s) supplied")
+        _set_options(model, test, [name], [given[2]])
+        return NIL
+    if what.__class__ is Dict and len(given) == 2:
+        names = names_of(what.k)
+        if names is None:
+            raise QError(f"{call}: unable to get option names from {kname(what)}")
+        _set_options(model, test, names, seq_items(what.v))
+        return NIL
+    if what.__class__ is List and what.items and len(given) == 2 and is_pairs(what):
+        found = pairs(what)
+        _set_options(model, test, [k for k, _ in found], [v for _, v in found])
+        return NIL
+    names = names_of(what) if what.__class__ is Vec else None
+    if names is not None:
+        if len(given) == 2:
+            return symdict(names, _get_options(settings, names, call))
+        if len(given) > 3:
+            raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(given)} args")
+        values = given[2]
+        if not is_list(values):
+            raise QError(f"{call}: unable to set values from {kname(values)}")
+        if len(values) != len(names):
+            raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
+        _set_options(model, test, names, seq_items(values))
+        return NIL
+    return define(model, given, test, call)
+
+
+@api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)", "train(m;pairs)",
+     "train(m;inputs[;targets])", held=True, effect="reads1")
+def train(x: Value) -> Value:
+    """Read or set a model's options for training, or give its training data: the result is the number of batches.
+
+    Four options are shown only when they are set. accumulate: a step every so many batches, by the gradient of the
+    mean of their losses. autocast: outputs and losses are calculated in `bfloat16 or `half where torch's autocast does
+    so. gradscale: a number that losses are multiplied with, for half; gradients are divided by it before a step, a step
+    with infinite ones is left out and halves the scale, 2,000 others double it; it reads as scale and count of steps.
+    stopnan: a loss that is null or infinite ends the run with an error, before a step is made by it.
+
+    q)q:module enlist(`linear;2;1)
+    q)m:model(q;loss`mse;opt(`sgd;q))
+    q)train(m;`batchsize`shuffle;10,1b)
+    q)train(m;`batchsize)
+    10
+    q)train(m;25 2#1e;25 1#1e)
+    3
+    """
+    return _setup(x, False)
+
+
+@api("test", "test m", "test(m;flag)", "test(m;names)", "test(m;names;values)", "test(m;dict)", "test(m;pairs)",
+     "test(m;inputs[;targets])", held=True, effect="reads1")
+def test(x: Value) -> Value:
+    """Read or set a model's options for testing, or give its test data: the result is the number of batches.
+
+    The option autocast, shown only when it is set, is that of `train`.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)test(m;`batchsize)
+    100
+    q)test(m;til 250)
+    3
+    """
+    return _setup(x, True)
+
+
+# ------------------------------------------------------------------ data
+
+
+def gather(given: Sequence[Value], m: Any, call: str) -> Any:
+    """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
+    parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
+    if parts and all(x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts):
+        return {k: t for x in parts for k, t in (
+            x.get().items() if x.__class__ is DictHandle else
+            zip(names_of(x.k) or (), (inputs_of(v, m, call)[0] for v in seq_items(x.v)), strict=True))}
+    if len(given) == 1:
+        x = given[0]
+        if is_empty(x):
+            return None
+        if x.__class__ is TensorHandle or is_array(x):
+            found = inputs_of(x, m, call)
+            return found[0] if found else None
+        found = inputs_of(x, m, call)
+        return found[0] if len(found) == 1 and x.__class__ is not VectorHandle else found
+    return [t for x in given for t in inputs_of(x, m, call)] or None
+
+
+def _check_sizes(x: Any, y: Any) -> int:
+    """The size of all tensors along their first dimension, -1 if there are none."""
+    n = -1
+    for t in (*parts_of(x), *parts_of(y)):
+        whole = whole_of(t)
+        size = whole.size(0) if whole.dim() else 1
+        if n >= 0 and size != n:
+            raise QError(f"tensor size mismatch, {n} vs {size}")
+        n = size
+    return n
+
+
+def _assign(model: Model, test: bool, x: Any, y: Any) -> int:
+    n = _check_sizes(x, y)
+    model.put_data(Data(x, y, n), test)
+    return _batches(model, test)
+
+
+def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
+    """New inputs and, if given, targets."""
+    if len(given) > 3:
+        raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
+    x = gather(given[1:2], model.module, call)
+    y = gather(given[2:3], model.module, call)
+    return _assign(model, test, x, y)
+
+
+def _batches(model: Model, test: bool) -> int:
+    """The number of batches of the data, -1 without data."""
+    data = model.data_of(test)
+    if data.n < 0:
+        return -1
+    s = model.settings(test)
+    return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
+
+
+def _model_of(x: Value, call: str) -> Model:
+    """The model of a call that takes nothing else."""
+    h = handle(x)
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: expected model as argument, given {kname(x)}")
+    return h.obj  # type: ignore[no-any-return]
+
+
+def _value(data: Any) -> Value:
+    """Data as a q value."""
+    if data is None:
+        return NIL
+    if isinstance(data, dict):
+        return symdict(list(data), [to_q(t) for t in data.values()])
+    return list_q(data) if isinstance(data, list) else to_q(data)
+
+
+def _handle(data: Any) -> Value:
+    """Data as a handle on the same tensors."""
+    if data is None:
+        return NIL
+    if isinstance(data, dict):
+        return dict_handle(data)
+    return vector_handle(data) if isinstance(data, list) else tensor_handle(data)
+
+
+def _data(x: Value, test: bool, call: str) -> Value:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: 1st argument must be a model")
+    if len(given) > 1:
+        return define(h.obj, given, test, call)
+    found = h.obj.data_of(test)
+    return collapse([_value(found.x), _value(found.y)])
+
+
+def _side(x: Value, test: bool, target: bool, call: str) -> Value:
+    """`input` and `target`: the data of one side, got or given."""
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: 1st argument must be a model")
+    found = h.obj.data_of(test)
+    if len(given) == 1:
+        return _handle(found.y if target else found.x)
+    new = gather(given[1:], h.obj.module, call)
+    return _assign(h.obj, test, found.x if target else new, new if target else found.y)
+
+
+def _size(x: Value, test: bool, call: str) -> int:
+    found = parts_of(_model_of(x, call).data_of(test).x)
+    return 0 if not found else found[0].size(0) if found[0].dim() else 1
+
+
+_TWINS = {"train": "test"}
+_CALL = re.compile(r"\b\w+(?=\(m| m)")
+
+
+def both(name: str, other: str, run: Callable[[Value, bool, str], Value], forms: str, doc: str, test_doc: str,
+          example: str, effect: str = "reads1", **fields: Any) -> None:
+    """Register a function of the training data and its twin of the test data, whose example has the twins' names."""
+    _TWINS[name] = other
+    for call, flag, text in ((name, False, doc), (other, True, test_doc)):
+        def fn(x: Value, call: str = call, flag: bool = flag) -> Value:
+            return run(x, flag, call)
+
+        shown = _CALL.sub(lambda m: _TWINS.get(m[0], m[0]), example) if flag else example
+        fn.__doc__ = f"{text}\n\n{shown}\n"
+        api(call, *[f"{call}{form}" for form in forms.split("|")], effect=effect, **fields)(fn)
+
+
+_M = "q)m:model(module`identity;loss`mse;opt`sgd)\n"
+both("data", "testdata", _data, " m|(m;inputs[;targets])",
+      "The training data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+      "The test data of a model as q arrays, (inputs;targets), or give it: the number of batches.",
+      _M + "q)data(m;1 2 3;10 11 12)\n1\nq)data m\n1  2  3 \n10 11 12", held=True)
+both("input", "testinput", lambda x, test, call: _side(x, test, False, call), " m|(m;x;..)",
+      "The training inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+      "The test inputs of a model as a handle on the same tensors, or give them: the number of batches.",
+      _M + "q)input(m;til 5)\n1\nq)return input m\n0 1 2 3 4", held=True)
+both("target", "testtarget", lambda x, test, call: _side(x, test, True, call), " m|(m;y;..)",
+      "The training targets of a model as a handle on the same tensors, or give them: the number of batches.",
+      "The test targets of a model as a handle on the same tensors, or give them: the number of batches.",
+      _M + "q)target(m;til 5)\n1\nq)return target m\n0 1 2 3 4", held=True)
+both("datasize", "testsize", _size, " m",
+      "The number of training inputs of a model; while batches are shown, of those in the batch.",
+      "The number of test inputs of a model; while batches are shown, of those in the batch.",
+      _M + "q)data(m;til 5);\nq)datasize m\n5")
+
+
+# ------------------------------------------------------------------ batches
+
+
+def _restore(data: Data) -> int:
+    for t in data.tensors():
+        show_whole(t)
+    data.batch, data.hidden = -1, None
+    return max(data.n, 0)
+
+
+def _order(model: Model, data: Data) -> Any:
+    """A new order for the training data: of the global generator, or, where several tasks share the data, of one that
+    is the same for all."""
+    s = model.train
+    device = data.tensors()[0].device
+    if s["tasks"] < 2:
+        return torch.randperm(data.n, device=device)
+    if data.generator is None:
+        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(long_of(s["shuffleseed"]))
+    return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
+
+
+def _reorder(data: Data, order: Any) -> None:
+    data.x, data.y = _replaced(data.x, order), _replaced(data.y, order)
+
+
+def _replaced(part: Any, order: Any) -> Any:
+    if part is None:
+        return None
+    moved = reordered(parts_of(part), order)
+    return dict(zip(part, moved, strict=True)) if isinstance(part, dict) else moved if isinstance(part, list) \
+        else moved[0]
+
+
+def _shuffle(model: Model) -> None:
+    data = model.data
+    _restore(data)
+    if data.n > 0:
+        order = _order(model, data)
+        _reorder(data, order)
+        data.order = order if data.order is None else data.order[order.to(data.order.device)]
+
+
+def begin(model: Model, test: bool) -> int:
+    """The start of an epoch: whole tensors, shuffled where that is asked for; the number of batches."""
+    if not test and model.train["shuffle"]:
+        _shuffle(model)
+    else:
+        _restore(model.data_of(test))
+    return _batches(model, test)
+
+
+def _next_batch(model: Model, test: bool) -> bool:
+    data, s = model.data_of(test), model.settings(test)
+    first = data.batch < 0
+    i = s["task"] if first else data.batch + s["tasks"]
+    if i >= _batches(model, test):
+        _restore(data)
+        return False
+    if first:
+        begin(model, test)
+    w = min(s["batchsize"] or data.n, data.n)
+    for t in data.tensors():
+        if not whole_of(t).dim():
+            raise QError(f"{'testbatch' if test else 'batch'}: tensor has no dimensions")
+        show_part(t, i * w, min(w, data.n - i * w))
+    data.batch = i
+    return True
+
+
+@behaviour("batch", ModelHandle)
+def _batch(h: ModelHandle) -> bool:
+    return _next_batch(h.obj, False)
+
+
+@api("testbatch", "testbatch m", effect="changes")
+def testbatch(x: Value) -> Value:
+    """Show the next batch of a model's test data in place: 1b until all were shown, then 0b, and all is whole again.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)test(m;`batchsize;5)
+    q)test(m;til 10);
+    q)while[testbatch m;show evaluate m]
+    0 1 2 3 4
+    5 6 7 8 9
+    """
+    return _next_batch(_model_of(x, "testbatch"), True)
+
+
+@behaviour("restore", ModelHandle)
+def _restored(h: ModelHandle) -> int:
+    return _restore(h.obj.data)
+
+
+@api("testrestore", "testrestore m", effect="changes")
+def testrestore(x: Value) -> Value:
+    """Show the whole of a model's test data again; the result is its size along the first dimension.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)test(m;til 10);
+    q)testrestore m
+    10
+    """
+    return _restore(_model_of(x, "testrestore").testdata)
+
+
+both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
+      "Begin a model's training data anew: whole, shuffled if so set; the result is the number of batches.",
+      "Begin a model's test data anew; the result is the number of batches.",
+      _M + "q)batchinit m\n-1", held=True, effect="changes")
+
+
+@behaviour("shuffle", ModelHandle)
+def _shuffled(h: ModelHandle) -> Value:
+    _shuffle(h.obj)
+    return NIL
+
+
+@api("unshuffle", "unshuffle m", held=True, effect="changes")
+def unshuffle(x: Value) -> Value:
+    """Put a model's training data back into the order in which it was given.
+
+    q)m:model(module`identity;loss`mse;opt`sgd)
+    q)train(m;til 7);
+    q)shuffle m
+    q)unshuffle m
+    q)return input m
+    0 1 2 3 4 5 6
+    """
+    h = handle(x)
+    if not isinstance(h, ModelHandle):
+        raise QError(f"unshuffle: requires model argument, given {kname(x)}")
+    data = h.obj.data
+    _restore(data)
+    if data.order is not None:
+        _reorder(data, torch.argsort(data.order))
+        data.order = None
+    return NIL

@@ -1,0 +1,311 @@
+"""Models: a module, a loss and an optimizer together, and what their handles answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from kshell.errors import QError
+from kshell.kapi.base.args import flag_of, items
+from kshell.kapi.base.call import api, known_to_all, run_backward
+from kshell.kapi.base.convert import kname, to_q
+from kshell.kapi.base.device_options import TensorOptions
+from kshell.kapi.base.handles import (
+    KHandle,
+    LossHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    behaves,
+    behaviour,
+    give_back,
+    handle,
+    lend,
+    lendings,
+    model_handle,
+)
+from kshell.kapi.func.autocast import casting
+from kshell.kapi.loss import losses
+from kshell.kapi.module.api import brought, device_of_module, every_option, tensors_of_module
+from kshell.kapi.module.describe import definition
+from kshell.kapi.module.forward import calculate, flat, inputs_of, inputs_with_names
+from kshell.kapi.module.named_inputs import Inputs, by_name
+from kshell.kapi.module.text import cpp_text
+from kshell.kapi.optim.state import counts
+from kshell.kapi.optim.state import definition as optimizer_definition
+from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
+from kshell.kapi.tensor.handle_api import bytes_of, counted, elements_of
+from kshell.kapi.train.options import OPTIONS
+from kshell.values.build import string, symdict
+from kshell.values.core import NIL, Dict, List, Value, sym, sym_vec
+from kshell.values.match import match
+
+Settings = dict[str, Value]
+# the options of training and testing, and those that are shown only where they are not as they are by default
+TRAIN: Settings = {o.name: o.train for o in OPTIONS}
+TEST: Settings = {o.name: o.test for o in OPTIONS if o.test is not None}
+MORE: Settings = {o.name: o.train for o in OPTIONS if o.more}
+
+
+class Data:
+    """Inputs and targets (each None, a tensor, a list or a dictionary of them), shared with the user's handles."""
+
+    __slots__ = ("batch", "generator", "hidden", "n", "order", "x", "y")
+
+    def __init__(self, x: Any = None, y: Any = None, n: int = -1) -> None:
+        self.x, self.y = x, y
+        self.n = n  # the size of all along the first dimension, -1 without data
+        self.batch = -1  # the batch that the tensors show
+        self.order: Any = None  # the order that shuffling has brought, by index in the order given
+        self.generator: Any = None  # of orders, where several tasks share the data
+        self.hidden: Any = None  # the hidden state after the batch that the tensors show, where the next one gets it
+
+    def tensors(self) -> list[Any]:
+        """All tensors of both sides."""
+        return [*parts_of(self.x), *parts_of(self.y)]
+
+
+def parts_of(part: Any) -> list[Any]:
+    """The tensors of one side of the data."""
+    if part is None:
+        return []
+    return list(part.values()) if isinstance(part, dict) else list(part) if isinstance(part, list) else [part]
+
+
+class Model:
+    """What a model handle owns: module, loss, optimizer, and the options and data of training and testing."""
+
+    __slots__ = ("__weakref__", "data", "loss", "module", "optimizer", "test", "testdata", "train")
+
+    def __init__(self, module: Any, loss: Any, optimizer: Any) -> None:
+        self.module, self.loss, self.optimizer = module, loss, optimizer
+        self.train, self.test = dict(TRAIN), dict(TEST)
+        self.data, self.testdata = Data(), Data()
+
+    def settings(self, test: bool) -> Settings:
+        """The options of training, or of testing."""
+        return self.test if test else self.train
+
+    def data_of(self, test: bool) -> Data:
+        """The data of training, or of testing."""
+        return self.testdata if test else self.data
+
+    def put_data(self, data: Data, test: bool) -> None:
+        """Set the data of training, or of testing."""
+        if test:
+            self.testdata = data
+        else:
+            self.data = data
+
+    def inputs(self, test: bool = False) -> list[Any]:
+        """The stored inputs of training, or of testing, on the module's device: those of a dictionary by name, if the
+        module has these names."""
+        x = self.data_of(test).x
+        tensors = brought(parts_of(x), self.module)
+        return Inputs((), dict(zip(x, tensors, strict=True))) if isinstance(x, dict) and by_name(self.module, x) \
+            else tensors
+
+    def targets(self, test: bool = False) -> list[Any]:
+        """The stored target tensors of training, or of testing, on the module's device."""
+        return brought(parts_of(self.data_of(test).y), self.module)
+
+    def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
+        """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
+        with self.cast(False)():
+            out = flat(calculate(self.module, inputs))
+            return losses.calculate(self.loss, [out[0], *targets])
+
+    def cast(self, test: bool) -> Callable[[], AbstractContextManager[Any]]:
+        """A maker of the contexts in which outputs and losses of training, or of testing, are calculated."""
+        return casting(self.settings(test)["autocast"].s, self.module.parameters()) or nullcontext
+
+
+_PARTS = ((ModuleHandle, "module"), (LossHandle, "loss"), (OptimizerHandle, "optimizer"))
+
+
+def _part(h: Value) -> str | None:
+    return next((name for cls, name in _PARTS if isinstance(h, cls)), None)
+
+
+@api("model", "model(module;loss;optimizer)", "model m", "model(m;flag)", "model(m;part;..)", held=True,
+     effect="reads1")
+def model(x: Value) -> Value:
+    """Make a model of a module, a loss and an optimizer, in any order; get its definition; replace parts of it.
+
+    The parts' own handles go on, as the same objects. For ktorch's sake `mapped` and `obj` leave them out and `class`
+    calls them stale while the model is there; `free` of a part ends its handle only, and after `free` of the model the
+    parts that have handles are still there.
+
+    q)q:module enlist(`linear;2;1)
+    q)m:model(q;loss`mse;opt(`sgd;q))
+    q)key model m
+    `module`loss`optimizer`train`test
+    q)parm(q;`bias;7e)
+    q)tensor parm(m;`bias)
+    ,7e
+    q)mapped q
+    0b
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if isinstance(h, ModelHandle):
+        flag = flag_of(given[1]) if len(given) == 2 else None
+        if len(given) == 1 or flag is not None:
+            return describe(h.obj, every_option() if flag is None else flag, False)
+        for name, part in _parts(given[1:], 1).items():
+            setattr(h.obj, name, part)
+        lend(given[1:], h, True)
+        _release(h)
+        return NIL
+    parts = _parts(given, 0)
+    for _, name in _PARTS:
+        if name not in parts:
+            raise QError(f"{name} not specified")
+    made = model_handle(Model(parts["module"], parts["loss"], parts["optimizer"]))
+    lend(given, made, True)
+    return made
+
+
+def _parts(given: list[Value], start: int) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for k, h in enumerate(given):
+        handle(h)
+        name = _part(h)
+        if name is None:
+            raise QError(f"model arg[{k + start}] unrecognized: {kname(h)}")
+        if name in out:
+            raise QError(f"model: more than one {name} given")
+        out[name] = h.obj
+    return out
+
+
+def _release(h: ModelHandle) -> None:
+    """Let handles of parts that have been replaced be handles of their own again."""
+    for lending in lendings(h):
+        part: Any = lending.part()
+        if part is not None and not any(part.obj is getattr(h.obj, name) for _, name in _PARTS):
+            give_back(lending)
+
+
+def describe(m: Model, every: bool, state: bool) -> Dict:
+    """The definition or, with `state`, the state of a model: that of each part, and its options."""
+    names = ["module", "loss", "optimizer", "train", "test"]
+    return Dict(sym_vec(names), List([definition(m.module, every, state), losses.definition(m.loss, every),
+                                      optimizer_definition(m.optimizer, every, state), shown(m.train, every),
+                                      shown(m.test, every)]))
+
+
+def _view(cls: type[KHandle], obj: Any) -> Any:
+    """A handle of an object for the length of one call, known to no table."""
+    h = cls.__new__(cls)
+    h.obj, h.number = obj, 0
+    return h
+
+
+def shown(values: Settings, every: bool) -> Dict:
+    """Options as a q dictionary; unless `every`, without those that are unset. (Those that ktorch does not have are
+    always left out as long as they are as they are by default.)"""
+    names = [k for k, v in values.items() if (not match(v, MORE[k]) if k in MORE else every or v is not NIL)]
+    return symdict(names, [values[k] for k in names])
+
+
+# ------------------------------------------------------------------ what model handles answer
+
+
+@behaviour("objtype", ModelHandle)
+def _objtype(h: ModelHandle) -> Value:
+    raise QError("objtype: not implemented for models")
+
+
+@behaviour("state", ModelHandle)
+def _state(h: ModelHandle, every: bool) -> Value:
+    return describe(h.obj, every, True)
+
+
+@behaviour("holds", ModelHandle)
+def _holds(h: ModelHandle) -> list[Any]:
+    m = h.obj
+    return [m, m.loss, m.optimizer, *m.module.modules(), *m.module.parameters(), *m.module.buffers()]
+
+
+@behaviour("tensors", ModelHandle)
+def _tensors(h: ModelHandle) -> Any:
+    return tensors_of_module(h.obj.module)
+
+
+@behaviour("parameters", ModelHandle)
+def _parameters(h: ModelHandle) -> list[tuple[str, Any]]:
+    return list(h.obj.module.named_parameters())
+
+
+@behaviour("size", ModelHandle)
+def _size(h: ModelHandle) -> Value:
+    """How many parameters the module has."""
+    return sum(1 for _ in h.obj.module.parameters())
+
+
+def _counts(m: Model) -> tuple[int, int, int]:
+    """Tensors, elements and bytes of a model: those of module and loss, and of the optimizer's state."""
+    tensors = [*tensors_of_module(m.module), *tensors_of_module(m.loss)]
+    state = counts(m.optimizer)
+    return len(tensors) + state[0], sum(map(elements_of, tensors)) + state[1], sum(map(bytes_of, tensors)) + state[2]
+
+
+counted(ModelHandle, _counts)
+
+
+@behaviour("str", ModelHandle)
+def _str(h: ModelHandle) -> Value:
+    return string(cpp_text(h.obj.module))
+
+
+@behaviour("device", ModelHandle)
+def _device(h: ModelHandle) -> Value:
+    return sym(str(device_of_module(h.obj.module)))
+
+
+@behaviour("to", ModelHandle)
+def _to(h: ModelHandle, options: TensorOptions, wait: bool) -> Value:
+    """Move a model's module and loss."""
+    for cls, part in ((ModuleHandle, h.obj.module), (LossHandle, h.obj.loss)):
+        view = _view(cls, part)
+        fn = behaves("to", view)
+        if fn is not None:
+            fn(view, options, wait)
+    return NIL
+
+
+def managed(m: Model) -> list[Any]:
+    """The parameters that a model's optimizer manages."""
+    return m.optimizer.parameters()  # type: ignore[no-any-return]
+
+
+@behaviour("zerograd", ModelHandle)
+def _zerograd(h: ModelHandle) -> Value:
+    for p in managed(h.obj):
+        zero_gradient(p)
+    return NIL
+
+
+@behaviour("nograd", ModelHandle)
+def _nograd(h: ModelHandle) -> Value:
+    for p in managed(h.obj):
+        drop_gradient(p)
+    return NIL
+
+
+@behaviour("backward", ModelHandle)
+def _backward(h: ModelHandle, *rest: Value) -> Value:
+    """Forward, loss and backward for given or stored inputs and targets; gradients add up. The loss is the result."""
+    m: Model = h.obj
+    if len(rest) > 2:
+        raise QError(f"backward: up to 3 args expected, (model;inputs;targets) but {len(rest) + 1} given")
+    try:
+        inputs = inputs_with_names(rest[:1], m.module, m.module, "backward") if rest else m.inputs()
+        targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()
+        found = m.loss_of(inputs, targets)
+        run_backward("backward", [found], found.backward)
+        return to_q(found)
+    except Exception as exc:
+        raise known_to_all("backward", exc, m.module, True) from None

@@ -1,0 +1,435 @@
+"""Runs of models: `run` and `testrun` over the data with metrics, `backstep` for one step.
+
+A run is one Python loop: forward, loss, backward and update of each batch, with no q evaluated inside (but callbacks)
+and nothing read back from the device before the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from kshell import nn, parallel
+from kshell.errors import QError
+from kshell.kapi.base.args import items
+from kshell.kapi.base.call import api, known_to_all
+from kshell.kapi.base.convert import kname, to_q
+from kshell.kapi.base.handles import ModelHandle, dict_handle, handle, tensor_handle, vector_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.live_optimizers import stepped
+from kshell.kapi.func.autocast import Scaler
+from kshell.kapi.loss import losses
+from kshell.kapi.module.api import beside, brought
+from kshell.kapi.module.forward import calculate, flat, in_mode, inputs_of, inputs_with_names, with_gradients
+from kshell.kapi.module.named_inputs import Inputs, by_name
+from kshell.kapi.tensor.batch_view import count
+from kshell.kapi.tensor.gradients import drop_gradient
+from kshell.kapi.train import logs
+from kshell.kapi.train.clip import clip_model
+from kshell.kapi.train.data import begin, both, define
+from kshell.kapi.train.model import Data, Model, Settings, parts_of
+from kshell.parallel import group
+from kshell.values.build import collapse, floats, symdict
+from kshell.values.context import running
+from kshell.values.core import NIL, List, Value
+from kshell.values.interrupts import HOLD, PENDING, give_up, stop_here
+from kshell.values.progress import Task, clock, line
+
+
+def hidden_of(out: Any, metric: str) -> Any:
+    """The hidden state, or with `hiddencell` the cell state, in a recurrent module's output."""
+    found = flat(out)
+    at = 2 if metric == "hiddencell" else 1
+    if len(found) <= at:
+        raise QError(f"metric: unable to retrieve {metric} from output of {len(found)} tensor(s)")
+    return found[at]
+
+
+_LOGGED = ("batchloss", "loss", "accuracy", "matches")
+
+
+def _joined(kept: Sequence[Any]) -> Any:
+    """What batches have given, as one tensor."""
+    return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
+
+
+class _Record:
+    """What is kept of each batch for the metrics; nothing is read from the device before `result`."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.kept: dict[str, list[Any]] = {}
+        self.loss: list[Any] | None = None
+        for name in names:
+            kind = {"batchloss": "loss", "accuracy": "matches"}.get(name, name)
+            self.kept.setdefault(kind, [])
+        self.loss = self.kept.get("loss")
+        self.rest = [k for k in self.kept if k != "loss"]
+        self.seen = 0
+        self._good, self._counted = 0, 0  # matches that were read, and of how many batches
+
+    def add(self, out: Any, targets: Sequence[Any], loss: Any) -> None:
+        if self.loss is not None:
+            self.loss.append(loss.detach())
+        if self.rest:
+            self._add(out, targets)
+
+    def note(self, batches: Sequence[tuple[list[Any], list[Any]]], made: Sequence[tuple[Any, Any]]) -> None:
+        """Keep what the metrics need of some batches with their outputs and losses."""
+        for (_, targets), (out, found) in zip(batches, made, strict=True):
+            self.add(out, targets, found)
+
+    def _add(self, out: Any, targets: Sequence[Any]) -> None:
+        first = flat(out)[0].detach()
+        guess = None
+        for name in self.rest:
+            kept = self.kept[name]
+            if name == "output":
+                kept.append(first.clone())
+            elif name in ("hidden", "hiddencell"):
+                kept.append(hidden_of(out, name).detach())
+            else:
+                guess = first.argmax(-1) if guess is None else guess
+                if name == "predict":
+                    kept.append(guess)
+                elif len(targets) != 1:
+                    raise QError(f"unable to calculate matches from {len(targets)} target(s)")
+                elif targets[0].shape != guess.shape:  # else each target would be compared with every prediction
+                    raise QError(f"unable to calculate matches: size of targets is {list(targets[0].shape)}, that of "
+                                 f"predictions {list(guess.shape)}")
+                else:
+                    kept.append(targets[0].eq(guess).sum())
+                    self.seen += targets[0].numel()
+
+    def so_far(self, last: Any) -> dict[str, float]:
+        """The metrics that a progress line shows: the loss of the last batch, and the accuracy, if it is asked for."""
+        found = {"loss": float(last)}
+        new = self.kept.get("matches", [])[self._counted:]
+        if new:
+            self._good += int(torch.stack(new).sum())
+            self._counted += len(new)
+        if self._counted:
+            found["accuracy"] = 100 * self._good / self.seen
+        return found
+
+    def log(self, call: str) -> None:
+        """Keep the metrics that are numbers, if the session has a log: of matches how many there are."""
+        if running().log is None:
+            return
+        found = {name: self._one(name) for name in self.names if name in _LOGGED}
+        logs.note(call, {k: t[0].item() if k == "matches" else t.tolist() for k, t in found.items() if t is not None})
+
+    def _one(self, name: str) -> Any:
+        """A metric over all batches; None without any."""
+        kept = self.kept[{"batchloss": "loss", "accuracy": "matches"}.get(name, name)]
+        if not kept:
+            return None
+        if name == "loss":
+            return _joined(kept).sum().double() / len(kept)
+        if name in ("accuracy", "matches"):
+            good = torch.stack(kept).sum()
+            return 100 * good.double() / self.seen if name == "accuracy" else \
+                torch.stack((good, torch.tensor(self.seen, device=good.device)))
+        return _joined(kept)
+
+    def result(self, s: Settings) -> Value:
+        """The metrics: one by itself, several as a list, or a dictionary; q values, or tensors if so set."""
+        found = {name: self._one(name) for name in self.names}
+        if s["tensor"]:
+            if s["dictionary"]:
+                return dict_handle(found)
+            tensors = list(found.values())
+            return tensor_handle(tensors[0]) if len(tensors) == 1 else vector_handle(tensors)
+        values = [to_q(t) for t in found.values()]
+        if s["dictionary"]:
+            return symdict(list(found), values)
+        return values[0] if len(values) == 1 else collapse(values) if values else List([])
+
+
+def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The inputs and targets of each batch of this task, as views; where a module has moved away from its data, what
+    is copied to its device, a batch at a time."""
+    if data.n < 1:  # nothing to run on: metrics without values
+        return
+    w = min(s["batchsize"] or data.n, data.n)
+    xs, ys = parts_of(data.x), parts_of(data.y)
+    n = count(data.n, w, s["droplast"])
+    if not n:
+        return
+    for t in (*xs, *ys):
+        if not t.dim():
+            raise QError(f"{call}: tensor has no dimensions")
+    cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
+    away = beside((*xs, *ys), m) is not None
+    names = list(data.x) if isinstance(data.x, dict) and by_name(m, data.x) else []
+    for i in range(s["task"], n, s["tasks"]):
+        inputs, targets = [t[i] for t in cut_x], [t[i] for t in cut_y]
+        if away:
+            inputs, targets = brought(inputs, m), brought(targets, m)
+        yield Inputs((), dict(zip(names, inputs, strict=True))) if names else inputs, targets
+
+
+def _agreed(call: str, model: Model, data: Data, s: Settings, grad: bool) -> None:
+    """Where all processes calculate with the module together: have they all as many batches?"""
+    if not group.joined():
+        return
+    if parallel.around.together(model.module, grad):
+        updates = [("batches of an update", str(s["accumulate"]))] if grad else []
+        parallel.meet.meet(call, parallel.meet.told(("numbers of batches", str(_batches(data, s))), *updates))
+
+
+def _batches(data: Data, s: Settings) -> int:
+    """How many batches this task has."""
+    n = count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"]) if data.n > 0 else 0
+    return len(range(s["task"], n, s["tasks"]))
+
+
+def _task(call: str, data: Data, s: Settings) -> Task:
+    """The batches of this task, for a progress line."""
+    return Task(call, _batches(data, s), "batches")
+
+
+def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
+    """The forward calculation for a run: the first call checks the number of inputs, later ones go straight."""
+    straight: Callable[[Any], Any] | None = None
+
+    def run(module: Any, tensors: Sequence[Any]) -> Any:
+        nonlocal straight
+        if straight is not None and len(tensors) == 1 and tensors.__class__ is list:
+            return straight(tensors[0])
+        out = calculate(module, tensors)
+        straight = nn.direct.forward_of(module)
+        return out
+
+    return run
+
+
+def carried(inputs: list[Any], out: Any, s: Settings) -> list[Any]:
+    """The inputs with the hidden state of the batch before, without its graph."""
+    return inputs if out is None or not s["hidden"] else [inputs[0], *(t.detach() for t in flat(out)[1:])]
+
+
+Batch = tuple[list[Any], list[Any]]
+Note = Callable[[Sequence[Batch], Sequence[tuple[Any, Any]]], None]
+
+
+class _Trainer:
+    """Updates of a model by its training options: forward, loss and backward for a batch or, with `accumulate`, for
+    several; clipping; a step."""
+
+    def __init__(self, model: Model, call: str) -> None:
+        s = self.s = model.train
+        o = self.o = model.optimizer
+        self.model, self.parameters, self.call = model, o.parameters(), call
+        self.finite = bool(s["stopnan"])
+        self.done = self.total = 0  # batches before the next update, and all of them, 0 if there is but one
+        self.forward = _calculator(model.module)
+        self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
+        self.cast = model.cast(False) if s["autocast"].s else None
+        self.closure = bool(o.entry.extra.get("closure"))
+        if o.abilities.gathers:
+            raise QError(f"{call}: {o.entry.name} optimizer takes losses by layer, not that of a model")
+        self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
+        if self.scaler is not None and self.closure:
+            raise QError(f"{call}: {o.entry.name} optimizer cannot step with gradscale")
+
+    def _calculate(self, inputs: list[Any], targets: list[Any]) -> tuple[Any, Any]:
+        """The output for a batch, and its loss."""
+        out = self.forward(self.model.module, inputs)
+        first = flat(out)[0] if out.__class__ is not torch.Tensor else out
+        return out, losses.calculate(self.model.loss, [first, *targets])
+
+    def _gradients(self, batches: Sequence[Batch], out: Any) -> list[tuple[Any, Any]]:
+        """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
+        output and the loss of each are the result."""
+        for p in self.parameters:
+            drop_gradient(p)
+        made: list[tuple[Any, Any]] = []
+        for inputs, targets in batches:
+            given = carried(inputs, out, self.s)
+            if self.cast is None:
+                out, found = self._calculate(given, targets)
+            else:
+                with self.cast():
+                    out, found = self._calculate(given, targets)
+            if self.finite and not torch.isfinite(found).all():
+                raise QError(self._unusable(found, len(made)))
+            part = found if len(batches) == 1 else found / len(batches)
+            part.backward() if self.scaler is None else self.scaler.backward(part)
+            if self.s["sync"] and found.device.type != "cpu":
+                torch.accelerator.synchronize(found.device)
+            made.append((out, found.detach()))
+        if self.scaler is not None:
+            self.scaler.unscale()
+        if self.clips:
+            clip_model(self.model)
+        return made
+
+    def update(self, batches: Sequence[Batch], out: Any = None, note: Note | None = None) -> list[tuple[Any, Any]]:
+        """One step. The output of each batch, and its loss before the step, are the result; `note` gets the batches
+        and these, before the step where that can be, so that what it refuses changes no parameter."""
+        if not self.closure:
+            made = self._gradients(batches, out)
+            if note is not None:
+                note(batches, made)
+            with HOLD:  # in a thread an interrupt is raised anywhere else
+                self.o.step() if self.scaler is None else self.scaler.step()
+            return made
+        first: list[tuple[Any, Any]] = []
+        last: list[tuple[Any, Any]] = []
+
+        def closure() -> Any:
+            nonlocal first, last
+            if PENDING:
+                give_up()  # the step is taken back
+            last = self._gradients(batches, out)
+            first = first or last
+            return torch.stack([found for _, found in last]).mean()
+
+        with HOLD:
+            self.o.step(closure)
+        made = [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
+        if note is not None:
+            note(batches, made)
+        return made
+
+    def _unusable(self, loss: Any, i: int) -> str:
+        """The error of a loss that no step is to be made by, of batch i of this update."""
+        of = f" in batch {self.done + i + 1} of {self.total}" if self.total else ""
+        return f"{self.call}: the loss is {loss.detach().sum().item():g}{of}; stopnan is set, so no step was made by it"
+
+    def end(self) -> None:
+        """Keep the scale for the next run."""
+        if self.scaler is not None:
+            self.s["gradscale"] = floats(list(self.scaler.state()))
+
+
+def _train(model: Model) -> Value:
+    """One pass over the training data."""
+    s = model.train
+    begin(model, False)
+    record = _Record([k.s for k in s["metrics"].items])
+    trainer = _Trainer(model, "run")
+    _agreed("run", model, model.data, s, True)
+
+    def loop() -> None:
+        out: Any = None
+        batches = batches_of("run", model.data, s, model.module)
+        work, done = _task("run", model.data, s), 0
+        trainer.total = work.total
+        while several := list(islice(batches, s["accumulate"])):
+            out, loss = trainer.update(several, out, record.note)[-1]
+            done = trainer.done = done + len(several)
+            if clock() >= work.line.due:
+                work.tell(done, partial(record.so_far, loss))
+            stepped()
+            if PENDING and done < work.total:
+                stop_here(work.stopped(done))
+
+    try:
+        with_gradients(True, lambda: in_mode(model.module, True, loop))
+    finally:
+        trainer.end()
+    record.log("run")
+    return record.result(s)
+
+
+def _test(model: Model) -> Value:
+    """One pass over the test data, in evaluation mode without gradients."""
+    s = model.test
+    begin(model, True)
+    record = _Record([k.s for k in s["metrics"].items])
+    forward, cast = _calculator(model.module), model.cast(True)
+    _agreed("testrun", model, model.testdata, s, False)
+
+    def loop() -> None:
+        out: Any = None
+        work = _task("testrun", model.testdata, s)
+        for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s, model.module)):
+            with cast():
+                out = forward(model.module, carried(inputs, out, s))
+                found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
+            record.add(out, targets, found)
+            if clock() >= work.line.due:
+                work.tell(done + 1, None if found is None else partial(record.so_far, found))
+            if PENDING and done + 1 < work.total:
+                stop_here(work.stopped(done + 1))
+
+    with_gradients(False, lambda: in_mode(model.module, False, loop))
+    record.log("testrun")
+    return record.result(s)
+
+
+def _run(x: Value, test: bool, call: str) -> Value:
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"{call}: model expected as 1st argument, given {kname(given[0] if given else x)}")
+    model: Model = h.obj
+    try:
+        return _ran(model, given, test, call)
+    except Exception as exc:
+        raise known_to_all(call, exc, model.module, not test, x) from None
+
+
+def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
+    if len(given) == 1:
+        if model.data_of(test).n < 0:
+            kind, setup = ("test", "test") if test else ("training", "train")
+            raise QError(f"{call}: the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
+                         f"{call}(m;inputs;targets)")
+        return _test(model) if test else _train(model)
+    old = model.data_of(test)
+    try:
+        define(model, given, test, call)
+        return _test(model) if test else _train(model)
+    except BaseException:  # data that no run came through with is not kept
+        model.put_data(old, test)
+        raise
+
+
+both("run", "testrun", _run, " m|(m;inputs;targets)",
+      "Train a model for one pass over its training data, or over data given here; the result is its metrics.",
+      "Test a model on its test data, or on data given here; the result is its metrics.",
+      "q)q:module enlist(`linear;1;1)\nq)m:model(q;loss`mse;opt(`sgd;q))\n"
+      "q)train(m;`metrics`dictionary;(`loss`batchloss;1b))\nq)type each run(m;4 1#1e;4 1#1e)\n"
+      "loss     | -9\nbatchloss| 8", effect="changes")
+
+
+@api("backstep", "backstep m", "backstep(m;inputs;targets)", held=True, effect="changes")
+def backstep(x: Value) -> Value:
+    """One training step of a model on the given or its own data: forward, loss, backward, clipping, update. The loss
+    before the update is the result.
+
+    q)q:module enlist(`linear;1;1)
+    q)m:model(q;loss`mse;opt(`sgd;q))
+    q)type backstep(m;4 1#1e;4 1#1e)
+    -8h
+    """
+    given = items(x)
+    h = handle(given[0]) if given else None
+    if not isinstance(h, ModelHandle):
+        raise QError(f"backstep: model expected as 1st argument, given {kname(given[0] if given else x)}")
+    model: Model = h.obj
+    if len(given) not in (1, 3):
+        raise QError(f"backstep expecting (model;inputs;targets), but {len(given)} args given")
+    try:
+        inputs = inputs_with_names(given[1:2], model.module, model.module, "backstep") if len(given) == 3 \
+            else model.inputs()
+        targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
+        trainer, data = _Trainer(model, "backstep"), model.data
+        before = data.hidden if len(given) == 1 else None
+        try:
+            made = with_gradients(True, lambda: trainer.update([(inputs, targets)], before))
+        finally:
+            trainer.end()
+        if len(given) == 1 and model.train["hidden"] and data.batch >= 0:
+            data.hidden = [t.detach() for t in flat(made[0][0])]
+    except Exception as exc:
+        raise known_to_all("backstep", exc, model.module, True, x) from None
+    loss = made[0][1]
+    line().tally("backstep", lambda: {"loss": float(loss)})
+    stepped()
+    return to_q(loss)
