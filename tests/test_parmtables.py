@@ -11,8 +11,10 @@ import pytest
 import torch
 
 from kshell.errors import QError
+from kshell.kapi.base.handles import optimizer_handle
 from kshell.kapi.math import statistics
 from kshell.kapi.math.statistics import NAMES, measured
+from kshell.kapi.optim.host_wrappers import adopt
 from kshell.session import Session
 
 NET = "seed 3;m:module seq(`sequential;(`linear;`a;5;4);`tanh;(`linear;`b;4;3));X:tensor(`randn;6 5);Y:tensor(`randn;6 3)"
@@ -157,3 +159,16 @@ def test_random_edits(s: Session) -> None:
             assert after == before[n], n
         s.run("go 1")
     assert s.run("(state opt(state o;m))~state o") is True
+
+
+def test_parameters_without_names_are_numbered_alike() -> None:
+    """Those of an optimizer that a Python program made: the rows of all tables have the number of the parameter."""
+    o = torch.optim.Adam([torch.nn.Parameter(torch.ones(n)) for n in (2, 3)])
+    for p in o.param_groups[0]["params"]:
+        p.grad = torch.ones_like(p)
+    o.step()
+    s = Session(out=io.StringIO())
+    s.names.set("o", optimizer_handle(adopt(o)))
+    assert s.run("(exec name from parmtable o)~`0`1") is True
+    assert s.run("(exec name from statetable o)~raze 3#'`0`1") is True
+    assert s.run("(exec name from opt[o]`parms)~`0`1") is True

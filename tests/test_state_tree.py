@@ -14,10 +14,11 @@ import torch
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.kapi.base.handles import handle
+from kshell.kapi.base.handles import SchedulerHandle, handle
 from kshell.kapi.optim.optimizer import Opt
-from kshell.kapi.optim.parameters import names_of_parameters
-from kshell.optim.state_tree import leaves_of, mapped
+from kshell.kapi.optim.parameters import parameters_of
+from kshell.kapi.optim.scheduler import Sched
+from kshell.optim.state_tree import Leaf, fitted, leaves_of, mapped
 from kshell.session import Session
 from tests.test_layers import FILES, ROOT
 from tests.test_stacks import DEFINE, KIND, STACKS, maker
@@ -57,7 +58,19 @@ def test_values_of_any_depth() -> None:
         "a": [(0, 1), ((0, 2.5), (1, None))], "b": {"c": ("c", "x"), "d": []}}
 
 
+def test_buffers_get_the_types_of_those_that_the_optimizer_makes() -> None:
+    p, real = torch.zeros(2, dtype=torch.float16), torch.tensor([1.5, 2.5], dtype=torch.float64)
+    got = fitted({"step": 3, "master": real, "rows": real, "rates": real, "new": real, "n": [real, {"k": 1}]},
+                 {"step": torch.tensor(1.0), "master": torch.zeros(1), "rows": [], "rates": [0.5], "n": (None,)}, p)
+    assert got["step"].item() == 3 and got["step"].dtype == got["master"].dtype == torch.float32
+    assert [t.dtype for t in got["rows"]] == [torch.float16] * 2 and got["rates"] == [1.5, 2.5]
+    assert got["new"].dtype == got["n"][0].dtype == torch.float16 and got["n"][1] == {"k": 1}
+    assert type(got["n"]) is tuple
+
+
 # ------------------------------------------------------------------ the roads
+
+Road = tuple[Session, str]  # where an optimizer is at the end of one
 
 
 def session(*lines: str) -> Session:
@@ -73,58 +86,69 @@ def opt_of(s: Session, name: str) -> Opt:
     return h.obj  # type: ignore[no-any-return]
 
 
-def kept(o: Opt) -> list[tuple[str, str, Any]]:
-    """All leaves, with the names of their owners: a tensor as its type and bytes."""
-    names = {id(p): name for p, name in names_of_parameters(o)}
+def schedulers_of(s: Session, o: Opt) -> list[Sched]:
+    """The schedulers of an optimizer: those that have handles, or the one that was restored with it."""
+    found = [h.obj for h in s.handles if isinstance(h, SchedulerHandle) and h.obj.opt is o]
+    return found or ([] if o.waiting is None else [o.waiting])
+
+
+def kept(s: Session, name: str, around: bool = False) -> list[tuple[str, str, Any]]:
+    """All leaves, with the names of their owners: a tensor as its type and bytes; with `around` those of the rule and
+    of the scheduler too."""
+    o = opt_of(s, name)
+    names = {id(row.p): row.name for row in parameters_of(o)}
+    beside = [*o.wraps.items(), *(("sched", x) for x in schedulers_of(s, o))] if around else []
+    more = [Leaf((key, *path), v, None) for key, x in beside for path, v in leaves_of(x.kept())]
     out = []
-    for path, value, p in o.state.leaves():
+    for path, value, p in (*o.state.leaves(), *more):
         if isinstance(value, torch.Tensor):
+            value = value.to_dense()
             bits = value.detach().contiguous().flatten().view(torch.uint8) if value.numel() else value
             value = str(value.dtype), list(value.shape), bytes(bits.tolist())
         out.append(("" if p is None else names[id(p)], ".".join(map(str, path)), value))
     return sorted(out, key=lambda leaf: leaf[:2])
 
 
-def by_state(s: Session, make: str) -> Opt:
+def by_state(s: Session, make: str) -> Road:
     s.run("r:opt(state o;m)")
-    return opt_of(s, "r")
+    return s, "r"
 
 
-def by_snapshot(s: Session, make: str) -> Opt:
+def by_snapshot(s: Session, make: str) -> Road:
     s.run("snapshot`:t.ks")
     t = session()
     t.run("resume`:t.ks")
-    return opt_of(t, "o")
+    return t, "o"
 
 
-def by_ckpt(s: Session, make: str) -> Opt:
+def by_ckpt(s: Session, make: str) -> Road:
     s.run("ckpt(`:t.pt;o)")
     s.run(make)
     s.run("putstate(o;ckpt`:t.pt)")
-    return opt_of(s, "o")
+    return s, "o"
 
 
-def by_ckptsave(s: Session, make: str) -> Opt | None:
+def by_ckptsave(s: Session, make: str) -> Road | None:
     if opt_of(s, "o").abilities.by_process or "scale" in make:
         return None  # refused, and said so: tests/cases/ranks.q
     s.run("ckptsave(`:t.run;o)")
     s.run(make)
     s.run("ckptload(`:t.run;o)")
-    return opt_of(s, "o")
+    return s, "o"
 
 
-def by_move(s: Session, make: str) -> Opt:
+def by_move(s: Session, make: str) -> Road:
     s.run(f"was:first exec dtype from parmtable m;to(m;`{'half' if 'planted' in make else 'double'});to(m;was)")
-    return opt_of(s, "o")
+    return s, "o"
 
 
-def by_regrouping(s: Session, make: str) -> Opt | None:
+def by_regrouping(s: Session, make: str) -> Road | None:
     o = opt_of(s, "o")
     if o.entry.extra.get("groups") or "parts" in o.entry.extra or "fp16" in o.wraps:
         return None  # one group, groups with a meaning, a master copy for each group
     s.run("parmtable(m;update lr:.5 from parmtable[m] where name=`a.weight)")
     assert len(o.groups) == min(2, len(o.parameters()))
-    return o
+    return s, "o"
 
 
 ROADS = [by_state, by_snapshot, by_ckpt, by_ckptsave, by_move, by_regrouping]
@@ -134,18 +158,20 @@ ROADS = [by_state, by_snapshot, by_ckpt, by_ckptsave, by_move, by_regrouping]
 def test_every_road_keeps_paths_and_bits(road: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     wrong, went = [], 0
+    keeps = road in (by_state, by_snapshot, by_move)  # the others are of the optimizer alone, or make other groups
     for name, around in STACKS:
         s = session()
         make = maker(name, around)
         s.run(make)
         s.run("one each til 3")
-        before = kept(opt_of(s, "o"))
+        before = kept(s, "o", keeps)
         assert before or name in ("sgd", "signsgd", "centralizedsgd", "decentralizedsgd", "powersgd"), name
-        o = road(s, make)
-        if o is not None:
+        end = road(s, make)
+        if end is not None:
             went += 1
-            if kept(o) != before:
-                wrong.append((name, around, before, kept(o)))
+            after = kept(*end, keeps)
+            if after != before:
+                wrong.append((name, around, before, after))
     assert not wrong, wrong[0]
     assert went > 60
 
@@ -173,13 +199,14 @@ class Planted(Extra, torch.optim.Optimizer):
 
     def __init__(self, params, lr=0.1):
         super().__init__(params, {"lr": lr})
-        self.count, self.norms = 0, []
+        self.count, self.norms, self.mode, self.best = 0, [], "plain", None
 
     def get_extra(self):
-        return {"count": self.count, "norms": self.norms}
+        return {"best": self.best, "count": self.count, "mode": self.mode, "norms": self.norms}
 
     def set_extra(self, extra):
-        self.count, self.norms = extra["count"], [float(n) for n in extra["norms"]]
+        self.best, self.count, self.mode = extra["best"], extra["count"], extra["mode"]
+        self.norms = [float(n) for n in extra["norms"]]
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -205,9 +232,10 @@ def test_a_planted_optimizer_goes_every_road(road: Any, tmp_path: Path, monkeypa
         registry.load_file(str(tmp_path / "planted.py"))
     make = 'begin[`plain;0b;"o:opt(`planted;m;.01)"]'
     s = session(make, "one each til 3")
-    before = kept(opt_of(s, "o"))
+    before = kept(s, "o")
     assert [leaf[:2] for leaf in before][:5] == [
-        ("", "count"), ("", "norms.0"), ("", "norms.1"), ("", "norms.2"), ("a.bias", "last.0")] and len(before) == 16
-    o = road(s, make)
-    assert o is not None and kept(o) == before
+        ("", "best"), ("", "count"), ("", "mode"), ("", "norms.0"), ("", "norms.1")] and len(before) == 18
+    end = road(s, make)
+    assert end is not None and kept(*end) == before
+    o = opt_of(*end)
     assert type(o.torch.norms) is list and not KIND.get("planted")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         comm,
         fused,
         gradients,
+        groups,
+        leaves,
         megatron,
         schedules,
         state_tree,

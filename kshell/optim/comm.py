@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from kshell.optim.abilities import Abilities, Extra
+from kshell.optim.groups import settings_of
 from kshell.parallel import meet as meeting
 from kshell.parallel.collect import plain
 
@@ -125,8 +126,8 @@ _HOW = ("foreach", "fused", "capturable", "differentiable")  # how to compute, n
 
 def _told_of(group: dict[str, Any], free: Iterable[str]) -> dict[str, Any]:
     """The options of a group that have to be the same on every process."""
-    return {k: float(v) if isinstance(v, Tensor) and v.numel() == 1 else v for k, v in group.items()
-            if k != "params" and k not in _HOW and k not in free
+    return {k: float(v) if isinstance(v, Tensor) and v.numel() == 1 else v for k, v in settings_of(group).items()
+            if k not in _HOW and k not in free
             and isinstance(v, bool | int | float | str | tuple | list | Tensor | None)}
 
 

@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from kshell.optim.abilities import abilities
-
-Path = tuple[Any, ...]
+from kshell.optim.leaves import Path, leaves_of, mapped
 
 
 class Leaf(NamedTuple):
@@ -29,25 +28,44 @@ class Leaf(NamedTuple):
     owner: Tensor | None
 
 
-# ------------------------------------------------------------------ values of any depth
+# ------------------------------------------------------------------ types
 
 
-def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The leaves in a value of lists, tuples and dictionaries, with the paths that lead to them."""
-    if isinstance(value, dict | list | tuple):
-        for key, v in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from leaves_of(v, (*path, key))
-    else:
-        yield path, value
+def fitted(value: Any, like: Any, p: Tensor) -> Any:
+    """A buffer for the parameter p, as a q value or a file has it, with the types of one that the optimizer makes.
 
-
-def mapped(fn: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
-    """A value of the same form, whose leaves are fn(path, leaf)."""
+    Without such a one (None) tensors come to the device of p, those of floats in its type. A tensor stands for its
+    items where the optimizer has a list.
+    """
     if isinstance(value, dict):
-        return {k: mapped(fn, v, (*path, k)) for k, v in value.items()}
+        by_name = like if isinstance(like, dict) else {}
+        return {k: fitted(v, by_name.get(k), p) for k, v in value.items()}
+    known = like if isinstance(like, list | tuple) else ()
+    if isinstance(value, Tensor) and known is like:
+        value = value.tolist() if like and isinstance(like[0], int | float) else [item.clone() for item in value]
     if isinstance(value, list | tuple):
-        return type(value)(mapped(fn, v, (*path, i)) for i, v in enumerate(value))
-    return fn(path, value)
+        likes = [*known, *[None] * (len(value) - len(known))]
+        made = [fitted(v, own, p) for v, own in zip(value, likes, strict=False)]
+        return tuple(made) if isinstance(like, tuple) else made
+    if isinstance(like, Tensor) and isinstance(value, Tensor | int | float):
+        return _part(torch.as_tensor(value).to(device=like.device, dtype=like.dtype), p)
+    if isinstance(like, float) and isinstance(value, int):
+        return float(value)
+    if isinstance(value, Tensor):
+        floats = value.is_floating_point() and p.is_floating_point()
+        return _part(value.to(device=p.device, dtype=p.dtype if floats else None), p)
+    return value
+
+
+def _part(t: Tensor, p: Tensor) -> Tensor:
+    """This process's part of a buffer, if p is sharded; an empty one has as many dimensions as p, which q loses."""
+    if not t.numel() and not p.numel():
+        t = t.new_empty(p.shape)
+    if hasattr(p, "full_tensor"):
+        from kshell.parallel.around import part_like
+
+        return part_like(t, p)
+    return t
 
 
 # ------------------------------------------------------------------ the state of an optimizer

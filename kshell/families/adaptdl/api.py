@@ -19,7 +19,7 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.base.args import doubles_of, entry_named, items, looks_paired, pairs, parse_options, split
 from kshell.kapi.base.call import api, with_all
-from kshell.kapi.base.convert import as_tensor, kname, to_q, to_tensor
+from kshell.kapi.base.convert import as_tensor, kname
 from kshell.kapi.base.handles import (
     ModelHandle,
     OptimizerHandle,
@@ -30,6 +30,7 @@ from kshell.kapi.base.handles import (
     rule_handle,
 )
 from kshell.kapi.base.live_optimizers import optimizer_of
+from kshell.kapi.base.plain_values import StateFromQ, options_q
 from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.optim import wraps
 from kshell.kapi.optim.api import step_with
@@ -40,7 +41,7 @@ from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
 from kshell.values.build import collapse, floats, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, long, seq_items, sym, sym_vec
+from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym, sym_vec
 
 Values = dict[str, Any]
 
@@ -145,16 +146,6 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
     return out
 
 
-def shown(entry: Entry, values: Values | None = None) -> Dict:
-    """The options of a rule, or its defaults, as a dictionary."""
-    out: list[Value] = []
-    for o in entry.options:
-        v = o.default if values is None else values[o.name]
-        none = v is None or v is REQUIRED
-        out.append((math.nan if none else float(v)) if o.type == "double" else NULL_J if none else long(v))
-    return symdict([o.name for o in entry.options], out)
-
-
 # ------------------------------------------------------------------ a rule around an optimizer
 
 
@@ -176,17 +167,16 @@ class RuleWrap(wraps.Wrap):
         self._squares: list[float] = []
 
     def options(self) -> Dict:
-        return symdict(["rule", "options"], [sym(self.entry.name), shown(self.entry, self.values)])
+        return symdict(["rule", "options"], [sym(self.entry.name), options_q(self.entry.options, self.values)])
 
-    def state(self) -> Dict:
+    def kept(self) -> dict[str, Any]:
         state = self.rule.state_dict()
-        last, accum = state["last"], state["accum_scale"]
-        return symdict(["rule", "options", "state"], [
-            sym(self.entry.name), shown(self.entry, self.values),
-            symdict(["progress", "accum", "sqr", "var", "sums", "biased", "last"], [
-                state["progress"], math.nan if accum is None else accum, floats(state["sqr"]), floats(state["var"]),
-                List([floats(s) for s in state["sums"]]), state["biased"],
-                NIL if last is None else List([NIL if t is None else to_q(t) for t in last])])])
+        accum = state.pop("accum_scale")
+        return {"progress": state.pop("progress"), "accum": math.nan if accum is None else accum, **state}
+
+    def keep(self, tree: dict[str, Any]) -> None:
+        accum = None if math.isnan(tree["accum"]) else tree["accum"]
+        self.rule.load_state_dict({**tree, "accum_scale": accum})  # puts gradients where the parameters are
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -215,7 +205,7 @@ class RuleWrap(wraps.Wrap):
             self.rule.noise.add(at, params)
 
     def moved(self) -> None:
-        self.rule.load_state_dict(self.rule.state_dict())  # puts gradients it holds where the parameters are
+        super().moved()
         self.rule.noise.attach()
 
     def pending(self) -> tuple[list[int], list[float | None]] | None:
@@ -292,12 +282,7 @@ def _load(w: RuleWrap, s: dict[str, Value]) -> None:
     if s["progress"].__class__ is not float or s["accum"].__class__ is not float or \
             any(v.__class__ is not Vec or v.t != T.F for v in numbers):
         raise QError("scale: unrecognized state, expecting floats")
-    accum = s["accum"]
-    state = {"progress": s["progress"], "accum_scale": None if math.isnan(accum) else accum,
-             "sqr": s["sqr"].a.tolist(), "var": s["var"].a.tolist(), "biased": bool(s["biased"]),
-             "sums": [v.a.tolist() for v in seq_items(s["sums"])],
-             "last": None if s["last"] is NIL else [None if t is NIL else to_tensor(t) for t in seq_items(s["last"])]}
-    _refusing("scale", lambda: w.rule.load_state_dict(state))
+    _refusing("scale", lambda: w.keep({k: StateFromQ().value(v) for k, v in s.items()}))
 
 
 def entry_of(name: str) -> Entry:
@@ -482,7 +467,7 @@ def _state(h: RuleHandle, every: bool = True) -> Value:
 @behaviour("options", RuleHandle)
 @behaviour("help", RuleHandle)
 def _options(h: RuleHandle) -> Value:
-    return shown(h.obj.entry, h.obj.values)
+    return options_q(h.obj.entry.options, h.obj.values)
 
 
 @behaviour("objtype", RuleHandle)
@@ -500,7 +485,7 @@ def _holds(h: RuleHandle) -> list[Any]:
 
 def _rules() -> Table:
     found = sorted(registry.entries("rule"), key=lambda e: e.name)
-    return Table(["rule", "options"], [sym_vec([e.name for e in found]), List([shown(e) for e in found])])
+    return Table(["rule", "options"], [sym_vec([e.name for e in found]), List([options_q(e.options) for e in found])])
 
 
 TOPICS["rule"] = "", _rules
@@ -508,7 +493,7 @@ TOPICS["rule"] = "", _rules
 
 def _named_options(name: str) -> Value | None:
     entry = registry.find("rule", name)
-    return None if entry is None else shown(entry)
+    return None if entry is None else options_q(entry.options)
 
 
 NAMED_OPTIONS.append(_named_options)

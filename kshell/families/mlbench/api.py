@@ -11,10 +11,10 @@ from kshell.kapi.base.args import fill_options, flag_of, items, long_of, name_of
 from kshell.kapi.base.call import api, with_all
 from kshell.kapi.base.convert import as_tensor, kname, result
 from kshell.kapi.base.handles import OptimizerHandle, TensorHandle, behaviour, handle, optimizer_handle, vector_handle
+from kshell.kapi.base.plain_values import options_q
 from kshell.kapi.optim import wraps
 from kshell.kapi.optim.api import put_parameters
 from kshell.kapi.optim.optimizer import Opt, class_of, create, entry_of, group_values, parse, row, torch_args
-from kshell.kapi.optim.state import option_q
 from kshell.registry import Option
 from kshell.values.build import longs, symdict
 from kshell.values.core import NIL, Dict, Sym, Value
@@ -141,10 +141,6 @@ def _head(x: Value, call: str) -> tuple[Opt, Sequence[Value]]:
     return _optimizer(given[0] if given else NIL, call), given
 
 
-def _shown(options: Sequence[Option], values: dict[str, Any]) -> Dict:
-    return symdict([o.name for o in options], [option_q(o, values[o.name]) for o in options])
-
-
 # ------------------------------------------------------------------ aggregation
 
 _AVERAGE = Option("average", "symbol", "world", choices=("world", "custom"))
@@ -169,7 +165,7 @@ class AggWrap(wraps.Wrap):
         self.world = world
 
     def options(self) -> Dict:
-        return _shown(AGG_OPTIONS, self.values)
+        return options_q(AGG_OPTIONS, self.values)
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -254,7 +250,7 @@ class FP16Wrap(wraps.Wrap):
         self.values = values
 
     def options(self) -> Dict:
-        return _shown(FP16_OPTIONS, self.values)
+        return options_q(FP16_OPTIONS, self.values)
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:

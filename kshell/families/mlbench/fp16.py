@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 from kshell.optim import comm
 from kshell.optim.abilities import Extra, abilities
 from kshell.optim.aggregate import Aggregation, clip_
+from kshell.optim.groups import settings_of
 
 
 class LossScale:
@@ -78,11 +79,11 @@ class FP16(Extra, Optimizer):
             raise ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}")
         super().__init__(params, {})
         self.masters = [_master(g["params"]) for g in self.param_groups]
-        self.inner = inner([{**{k: v for k, v in g.items() if k != "params"}, "params": [m]}
+        self.inner = inner([{**settings_of(g), "params": [m]}
                             for g, m in zip(self.param_groups, self.masters, strict=True)])
         self.defaults.update(self.inner.defaults)
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
-            mine.update({k: v for k, v in group.items() if k != "params"})
+            mine.update(settings_of(group))
 
     @property
     def by_process(self) -> bool:  # type: ignore[override]
@@ -97,8 +98,7 @@ class FP16(Extra, Optimizer):
         for i, g in enumerate(self.param_groups):
             if i == len(self.masters):
                 self.masters.append(_master(g["params"]))
-                self.inner.add_param_group({**{k: v for k, v in g.items() if k != "params"},
-                                            "params": [self.masters[i]]})
+                self.inner.add_param_group({**settings_of(g), "params": [self.masters[i]]})
             elif self.masters[i].numel() != sum(p.numel() for p in comm.trained(g["params"])):
                 self.inner.state.pop(self.masters[i], None)
                 self.masters[i] = _master(g["params"])
@@ -177,7 +177,7 @@ class FP16(Extra, Optimizer):
                 raise RuntimeError(f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}")
             return False
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
-            group.update({k: v for k, v in mine.items() if k != "params"})
+            group.update(settings_of(mine))
         self.inner.step()
         self.master_to_model()
         return True
@@ -199,8 +199,7 @@ class FP16(Extra, Optimizer):
         with torch.no_grad():
             for m, kept in zip(self.masters, extra["master"], strict=True):
                 m.copy_(kept)
-        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [i]}
-                  for i, g in enumerate(self.inner.param_groups)]
+        groups = [{**settings_of(g), "params": [i]} for i, g in enumerate(self.inner.param_groups)]
         within = {"extra": extra["within"]} if "within" in extra else {}
         self.inner.load_state_dict({"state": {i: s for i, s in enumerate(extra["inner"]) if s},
                                     "param_groups": groups, **within})

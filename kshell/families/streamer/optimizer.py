@@ -29,6 +29,7 @@ from kshell.optim import comm, fused
 from kshell.optim.abilities import Extra
 from kshell.optim.aggregate import mean_
 from kshell.optim.gradients import drop_gradient
+from kshell.optim.groups import settings_of
 from kshell.parallel import meet as meeting
 
 # inner optimizers by name
@@ -125,7 +126,7 @@ class Streamer(Extra, Optimizer):
             raise ValueError(f"no more than {self.settings['max_layers']} layer(s), the option maxlayers")
         group = {**self.defaults, **param_group}
         inner = self._inner_of(group)
-        own = {k: v for k, v in inner.param_groups[0].items() if k != "params"}
+        own = settings_of(inner.param_groups[0])
         if any(k in own for k in SETTINGS):
             raise ValueError(f"{type(inner).__name__} has options of the same names")
         super().add_param_group({**group, **own, "inner": group["inner"] or type(inner).__name__.lower()})

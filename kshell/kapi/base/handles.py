@@ -231,6 +231,11 @@ def lendings(whole: KHandle) -> list[Lending]:
     return [r for r in weakref.getweakrefs(whole) if isinstance(r, Lending)]
 
 
+def module_of(h: KHandle) -> Any:
+    """The module of a module or model handle."""
+    return h.obj if isinstance(h, ModuleHandle) else h.obj.module
+
+
 def whole_of(h: KHandle) -> KHandle | None:
     """The handle to which the object of a handle is lent; None if it is its own."""
     lending = getattr(h, "lent", None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base.handles import KHandle, ModelHandle, OptimizerHandle, RuleHandle, table
 from kshell.values import context
@@ -31,6 +31,12 @@ def live_optimizers() -> Iterator[Opt]:
         if o.outer is not None or id(o.torch) not in found:
             found[id(o.torch)] = o
     return iter(found.values())
+
+
+def optimizers_with(params: Iterable[Any]) -> list[Opt]:
+    """The live optimizers that have some of these parameters."""
+    ids = set(map(id, params))
+    return [o for o in live_optimizers() if any(id(p) in ids for p in o.parameters())]
 
 
 def stepped() -> None:

@@ -17,7 +17,7 @@ from kshell.errors import QError, refused
 from kshell.kapi.base.args import flag_of, items, long_of, names_of
 from kshell.kapi.base.call import api, reserve
 from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
-from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle
+from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint import pt_files
@@ -391,7 +391,7 @@ def putstate(x: Value) -> Value:
     parts = _parts_of(given[1]) if isinstance(h, ModelHandle) else None
     if parts is not None:
         return _put_model(h.obj, parts, strict)
-    return _put_tensors(h.obj.module if isinstance(h, ModelHandle) else h.obj, given[1], strict)()
+    return _put_tensors(module_of(h), given[1], strict)()
 
 
 def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
@@ -475,11 +475,9 @@ def _put_state_of(o: Opt, state: Value) -> None:
         whole.free()
     if made.entry is not o.entry:
         raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {made.entry.name}")
-    params = [list(g["params"]) for g in made.groups]
-    own = {id(p) for p in o.parameters()}
-    if {id(p) for group in params for p in group} != own:
+    if {*map(id, made.parameters())} != {*map(id, o.parameters())}:
         raise QError("putstate: the groups of the state have other parameters")
-    regroup(o, params)
+    regroup(o, [list(g["params"]) for g in made.groups])
     load_state(o, made.torch.state_dict())
 
 

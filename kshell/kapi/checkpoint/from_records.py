@@ -26,6 +26,7 @@ from kshell.kapi.base.handles import (
     lend,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.plain_values import from_record
 from kshell.kapi.checkpoint.to_records import KINDS, Record, item_cost, needs
 from kshell.kapi.loss import losses
 from kshell.kapi.module.builders import build, entry_of
@@ -261,23 +262,7 @@ class Loader:
 
     def python(self, v: Any) -> Any:
         """A plain Python value from JSON."""
-        if not isinstance(v, list):
-            return v
-        tag, x = v
-        if tag == "f":
-            return float.fromhex(x)
-        if tag in ("(", "[", "{"):
-            self.archive.room.need(item_cost(2 * len(x)))
-        if tag == "T":
-            return self.tensor(x)
-        if tag in "([":
-            found = [self.python(i) for i in x]
-            return tuple(found) if tag == "(" else found
-        if tag == "{":
-            return {self.python(k): self.python(i) for k, i in x}
-        if tag == "dtype":
-            return dtype_named(x)
-        raise ValueError(f"a value {tag}")
+        return from_record(v, self.tensor, lambda n: self.archive.room.need(item_cost(n)))
 
     # ------------------------------------------------------------ modules, losses
 

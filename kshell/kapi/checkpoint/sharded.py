@@ -30,22 +30,22 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
+from kshell.kapi.base.plain_values import from_json, named, to_json
 from kshell.kapi.optim.groups import check_groups, regroup
 from kshell.kapi.optim.optimizer import Opt
-from kshell.kapi.optim.parameters import names_of_parameters
+from kshell.kapi.optim.parameters import parameters_of
 from kshell.kapi.optim.state import load_state
+from kshell.optim import leaves
+from kshell.optim.groups import settings_of
 from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import decode, encode
 from kshell.values.build import symdict
 from kshell.values.core import Dict, List, Sym, Value, seq_items
-from kshell.values.match import match
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
-_PLAIN = (bool, int, float, str)
 _EXTRA = ".extra"  # what an optimizer keeps for no parameter; names of parameters begin with no point
-_TENSOR = "/tensor"  # the key under which the name of a tensor stands in what an optimizer keeps
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
@@ -111,32 +111,19 @@ class _Parts:
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
-        names = names_of_parameters(o)
+        rows = parameters_of(o)
         numbers = {}
-        for p, key in names:
+        for key, _, p, _ in rows:
             form = self._form(o, f"{name}/{key}", o.state.of(p))
-            numbers[key] = {k: v for k, v in form.items() if v != {_TENSOR: f"{name}/{key}/{k}"}}
-        places = {id(p): key for p, key in names}
-        groups = [{k: [places[id(p)] for p in v] if k == "params" else _plain(v) for k, v in g.items()}
-                  for g in o.groups]
+            numbers[key] = {k: v for k, v in form.items() if v != named(f"{name}/{key}/{k}")}
+        groups = [{"params": [row.name for row in rows if row.group == at], **leaves.mapped(_number, settings_of(g))}
+                  for at, g in enumerate(o.groups)]
         about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
         extra = self._form(o, f"{name}/{_EXTRA}", o.state.extra())
         return {**about, "extra": extra} if extra else about
 
     def _form(self, o: Opt, name: str, kept: dict[str, Any]) -> Any:
-        """What an optimizer keeps, as JSON can hold it: a tensor is its name."""
-        from kshell.optim.state_tree import mapped
-
-        def leaf(path: Sequence[Any], v: Any) -> Any:
-            if isinstance(v, torch.Tensor):
-                at = "/".join([name, *map(str, path)])
-                self.add(at, v)
-                return {_TENSOR: at}
-            if v is None or v.__class__ in _PLAIN:
-                return v
-            raise QError(f"{self.call}: {o.entry.name} has {path[0]}, which is not a tensor or a number")
-
-        return mapped(leaf, kept)
+        return to_json(kept, name, self.add, f"{self.call}: {o.entry.name}")
 
 
 def check_optimizer(o: Opt, call: str) -> None:
@@ -144,16 +131,13 @@ def check_optimizer(o: Opt, call: str) -> None:
     if o.abilities.by_process:
         raise QError(f"{call}: {o.entry.name} has a state by process; save `state` of it on each")
     for k, w in o.wraps.items():
-        if not match(w.state(), w.options()):
+        if w.kept():
             raise QError(f"{call}: the state of `{k} around {o.entry.name} is not one of parameters; save its `state`")
 
 
-def _plain(v: Any) -> Any:
-    if isinstance(v, torch.Tensor):
-        return float(v)
-    if isinstance(v, tuple | list):
-        return [_plain(i) for i in v]
-    return v
+def _number(path: Sequence[Any], v: Any) -> Any:
+    """A setting of a group, which may be a tensor."""
+    return float(v) if isinstance(v, torch.Tensor) else v
 
 
 def _holds_handle(x: Value) -> bool:
@@ -380,7 +364,7 @@ class _Wanted(_Parts):
         saved = self.index["about"][at]["optimizer"]
         if saved["type"] != o.entry.name:
             raise QError(f"{self.call}: the optimizer is {o.entry.name}, in the checkpoint {saved['type']}")
-        places = {key: p for p, key in names_of_parameters(o)}
+        places = {row.name: row.p for row in parameters_of(o)}
         names = [key for g in saved["groups"] for key in g["params"]]
         if not set(names) <= places.keys():
             raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
@@ -389,45 +373,34 @@ class _Wanted(_Parts):
         flat: dict[str, dict[str, Any]] = {}
         for k in self.index["tensors"]:
             owner, _, buffer = k.rpartition("/")
-            flat.setdefault(owner, {})[buffer] = {_TENSOR: k}
+            flat.setdefault(owner, {})[buffer] = named(k)
         kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
                 for i, key in enumerate(names)}
         given = {"state": {i: v for i, v in kept.items() if v}}
         if "extra" in saved:
             given["extra"] = self._kept(None, saved["extra"])
-        groups, at_number = [], 0
-        for g in saved["groups"]:
-            n = len(g["params"])
-            groups.append({k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
-                          | {"params": list(range(at_number, at_number + n))})
-            at_number += n
+        numbers = iter(range(len(names)))
+        groups = [{k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
+                  | {"params": [next(numbers) for _ in g["params"]]} for g in saved["groups"]]
 
-        def job() -> None:
-            regroup(o, params)
-            load_state(o, {**given, "param_groups": groups})
-
-        self.jobs.append(job)
+        self.jobs.append(lambda: regroup(o, params))
+        self.jobs.append(lambda: load_state(o, {**given, "param_groups": groups}))
         return {}
 
     def _kept(self, p: Any, form: Any) -> Any:
         """What an optimizer keeps, with new tensors that are to be filled."""
-        if isinstance(form, list):
-            return [self._kept(p, i) for i in form]
-        if not isinstance(form, dict):
-            return form
-        if form.keys() != {_TENSOR}:
-            return {k: self._kept(p, v) for k, v in form.items()}
-        name = form[_TENSOR]
-        dtype, size, _ = self._stored(name)
-        self.tensors[name] = made = self._buffer(p, dtype, size)
-        return made
+        return from_json(form, lambda name: self._buffer(p, name))
 
-    def _buffer(self, p: Any, dtype: str, size: Sequence[int]) -> Any:
+    def _buffer(self, p: Any, name: str) -> Any:
         from kshell.parallel.shards import dtype_of
 
+        dtype, size, _ = self._stored(name)
         if p is not None and list(p.shape) == list(size):
-            return torch.empty_like(p.detach(), dtype=dtype_of(dtype), memory_format=torch.contiguous_format)
-        return torch.empty(size, dtype=dtype_of(dtype))
+            made = torch.empty_like(p.detach(), dtype=dtype_of(dtype), memory_format=torch.contiguous_format)
+        else:
+            made = torch.empty(size, dtype=dtype_of(dtype))
+        self.tensors[name] = made
+        return made
 
 
 @api("ckptload", "ckptload`:folder", "ckptload(`:folder;object)", "ckptload(`:folder;dict)", held=True, since="kshell",

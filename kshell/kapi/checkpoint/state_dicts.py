@@ -7,7 +7,8 @@ Back, an array of reals is a tensor, other arrays are lists; lists in parameter 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from kshell.errors import QError
@@ -25,26 +26,14 @@ from kshell.kapi.base.handles import (
     tensor_handle,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.plain_values import FromQ, ToQ, within
 from kshell.kapi.optim.optimizer import Opt
-from kshell.kapi.optim.parameters import names_of_parameters
+from kshell.kapi.optim.parameters import parameters_of
+from kshell.kapi.optim.tables import TENSORS_IN
+from kshell.optim.leaves import leaves_of
 from kshell.values import types as T
 from kshell.values.build import collapse, longs, symdict
-from kshell.values.core import (
-    NIL,
-    NULL_J,
-    Atom,
-    Dict,
-    List,
-    Nd,
-    Sym,
-    Table,
-    Value,
-    Vec,
-    long,
-    seq_items,
-    sym,
-    text_of,
-)
+from kshell.values.core import NULL_J, Atom, Dict, List, Nd, Table, Value, Vec, long, seq_items, sym, text_of
 
 MOST = 5_000_000  # values of one checkpoint
 MAX_DEPTH = 100
@@ -53,65 +42,77 @@ _AGAIN = 100_000  # values that may be there a second time
 _COSTS = {int: 16, float: 16, bool: 8, type(None): 8, str: 130, dict: 800}
 
 
-class _Reader:
-    """`room`: how many values there may be. What a file holds once and refers to often counts each time, and `need`
-    is told the bytes of memory for it, about."""
+class _Reader(ToQ):
+    """Tensors are handles, a list of dictionaries with the same keys is a table, what is left of Python's and torch's
+    types a symbol. `room`: how many values there may be. What a file holds once and refers to often counts each time,
+    and `need` is told the bytes of memory for it, about."""
 
     def __init__(self, room: int, need: Callable[[int], None]) -> None:
         self.room, self.need = room, need
+        self.depth = 0
 
-    def value(self, v: Any, depth: int = 0) -> Value:
+    def value(self, v: Any, key: str = "") -> Value:
         self.room -= 1
-        if self.room < 0 or depth > MAX_DEPTH:
+        if self.room < 0 or self.depth > MAX_DEPTH:
             raise QError("limit")
         self.need(_COSTS.get(v.__class__, 300))
-        if isinstance(v, torch.Tensor):
-            return tensor_handle(v)
-        if v is None:
-            return NIL
-        if isinstance(v, bool | float):
-            return v
-        if isinstance(v, int):
-            return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
-        if isinstance(v, str):
-            return sym(v)
-        if isinstance(v, bytes | bytearray):
-            return Vec(T.X, _bytes(v))
-        if isinstance(v, dict):
-            return self._optimizer(v, depth) if is_optimizer(v) else self._dict(v, depth)
-        if isinstance(v, list | tuple):
-            if v and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v) and all(
-                    isinstance(k, str) for k in v[0]):
-                cols = [collapse([self.value(d[k], depth + 2) for d in v]) for k in v[0]]
-                return Table(list(v[0]), cols)
-            return collapse([self.value(i, depth + 1) for i in v]) if v else List([])
-        if isinstance(v, set):
-            return self.value(sorted(v, key=str), depth)
-        if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
-            return sym(str(v))
-        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
+        return super().value(v, key)
 
-    def _dict(self, v: dict[Any, Any], depth: int) -> Value:
+    def inside(self, values: Iterable[Any], depth: int = 1) -> list[Value]:
+        """The values in a value."""
+        self.depth += depth
+        made = [self.value(v) for v in values]
+        self.depth -= depth
+        return made
+
+    def integer(self, v: int) -> Value:
+        return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
+
+    def tensor(self, t: Any, key: str) -> Value:
+        return tensor_handle(t)
+
+    def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
+        if v and all(isinstance(d, dict) and d.keys() == v[0].keys() and d for d in v) and all(
+                isinstance(k, str) for k in v[0]):
+            return self._table(v, list(v[0]))
+        return collapse(self.inside(v))
+
+    def _table(self, rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
+        return Table(names, [collapse(self.inside((d[k] for d in rows), 2)) for k in names])
+
+    def dictionary(self, v: dict[Any, Any]) -> Value:
+        if not is_optimizer(v):
+            return self._dict(v)
+        made = [self._states(i) if k == "state" else self.inside([i])[0] for k, i in v.items()]
+        return symdict(list(v), made)
+
+    def _dict(self, v: dict[Any, Any]) -> Value:
         self.need(_COSTS[str] * len(v))
-        values = [self.value(i, depth + 1) for i in v.values()]
+        values = self.inside(v.values())
         if all(isinstance(k, str) for k in v):
             return symdict(list(v), values)
-        keys = collapse([self.value(k, depth + 1) for k in v])
-        return Dict(keys, collapse(values))
+        return Dict(collapse(self.inside(v)), collapse(values))
 
-    def _optimizer(self, v: dict[str, Any], depth: int) -> Value:
-        out = {k: self.value(i, depth + 1) for k, i in v.items() if k not in ("state", "param_groups")}
-        state = v["state"]
+    def _states(self, state: dict[Any, Any]) -> Value:
+        """The state of an optimizer: a keyed table, if each parameter has the same buffers."""
         rows = list(state.values())
         names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
         if names and all(isinstance(r, dict) and list(r) == names for r in rows) and all(
                 k.__class__ is int for k in state) and all(isinstance(k, str) for k in names):
-            cols = [collapse([self.value(r[k], depth + 2) for r in rows]) for k in names]
-            out["state"] = Dict(Table(["parm"], [longs(list(state))]), Table(names, cols))
-        else:
-            out["state"] = self._dict(state, depth + 1)
-        out["param_groups"] = self.value(v["param_groups"], depth + 1)
-        return symdict([k for k in v], [out[k] for k in v])
+            return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
+        self.depth += 1
+        made = self._dict(state)
+        self.depth -= 1
+        return made
+
+    def other(self, v: Any, key: str) -> Value:
+        if isinstance(v, bytes | bytearray):
+            return Vec(T.X, _bytes(v))
+        if isinstance(v, set):
+            return self.value(sorted(v, key=str))
+        if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
+            return sym(str(v))
+        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
 
 
 def _bytes(v: bytes | bytearray) -> Any:
@@ -135,85 +136,77 @@ def to_q_value(v: Any, made: int = MOST, need: Callable[[int], None] = lambda n:
 # ------------------------------------------------------------------ back
 
 
-def from_q(x: Value, where: str = "") -> Any:
+class _Writer(FromQ):
+    """Reals are tensors, other arrays lists, bytes and strings what they are in Python."""
+
+    def value(self, x: Value, where: str = "") -> Any:
+        h = handle(x)
+        return super().value(x, where) if h is None else _of_handle(h, where)
+
+    def atom(self, x: Value, where: str) -> Any:
+        if x is NULL_J:
+            return None
+        c = x.__class__
+        if c is bool or c is int or c is float:
+            return x
+        if c is Atom and x.t in (T.H, T.I):
+            return x.v
+        if c is Atom and x.t == T.C:
+            return text_of(Vec(T.C, _bytes(bytes([x.v]))))
+        if c is Atom and x.t == T.E:
+            return to_tensor(x)
+        raise _not_held(x, where)
+
+    def array(self, x: Value, where: str) -> Any:
+        if x.__class__ not in (Vec, Nd):
+            if isinstance(x, List):
+                return super().array(x, where)
+            raise _not_held(x, where)
+        if x.t == T.E:
+            return to_tensor(x)
+        if x.t == T.C and x.__class__ is Vec:
+            return text_of(x)
+        if x.t == T.X and x.__class__ is Vec:
+            return x.a.tobytes()
+        if x.t == T.S:
+            return self.items(x.items, where)
+        if x.t in (T.B, T.H, T.I, T.J, T.F):
+            return x.a.tolist()
+        raise _not_held(x, where)
+
+    def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
+        keys = x.k
+        if keys.__class__ is Table:
+            if len(keys.cols) != 1:
+                raise QError(f"ckpt: {where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
+            keys = keys.cols[0]
+        found = [self.value(k) for k in seq_items(keys)]
+        if len(set(map(repr, found))) != len(found):
+            raise QError(f"ckpt: {where or 'it'} has a key twice")
+        values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
+        out = {k: self.value(v, within(where, k)) for k, v in zip(found, values, strict=True)}
+        if is_optimizer(out):
+            for g in out["param_groups"]:
+                if not isinstance(g, dict):
+                    raise QError(f"ckpt: {within(where, 'param_groups')} is not a table of groups")
+                g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
+        return out
+
+
+def _not_held(x: Value, where: str) -> QError:
+    return QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
+
+
+def from_q(x: Value) -> Any:
     """The Python value of a q value that a checkpoint can hold."""
-    h = handle(x)
-    if h is not None:
-        return _of_handle(h, where)
-    c = x.__class__
-    if c is Dict:
-        return _from_dict(x, where)
-    if c is Table:
-        return [from_q(d, _at(where, i)) for i, d in enumerate(x.items)]
-    if x is NIL or x is NULL_J:
-        return None
-    if c is bool or c is int or c is float:
-        return x
-    if c is Sym:
-        return x.s
-    if c is Atom and x.t in (T.H, T.I):
-        return x.v
-    if c is Atom and x.t == T.C:
-        return text_of(Vec(T.C, _bytes(bytes([x.v]))))
-    if c is Atom and x.t == T.E:
-        return to_tensor(x)
-    if c is Vec or c is Nd:
-        return _from_array(x, where)
-    if isinstance(x, List):
-        return [from_q(i, _at(where, n)) for n, i in enumerate(x.items)]
-    raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
+    return _Writer().value(x)
 
 
+@TENSORS_IN.set
 def tensors_in(x: Value) -> list[tuple[str, Any]]:
     """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
-    found: list[tuple[str, Any]] = []
-
-    def walk(name: str, v: Any) -> None:
-        if isinstance(v, torch.Tensor):
-            found.append((name, v))
-        elif isinstance(v, dict | list | tuple):
-            for k, i in v.items() if isinstance(v, dict) else enumerate(v):
-                walk(_at(name, k), i)
-
-    walk("", from_q(x))
-    return found
-
-
-def _at(where: str, key: Any) -> str:
-    return f"{where}.{key}" if where else str(key)
-
-
-def _from_array(x: Value, where: str) -> Any:
-    if x.t == T.E:
-        return to_tensor(x)
-    if x.t == T.C and x.__class__ is Vec:
-        return text_of(x)
-    if x.t == T.X and x.__class__ is Vec:
-        return x.a.tobytes()
-    if x.t == T.S:
-        return [from_q(i) for i in x.items]
-    if x.t in (T.B, T.H, T.I, T.J, T.F):
-        return x.a.tolist()
-    raise QError(f"ckpt: {where or 'it'} is a {kname(x)}, which a checkpoint cannot hold")
-
-
-def _from_dict(x: Dict, where: str) -> dict[Any, Any]:
-    keys = x.k
-    if keys.__class__ is Table:
-        if len(keys.cols) != 1:
-            raise QError(f"ckpt: {where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
-        keys = keys.cols[0]
-    found = [from_q(k) for k in seq_items(keys)]
-    if len(set(map(repr, found))) != len(found):
-        raise QError(f"ckpt: {where or 'it'} has a key twice")
-    values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
-    out = {k: from_q(v, _at(where, k)) for k, v in zip(found, values, strict=True)}
-    if is_optimizer(out):
-        for g in out["param_groups"]:
-            if not isinstance(g, dict):
-                raise QError(f"ckpt: {_at(where, 'param_groups')} is not a table of groups")
-            g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
-    return out
+    found = [(reduce(within, path, ""), v) for path, v in leaves_of(from_q(x))]
+    return [(name, v) for name, v in found if isinstance(v, torch.Tensor)]
 
 
 def _of_handle(h: Any, where: str) -> Any:
@@ -245,7 +238,7 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
     state: dict[str, Any] = o.torch.state_dict()
     if o.container is None or any(NAMES in g for g in state["param_groups"]):
         return state
-    names = iter([name for _, name in names_of_parameters(o)])
+    names = iter([row.name for row in parameters_of(o)])
     if len(o.groups) > 1 or [*map(id, o.parameters())] != [*map(id, o.container.parameters())]:
         state["param_groups"] = [{**g, NAMES: [next(names) for _ in g["params"]]} for g in state["param_groups"]]
     return state

@@ -14,6 +14,7 @@ from kshell.errors import QError
 from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.plain_values import to_record
 from kshell.kapi.loss import losses
 from kshell.kapi.module.describe import REPLACED, is_container, name_of_module, options_of, type_of
 from kshell.kapi.module.options import as_dict, class_of, live_values
@@ -21,6 +22,7 @@ from kshell.kapi.optim import scheduler_api
 from kshell.kapi.optim.optimizer import class_of as optimizer_class
 from kshell.kapi.tensor.batch_view import part_of
 from kshell.kapi.tensor.storages import memory_of
+from kshell.optim.groups import settings_of
 from kshell.registry import REQUIRED, find
 from kshell.store.archive import Member
 from kshell.store.snapshot import Encoder
@@ -164,22 +166,11 @@ class Saver:
         return {"device": str(g.device), "state": base64.b64encode(bytes(g.get_state().numpy())).decode()}
 
     def python(self, v: Any) -> Any:
-        """A plain Python value as JSON: numbers, texts, None, tensors, and tuples, lists and dictionaries of them."""
-        if v is None or v.__class__ in (bool, int, str):
-            return v
-        if isinstance(v, float):
-            return ["f", float(v).hex()]
-        if isinstance(v, torch.Tensor):
-            return ["T", self.tensor(v)]
-        if isinstance(v, tuple | list | dict):
-            self.encoder.needs += item_cost(2 * len(v))
-        if isinstance(v, tuple | list):
-            return ["(" if isinstance(v, tuple) else "[", [self.python(i) for i in v]]
-        if isinstance(v, dict):
-            return ["{", [[self.python(k), self.python(i)] for k, i in v.items()]]
-        if isinstance(v, torch.dtype):
-            return ["dtype", dtype_name(v)]
-        raise QError(f"a {type(v).__name__} cannot be saved")
+        """A plain Python value as JSON."""
+        return to_record(v, self.tensor, self._items)
+
+    def _items(self, n: int) -> None:
+        self.encoder.needs += item_cost(n)
 
     # ------------------------------------------------------------ modules, losses
 
@@ -231,7 +222,7 @@ class Saver:
             "type": entry.name, "own": o.own, "class": entry.target,
             "container": None if o.container is None else self.ref("module", o.container),
             "groups": [[[self.tensor(p) for p in g["params"]],
-                        self.python({k: v for k, v in g.items() if k != "params"})] for g in o.groups],
+                        self.python(settings_of(g))] for g in o.groups],
             "defaults": self.python(dict(plain.defaults)),
             "state": [[self.tensor(p), self.python(state.of(p))] for p in state.owners()],
             "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from kshell import registry
 from kshell.kapi.base.device_options import SYMBOLS, device_names
-from kshell.kapi.base.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves
+from kshell.kapi.base.handles import GONE, DictHandle, KHandle, ModelHandle, ModuleHandle, behaves, module_of
 from kshell.kapi.base.lazy_torch import loaded, torch
 from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.console.help import options_of
@@ -26,8 +26,8 @@ def parts(h: Handle) -> Words:
         return []
     if isinstance(h, DictHandle):
         return [(name, "tensor") for name in h.obj]
-    m = h.obj.module if isinstance(h, ModelHandle) else h.obj
     if isinstance(h, ModuleHandle | ModelHandle):
+        m = module_of(h)
         children = [(name, type(child).__name__) for name, child in m.named_modules() if name]
         tensors = [(name, "parameter") for name, _ in m.named_parameters()]
         return [*children, *tensors, *((name, "buffer") for name, _ in m.named_buffers())]

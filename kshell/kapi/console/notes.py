@@ -18,6 +18,7 @@ from kshell.kapi.base.handles import (
     VectorHandle,
     ask,
     behaves,
+    module_of,
 )
 from kshell.kapi.tensor.handle_api import first_device, tensors_of
 from kshell.kapi.tensor.referring_names import referring
@@ -60,7 +61,7 @@ def _counts(h: KHandle) -> list[str]:
     if isinstance(h, VectorHandle | DictHandle):
         return [_many(len(h.obj), "tensor"), _many(sum(t.numel() for t in tensors_of(h) if t is not None), "element")]
     if isinstance(h, ModuleHandle | ModelHandle):
-        m = h.obj.module if isinstance(h, ModelHandle) else h.obj
+        m = module_of(h)
         layers = sum(1 for _ in m.children())
         return [_many(layers, "layer") if layers else "", _many(sum(p.numel() for p in m.parameters()), "parameter")]
     if isinstance(h, OptimizerHandle):

@@ -8,7 +8,7 @@ from kshell.errors import QError
 from kshell.kapi.base.args import flag_of, parse_options, split
 from kshell.kapi.base.call import api, told_by, with_all
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.live_optimizers import live_optimizers
+from kshell.kapi.base.live_optimizers import optimizers_with
 from kshell.kapi.module.api import of_module
 from kshell.registry import Option
 from kshell.values.core import NIL, Value
@@ -93,7 +93,7 @@ def _sharded(x: Value) -> Value:
     if not group.joined():
         return NIL
     held = {id(p) for p in m.parameters()}
-    using = [o for o in {id(o): o for o in live_optimizers()}.values() if any(id(p) in held for p in o.parameters())]
+    using = optimizers_with(m.parameters())
     for o in using:
         whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves_of(o.state.extra()))
         if o.wraps or not o.entry.extra.get("sharded", True) or whole:

@@ -29,6 +29,7 @@ from kshell.kapi.base.handles import (
     VectorHandle,
     dict_handle,
     handle,
+    module_of,
     tensor_handle,
     vector_handle,
 )
@@ -220,7 +221,7 @@ def _state(h: KHandle) -> list[Any] | None:
     if isinstance(h, DictHandle):
         return list(h.obj.values())
     if isinstance(h, ModuleHandle | ModelHandle):
-        m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+        m = module_of(h)
         return [t for t in (*m.parameters(), *m.buffers()) if not hasattr(t, "full_tensor")]
     return None
 

@@ -25,6 +25,7 @@ from kshell.kapi.base.handles import (
     handle,
     lend,
     module_handle,
+    module_of,
     table,
     tensor_handle,
 )
@@ -69,7 +70,7 @@ def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
     h = handle(given[0]) if given else None
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
-    return (h.obj if isinstance(h, ModuleHandle) else h.obj.module), given[1:]
+    return module_of(h), given[1:]
 
 
 # ------------------------------------------------------------------ module
@@ -402,7 +403,7 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
     was = {key: (part._parameters[name], data.dtype) for key, (_, data, _, part, name) in before.items()
            if part._parameters[name].device != data.device or part._parameters[name].dtype != data.dtype}
     if was:
-        for o in {id(o): o for o in live_optimizers()}.values():
+        for o in live_optimizers():
             if any(id(p) in was for p in o.parameters()):
                 o.moved(was)
 

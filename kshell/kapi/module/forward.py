@@ -24,6 +24,7 @@ from kshell.kapi.base.handles import (
     VectorHandle,
     dict_handle,
     handle,
+    module_of,
     stale,
     vector_handle,
 )
@@ -222,7 +223,7 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
         return h.obj.module, h.obj.inputs(test)
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"{call}: requires a module or model and at least one input")
-    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    m = module_of(h)
     rest = given[1:]
     device = m
     if len(rest) > 1 and rest[0].__class__ is Sym:
@@ -268,7 +269,7 @@ def _module_of(x: Value) -> Any:
     h = handle(given[0]) if given else None
     if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
         return None
-    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    m = module_of(h)
     if len(given) > 2 and given[1].__class__ is Sym:
         try:
             return child_of(m, given[1], "forward")
@@ -379,7 +380,7 @@ def functionalcall(x: Value) -> Value:
     h = handle(given[0]) if given else None
     if len(given) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
         raise QError("functionalcall: expecting (module;dictionary;input;..)")
-    m = h.obj if isinstance(h, ModuleHandle) else h.obj.module
+    m = module_of(h)
     named = _substitutes(given[1], m)
     try:
         tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]

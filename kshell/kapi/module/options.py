@@ -10,17 +10,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from kshell import registry
 from kshell.errors import QError
 from kshell.kapi.base.args import flag_of, is_empty, long_of, number_of, number_word, pairs_hint, spellings, unknown
-from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle
+from kshell.kapi.base.plain_values import option_q
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values import types as T
-from kshell.values.build import floats, longs, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, long, sym
+from kshell.values.build import symdict
+from kshell.values.core import NULL_J, Dict, List, Sym, Value, Vec
 
 Pairs = Sequence[tuple[str, Value]]
 
@@ -242,42 +241,6 @@ def torch_name(o: Option) -> str:
 
 
 # ------------------------------------------------------------------ back to q
-
-
-_ABSENT: dict[str, Callable[[], Value]] = {
-    "long": lambda: NULL_J, "double": lambda: math.nan, "symbol": lambda: sym(""), "tensor": lambda: NIL,
-    "any": lambda: symdict([], []), **dict.fromkeys(("boolean", "size", "longs", "pad", "doubles"), lambda: List([]))}
-
-
-def option_q(option: Option, value: Any, dims: int = 1) -> Value:
-    """The q value of an option: equal sizes, of all dimensions, as one number; an absent long or double as its null."""
-    if value is None:
-        return _ABSENT[option.type]()
-    c = value.__class__
-    if c is str:
-        return sym(value)
-    if option.type == "boolean":
-        return bool(value)
-    if option.type == "long":
-        return long(int(value))
-    if option.type == "double":
-        return float(value)
-    if option.type == "tensor":
-        return to_q(value) if value.__class__ is not tuple else floats(value) if isinstance(value[0], float) \
-            else longs(value)
-    if option.type in ("size", "pad", "longs", "doubles"):
-        return _size_q(option, value, dims)
-    return value
-
-
-def _size_q(option: Option, value: Any, dims: int) -> Value:
-    kind = option.type
-    many = tuple(value) if isinstance(value, tuple | list | np.ndarray) else (value,) * dims
-    if any(v is None for v in many):
-        many = tuple(NULL_J.v if v is None else v for v in many)
-    if len(set(many)) == 1 and (kind in ("size", "pad") or (option.default is None and len(many) == dims)):
-        return float(many[0]) if kind == "doubles" or isinstance(many[0], float) else long(int(many[0]))
-    return floats(many) if kind == "doubles" or (many and isinstance(many[0], float)) else longs(many)
 
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from kshell.kapi.base.handles import (
     behaviour,
     handle,
     module_handle,
+    module_of,
     tensor_handle,
 )
 from kshell.kapi.base.lazy_torch import torch
@@ -68,7 +69,7 @@ def _inside(m: Any, path: str) -> Any:
 
 @behaviour("reached", ModuleHandle, ModelHandle)
 def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
-    m, of = (h.obj.module, "k") if isinstance(h, ModelHandle) else (h.obj, "m")
+    m, of = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
     for call, parts in (("child", m._modules), ("parm", m._parameters), ("buffer", m._buffers)):
         if name in parts:
             return f"{call}({of};`{name}) is its {_WORDS[call]} of this name"

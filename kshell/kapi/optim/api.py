@@ -21,7 +21,7 @@ from kshell.kapi.base.handles import (
     handle,
     optimizer_handle,
 )
-from kshell.kapi.base.live_optimizers import live_optimizers, optimizer_of, stepped
+from kshell.kapi.base.live_optimizers import optimizer_of, optimizers_with, stepped
 from kshell.kapi.module.api import every_option
 from kshell.kapi.optim.groups import edited, move_base, with_names
 from kshell.kapi.optim.optimizer import (
@@ -36,7 +36,7 @@ from kshell.kapi.optim.optimizer import (
     parse,
     set_rate,
 )
-from kshell.kapi.optim.parameters import check_new, group_number, plan, select
+from kshell.kapi.optim.parameters import check_new, group_number, parameters_of, plan, select
 from kshell.kapi.optim.state import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import counted
@@ -313,11 +313,10 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
 
 def _optimizer_for(m: Any) -> Opt:
     """The one live optimizer that has parameters of a module."""
-    held = {id(p) for p in m.parameters()}
-    found = {id(o): o for o in live_optimizers() if any(id(p) in held for p in o.parameters())}
+    found = optimizers_with(m.parameters())
     if len(found) != 1:
         raise QError(f"step: expects module with one optimizer, given module with {len(found)}")
-    return next(iter(found.values()))
+    return found[0]
 
 
 # ------------------------------------------------------------------ what every class of handle answers
@@ -374,10 +373,7 @@ def _tensors(h: OptimizerHandle) -> Iterator[Any]:
 
 @behaviour("parameters", OptimizerHandle)
 def _parameters(h: OptimizerHandle) -> list[tuple[str, Any]]:
-    from kshell.kapi.optim.parameters import owners
-
-    known = owners(h.obj.container)
-    return [(known.get(id(p), ("", str(i)))[1], p) for i, p in enumerate(h.obj.parameters())]
+    return [(row.name, row.p) for row in parameters_of(h.obj)]
 
 
 @behaviour("holds", OptimizerHandle)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import QError
 from kshell.kapi.optim.optimizer import NEW_GROUP, Opt, Values, edit_group, group_values, set_rate
-from kshell.kapi.optim.parameters import names_of_parameters, owners
+from kshell.kapi.optim.parameters import owners, parameters_of
 from kshell.kapi.optim.scheduler import Sched, extended, rebased, schedulers_of
 from kshell.values.context import running
 
@@ -77,7 +77,7 @@ def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
 
 def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] | None:
     """The parameters with these names by group; None if they are not all the optimizer's, or names are not known."""
-    known = {name: p for p, name in names_of_parameters(o)} if o.container is not None else {}
+    known = {row.name: row.p for row in parameters_of(o)} if o.container is not None else {}
     names = [n for own in given for n in own]
     if not names or len(set(names)) < len(names) or any(n not in known for n in names):
         return None

@@ -19,6 +19,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt, class_of
 from kshell.kapi.optim.scheduler import MOST_STEPS, Sched, _quiet
 from kshell.kapi.optim.scheduler_types import MEASURED, options_of
+from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol"}
@@ -58,8 +59,7 @@ class LiveSched(Sched):
                          "Python program made")
         if last - now > MOST_STEPS:
             raise QError("limit")
-        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [torch.nn.Parameter(torch.zeros(1))]}
-                  for g in self.opt.groups]
+        groups = [{**settings_of(g), "params": [torch.nn.Parameter(torch.zeros(1))]} for g in self.opt.groups]
         o = torch.optim.Optimizer(groups, dict(self.opt.torch.defaults))
         twin, rates = _twin(self.torch, o), []
         for k in range(now, last + 1):

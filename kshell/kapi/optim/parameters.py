@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 from kshell.errors import QError
 from kshell.kapi.base.args import is_empty, longs_of, names_of, unknown
 from kshell.kapi.base.convert import kname
-from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle, handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    KHandle,
+    ModelHandle,
+    ModuleHandle,
+    TensorHandle,
+    VectorHandle,
+    handle,
+    module_of,
+)
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.describe import is_container, name_of_module, named_parameters, type_name
 from kshell.kapi.optim.optimizer import Opt
@@ -48,7 +57,7 @@ def select(x: Value, o: Opt | None = None) -> Selection | None:
         raise QError(f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args")
     selector = rest[0] if rest else None
     if isinstance(h, ModuleHandle | ModelHandle):
-        return _from_module(h.obj if isinstance(h, ModuleHandle) else h.obj.module, selector, o)
+        return _from_module(module_of(h), selector, o)
     return _from_tensors(h, selector)
 
 
@@ -234,10 +243,21 @@ def owners(container: Any) -> dict[int, tuple[str, str]]:
     return out
 
 
-def names_of_parameters(o: Opt) -> list[tuple[Any, str]]:
-    """The parameters of an optimizer and their names; their numbers without a container."""
+class Row(NamedTuple):
+    """A parameter: its name, the type of the module that owns it, itself, and its group in an optimizer."""
+
+    name: str
+    module: str
+    p: Any
+    group: int = -1
+
+
+def parameters_of(o: Opt) -> list[Row]:
+    """The parameters of an optimizer; those that are not in its container have their numbers for names."""
     known = owners(o.container)
-    return [(p, known.get(id(p), ("", str(i)))[1]) for i, p in enumerate(o.parameters())]
+    placed = [(g, p) for g, group in enumerate(o.groups) for p in group["params"]]
+    found = [(known.get(id(p), ("", str(i))), p, g) for i, (g, p) in enumerate(placed)]
+    return [Row(name, kind, p, g) for (kind, name), p, g in found]
 
 
 class Plan(NamedTuple):

@@ -160,7 +160,7 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
     the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
     still used elsewhere, in m or in the module that the optimizer was made of, stays."""
     coming = dict(place.new.named_parameters())
-    for o in {id(o): o for o in live_optimizers()}.values():
+    for o in live_optimizers():
         roots = [m] if o.container is None else [m, o.container]
         staying = {id(p) for root in roots for k in place.modules(root) for p in k._parameters.values()}
         own = {id(p): n for n, p in old.named_parameters()}

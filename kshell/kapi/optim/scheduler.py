@@ -9,7 +9,6 @@ import inspect
 import math
 import re
 import warnings
-from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,12 +19,14 @@ from kshell.kapi.base.args import number_of
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import SchedulerHandle, table
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.plain_values import options_q
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.optim.optimizer import Opt, add_buffers, set_rate
 from kshell.kapi.optim.scheduler_types import MEASURED, WSD_FALLS, Values, class_of, megatron_names, options_of
-from kshell.registry import REQUIRED, Entry, Option
-from kshell.values.build import floats, longs, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Value, long, sym
+from kshell.optim.groups import settings_of
+from kshell.registry import Entry, Option
+from kshell.values.build import symdict
+from kshell.values.core import NULL_J, Dict, List, Value, sym
 from kshell.values.interrupts import PENDING, give_up, stop_here
 
 # ------------------------------------------------------------------ the scheduler of a handle
@@ -80,6 +81,18 @@ class Sched:
         for c in self.children:
             yield from c.parts
 
+    def kept(self) -> dict[str, Any]:
+        """A tree of leaves that makes it again, beside its options: the rates before it was made, what it has
+        written into the parameter groups (for Megatron's kind the groups' overrides), and the state proper. Of a class
+        of the program's there may be leaves that are no numbers."""
+        if self.megatron:
+            groups = [{k: v for k, v in g.items() if k in OVERRIDES.values()} for g in self.opt.groups]
+        else:
+            names = sorted({*self.written, "lr", "initial_lr"})
+            groups = [{k: float(g[k]) if k == "lr" else g[k] for k in names
+                       if k in g and (k == "lr" or is_numbers(g[k]))} for g in self.opt.groups]
+        return {"rates": self.rates, "groups": groups, "state": self.torch.state_dict()}
+
     def step(self, count: int = 1, *measured: float) -> None:
         """Count on; if that fails, everything is as it was."""
         if self.megatron:
@@ -105,6 +118,11 @@ class Sched:
                              f"{len(self.opt.groups)}")
 
 
+def is_numbers(value: Any) -> bool:
+    """Is an entry of a parameter group a number, or a tuple of them, as schedulers write these?"""
+    return isinstance(value, int | float) or (isinstance(value, tuple) and all(isinstance(v, float) for v in value))
+
+
 def rates_of(o: Opt) -> list[float]:
     """The learning rates of an optimizer, a group each."""
     return [float(g["lr"]) for g in o.groups]
@@ -121,7 +139,7 @@ class _Undo:
     """Puts parameter groups and schedulers back as they were if its block ends in an error."""
 
     def __init__(self, o: Opt, found: Sequence[Sched]) -> None:
-        self.groups = [(g, {k: v for k, v in g.items() if k != "params"}, float(g["lr"])) for g in o.groups]
+        self.groups = [(g, settings_of(g), float(g["lr"])) for g in o.groups]
         self.objects = [(s.torch, {k: list(v) if isinstance(v, list) else v for k, v in vars(s.torch).items()})
                         for top in found for s in top.parts]
 
@@ -132,7 +150,7 @@ class _Undo:
         if kind is None:
             return
         for group, was, rate in self.groups:
-            for k in [k for k in group if k != "params" and k not in was]:
+            for k in settings_of(group).keys() - was.keys():
                 del group[k]
             group.update(was)
             set_rate(group, rate)
@@ -158,8 +176,8 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
             _torch_one(entry, values, o, beside or bool(alive))
     for g in o.groups:
         add_buffers(o, g)  # it may have set a momentum
-    written = sorted({k for g, was in zip(o.groups, before, strict=True) for k in g
-                      if k != "params" and (k not in was or k == "lr" or g[k] is not was[k])})
+    written = sorted({k for g, was in zip(o.groups, before, strict=True) for k, v in settings_of(g).items()
+                      if k not in was or k == "lr" or v is not was[k]})
     o.scheduled = True
     return Sched(entry, values, o, made, rates, written)
 
@@ -363,54 +381,14 @@ def again(s: Sched, o: Opt, beside: bool = False) -> Sched:
 
 
 def shown(s: Sched) -> Dict:
-    """The options of a scheduler as a dictionary."""
-    options = options_of(s.entry)
-    return symdict([o.name for o in options], [option_q(o, s.values[o.name]) for o in options])
+    """The options of a scheduler as a dictionary; schedulers among them as their definitions."""
+    values = dict(s.values)
+    if isinstance(values.get("schedulers"), list):
+        values["schedulers"] = List([symdict(["scheduler", "options"], [sym(c.entry.name), shown(c)])
+                                     for c in s.children])
+    return options_q(options_of(s.entry), values)
 
 
 def defaults(entry: Entry) -> Dict:
     """The options of a scheduler with their defaults; nulls where there is none."""
-    options = options_of(entry)
-    return symdict([o.name for o in options], [option_q(o, o.default) for o in options])
-
-
-def option_q(o: Option, value: Any) -> Value:
-    """The q value of an option."""
-    if value is REQUIRED:
-        value = None
-    if o.type in ("long", "double", "symbol") and value is None:
-        return {"long": NULL_J, "double": math.nan}.get(o.type, sym(""))
-    if o.name == "schedulers" and isinstance(value, list):
-        return List([symdict(["scheduler", "options"], [sym(s.entry.name), shown(s)]) for s in value])
-    if isinstance(value, list):
-        return floats(value) if o.type == "doubles" else longs(value)
-    if o.type == "long":
-        return long(value)
-    if o.type == "double":
-        return float(value)
-    return sym(value) if o.type == "symbol" else NIL if value is None else value
-
-
-def state_q(value: Any) -> Value:
-    """The q value of what a scheduler's state holds."""
-    if value is None or callable(value):
-        return NIL
-    if isinstance(value, bool | float):
-        return value
-    if isinstance(value, int):
-        return long(value)
-    if isinstance(value, str):
-        return sym(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return state_q(value.tolist())
-    if isinstance(value, Counter):
-        return Dict(longs(list(value)), longs(list(value.values())))
-    if isinstance(value, dict):
-        return symdict(list(map(str, value)), [state_q(v) for v in value.values()])
-    if hasattr(value, "tolist"):
-        return state_q(value.tolist())
-    if not isinstance(value, list | tuple | set | frozenset | deque):
-        return NIL  # of a class of the program's: no part of a state of numbers
-    if all(isinstance(v, float) for v in value) and value:
-        return floats(value)
-    return List([state_q(v) for v in value])
+    return options_q(options_of(entry))

@@ -24,6 +24,7 @@ from kshell.kapi.base.handles import (
     scheduler_handle,
 )
 from kshell.kapi.base.live_optimizers import optimizer_of
+from kshell.kapi.base.plain_values import SchedulerFromQ, SchedulerToQ
 from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.optim.optimizer import Opt, set_rate
 from kshell.kapi.optim.scheduler import (
@@ -31,12 +32,12 @@ from kshell.kapi.optim.scheduler import (
     Sched,
     _Undo,
     defaults,
+    is_numbers,
     make,
     rates_of,
     renamed,
     schedulers_of,
     shown,
-    state_q,
     tabulated,
 )
 from kshell.kapi.optim.scheduler_types import MEASURED, Values, entry_of, options_of, parse
@@ -52,12 +53,10 @@ from kshell.values.core import (
     Table,
     Value,
     is_atom,
-    is_text,
     long,
     seq_items,
     sym,
     sym_vec,
-    text_of,
 )
 
 # ------------------------------------------------------------------ sched
@@ -241,20 +240,13 @@ def _state(h: SchedulerHandle, every: bool = True) -> Value:
     return state_of(h.obj)
 
 
-# what a state holds of a parameter group: plain numbers, and pairs of them
-def _plain(value: Any) -> bool:
-    return isinstance(value, int | float) or (isinstance(value, tuple) and all(isinstance(v, float) for v in value))
+_TO_Q, _FROM_Q = SchedulerToQ(), SchedulerFromQ()
 
 
 def state_of(s: Sched) -> Dict:
-    """Everything that makes the scheduler again: name, options, rates before it was made, what it has written into the
-    parameter groups (for Megatron's kind the groups' overrides), and the state proper."""
-    groups = [{k: v for k, v in g.items() if k in OVERRIDES.values()} if s.megatron else
-              {k: (float(g[k]) if k == "lr" else g[k]) for k in sorted({*s.written, "lr", "initial_lr"}) if k in g and
-               (k == "lr" or _plain(g[k]))} for g in s.opt.groups]
-    state = s.torch.state_dict()
-    return symdict(["scheduler", "options", "rates", "groups", "state"],
-                   [sym(s.entry.name), shown(s), floats(s.rates), List([state_q(g) for g in groups]), state_q(state)])
+    """Everything that makes the scheduler again: name, options, and what it keeps."""
+    kept = {k: _TO_Q.value(v) for k, v in s.kept().items()}
+    return symdict(["scheduler", "options", *kept], [sym(s.entry.name), shown(s), *kept.values()])
 
 
 def _field(d: Dict, key: str) -> Value:
@@ -262,24 +254,6 @@ def _field(d: Dict, key: str) -> Value:
     if key not in found:
         raise QError(f"sched: the state has no {key}")
     return found[key]
-
-
-def _plain_of(x: Value, like: Any = None) -> Any:
-    """The Python value of a q value in a state; `like` is the value that is there without it."""
-    if x is NIL:
-        return None
-    if x.__class__ is Dict:
-        return {k.s if isinstance(k, Sym) else k: _plain_of(v) for k, v in zip(seq_items(x.k), seq_items(x.v),
-                                                                                strict=True)}
-    if x.__class__ is Sym:
-        return x.s
-    if is_text(x):
-        return text_of(x)
-    if not is_atom(x):
-        found = [_plain_of(v) for v in seq_items(x)]
-        return tuple(found) if isinstance(like, tuple) else found
-    n = number_of(x)
-    return x if n is None else n
 
 
 def _name(d: Dict) -> str:
@@ -292,10 +266,10 @@ def _name(d: Dict) -> str:
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
     """What a state has for each parameter group: numbers, and lists of them."""
     x = _field(d, "groups")
-    found = [] if is_atom(x) and x.__class__ is not Table else [_plain_of(g) for g in seq_items(x)]
+    found = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(g) for g in seq_items(x)]
     for own in found:
         if not isinstance(own, dict) or \
-                not all(_plain(tuple(v) if isinstance(v, list) else v) for v in own.values()):
+                not all(is_numbers(tuple(v) if isinstance(v, list) else v) for v in own.values()):
             raise QError("sched: unrecognized state, expecting numbers for each parameter group")
     if len(found) != len(o.groups):
         raise QError(f"sched: the state is of {len(found)} parameter group(s), the optimizer has {len(o.groups)}")
@@ -305,8 +279,8 @@ def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
 def restored(d: Dict, o: Opt) -> Sched:
     """A scheduler from a state, of an optimizer with as many parameter groups; on an error nothing changes."""
     name = _name(d)
-    rates, groups = _plain_of(_field(d, "rates")), _groups(d, o)
-    if not isinstance(rates, list) or not 0 < len(rates) <= len(groups) or not all(map(_plain, rates)):
+    rates, groups = _FROM_Q.value(_field(d, "rates")), _groups(d, o)
+    if not isinstance(rates, list) or not 0 < len(rates) <= len(groups) or not all(map(is_numbers, rates)):
         raise QError("sched: unrecognized state, expecting a rate for each parameter group")
     megatron = "style" in entry_of(name).extra
     with _Undo(o, schedulers_of(o)):
@@ -349,7 +323,7 @@ def _dicts(x: Value) -> list[Dict]:
 
 def _put(s: Sched, x: Value, groups: Sequence[dict[str, Any]]) -> None:
     """Set a scheduler that is at step 0 to a state."""
-    state = _plain_of(x)
+    state = _FROM_Q.value(x)
     if not isinstance(state, dict):
         raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(x)}")
     if s.megatron:
@@ -396,7 +370,7 @@ def load(s: Sched, d: Dict) -> None:
     names; of torch's only a state of the same name."""
     fields = dict(pairs(d))
     if s.megatron:
-        state = _plain_of(fields.get("state", d))
+        state = _FROM_Q.value(fields.get("state", d))
         if not isinstance(state, dict):
             raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}")
         _load(s, {k: v for k, v in state.items() if v is not None and v == v})  # a null of JSON is nan

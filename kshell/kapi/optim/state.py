@@ -6,15 +6,15 @@ the optimizer's row documents, others under torch's own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.base.args import pairs, size_text
-from kshell.kapi.base.convert import is_array, kname, to_q, to_tensor
+from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.plain_values import StateFromQ, StateToQ, option_q, options_q
 from kshell.kapi.module.describe import named_parameters
 from kshell.kapi.optim.optimizer import (
     Opt,
@@ -22,7 +22,6 @@ from kshell.kapi.optim.optimizer import (
     build,
     class_of,
     create,
-    default_values,
     edit_group,
     entry_of,
     group_values,
@@ -31,26 +30,22 @@ from kshell.kapi.optim.optimizer import (
     parse,
     torch_args,
 )
-from kshell.kapi.optim.parameters import owners, select
+from kshell.kapi.optim.parameters import parameters_of, select
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of
 from kshell.kapi.tensor.reference_counts import address
 from kshell.optim.abilities import abilities
-from kshell.registry import REQUIRED, Entry, Option
+from kshell.registry import Entry, Option
 from kshell.values import types as T
 from kshell.values.build import collapse, empty, longs, symdict, table
 from kshell.values.core import (
     NIL,
-    NULL_J,
-    Atom,
     Dict,
     List,
-    Special,
     Sym,
     Table,
     Value,
     Vec,
     is_atom,
-    long,
     seq_items,
     sym,
     sym_vec,
@@ -59,28 +54,9 @@ from kshell.values.core import (
 # ------------------------------------------------------------------ options
 
 
-def option_q(o: Option, value: Any) -> Value:
-    """The q value of an option; an absent long, double or symbol is the null of its type."""
-    if value is None or value is REQUIRED:
-        return {"long": NULL_J, "double": math.nan, "symbol": sym("")}.get(o.type, NIL)
-    if o.type == "double":
-        return float(value)
-    if o.type == "long":
-        return long(int(value))
-    if o.type == "boolean":
-        return bool(value)
-    if o.type == "symbol":
-        return sym(str(value))
-    if o.type == "size":
-        return longs(list(value)) if isinstance(value, tuple | list) else long(int(value))
-    return value
-
-
-def options_dict(entry: Entry, values: Values | None = None) -> Dict:
-    """An optimizer's options as a dictionary: the given values, or the defaults."""
-    values = default_values(entry) if values is None else values
-    options = options_of(entry)
-    return symdict([o.name for o in options], [option_q(o, values[o.name]) for o in options])
+def options_dict(entry: Entry) -> Dict:
+    """The defaults of an optimizer's options as a dictionary."""
+    return options_q(options_of(entry))
 
 
 def options_table(o: Opt, every: bool = True) -> Table:
@@ -119,24 +95,19 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     if len(around):
         found["wrap"] = around
     if state and o.abilities.keeps_extra:
-        found["extra"] = buffer_q("extra", o.state.extra())
+        found["extra"] = StateToQ().value(o.state.extra())
     return Dict(sym_vec(list(found)), List(list(found.values())))
 
 
 def parms_table(o: Opt, state: bool = False) -> Table:
     """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
-    known = owners(o.container)
-    rows: list[tuple[Any, ...]] = []
-    for g, group in enumerate(o.groups):
-        for p in group["params"]:
-            kind, name = known.get(id(p), ("", str(len(rows))))
-            rows.append((g, address(p), kind, name, longs(list(p.shape)), buffers(o, p) if state else NIL))
-    groups, pointers, kinds, names, sizes, held = zip(*rows, strict=True) if rows else [()] * 6
-    cols = [longs(groups), longs(pointers), sym_vec(kinds), sym_vec(names), List(list(sizes))]
+    rows = parameters_of(o)
+    cols = [longs([r.group for r in rows]), longs([address(r.p) for r in rows]), sym_vec([r.module for r in rows]),
+            sym_vec([r.name for r in rows]), List([longs(list(r.p.shape)) for r in rows])]
     columns = ["parmgroup", "pointer", "module", "name", "size"]
     if state:
         columns.append("buffers")
-        cols.append(collapse(list(held)) if rows else empty())
+        cols.append(collapse([buffers(o, r.p) for r in rows]) if rows else empty())
     return table(columns, cols)
 
 
@@ -144,28 +115,7 @@ def buffers(o: Opt, p: Any) -> Dict:
     """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
     others; empty before the first step."""
     kept = o.state.named(p)
-    return symdict(list(kept), [buffer_q(key, value) for key, value in kept.items()])
-
-
-def buffer_q(key: str, value: Any) -> Value:
-    """The q value of a buffer; a count of steps is a long, whether torch counts in a tensor or not."""
-    if value is None:
-        return NIL
-    if isinstance(value, torch.Tensor):
-        if key == "step" and value.numel() == 1 and value.item() == int(value.item()):
-            return long(int(value.item()))
-        return to_q(value)
-    if isinstance(value, bool | float):
-        return value
-    if isinstance(value, int):
-        return long(value)
-    if isinstance(value, str):
-        return sym(value)
-    if isinstance(value, list | tuple):
-        return collapse([buffer_q("", v) for v in value])
-    if isinstance(value, dict):
-        return symdict(list(map(str, value)), [buffer_q(str(k), v) for k, v in value.items()])
-    raise QError(f"state: unable to show buffer {key} of type {type(value).__name__}")
+    return symdict(list(kept), [StateToQ().value(v, key) for key, v in kept.items()])
 
 
 # ------------------------------------------------------------------ counts
@@ -227,36 +177,29 @@ def restore(state: Dict, h: KHandle) -> Opt:
         edit_group(o, i, {}, params)
     samples = Samples(o)
     for at, p, found in held:
-        put_buffers(o, p, found, samples.of(at, p))
+        put_buffers(samples, at, p, found)
     if "wrap" in fields:
         from kshell.kapi.optim import wraps
 
         wraps.restore(o, fields["wrap"])
     if "extra" in fields:
-        o.abilities.set_extra(extra_value(samples, fields["extra"]))
+        o.abilities.set_extra(_with_inner(samples, StateFromQ().value(fields["extra"])))
     return o
 
 
-def extra_value(samples: Samples, x: Value) -> Any:
-    """The state that belongs to no parameter, from its q value: numbers, tensors, lists and dictionaries. A list of
-    tensors of one size may come as one tensor, which has the same items. Dictionaries under `inner` are the buffers of
-    an optimizer inside, of vectors in single precision."""
-    if x.__class__ is Dict:
-        return {k: _inner(samples, v) if k == "inner" else extra_value(samples, v) for k, v in _fields(x).items()}
-    if x.__class__ is Vec or (isinstance(x, List) and is_array(x)):
-        return to_tensor(x)
-    if isinstance(x, List):
-        return [extra_value(samples, i) for i in x.items]
-    return x.v if x.__class__ is Special else x
+def _with_inner(samples: Samples, extra: Any) -> Any:
+    """The state that belongs to no parameter. Dictionaries under `inner` are the buffers of an optimizer inside, of
+    vectors in single precision, by group."""
+    if not isinstance(extra, dict):
+        return extra
+    return {k: _inner(samples, v) if k == "inner" else _with_inner(samples, v) for k, v in extra.items()}
 
 
-def _inner(samples: Samples, x: Value) -> list[dict[str, Any]]:
-    """Buffers by group."""
+def _inner(samples: Samples, buffers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     out = []
-    for at, (found, group) in enumerate(zip(seq_items(x), samples.o.groups, strict=True)):
+    for at, (kept, group) in enumerate(zip(buffers, samples.o.groups, strict=True)):
         p = torch.zeros(1, dtype=torch.float32, device=next((p.device for p in group["params"]), "cpu"))
-        sample = samples.of(at, p)
-        out.append({k: buffer_value(k, v, p, sample.get(k)) for k, v in _fields(found).items()})
+        out.append(samples.fitted(kept, at, p))
     return out
 
 
@@ -326,20 +269,15 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
 # ------------------------------------------------------------------ buffers back into torch
 
 
-def put_buffers(o: Opt, p: Any, found: Value, sample: dict[str, Any]) -> None:
-    """Set what an optimizer keeps for a parameter from the dictionary of a state; `sample` has buffers of the types
-    that the optimizer makes."""
-    if found.__class__ is not Dict or not len(found):
+def put_buffers(samples: Samples, at: int, p: Any, found: Value) -> None:
+    """Set what an optimizer keeps for a parameter of a group from the dictionary of a state."""
+    if found.__class__ is not Dict:
         return
-    names = o.state.names
-    kept = {}
-    for key, x in _fields(found).items():
-        name = names.get(key, key)
-        if x is NIL and name not in sample:
-            continue  # documented, and not in use
-        kept[name] = buffer_value(key, x, p, sample.get(name))
+    state = samples.o.state
+    kept = {state.names.get(k, k): v for k, v in StateFromQ().value(found).items()}
+    kept = {k: v for k, v in kept.items() if v is not None or k in samples.of(at, p)}  # those in use
     if kept:
-        o.state.put(p, kept)
+        state.put(p, samples.fitted(kept, at, p))
 
 
 class Samples:
@@ -361,6 +299,12 @@ class Samples:
                 self._made[key] = {}
         return self._made[key]
 
+    def fitted(self, kept: dict[str, Any], at: int, p: Any) -> Any:
+        """Buffers for a parameter of a group, with the types of those that the optimizer makes."""
+        from kshell.optim.state_tree import fitted
+
+        return fitted(kept, self.of(at, p), p)
+
     def _stepped(self, values: Values, p: Any) -> dict[str, Any]:
         from kshell.optim import fused
         from kshell.optim.comm import alone
@@ -380,79 +324,19 @@ class Samples:
             return StateTree(o).of(like)
 
 
-def buffer_value(key: str, x: Value, p: Any, made: Any = None) -> Any:
-    """The buffer of a q value; `made` is one of the same name as torch makes it, which decides the type."""
-    if x is NIL:
-        return None
-    if isinstance(made, list | tuple) or (made is None and x.__class__ is List):
-        return type(made or [])(_item(i, p, made[n] if made and n < len(made) else None)
-                                for n, i in enumerate(x.items if x.__class__ is Table else seq_items(x)))
-    if isinstance(made, torch.Tensor) or x.__class__ is Vec or isinstance(x, List):
-        return _tensor(x, p, made)
-    if x.__class__ is Dict:
-        return {k: buffer_value(k, v, p, made.get(k) if isinstance(made, dict) else None)
-                for k, v in _fields(x).items()}
-    if x.__class__ is Atom and x.t == T.E:
-        return _tensor(x, p, None)
-    if x.__class__ is Sym:
-        return x.s
-    if x.__class__ is Special:
-        return x.v
-    if made is not None and isinstance(made, float):
-        return float(x)
-    return x
-
-
-def _item(x: Value, p: Any, made: Any) -> Any:
-    """An item of a buffer that is a list: a tensor, if nothing says otherwise."""
-    return _tensor(x, p, None) if made is None and x.__class__ is not Dict else buffer_value("", x, p, made)
-
-
-def _tensor(x: Value, p: Any, made: Any) -> Any:
-    """The tensor of a buffer, of the parameter's type (or that of `made`) and on its device."""
-    if x is NIL:
-        return None
-    t = to_tensor(x)
-    if isinstance(made, torch.Tensor):
-        t = t.to(device=made.device, dtype=made.dtype)
-    else:
-        t = t.to(device=p.device, dtype=p.dtype if t.is_floating_point() and p.is_floating_point() else None)
-    if not t.numel() and not p.numel():
-        t = t.new_empty(p.shape)
-    if hasattr(p, "full_tensor"):
-        from kshell.parallel.around import part_like
-
-        t = part_like(t, p)
-    return t
-
-
 def load_state(o: Opt, value: dict[str, Any]) -> None:
     """torch's `load_state_dict`. But groups keep what the value lacks, as schedulers put things there, and a buffer has
     the type that the optimizer gives it: torch gives all floats that of the parameter."""
-    from kshell.optim.state_tree import leaves_of, mapped
-
     before = [dict(g) for g in o.groups]
     o.torch.load_state_dict(value)
     for g, was in zip(o.groups, before, strict=True):
-        for k in was:
-            g.setdefault(k, was[k])
+        g.update({k: v for k, v in was.items() if k not in g})
     samples, state = Samples(o), o.state
-    places = {i: (at, p) for at, (given, g) in enumerate(zip(value["param_groups"], o.groups, strict=True))
-              for i, p in zip(given["params"], g["params"], strict=True)}
-    for i, kept in value["state"].items():
-        at, p = places.get(i, (0, None))
-        loaded, full = state.of(p), dict(leaves_of(kept))
-        if any(_is_cast(full.get(path), v) for path, v in leaves_of(loaded)):
-            types = {path: v.dtype for path, v in leaves_of(samples.of(at, p)) if isinstance(v, torch.Tensor)}
-
-            def own(path: Any, v: Any, full: Any = full, types: Any = types) -> Any:
-                return full[path].to(v.device, types[path]) if path in types and _is_cast(full.get(path), v) else v
-
-            state.put(p, mapped(own, loaded))
-
-
-def _is_cast(given: Any, loaded: Any) -> bool:
-    return isinstance(given, torch.Tensor) and isinstance(loaded, torch.Tensor) and given.dtype != loaded.dtype
+    for at, (given, g) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
+        for i, p in zip(given["params"], g["params"], strict=True):
+            kept = value["state"].get(i)
+            if kept and state.of(p) and samples.of(at, p):
+                state.put(p, samples.fitted(kept, at, p))
 
 
 # which handles a state can be restored over

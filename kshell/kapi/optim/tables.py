@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kshell.errors import QError
 from kshell.kapi.base.args import flag_of, items, names_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.device_options import device_of
-from kshell.kapi.base.handles import DictHandle, ModelHandle, ModuleHandle, OptimizerHandle, VectorHandle, handle
+from kshell.kapi.base.handles import (
+    DictHandle,
+    ModelHandle,
+    ModuleHandle,
+    OptimizerHandle,
+    VectorHandle,
+    handle,
+    module_of,
+)
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.live_optimizers import live_optimizers, optimizer_of
-from kshell.kapi.checkpoint.state_dicts import tensors_in
+from kshell.kapi.base.live_optimizers import optimizer_of, optimizers_with
+from kshell.kapi.base.plain_values import option_q
 from kshell.kapi.math.statistics import NAMES, columns, norms
 from kshell.kapi.module.describe import named_parameters
 from kshell.kapi.optim.groups import Group, check_movable, commit, edited
 from kshell.kapi.optim.optimizer import Opt, Values, build, group_values, how_of, options_of, parse
-from kshell.kapi.optim.parameters import Selection, check_new, owners, plan
-from kshell.kapi.optim.state import option_q, shown_options
-from kshell.registry import Option, entries
+from kshell.kapi.optim.parameters import Row, Selection, check_new, parameters_of, plan
+from kshell.kapi.optim.state import shown_options
+from kshell.registry import Hook, Option, entries
 from kshell.values import types as T
 from kshell.values.build import bools, collapse, floats, longs, table
 from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec
 
-
-class Row(NamedTuple):
-    """A parameter: its name, the type of the module that owns it, itself."""
-
-    name: str
-    module: str
-    p: Any
-
+TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
 
 _TENSORS = (Dict, DictHandle, VectorHandle)  # what holds tensors that need not be parameters
 
@@ -52,28 +53,20 @@ def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
 def _rows(h: Value) -> list[Row]:
     """The parameters of a module or model, or those that an optimizer has, each once; the tensors of a dictionary."""
     if isinstance(h, _TENSORS):
-        return [Row(name, "", t) for name, t in tensors_in(h)]
+        return [Row(name, "", t) for name, t in TENSORS_IN.fn(h)]
     if isinstance(h, OptimizerHandle):
-        known = owners(h.obj.container)
-        found = [(known.get(id(p), ("", str(i))), p) for i, p in enumerate(h.obj.parameters())]
-        return [Row(name, kind, p) for (kind, name), p in found]
+        return parameters_of(h.obj)
     out: dict[int, Row] = {}
-    for p, kind, name in named_parameters(_module(h)):
+    for p, kind, name in named_parameters(module_of(h)):
         out.setdefault(id(p), Row(name, kind, p))
     return list(out.values())
-
-
-def _module(h: Value) -> Any:
-    return h.obj.module if isinstance(h, ModelHandle) else h.obj
 
 
 def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
     """The optimizer of an optimizer or model; of others, the live ones that have parameters of it."""
     if isinstance(h, OptimizerHandle | ModelHandle):
         return [optimizer_of(h)]
-    own = {id(r.p) for r in rows}
-    found = {id(o): o for o in live_optimizers() if any(id(p) in own for p in o.parameters())}
-    return list(found.values())
+    return optimizers_with(r.p for r in rows)
 
 
 def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
@@ -229,12 +222,7 @@ def statetable(x: Value) -> Value:
     if not isinstance(h, OptimizerHandle | ModelHandle):
         raise QError(f"statetable: expecting optimizer or model, given {kname(h)}")
     o = optimizer_of(h)
-    known = owners(o.container)
-    found: list[tuple[int, str, str, Any]] = []
-    for g, group in enumerate(o.groups):
-        for p in group["params"]:
-            name = known.get(id(p), ("", str(len(found))))[1]
-            found += [(g, name, key, t) for key, t in _buffers(o, p)]
+    found = [(row.group, row.name, key, t) for row in parameters_of(o) for key, t in _buffers(o, row.p)]
     groups, names, keys, tensors = zip(*found, strict=True) if found else [()] * 4
     return table(("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
                  [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)])
@@ -313,7 +301,7 @@ def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[
         before = {id(p) for p in o.parameters()}
         added = [p for g in groups for p in g.params if id(p) not in before]
         check_new(o, added)
-        container = plan(o, Selection(added, _module(h))) if added else None
+        container = plan(o, Selection(added, module_of(h))) if added else None
         check_movable(o, groups, "parmtable")
         with edited(o, "parmtable"):
             commit(o, groups)

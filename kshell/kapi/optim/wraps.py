@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import QError
 from kshell.kapi.base.args import pairs
 from kshell.kapi.base.call import run_backward
+from kshell.kapi.base.plain_values import ToQ
 from kshell.registry import Hook
 from kshell.values.build import symdict
 from kshell.values.core import Dict, Value
@@ -36,9 +37,18 @@ class Wrap:
         """Its options, for `opt` and `state`."""
         raise NotImplementedError
 
+    def kept(self) -> dict[str, Any]:
+        """Its state from step to step, a tree of leaves (kshell/optim/leaves.py)."""
+        return {}
+
+    def keep(self, tree: dict[str, Any]) -> None:
+        """Go on from what `kept` gave."""
+
     def state(self) -> Dict:
-        """Its options, and what it has in mind."""
-        return self.options()
+        """Its options, and what it keeps."""
+        kept = self.kept()
+        fields = dict(pairs(self.options())) | ({"state": ToQ().value(kept)} if kept else {})
+        return symdict(list(fields), list(fields.values()))
 
     @classmethod
     def restore(cls, o: Opt, options: list[tuple[str, Value]]) -> None:
@@ -73,6 +83,7 @@ class Wrap:
 
     def moved(self) -> Any:
         """Parameters of the optimizer went to another device or type."""
+        self.keep(self.kept())
 
     def pending(self) -> Any:
         """What it knows of the step that is being made, as plain numbers, for a snapshot; None if there is nothing."""

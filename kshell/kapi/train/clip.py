@@ -21,6 +21,7 @@ from kshell.kapi.base.handles import (
     handle,
 )
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.base.live_optimizers import optimizer_of
 from kshell.kapi.tensor.handle_api import tensors_of
 from kshell.kapi.train.model import Model
 from kshell.values.build import floats
@@ -129,7 +130,7 @@ def clip(x: Value) -> Value:
             raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
         exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
     if groups and isinstance(h, OptimizerHandle | ModelHandle):
-        o = h.obj if isinstance(h, OptimizerHandle) else h.obj.optimizer
+        o = optimizer_of(h)
         return _number([_by_norm(g["params"], most, exponent) for g in o.groups])
     return _number(_by_norm(_tensors(h, call), most, exponent))
 

@@ -1,0 +1,302 @@
+"""Plain Python values (None, numbers, texts, tensors, lists, tuples and dictionaries of these) as q values and as
+records of a snapshot, and back; the q values of options.
+
+`ToQ` and `FromQ` convert between plain and q values. Their subclasses differ where the roads need it: states of
+optimizers show tensors as arrays and read arrays as tensors; states of schedulers are numbers alone, and arrays are
+lists; checkpoints (kapi/checkpoint/state_dicts.py) have handles of tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.kapi.base.args import number_of
+from kshell.kapi.base.convert import dtype_name, dtype_named, is_array, to_q, to_tensor
+from kshell.kapi.base.lazy_torch import torch
+from kshell.optim.leaves import mapped
+from kshell.registry import REQUIRED, Option
+from kshell.values import types as T
+from kshell.values.build import collapse, floats, longs, symdict
+from kshell.values.core import (
+    NIL,
+    NULL_J,
+    Atom,
+    Dict,
+    List,
+    Special,
+    Sym,
+    Table,
+    Value,
+    is_atom,
+    is_text,
+    long,
+    seq_items,
+    sym,
+    text_of,
+)
+
+# ------------------------------------------------------------------ to q
+
+
+class ToQ:
+    """The q value of a plain one: None is ::, a number a number, a text a symbol, a list or tuple a list, a dictionary
+    a dictionary. Subclasses say what a tensor and what anything else is; `key` is the key of a value in its
+    dictionary."""
+
+    def value(self, v: Any, key: str = "") -> Value:
+        if v is None:
+            return NIL
+        if isinstance(v, bool | float):
+            return v
+        if isinstance(v, int):
+            return self.integer(v)
+        if isinstance(v, str):
+            return sym(v)
+        if isinstance(v, torch.Tensor):
+            return self.tensor(v, key)
+        if isinstance(v, dict):
+            return self.dictionary(v)
+        if isinstance(v, list | tuple):
+            return self.sequence(v)
+        return self.other(v, key)
+
+    def integer(self, v: int) -> Value:
+        return long(v)
+
+    def tensor(self, t: Any, key: str) -> Value:
+        return to_q(t)
+
+    def sequence(self, v: list[Any] | tuple[Any, ...]) -> Value:
+        return collapse([self.value(i) for i in v])
+
+    def dictionary(self, v: dict[Any, Any]) -> Value:
+        return symdict(list(map(str, v)), [self.value(i, str(k)) for k, i in v.items()])
+
+    def other(self, v: Any, key: str) -> Value:
+        raise QError(f"state: unable to show buffer {key} of type {type(v).__name__}")
+
+
+class StateToQ(ToQ):
+    """States of optimizers: tensors are arrays, but a count of steps is a long, also where torch counts in a
+    tensor."""
+
+    def tensor(self, t: Any, key: str) -> Value:
+        if key == "step" and t.numel() == 1 and t.item() == int(t.item()):
+            return long(int(t.item()))
+        return to_q(t)
+
+
+class SchedulerToQ(ToQ):
+    """States of schedulers: arrays and tensors are numbers in double precision. Lists are general, but of floats: so
+    those of dictionaries are no tables, also in files. Functions and objects of the program's classes are shown as
+    ::."""
+
+    def tensor(self, t: Any, key: str) -> Value:
+        return self.value(t.tolist())
+
+    def sequence(self, v: Any) -> Value:
+        return floats(v) if v and all(isinstance(i, float) for i in v) else List([self.value(i) for i in v])
+
+    def dictionary(self, v: dict[Any, Any]) -> Value:
+        if isinstance(v, Counter):  # the milestones of multistep
+            return Dict(longs(list(v)), longs(list(v.values())))
+        return super().dictionary(v)
+
+    def other(self, v: Any, key: str) -> Value:
+        if hasattr(v, "tolist"):
+            return self.value(v.tolist())
+        return self.sequence(list(v)) if isinstance(v, set | frozenset | deque) else NIL
+
+
+# ------------------------------------------------------------------ from q
+
+
+def within(where: str, key: Any) -> str:
+    """The dotted name of what stands in something under a key."""
+    return f"{where}.{key}" if where else str(key)
+
+
+class FromQ:
+    """The plain value of a q value; `where` says for errors which one it is. Subclasses say what arrays and atoms
+    are."""
+
+    def value(self, x: Value, where: str = "") -> Any:
+        if x is NIL:
+            return None
+        c = x.__class__
+        if c is Dict:
+            return self.dictionary(x, where)
+        if c is Sym:
+            return x.s
+        if c is Table:
+            return self.items(x.items, where)
+        return self.atom(x, where) if is_atom(x) else self.array(x, where)
+
+    def items(self, found: Iterable[Value], where: str) -> list[Any]:
+        """The list of some values."""
+        return [self.value(x, within(where, n)) for n, x in enumerate(found)]
+
+    def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
+        keys = [self.value(k) for k in seq_items(x.k)]
+        return {k: self.value(v, within(where, k)) for k, v in zip(keys, seq_items(x.v), strict=True)}
+
+    def atom(self, x: Value, where: str) -> Any:
+        n = number_of(x)
+        return x if n is None else n
+
+    def array(self, x: Value, where: str) -> Any:
+        return self.items(seq_items(x), where)
+
+
+class SchedulerFromQ(FromQ):
+    """States of schedulers: arrays are lists, a string is a text."""
+
+    def atom(self, x: Value, where: str) -> Any:
+        return text_of(x) if is_text(x) else super().atom(x, where)
+
+    def array(self, x: Value, where: str) -> Any:
+        return text_of(x) if is_text(x) else super().array(x, where)
+
+
+class StateFromQ(FromQ):
+    """States of optimizers. An array is a tensor: so a list of tensors of one size may come as one tensor, which has
+    the same items. (`fitted` in kshell/optim/state_tree.py gives buffers the types that the optimizer makes.)"""
+
+    def atom(self, x: Value, where: str) -> Any:
+        return x.v if x.__class__ is Special else to_tensor(x) if x.__class__ is Atom and x.t == T.E else x
+
+    def array(self, x: Value, where: str) -> Any:
+        return to_tensor(x) if is_array(x) else super().array(x, where)
+
+
+# ------------------------------------------------------------------ records of a snapshot
+
+
+def to_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
+    """A plain value as JSON. `tensor` gives the number of a tensor's record; `size` is told how many values there are
+    in each list and dictionary."""
+    if v is None or v.__class__ in (bool, int, str):
+        return v
+    if isinstance(v, float):
+        return ["f", float(v).hex()]
+    if isinstance(v, torch.Tensor):
+        return ["T", tensor(v)]
+    if isinstance(v, tuple | list):
+        size(2 * len(v))
+        return ["(" if isinstance(v, tuple) else "[", [to_record(i, tensor, size) for i in v]]
+    if isinstance(v, dict):
+        size(2 * len(v))
+        return ["{", [[to_record(k, tensor, size), to_record(i, tensor, size)] for k, i in v.items()]]
+    if isinstance(v, torch.dtype):
+        return ["dtype", dtype_name(v)]
+    raise QError(f"a {type(v).__name__} cannot be saved")
+
+
+def from_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None]) -> Any:
+    """The plain value of JSON that `to_record` made."""
+    if not isinstance(v, list):
+        return v
+    tag, x = v
+    if tag == "f":
+        return float.fromhex(x)
+    if tag == "T":
+        return tensor(x)
+    if tag == "dtype":
+        return dtype_named(x)
+    if tag not in ("(", "[", "{"):
+        raise ValueError(f"a value {tag}")
+    size(2 * len(x))
+    if tag == "{":
+        return {from_record(k, tensor, size): from_record(i, tensor, size) for k, i in x}
+    found = [from_record(i, tensor, size) for i in x]
+    return tuple(found) if tag == "(" else found
+
+
+# ------------------------------------------------------------------ records of several processes
+
+_PLAIN = (bool, int, float, str)
+_TENSOR = "/tensor"  # the key under which the name of a tensor stands
+
+
+def to_json(v: Any, name: str, tensor: Callable[[str, Any], None], call: str) -> Any:
+    """A plain value as JSON, a tensor as the name of what it is in the value of this name. `tensor` takes the name and
+    the tensor; of what is no plain value `call` begins the error."""
+    def leaf(path: Sequence[Any], v: Any) -> Any:
+        if isinstance(v, torch.Tensor):
+            at = "/".join([name, *map(str, path)])
+            tensor(at, v)
+            return named(at)
+        if v is None or v.__class__ in _PLAIN:
+            return v
+        raise QError(f"{call} has {path[0]}, which is not a tensor or a number")
+
+    return mapped(leaf, v)
+
+
+def named(tensor: str) -> dict[str, str]:
+    """The JSON of a tensor of a name."""
+    return {_TENSOR: tensor}
+
+
+def from_json(v: Any, tensor: Callable[[str], Any]) -> Any:
+    """The plain value of JSON that `to_json` made; `tensor` gives the tensor of a name."""
+    if isinstance(v, list):
+        return [from_json(i, tensor) for i in v]
+    if not isinstance(v, dict):
+        return v
+    return tensor(v[_TENSOR]) if v.keys() == {_TENSOR} else {k: from_json(i, tensor) for k, i in v.items()}
+
+
+# ------------------------------------------------------------------ options
+
+# the q value of an option that is absent; of a module another one, for types that have no null
+_NULLS: dict[str, Callable[[], Value]] = {"long": lambda: NULL_J, "double": lambda: math.nan, "symbol": lambda: sym("")}
+_EMPTY: dict[str, Callable[[], Value]] = {
+    "any": lambda: symdict([], []), **dict.fromkeys(("boolean", "size", "longs", "pad", "doubles"), lambda: List([]))}
+
+
+def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None) -> Dict:
+    """The q values of options by name, {name: Python value}; their defaults if no values are given."""
+    return symdict([o.name for o in options],
+                   [option_q(o, o.default if values is None else values[o.name]) for o in options])
+
+
+def option_q(option: Option, value: Any, dims: int | None = None) -> Value:
+    """The q value of an option of an optimizer, scheduler or rule; an absent long, double or symbol is the null of its
+    type, another one ::. With `dims`, of a module for so many dimensions: equal sizes of all dimensions are one number,
+    and an absent option without a null is empty."""
+    kind = option.type
+    if value is None or value is REQUIRED:
+        return (_NULLS if dims is None else _EMPTY | _NULLS).get(kind, lambda: NIL)()
+    if value.__class__ is str or kind == "symbol":
+        return sym(str(value))
+    if kind == "boolean":
+        return bool(value)
+    if kind == "long":
+        return long(int(value))
+    if kind == "double":
+        return float(value)
+    if kind == "tensor":
+        return to_q(value) if value.__class__ is not tuple else _numbers_q(kind, value)
+    return _sizes_q(option, value, dims) if kind in ("size", "pad", "longs", "doubles") else value
+
+
+def _sizes_q(option: Option, value: Any, dims: int | None) -> Value:
+    kind, several = option.type, isinstance(value, tuple | list | np.ndarray)
+    many = tuple(value) if several else (value,) * (dims or 1)
+    many = tuple(NULL_J.v if v is None else v for v in many)
+    one = not several if dims is None else len(set(many)) == 1 and (
+        kind in ("size", "pad") or (option.default is None and len(many) == dims))
+    if one:
+        return float(many[0]) if kind == "doubles" or isinstance(many[0], float) else long(int(many[0]))
+    return _numbers_q(kind, many)
+
+
+def _numbers_q(kind: str, many: tuple[Any, ...]) -> Value:
+    return floats(many) if kind == "doubles" or (many and isinstance(many[0], float)) else longs(many)

@@ -1,0 +1,11 @@
+"""Parameter groups of torch's optimizers: dictionaries of settings, and of the parameters that these are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
+    """All entries of a group but its parameters."""
+    return {k: v for k, v in group.items() if k != "params"}

@@ -1,0 +1,26 @@
+"""Values of any depth: lists, tuples and dictionaries, and the leaves in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Path = tuple[Any, ...]
+
+
+def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The leaves in a value of lists, tuples and dictionaries, with the paths that lead to them."""
+    if isinstance(value, dict | list | tuple):
+        for key, v in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves_of(v, (*path, key))
+    else:
+        yield path, value
+
+
+def mapped(fn: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
+    """A value of the same form, whose leaves are fn(path, leaf)."""
+    if isinstance(value, dict):
+        return {k: mapped(fn, v, (*path, k)) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(mapped(fn, v, (*path, i)) for i, v in enumerate(value))
+    return fn(path, value)
