@@ -74,7 +74,12 @@ def int_keys(x: Vec) -> Array:
     """Integers that are equal where the items are: for finding, not for sorting. Of guids, only within one call."""
     t = x.t
     if t in T.FLOATS:
-        return float_keys(x.a)
+        a = x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0  # one zero only, and one null
+        bits = a.view(np.int64)
+        null = np.isnan(a)
+        if null.any():
+            bits[null] = _SIGN
+        return bits
     if t == T.G:
         return guid_keys(x.a)
     return x.a.view(np.uint8) if t == T.B else x.a
@@ -87,7 +92,7 @@ def sort_keys(x: Vec) -> Array:
     if x.t == T.ENUM:
         found = unenum(x)
         return sort_keys(found) if found.__class__ is Vec else grade_ranks(found)
-    return int_keys(x)
+    return float_keys(x.a) if x.t in T.FLOATS else int_keys(x)
 
 
 # ------------------------------------------------------------------ grade of integers
