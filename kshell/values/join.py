@@ -195,10 +195,9 @@ def _found(x: Value, y: Value) -> np.ndarray:
 
 
 def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
-    """A list (or table) with the items of y at positions; the last counts where they repeat."""
-    if x.__class__ is Table:
-        if y.__class__ is not Table:
-            raise QError("type")
+    """A list (or table) with the items of y at positions; the last counts where they repeat. Items that are no rows of
+    the table make a list of it."""
+    if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
         return Table(x.names, [scatter(c, at, y.col(n), strict) for n, c in zip(x.names, x.cols, strict=True)])
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.dom == y.dom:
         a = x.a.copy()
