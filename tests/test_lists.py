@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,15 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import QError
-from kshell.lang.verbs import apply_, arith, lists, search, sets, sort, strings, take  # noqa: F401
-from kshell.values import order
+from kshell.lang.compiler.compile import prim
+from kshell.lang.verbs import apply_, arith, compare, lists, search, sets, sort, strings, take  # noqa: F401
+from kshell.registry import find
+from kshell.values import integer_keys, order
 from kshell.values import search as kernel
 from kshell.values import types as T
 from kshell.values.amend import amend, assign_at, assign_in_place
 from kshell.values.build import collapse, floats, longs, regular, string, table, vec
-from kshell.values.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, long, sym, sym_vec
+from kshell.values.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, flat_list, long, sym, sym_vec
 from kshell.values.functions import Prim
-from kshell.values.index import FIND, index1
+from kshell.values.index import FIND, index, index1
 from kshell.values.join import append, join, raze
 from kshell.values.match import match
 from kshell.values.pick import take_at
@@ -43,7 +46,7 @@ KEYS = st.one_of(arrays(), arrays(SMALL), arrays(st.integers(0, 255), np.uint8),
 @given(KEYS, st.booleans())
 def test_grade_is_the_stable_argsort(a: np.ndarray, down: bool) -> None:
     want = np.argsort(~a if down else a, kind="stable")
-    assert np.array_equal(order.grade_keys(a, down), want)
+    assert np.array_equal(integer_keys.grade_keys(a, down), want)
 
 
 @given(st.lists(FLOAT, min_size=60, max_size=200))
@@ -58,7 +61,7 @@ def test_grade_mends_what_the_packed_words_lose() -> None:
     rng = np.random.default_rng(5)
     base = rng.integers(-(2**62), 2**62, 50)
     a = base[rng.integers(0, 50, 5000)] + rng.integers(0, 3, 5000)
-    assert np.array_equal(order.grade_keys(a), np.argsort(a, kind="stable"))
+    assert np.array_equal(integer_keys.grade_keys(a), np.argsort(a, kind="stable"))
 
 
 @given(st.lists(st.text("abcXYZ", max_size=4), max_size=30))
@@ -85,6 +88,43 @@ def test_distinct_group_and_find(a: np.ndarray) -> None:
     want = [int(np.flatnonzero(a == v)[0]) if (a == v).any() else len(a) for v in needles.a]
     assert FIND.fn(x, needles).tolist() == want
     assert search.in_(needles, x).a.tolist() == [i < len(a) for i in want] if len(a) else True
+
+
+@pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 66, 300, 2000])
+@pytest.mark.parametrize("span", [1, 2, 5, 300, 5000, 70_000, 10**6, 2**62])
+def test_few_keys_take_every_route(size: int, span: int) -> None:
+    a = np.random.default_rng(size).integers(-span, span, size)
+    first = np.sort(np.unique(a, return_index=True)[1])
+    assert np.array_equal(kernel.distinct_at(longs(a)), first)
+    at, ids = kernel.group_ids(longs(a))
+    assert np.array_equal(at, first) and np.array_equal(a[at][ids], a)
+    at, rows = kernel.group_lists(longs(a))
+    assert np.array_equal(at, first) and at.dtype == np.int64
+    for where, k in zip(rows, first, strict=True):
+        assert np.array_equal(where, np.flatnonzero(a == a[k])) and where.dtype == np.int64
+    for few in (a[:1], a[-64:], a[-65:] + 1):
+        want = [np.flatnonzero(a == v)[0] if (a == v).any() else size for v in few]
+        assert np.asarray(kernel.find(longs(a), longs(few))).tolist() == want
+
+
+@given(st.lists(st.one_of(FLOAT, st.sampled_from([0.0, -0.0, math.nan, 1.5, -1.5])), max_size=80), st.integers(0, 80))
+def test_floats_are_told_apart_by_value(items: list[float], n: int) -> None:
+    keys = ["null" if v != v else v for v in items]
+    x = floats(items)
+    assert kernel.distinct_at(x).tolist() == [k for k, v in enumerate(keys) if v not in keys[:k]]
+    assert [where.tolist() for where in kernel.group_lists(x)[1]] == [
+        [k for k, v in enumerate(keys) if v == u] for u in dict.fromkeys(keys)]
+    found = kernel.find(floats(items[n:]), x) if items[n:] else np.zeros(len(items))
+    assert found.tolist() == [keys[n:].index(v) if v in keys[n:] else len(keys[n:]) for v in keys]
+
+
+@pytest.mark.parametrize("name", ["=", "<>", "<", ">", "<=", ">="])
+@given(st.lists(st.one_of(FLOAT, st.sampled_from([0.0, 1.5, 1.5 + 1e-15, 1.5 + 1e-13])), min_size=2, max_size=40),
+       st.one_of(FLOAT, st.sampled_from([0.0, 1.5, 1e-14, math.nan])))
+def test_a_vector_and_a_float_compare_as_their_items(name: str, items: list[float], c: float) -> None:
+    fn = prim(find("verb", name)).fns[2]
+    assert fn(floats(items), c).a.tolist() == [fn(v, c) for v in items]
+    assert fn(c, floats(items)).a.tolist() == [fn(c, v) for v in items]
 
 
 @pytest.mark.parametrize("size", [100_000])
@@ -155,6 +195,18 @@ def test_raze_joins(parts: list[list[int]]) -> None:
     got = raze(List([longs(p) for p in parts]))
     want = [v for p in parts for v in p]
     assert got.items == want
+
+
+@given(st.lists(st.lists(st.lists(SMALL, max_size=3), max_size=4), max_size=4), st.integers(0, 255))
+def test_lists_of_lists_are_razed_in_every_form(parts: list[list[list[int]]], held: int) -> None:
+    rows = [[longs(v) for v in p] for p in parts]
+    want = [v for p in rows for v in p]
+    items = [flat_list(T.J, np.concatenate([v.a for v in p]), np.cumsum([len(v.a) for v in p]))
+             if p and held >> k & 1 else List(p) for k, p in enumerate(rows)]
+    assert match(raze(List([*items])), List(want))
+    x = List([i for i in items if len(i)])
+    for k in range(4):  # an item of each; where there is none, as one list after the other gives it
+        assert match(index(x, (NIL, k)), collapse([index1(i, k) for i in x.items]) if len(x) else List([]))
 
 
 def test_join_types() -> None:

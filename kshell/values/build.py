@@ -66,11 +66,12 @@ def collapse(items: list[Value]) -> Value:
     if not items:
         return List(items)
     first = items[0]
-    t = 0 if first.__class__ is Vec else atom_t(first)
-    if not t:
-        if first.__class__ is Dict and not first.keyed:
-            return _rows(items)
+    c = first.__class__
+    if c is Vec or c is List:
         return List(items)
+    t = atom_t(first)
+    if not t:
+        return _rows(items) if c is Dict and not first.keyed else List(items)
     classes = set(map(type, items))
     if len(classes) == 1:
         if t in (T.J, T.F, T.B) and first.__class__ is not Special:

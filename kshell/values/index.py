@@ -217,7 +217,7 @@ def index(x: Value, args: Sequence[Value]) -> Value:
             return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
         if c is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
             return rows_of(index1(x, rest[0]))
-        found = _characters(x, rest)
+        found = _column_of(x, rest)
         return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
     if c is Dict and x.keyed and i.__class__ is Table:
         return index(index1(x, i), (NIL, *rest))
@@ -238,14 +238,28 @@ def rows_of(cols: List) -> Value:
     return collapse([collapse(list(row)) for row in zip(*(seq_items(col) for col in cols.items), strict=True)])
 
 
-def _characters(x: Value, rest: Sequence[Value]) -> Value | None:
-    """`x[;k]` of strings that all have a character k; None for all else."""
+def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
+    """`x[;k]` of lists that all have an item k; None for all else."""
     if len(rest) != 1 or rest[0].__class__ is not int or x.__class__ is not List or len(x) < 2:
         return None
+    k = rest[0]
+    flat = x.flat
+    if flat is not None:
+        if flat.t == T.ENUM or not 0 <= k < int(flat.sizes.min()):
+            return None
+        return Vec(flat.t, flat.a[flat.starts + k])
+    items = x.items
+    if items[0].__class__ is List:
+        if k < 0 or any([v.__class__ is not List or v.flat is not None for v in items]):
+            return None
+        try:
+            return collapse([v.items[k] for v in items])
+        except IndexError:
+            return None
     rows = string_rows(x)
-    if rows is None or not 0 <= rest[0] < int(rows.sizes.min()):
+    if rows is None or not 0 <= k < int(rows.sizes.min()):
         return None
-    return Vec(T.C, rows.data[rows.starts + rest[0]])
+    return Vec(T.C, rows.data[rows.starts + k])
 
 
 def deep(x: Value, rest: Sequence[Value]) -> Value:

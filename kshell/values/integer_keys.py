@@ -66,7 +66,12 @@ def int_keys(x: Vec) -> Array:
     """Integers that are equal where the items are: for finding, not for sorting. Of guids, only within one call."""
     t = x.t
     if t in T.FLOATS:
-        return float_keys(x.a)
+        a = x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0  # one zero only, and one null
+        bits = a.view(np.int64)
+        null = np.isnan(a)
+        if null.any():
+            bits[null] = _SIGN
+        return bits
     if t == T.G:
         return guid_keys(x.a)
     return x.a.view(np.uint8) if t == T.B else x.a

@@ -195,10 +195,9 @@ def _found(x: Value, y: Value) -> np.ndarray:
 
 
 def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
-    """A list (or table) with the items of y at positions; the last counts where they repeat."""
-    if x.__class__ is Table:
-        if y.__class__ is not Table:
-            raise QError("type")
+    """A list (or table) with the items of y at positions; the last counts where they repeat. Items that are no rows of
+    the table make a list of it."""
+    if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
         return Table(x.names, [scatter(c, at, y.col(n), strict) for n, c in zip(x.names, x.cols, strict=True)])
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.dom == y.dom:
         a = x.a.copy()
@@ -218,25 +217,23 @@ def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
 def raze(x: Value) -> Value:
     """`,/x`: the items of the items in one list."""
     c = x.__class__
-    if c is Nd:
-        return Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
+    if c is List:
+        flat = x.flat
+        if flat is not None:
+            return Vec(flat.t, flat.a[:int(flat.ends[-1])])
+        items = x.items
+        if len(items) > 1:
+            return concat(items)
+        if not items:
+            return x
+        return items[0] if items[0].__class__ in (Dict, Table) else as_list(items[0])
     if c is Dict:
         return raze(x.v)
+    if c is Nd:
+        return Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
     if c is Vec:
         return x if x.t != T.ENUM or not x.attr else Vec(x.t, x.a, "", x.dom)
-    if c is Table:
-        return raze(List(x.items))
-    if c is not List:
-        return as_list(x)
-    flat = x.flat
-    if flat is not None:
-        return Vec(flat.t, flat.a[:int(flat.ends[-1])])
-    items = x.items
-    if not items:
-        return x
-    if len(items) == 1:
-        return items[0] if items[0].__class__ in (Dict, Table) else as_list(items[0])
-    return concat(items)
+    return raze(List(x.items)) if c is Table else as_list(x)
 
 
 def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
@@ -246,24 +243,48 @@ def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(arrays)
 
 
+def _flats(items: list[Value]) -> Value | None:
+    """Lists of vectors that each stand in an array, one after the other."""
+    flats = [v.flat for v in items]
+    first = flats[0]
+    if first is None or any([f is None or f.t != first.t for f in flats]):
+        return None
+    last = [int(f.ends[-1]) for f in flats]  # type: ignore[union-attr]
+    ends = np.concatenate([f.ends for f in flats])  # type: ignore[union-attr]
+    ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
+    return flat_list(first.t, np.concatenate([f.a[:n] for f, n in zip(flats, last, strict=True)]), ends)  # type: ignore[union-attr]
+
+
+_MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
+
+
 def concat(items: list[Value]) -> Value:
     """Values joined one after another."""
     first = items[0]
-    if first.__class__ is Vec:
-        t, dom = first.t, first.dom
-        if all(v.__class__ is Vec and v.t == t and v.dom == dom for v in items):
-            return Vec(t, _end_to_end([v.a for v in items]), "", dom)
-    if first.__class__ is Nd and all(v.__class__ is Nd and v.t == first.t and v.a.shape[1:] == first.a.shape[1:]
-                                     for v in items):
-        return Nd(first.t, np.concatenate([v.a for v in items]))
-    if first.__class__ is Table and all(v.__class__ is Table and v.names == first.names for v in items):
-        return Table(first.names, [concat([v.cols[i] for v in items]) for i in range(len(first.names))])
-    if any(v.__class__ in (Dict, Table) or _enum_type(v) for v in items):
+    classes = set(map(type, items))
+    flat: list[Value] = []
+    if len(classes) == 1:
+        c = first.__class__
+        if c is List:
+            whole = _flats(items)
+            if whole is not None:
+                return whole
+            for v in items:
+                flat += v.items
+            return collapse(flat)
+        if c is Vec:
+            t, dom = first.t, first.dom
+            if all([v.t == t and v.dom == dom for v in items]):
+                return Vec(t, _end_to_end([v.a for v in items]), "", dom)
+        elif c is Nd and all([v.t == first.t and v.a.shape[1:] == first.a.shape[1:] for v in items]):
+            return Nd(first.t, np.concatenate([v.a for v in items]))
+        elif c is Table and all([v.names == first.names for v in items]):
+            return Table(first.names, [concat([v.cols[i] for v in items]) for i in range(len(first.names))])
+    if classes & _MAPS or (Vec in classes and any([v.__class__ is Vec and v.t == T.ENUM for v in items])):
         out = first
         for v in items[1:]:
             out = join(out, v)
         return as_list(out) if out.__class__ not in (Dict, Table) else out
-    flat: list[Value] = []
     for v in items:
         if v.__class__ is Vec or isinstance(v, List):
             flat += v.items

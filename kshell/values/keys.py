@@ -16,6 +16,7 @@ from kshell.values.integer_keys import bounds, grade_keys, pack
 Array = np.ndarray
 _TABLE = 1 << 22  # the largest range of keys that a table of positions is made for
 _U64 = np.uint64
+_LITTLE = 64  # keys, of which so many are told apart sooner by a dictionary
 _HEAD = 1 << 15  # how many keys are looked at before the rest is only checked for new ones
 
 
@@ -23,7 +24,7 @@ def _small(keys: Array, n: int) -> tuple[int, int] | None:
     """Least key and size of the range, if a table over it is worth making for n items."""
     lo, hi = bounds(keys)
     size = hi - lo + 1
-    return (lo, size) if size <= _TABLE and size <= 16 * n + 65536 else None
+    return (lo, size) if size <= _TABLE and size <= min(64 * n, 16 * n + 65536) else None
 
 
 def _offset(keys: Array, lo: int) -> Array:
@@ -43,8 +44,12 @@ def _first_table(at: Array, size: int) -> Array:
 def distinct_keys(keys: Array) -> Array:
     """The positions, ascending, at which integer keys occur for the first time."""
     n = len(keys)
-    if n < 2:
-        return np.arange(n)
+    if n <= _LITTLE:
+        seen: dict[int, int] = {}
+        for k, v in enumerate(keys.tolist()):
+            if v not in seen:
+                seen[v] = k
+        return np.array(list(seen.values()), np.int64)
     small = _small(keys, n)
     if small is not None:
         return _distinct_small(_offset(keys, small[0]), small[1])
@@ -106,8 +111,8 @@ def _distinct_small(at: Array, size: int) -> Array:
 def group_keys(keys: Array) -> tuple[Array, Array]:
     """Integer keys as (first positions of each in order of appearance, the number of its group for each item)."""
     n = len(keys)
-    if not n:
-        return np.arange(0), np.arange(0)
+    if n <= _LITTLE:
+        return _group_little(keys)
     small = _small(keys, n)
     if small is not None:
         first = distinct_keys(keys)
@@ -126,11 +131,46 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
     return first, ids
 
 
+def _group_little(keys: Array) -> tuple[Array, Array]:
+    """The same of a few keys, by a dictionary."""
+    known: dict[int, int] = {}
+    first: list[int] = []
+    ids: list[int] = []
+    for k, v in enumerate(keys.tolist()):
+        g = known.get(v)
+        if g is None:
+            g = known[v] = len(first)
+            first.append(k)
+        ids.append(g)
+    return np.array(first, np.int64), np.array(ids, np.int64)
+
+
+def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
+    """What group_lists_of gives of a few keys, by a dictionary."""
+    known: dict[int, list[int]] = {}
+    for k, v in enumerate(keys.tolist()):
+        g = known.get(v)
+        if g is None:
+            known[v] = [k]
+        else:
+            g.append(k)
+    lists = list(known.values())
+    order: list[int] = []
+    ends = []
+    for g in lists:
+        order += g
+        ends.append(len(order))
+    a = np.array(order, np.int64)
+    return a[[0, *ends[:-1]]], [a[i:j] for i, j in zip([0, *ends], ends, strict=False)]
+
+
 def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     """Integer keys as (first positions of each in order of appearance, the positions of each)."""
     n = len(keys)
-    small = _small(keys, n) if n else None
-    if small is None or small[1] > 65536:
+    if not n or (n <= _LITTLE and keys.dtype.itemsize > 1):
+        return _lists_little(keys) if n else (np.arange(0), [])
+    small = _small(keys, n)
+    if small is None or small[1] > min(16 * n + 256, 65536):
         first, ids = group_keys(keys)
         return first, split_groups(ids, len(first))
     if small[1] <= _TWO:
@@ -188,17 +228,15 @@ def seek(tops: Array, keys: Array, right: bool) -> Array:
 _MANY = 1 << 15  # keys, of which more do not stay in the cache
 
 
-_TINY = 16  # keys, of which so many are found sooner by a dictionary
-
-
 def find_keys(hay: Array, needles: Array) -> Array:
     """The first position of each needle among integer keys; len(hay) where there is none."""
     n, m = len(hay), len(needles)
     if not n or not m:
         return np.full(m, n, np.int64)
-    if n <= _TINY and m <= _TINY:
+    if n <= _LITTLE and m <= _LITTLE:
         places = dict(zip(reversed(hay.tolist()), range(n - 1, -1, -1), strict=True))
-        return np.array([places.get(v, n) for v in needles.tolist()], np.int64)
+        get = places.get
+        return np.array([get(v, n) for v in needles.tolist()], np.int64)
     if m <= 4 and n > 64:
         return np.array([find_one(hay, v) for v in needles.tolist()], np.int64)
     small = _small(hay, n + m)

@@ -12,7 +12,7 @@ from kshell.errors import QError
 from kshell.values import types as T
 from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw, seq_items
 from kshell.values.functions import Handle
-from kshell.values.integer_keys import grade_keys, int_keys, symbol_ranks
+from kshell.values.integer_keys import float_keys, grade_keys, int_keys, symbol_ranks
 from kshell.values.pick import unenum
 from kshell.values.rows import string_rows
 
@@ -26,7 +26,7 @@ def sort_keys(x: Vec) -> Array:
     if x.t == T.ENUM:
         found = unenum(x)
         return sort_keys(found) if found.__class__ is Vec else grade_ranks(found)
-    return int_keys(x)
+    return float_keys(x.a) if x.t in T.FLOATS else int_keys(x)
 
 
 # ------------------------------------------------------------------ grade of any list

@@ -90,3 +90,9 @@ jt:([k:1 2]v:3 4);jt,:();jt~([k:1 2]v:3 4)  / 1b
 {x,:();x}`a`b!1 2  / a| 1\nb| 2
 d:`a`b!1 2;d,:1 2  / 'type
 eg:`p`q;eh:`eg$`p`q;eh,:();eh,:`symbol$();eh,:`p;eh  / `eg$`p`q`p
+
+/ a column that is a table takes rows of its columns, in any order; with anything else it is a list
+jk:1!([]a:`x`y;c:([]d:3 4;e:5 6));jk,:`a`c!(`x;`e`d!7 8);(0!jk)`c  / d e\n---\n8 7\n4 6
+jk:1!([]a:`x`y;c:([]d:3 4));jk,:`a`c!(`x;::);value[jk]`c  / ::\n(,`d)!,4
+jk:1!([]a:`x`y;c:([]d:3 4));jk,:`a`c!(`x;`f`d!1 2);value[jk]`c  / `f`d!1 2\n(,`d)!,4
+jk:1!([]a:`x`y;c:([]d:3 4));value[jk upsert(`z;::)]`c  / (,`d)!,3\n(,`d)!,4\n::

@@ -77,3 +77,9 @@ group 2 2 2  / 2| 0 1 2
 group 1 4 1 4i  / 1| 0 2\n4| 1 3
 group "abab"  / a| 0 2\nb| 1 3
 group 1 2 1 2f  / 1| 0 2\n2| 1 3
+
+/ characters and bytes among some
+"hopping"in"aeiou"  / 0100100b
+"hopping"in""  / 0000000b
+(""in"abc";"\000\377a"in"\377b")  / `boolean$()\n010b
+0x00ff10 in 0xff10ff  / 011b

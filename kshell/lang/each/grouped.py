@@ -112,13 +112,17 @@ def _either(a: Array) -> Array | None:
 
 def _two_groups(p: Part, flags: Array) -> Dicts:
     """`group` of vectors of two different values, of which flags tell which is where."""
-    starts, sizes = p.starts, p.sizes
-    flags = flags ^ np.repeat(flags[starts], sizes)  # is it another than the first of its vector?
-    more = np.add.reduceat(flags, starts, dtype=np.int64)
-    less = sizes - more
+    starts, sizes = p.starts, p.sizes  # from here on: is it another than the first of its vector?
     if p.m:
-        inner = np.argsort(flags.reshape(p.n, p.m), axis=1, kind="stable").reshape(-1)
+        square = flags.reshape(p.n, p.m)
+        square = square ^ square[:, :1]
+        more = np.count_nonzero(square, axis=1)
+        inner = np.argsort(square, axis=1, kind="stable").reshape(-1)
+        less = sizes - more
     else:
+        flags = flags ^ np.repeat(flags[starts], sizes)
+        more = np.add.reduceat(flags, starts, dtype=np.int64)
+        less = sizes - more
         inner = np.empty(len(flags), np.int64)
         others = np.flatnonzero(flags), starts + less, more
         for here, begin, count in ((np.flatnonzero(~flags), starts, less), others):
@@ -195,10 +199,14 @@ def _at(x: Value, mx: bool, d: Dicts) -> Dicts | None:
     p, q = part(x), part(d.v)
     if p is None or q is None or p.m == -1 or q.t != T.J:
         return None
-    begin, room = p.starts[d.ids], p.sizes[d.ids]
+    begin, room, last = p.starts[d.ids], p.sizes[d.ids], q.a
     if q.m != -1:
-        begin, room = np.repeat(begin, q.sizes), np.repeat(room, q.sizes)
-    if len(q.a) and (int(q.a.min()) < 0 or (q.a >= room).any()):
+        if q.m is None and q.sizes.all():
+            last = np.maximum.reduceat(q.a, q.starts)
+        else:
+            room = np.repeat(room, q.sizes)
+        begin = np.repeat(begin, q.sizes)
+    if len(q.a) and (int(q.a.min()) < 0 or (last >= room).any()):
         return None
     return d.like(q.filled(Vec(p.t, p.a[begin + q.a])))
 

@@ -294,10 +294,10 @@ class _Batch:
 
     def expr(self, node: Any) -> Any:
         """The value of an expression: Many, or one value for all items."""
-        work = getattr(self, "_" + type(node).__name__, None)
+        work = _WORK.get(node.__class__)
         if work is None:
             raise Never
-        return work(node)
+        return work(self, node)
 
     def _Lit(self, node: Any) -> Any:
         return value_of(node)
@@ -418,7 +418,7 @@ class _Batch:
         if isinstance(f, N.Iterator):
             return self.iterated(f, args)
         name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
-        if any(isinstance(a, N.Elided) for a in args):
+        if N.Elided in map(type, args):
             rest = iter(self.many_of([a for a in args if not isinstance(a, N.Elided)]))
             return self.call(self.expr(f), [HOLE if isinstance(a, N.Elided) else next(rest) for a in args])
         if name and name not in self.env and find("verb", name) is not None:
@@ -567,6 +567,8 @@ class _Batch:
 
 
 _ODD = (Bound, Columns, Function)
+_WORK: dict[type, Any] = {  # how a node of each kind is carried out
+    getattr(N, name[1:]): work for name, work in vars(_Batch).items() if name[:1] == "_" and hasattr(N, name[1:])}
 
 
 def _constant(name: str, args: list[Any]) -> Value:

@@ -23,7 +23,7 @@ from kshell.values.apply import apply, apply1, project, pyfn, takes
 from kshell.values.build import collapse
 from kshell.values.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, seq_items
 from kshell.values.dispatch import ATOMIC, same_keys
-from kshell.values.functions import Derived, Function, Handle, Lambda, Prim, Proj
+from kshell.values.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
 from kshell.values.index import find_at, index1
 from kshell.values.match import match
 from kshell.values.pick import null_of
@@ -37,15 +37,20 @@ Fn = Callable[..., Value]
 def each1(f: Value, x: Value) -> Value:
     """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay. The item of a handle is
     its number, but for functions of the k-api, which want the handle."""
+    c = x.__class__
+    if c is Dict:
+        return Dict(x.k, each1(f, x.v))
+    if c is List and f.__class__ is Lambda1 and x.flat is None and 0 < len(x.items) < lambda_at_once.FEW \
+            and not DEBUGGED[0]:
+        called = f.fn  # as what follows does it, sooner: trees are walked with lists of a few items
+        return collapse([called(i) for i in x.items])
     if not is_collection(x):
         if isinstance(x, Handle) and getattr(getattr(f, "entry", None), "kind", "") != "api":
             return collapse([pyfn(f, 1)(x.number)])
         return apply1(f, x)
-    if x.__class__ is Dict:
-        return Dict(x.k, each1(f, x.v))
     if not len(x):
         return List([])
-    if (x.__class__ is Vec or x.__class__ is Nd) and is_atomic(f, 1):
+    if (c is Vec or c is Nd) and is_atomic(f, 1):
         if not DEBUGGED[0] or f.__class__ is Prim:
             return apply1(f, x)
         whole = applied(f, (x,))

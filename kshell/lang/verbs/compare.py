@@ -22,7 +22,6 @@ from kshell.values.integer_keys import symbol_ranks
 from kshell.values.match import TOLERANCE, close
 from kshell.values.pick import null_of
 
-_FEW = 32
 _BLOCK = 8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
 _RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}
 
@@ -112,9 +111,9 @@ def _float_compare(name: str) -> Callable[[Array, Array], Array]:
     """A comparison of float64 arrays: equal within the tolerance counts as equal; null is less than anything."""
 
     def fn(a: Array, b: Array) -> Array:
-        if b.size == 1 and a.size > _FEW and b.item(0) == b.item(0):
+        if b.size == 1 and a.size > 1 and b.item(0) == b.item(0):
             return _RANGED[name](a, b.item(0))
-        if a.size == 1 and b.size > _FEW and a.item(0) == a.item(0):
+        if a.size == 1 and b.size > 1 and a.item(0) == a.item(0):
             return _RANGED[_MIRROR[name]](b, a.item(0))
         near_ = near_array(a, b)
         if name == "=":

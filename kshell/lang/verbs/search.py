@@ -150,6 +150,10 @@ def in_(x: Value, y: Value) -> Value:
     q)`a in `b`c
     0b
     """
+    if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.t in (T.C, T.X):
+        there = np.zeros(256, np.bool_)
+        there[y.a] = True
+        return Vec(T.B, there[x.a])
     if x.__class__ is Dict and y.__class__ is not Table:
         return Dict(x.k, in_(x.v, y))
     if is_atom(y) or (y.__class__ is Vec and len(y.a) == 1 and _types_differ(x, y)):
