@@ -170,7 +170,7 @@ def test_imports_run_one_way() -> None:
     assert deferred <= DEFERRED
 
 
-LAZY = ["nn", "optim", "parallel", "families.adaptdl", "families.lamb", "families.mlbench", "families.streamer"]
+LAZY = ["nn", "optim", "parallel", "families.adaptdl", "families.lamb", "families.megatron", "families.mlbench", "families.streamer"]
 
 
 @pytest.mark.parametrize("name", LAZY)

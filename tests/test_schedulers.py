@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from kshell.optim.megatron import (
+from kshell.families.megatron.scheduler import (
     LR_STYLES,
     WSD_STYLES,
     OptimizerParamScheduler,

@@ -1,1 +1,12 @@
-"""Megatron's overrides of parameter groups."""
+"""Megatron's schedules and overrides of parameter groups. A module of it is imported when it is first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshell.lazy_package import lazy_package
+
+if TYPE_CHECKING:
+    from kshell.families.megatron import overrides, scheduler
+else:
+    __getattr__ = lazy_package(__name__)

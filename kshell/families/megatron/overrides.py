@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kshell import optim
 from kshell.errors import QError
+from kshell.families import megatron
+from kshell.families.megatron.api import OVERRIDES, in_options
 from kshell.kapi.base.args import items, number_of, pairs, read_option
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -16,7 +17,7 @@ from kshell.kapi.base.handles import ModelHandle, OptimizerHandle, handle
 from kshell.kapi.base.live_optimizers import optimizer_of
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.parameters import group_number
-from kshell.kapi.optim.scheduler import OVERRIDES, renamed, schedulers_of
+from kshell.kapi.optim.scheduler import schedulers_of
 from kshell.registry import Option
 from kshell.values.build import symdict
 from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, seq_items, sym
@@ -68,7 +69,7 @@ def _number(key: str, value: Value) -> float | None:
 
 def _set_overrides(o: Opt, group: dict[str, Any], own: dict[str, float]) -> None:
     """Change a group's overrides, unless a scheduler of the optimizer refuses them; these set their rates anew."""
-    live = [s for s in schedulers_of(o) if s.megatron]
+    live = [s for s in schedulers_of(o) if s.computes]
     for s in live:
         _checked(lambda s=s: s.torch._check_group(own))
     for above, below in (("max_lr", "min_lr"), ("end_wd", "start_wd")):
@@ -88,7 +89,7 @@ def _checked(fn: Any) -> None:
         fn()
         return
     except ValueError as exc:
-        error = QError(f"override: {renamed(str(exc))}")
+        error = QError(f"override: {in_options(str(exc))}")
     raise error
 
 
@@ -119,7 +120,7 @@ def combine(x: Value) -> Value:
         found.append(None if d is NIL else dict(pairs(d)))
     try:
         compared = [None if d is None else {k: _Compared(v) for k, v in d.items()} for d in found]
-        out = optim.megatron.combine_param_group_overrides(compared)
+        out = megatron.scheduler.combine_param_group_overrides(compared)
         return symdict(list(out), [v.x for v in out.values()])
     except ValueError as exc:
         error = QError(f"combine: {str(exc)[:1].lower()}{str(exc)[1:]}")
@@ -152,5 +153,5 @@ def okey(x: Value) -> Value:
     """
     if x is not NIL and x.__class__ is not Dict:
         raise QError(f"okey: expecting dictionary, given {kname(x)}")
-    found = optim.megatron.param_group_override_to_tuple(None if x is NIL else dict(pairs(x)))
+    found = megatron.scheduler.param_group_override_to_tuple(None if x is NIL else dict(pairs(x)))
     return NIL if found is None else List([List([sym(k), v]) for k, v in found])

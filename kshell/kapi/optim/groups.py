@@ -140,7 +140,7 @@ def _follow(o: Opt, source: int | None) -> None:
     at = len(o.groups) - 2 if source is None else source
     was, rate = float(o.groups[at]["lr"]), float(o.groups[-1]["lr"])
     ratio = rate / was if was > 0 and rate != was else 1.0
-    if source is not None or program or any(not s.megatron for s in own):
+    if source is not None or program or any(not s.computes for s in own):
         schedules.inherit(o.groups, at, ratio)
     for s in own:
         extended(s, at, ratio, source is not None)
@@ -173,7 +173,7 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
         from kshell.optim.schedules import manner
 
         for s in own:
-            found.setdefault("computed" if s.megatron else manner(s.torch), []).append(s.entry.name)
+            found.setdefault("computed" if s.computes else manner(s.torch), []).append(s.entry.name)
         for p in program:
             found.setdefault(manner(p), []).append(f"{type(p).__name__} of the program")
         lines += [_SAID[k].format(_list(found[k])) for k in _SAID if k in found]

@@ -9,11 +9,12 @@ import inspect
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from kshell import optim
 from kshell.errors import QError
 from kshell.kapi.base.args import number_of
 from kshell.kapi.base.convert import kname
@@ -22,7 +23,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import options_q
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.optim.optimizer import Opt, add_buffers, set_rate
-from kshell.kapi.optim.scheduler_types import MEASURED, WSD_FALLS, Values, class_of, megatron_names, options_of
+from kshell.kapi.optim.scheduler_types import MEASURED, Values, class_of, options_of
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 from kshell.values.build import symdict
@@ -32,41 +33,27 @@ from kshell.values.interrupts import PENDING, give_up, stop_here
 # ------------------------------------------------------------------ the scheduler of a handle
 
 
-# what a parameter group may have of its own, by its name here
-OVERRIDES = {"max": "max_lr", "min": "min_lr", "startwd": "start_wd", "endwd": "end_wd", "wdmult": "wd_mult"}
-
-
-class _Groups:
-    """The parameter groups of an optimizer as they are at any time: all that Megatron's scheduler sees of it."""
-
-    def __init__(self, o: Opt) -> None:
-        self.o = o
-
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        return self.o.groups
-
-
 class Sched:
     """What a scheduler handle owns: the registered entry, its option values, the k-api's optimizer, the scheduler
     proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
 
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
     live = False  # did the Python program make it? (kapi/optim/host_schedulers.py)
+    computes = False  # does a step compute the rates of all groups from its count alone?
+    decay: Mapping[str, str] = {}  # options that may stand in a dictionary of their own, by their names there
 
     def __init__(self, entry: Entry, values: Values, o: Opt, made: Any, rates: list[float], written: list[str]) -> None:
         self.entry, self.values, self.opt, self.torch = entry, values, o, made
         self.rates, self.written = rates, written
 
-    @property
-    def megatron(self) -> bool:
-        return "style" in self.entry.extra
+    @classmethod
+    def proper(cls, entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
+        """The scheduler proper of an optimizer, which others may set the rates of too (`shared`)."""
+        return _torch_one(entry, values, o, shared)
 
     @property
     def count(self) -> int:
         """The steps made."""
-        if self.megatron:
-            return int(self.torch.num_steps)
         found = getattr(self.torch, "last_epoch", None)
         return self.children[0].count if found is None else int(found)
 
@@ -83,21 +70,19 @@ class Sched:
 
     def kept(self) -> dict[str, Any]:
         """A tree of leaves that makes it again, beside its options: the rates before it was made, what it has
-        written into the parameter groups (for Megatron's kind the groups' overrides), and the state proper. Of a class
-        of the program's there may be leaves that are no numbers."""
-        if self.megatron:
-            groups = [{k: v for k, v in g.items() if k in OVERRIDES.values()} for g in self.opt.groups]
-        else:
-            names = sorted({*self.written, "lr", "initial_lr"})
-            groups = [{k: float(g[k]) if k == "lr" else g[k] for k in names
-                       if k in g and (k == "lr" or is_numbers(g[k]))} for g in self.opt.groups]
+        written into the parameter groups, and the state proper. Of a class of the program's there may be leaves that
+        are no numbers."""
+        groups = [self.kept_of(g) for g in self.opt.groups]
         return {"rates": self.rates, "groups": groups, "state": self.torch.state_dict()}
+
+    def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
+        """What a state has of a parameter group: the numbers that the scheduler writes there."""
+        names = sorted({*self.written, "lr", "initial_lr"})
+        return {k: float(group[k]) if k == "lr" else group[k] for k in names
+                if k in group and (k == "lr" or is_numbers(group[k]))}
 
     def step(self, count: int = 1, *measured: float) -> None:
         """Count on; if that fails, everything is as it was."""
-        if self.megatron:
-            self.torch.step(count)
-            return
         self.check()
         with _Undo(self.opt, [self]):
             for _ in range(count):
@@ -108,6 +93,37 @@ class Sched:
     def advance(self, *measured: float) -> None:
         """One step of the scheduler proper."""
         self.torch.step(*measured)
+
+    def extend(self, source: int, ratio: float, split: bool) -> None:
+        """Take the last group, which came from the group `source` with `ratio` times its rate, into the scheduler
+        proper; not `split` from it if it is new."""
+        optim.schedules.extend(self.torch, self.opt.groups, source, ratio)
+
+    def rebase(self, ratios: Sequence[float]) -> None:
+        """Multiply the rates from which the scheduler proper computes, a ratio for each group."""
+        optim.schedules.rebase(self.torch, self.opt.groups, ratios)
+
+    def computed(self, steps: Any) -> tuple[Any, Any]:
+        """Of a kind that `computes`: rates and weight decays after each number of steps."""
+        raise NotImplementedError
+
+    @classmethod
+    def prepare(cls, group: dict[str, Any], own: dict[str, Any]) -> None:
+        """Ready a parameter group for a scheduler that is made from a state, which has `own` of it."""
+
+    def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
+        """Set the scheduler, which is at step 0, and the parameter groups to those of a state."""
+        _fill(self, state)
+        for g, own in zip(self.opt.groups, groups, strict=True):
+            for k, v in own.items():
+                if k == "lr":
+                    set_rate(g, float(v))
+                else:
+                    g[k] = tuple(v) if isinstance(v, list) else v
+
+    def load(self, d: Dict) -> bool:
+        """Load a state in a form of its own; False of a kind that has none."""
+        return False
 
     def check(self) -> None:
         """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
@@ -159,6 +175,18 @@ class _Undo:
             vars(o).update(own)
 
 
+def _fill(s: Sched, state: dict[str, Any]) -> None:
+    """Put the plain values of a state into a torch scheduler; what its options say stays as they made it."""
+    own = vars(s.torch)
+    for c, part in zip(s.children, state.get("_schedulers") or [], strict=False):
+        _fill(c, part)
+    for k, v in state.items():
+        was = own.get(k)
+        numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
+        if k in own and (numbers or isinstance(was, int | float | str | None)):
+            own[k] = float(v) if isinstance(was, float) and isinstance(v, int) else v
+
+
 # ------------------------------------------------------------------ making one
 
 
@@ -166,66 +194,42 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     """A scheduler of an optimizer, whose parameter groups get the values of step 0. On an error nothing changes. What
     torch calls the initial rates are those of now, or with `beside` those that another scheduler has found."""
     own = values.get("schedulers") or []
-    if any(s.megatron or s.opt is not o for s in own):
+    if any(s.computes or s.opt is not o for s in own):
         raise QError(f"{entry.name}: expecting schedulers of torch, of the same optimizer")
     alive = [*schedulers_of(o), *own]
     rates = [float(g["initial_lr"]) for g in o.groups] if own else rates_of(o)
     before = [dict(g) for g in o.groups]
     with _Undo(o, alive):
-        made = _megatron(entry, values, o) if "style" in entry.extra else \
-            _torch_one(entry, values, o, beside or bool(alive))
+        made = kind_of(entry).proper(entry, values, o, beside or bool(alive))
     for g in o.groups:
         add_buffers(o, g)  # it may have set a momentum
     written = sorted({k for g, was in zip(o.groups, before, strict=True) for k, v in settings_of(g).items()
                       if k not in was or k == "lr" or v is not was[k]})
     o.scheduled = True
-    return Sched(entry, values, o, made, rates, written)
+    return kind_of(entry)(entry, values, o, made, rates, written)
 
 
-def _megatron(entry: Entry, values: Values, o: Opt) -> Any:
-    for group in o.groups:
-        if "initial_lr" in group:  # a scheduler of torch's left its own highest and lowest rate there
-            for k in ("max_lr", "min_lr"):
-                if k not in group.get("overrides", ()):
-                    group.pop(k, None)
-    settings = megatron_settings(entry, values)
-    if settings["end_wd"] and not all("weight_decay" in g for g in o.groups):
-        raise QError(f"{entry.name}: the optimizer {o.entry.name} has no weight decay")
-    return _valued(entry, lambda: class_of(entry)(_Groups(o), **settings))
+def kind_of(entry: Entry) -> type[Sched]:
+    """The class of what a handle of this scheduler owns."""
+    return entry.extra.get("kind", Sched)  # type: ignore[no-any-return]
 
 
-def megatron_settings(entry: Entry, values: Values) -> Values:
-    """The arguments of Megatron's scheduler."""
-    v = dict(values)
-    load, style = v.pop("load"), v.pop("wsdstyle", None)
-    if v["steps"] is None:
-        v["steps"] = math.floor(v["warmup"]) + 1
-    if v["wdsteps"] is None:
-        v["wdsteps"] = v["steps"]
-    if v["startwd"] is None or v["endwd"] is None:
-        v["startwd"] = v["endwd"] = v["endwd"] if v["startwd"] is None else v["startwd"]
-    names = {o.name: o.torch for o in entry.options}
-    out = {names[k]: x for k, x in v.items()}
-    return out | {"lr_decay_style": entry.extra["style"], "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
-                  "use_checkpoint_opt_param_scheduler": load == "checkpoint",
-                  "override_opt_param_scheduler": load == "override"}
-
-
-_NAMES = megatron_names()  # in its refusals
-
-
-def _valued(entry: Entry, fn: Callable[[], Any]) -> Any:
+def valued(entry: Entry, fn: Callable[[], Any], names: Mapping[str, str] | None = None) -> Any:
     """fn(), whose ValueError or KeyError becomes a q error with the names of the options."""
     try:
         return fn()
     except (ValueError, KeyError) as exc:
-        error = QError(f"{entry.name}: {renamed(str(exc.args[0]))}")
+        error = QError(f"{entry.name}: {renamed(str(exc.args[0]), names or _names(entry))}")
     raise error
 
 
-def renamed(text: str) -> str:
-    """A message of Megatron's scheduler with the names of the options here."""
-    return re.sub(r"\w+", lambda m: _NAMES.get(m[0], m[0]), text)
+def _names(entry: Entry) -> dict[str, str]:
+    return {o.torch: o.name for o in options_of(entry) if o.torch}
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """A message with the names of the options here."""
+    return re.sub(r"\w+", lambda m: names.get(m[0], m[0]), text)
 
 
 def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
@@ -241,7 +245,7 @@ def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
             raise QError(f"sequentiallr: {s.entry.name} cannot be part of it")
     if "optimizer" in inspect.signature(cls).parameters:
         args["optimizer"] = o.torch
-    return _valued(entry, lambda: _quiet(lambda: cls(**args)))
+    return valued(entry, lambda: _quiet(lambda: cls(**args)))
 
 
 def _quiet(fn: Callable[[], Any]) -> Any:
@@ -283,15 +287,9 @@ _RATE_OPTIONS = ("baselr", "maxlr", "swalr")
 
 def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
     """Tell a scheduler of a group that was added last, which came from the group `source` and has `ratio` times its
-    rate: it gets that group's part in everything. Megatron's kind has one rate for all groups without overrides, also
-    for a group that is new and was not `split` from another."""
-    from kshell.optim.schedules import extend
-
+    rate: it gets that group's part in everything; `split` says whether it came from there or is new."""
     n = len(s.opt.groups) - 1
-    if s.megatron:
-        _own_rates(s, s.opt.groups[-1], s.opt.groups[source], ratio if split else 1.0)
-    else:
-        extend(s.torch, s.opt.groups, source, ratio)
+    s.extend(source, ratio, split)
     for p in s.parts:
         if len(p.rates) == n:
             p.rates = [*p.rates, p.rates[source] * ratio]
@@ -305,24 +303,9 @@ def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
                 p.values[k] = [*[value] * n, value * scale]
 
 
-def _own_rates(s: Sched, group: dict[str, Any], of: dict[str, Any], ratio: float) -> None:
-    """Give a group the highest and lowest rate of another one times a ratio: Megatron's kind calls these overrides."""
-    if ratio != 1.0:
-        for k in ("max_lr", "min_lr"):
-            group[k] = float(of.get(k, getattr(s.torch, k))) * ratio
-        group["overrides"] = tuple(dict.fromkeys((*group.get("overrides", ()), "max_lr", "min_lr")))
-
-
 def rebased(s: Sched, ratios: Sequence[float]) -> None:
     """Multiply the rates from which a scheduler computes, a ratio for each group."""
-    from kshell.optim.schedules import rebase
-
-    if s.megatron:
-        for group, ratio in zip(s.opt.groups, ratios, strict=True):
-            if "max_lr" not in group:  # otherwise those of the group were multiplied
-                _own_rates(s, group, {}, ratio)
-    else:
-        rebase(s.torch, s.opt.groups, ratios)
+    s.rebase(ratios)
     for p in s.parts:
         p.rates = [r * ratio for r, ratio in zip(p.rates, ratios, strict=False)]
         for k in _RATE_OPTIONS:
@@ -340,14 +323,8 @@ MOST_STEPS = 10_000_000
 def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     """Learning rates and weight decays after each number of steps, as arrays (step, group); no decays for a scheduler
     that does not set them. Neither the scheduler nor the optimizer changes."""
-    if s.megatron:
-        groups = s.opt.groups
-        lr = np.stack([s.torch.lr_at(steps, g) for g in groups], 1)
-        found = [s.torch.wd_at(steps, g) for g in groups]
-        if all(w is None for w in found):
-            return lr, None
-        return lr, np.stack([np.full(len(steps), g.get("weight_decay", 0.0)) if w is None else w
-                             for w, g in zip(found, groups, strict=True)], 1)
+    if s.computes:
+        return s.computed(steps)
     if any(c.entry.name == MEASURED for c in s.parts):
         raise QError(f"lrs: the rates of {MEASURED} depend on what is measured")
     s.check()

@@ -28,19 +28,18 @@ from kshell.kapi.base.plain_values import SchedulerFromQ, SchedulerToQ
 from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.optim.optimizer import Opt, set_rate
 from kshell.kapi.optim.scheduler import (
-    OVERRIDES,
     Sched,
     _Undo,
     defaults,
     is_numbers,
+    kind_of,
     make,
     rates_of,
-    renamed,
     schedulers_of,
     shown,
     tabulated,
 )
-from kshell.kapi.optim.scheduler_types import MEASURED, Values, entry_of, options_of, parse
+from kshell.kapi.optim.scheduler_types import MEASURED, Values, entry_of, parse
 from kshell.kapi.optim.wraps import BESIDE
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import Entry
@@ -60,10 +59,6 @@ from kshell.values.core import (
 )
 
 # ------------------------------------------------------------------ sched
-
-# the options of the weight decay in a dictionary of its own
-_RAMP = {"style": "wdstyle", "start": "startwd", "end": "endwd", "steps": "wdsteps"}
-
 
 @api("sched", "sched(o;name;options..)", "sched(o;name;options..;decay)", "sched s", "sched(o;state)",
      "sched(s;state)", "sched o", held=True, since="kshell", effect="reads1")
@@ -124,13 +119,14 @@ def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
 
 def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[tuple[str, Value]]]:
     """Positional options and named ones; a second dictionary at the end is that of the weight decay."""
-    if len(given) > 1 and given[-1].__class__ is Dict and is_pairs(given[-2]) and "style" in entry.extra:
+    known = kind_of(entry).decay
+    if len(given) > 1 and given[-1].__class__ is Dict and is_pairs(given[-2]) and known:
         ramp = pairs(given[-1])
         for key, _ in ramp:
-            if key not in _RAMP:
+            if key not in known:
                 raise QError(f"{entry.name}: unrecognized setting of the weight decay: {key}")
         found, named = split(given[:-1])
-        return found, [*named, *((_RAMP[k], v) for k, v in ramp)]
+        return found, [*named, *((known[k], v) for k, v in ramp)]
     return split(given)
 
 
@@ -282,16 +278,14 @@ def restored(d: Dict, o: Opt) -> Sched:
     rates, groups = _FROM_Q.value(_field(d, "rates")), _groups(d, o)
     if not isinstance(rates, list) or not 0 < len(rates) <= len(groups) or not all(map(is_numbers, rates)):
         raise QError("sched: unrecognized state, expecting a rate for each parameter group")
-    megatron = "style" in entry_of(name).extra
+    kind = kind_of(entry_of(name))
     with _Undo(o, schedulers_of(o)):
         for g, rate in zip(o.groups, rates, strict=False):
             set_rate(g, float(rate))
         for g, own in zip(o.groups, groups, strict=True):
             g.pop("initial_lr", None)
-            if megatron:
-                g.update({k: v for k, v in own.items() if k in OVERRIDES.values()})
-                g["overrides"] = tuple(own)
-        later = [] if megatron else o.groups[len(rates):]  # which were made after the scheduler, are not in it
+            kind.prepare(g, own)
+        later = [] if kind.computes else o.groups[len(rates):]  # which were made after the scheduler, are not in it
         del o.groups[len(o.groups) - len(later):]
         try:
             s = _from_state(name, _field(d, "options"), o)
@@ -326,55 +320,12 @@ def _put(s: Sched, x: Value, groups: Sequence[dict[str, Any]]) -> None:
     state = _FROM_Q.value(x)
     if not isinstance(state, dict):
         raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(x)}")
-    if s.megatron:
-        t = s.torch
-        flags = t.use_checkpoint, t.override
-        t.use_checkpoint, t.override = True, False
-        try:
-            _load(s, state)
-        finally:
-            t.use_checkpoint, t.override = flags
-        return
-    _fill(s, state)
-    for g, own in zip(s.opt.groups, groups, strict=True):
-        for k, v in own.items():
-            if k == "lr":
-                set_rate(g, float(v))
-            else:
-                g[k] = tuple(v) if isinstance(v, list) else v
-
-
-def _fill(s: Sched, state: dict[str, Any]) -> None:
-    """Put the plain values of a state into a torch scheduler; what its options say stays as they made it."""
-    own = vars(s.torch)
-    for c, part in zip(s.children, state.get("_schedulers") or [], strict=False):
-        _fill(c, part)
-    for k, v in state.items():
-        was = own.get(k)
-        numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
-        if k in own and (numbers or isinstance(was, int | float | str | None)):
-            own[k] = float(v) if isinstance(was, float) and isinstance(v, int) else v
-
-
-def _load(s: Sched, state: dict[str, Any]) -> None:
-    try:
-        s.torch.load_state_dict(state)
-        return
-    except (ValueError, KeyError) as exc:
-        error = QError(f"sched: {renamed(str(exc.args[0]))}")
-    raise error
+    s.put(state, groups)
 
 
 def load(s: Sched, d: Dict) -> None:
-    """Load a state into a scheduler: of Megatron's kind by its option `load`, also a bare one under Megatron's own
-    names; of torch's only a state of the same name."""
-    fields = dict(pairs(d))
-    if s.megatron:
-        state = _FROM_Q.value(fields.get("state", d))
-        if not isinstance(state, dict):
-            raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}")
-        _load(s, {k: v for k, v in state.items() if v is not None and v == v})  # a null of JSON is nan
-        _adopt(s)
+    """Load a state into a scheduler: of torch's only a state of the same name."""
+    if s.load(d):
         return
     name = _field(d, "scheduler")
     if name.__class__ is not Sym or name.s != s.entry.name:
@@ -382,23 +333,6 @@ def load(s: Sched, d: Dict) -> None:
     groups = _groups(d, s.opt)
     with _Undo(s.opt, [s]):
         _put(s, _field(d, "state"), groups)
-
-
-def _adopt(s: Sched) -> None:
-    """Let the option values say what the settings of Megatron's scheduler have become."""
-    t = s.torch
-    for o in options_of(s.entry):
-        if o.torch and o.name != "wsdstyle":
-            s.values[o.name] = getattr(t, o.torch)
-    style = next((e for e in registry.entries("scheduler") if e.extra.get("style") == t.lr_decay_style), s.entry)
-    if style is not s.entry:
-        s.entry = style
-        s.values = {o.name: s.values.get(o.name, o.default) for o in options_of(style)}
-        for o in options_of(style):
-            if o.torch and o.name not in ("wsdstyle",):
-                s.values[o.name] = getattr(t, o.torch)
-    if "wsdstyle" in s.values and t.lr_wsd_decay_style:
-        s.values["wsdstyle"] = t.lr_wsd_decay_style.replace("_", "")
 
 
 # ------------------------------------------------------------------ help and options by name

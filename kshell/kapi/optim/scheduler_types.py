@@ -1,7 +1,6 @@
 """The schedulers: one row each, from which creation, options, state, help, completion and the docs come.
 
-Those of Megatron's kind are one class, OptimizerParamScheduler, a row for each style. Those of torch.optim.lr_scheduler
-are rows that name the class; their options are read from its signature.
+Those of torch.optim.lr_scheduler are rows that name the class; their options are read from its signature.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.topics import OPTIONS_OF
 from kshell.kapi.optim.optimizer import class_of
-from kshell.optim.megatron import WD_STYLES, WSD_STYLES
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.core import NIL, NULL_J, List, Sym, Value
 from kshell.values.functions import Function
@@ -32,11 +30,15 @@ MEASURED = "reducelronplateau"
 
 def row(name: str, target: str, doc: str, *options: Option, **hooks: Any) -> Entry:
     """Register a scheduler: `target` is the dotted name of its class, `options` in positional order (without any, they
-    are read from the class). `style` is that of Megatron's scheduler."""
+    are read from the class). `kind` is the subclass of Sched (scheduler.py) for a class unlike those of torch."""
     at = hooks.pop("at", None) or sys._getframe(1)
     return registry.add(Entry(name, "scheduler", doc=doc, options=options, target=target, topic="schedulers",
                               since=hooks.pop("since", "kshell"), file=at.f_code.co_filename, line=at.f_lineno,
                               extra=hooks))
+
+
+def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
+    return Option(name, "long", default, torch_name, doc)
 
 
 def scheduler(name: str, *options: Option) -> Callable[[type], type]:
@@ -47,76 +49,6 @@ def scheduler(name: str, *options: Option) -> Callable[[type], type]:
         return cls
 
     return register
-
-
-# ------------------------------------------------------------------ the rows of Megatron's kind
-
-_MEGATRON = "kshell.optim.megatron.OptimizerParamScheduler"
-# the names of the decays of wsd: here, and in the class
-WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
-LOADS = ("checkpoint", "override", "strict")
-
-
-def _d(name: str, default: Any, torch_name: str, doc: str) -> Option:
-    return Option(name, "double", default, torch_name, doc)
-
-
-def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
-    return Option(name, "long", default, torch_name, doc)
-
-
-_RATES = (_d("init", 0.0, "init_lr", "rate at the start of the warm-up"), _d("max", REQUIRED, "max_lr", "highest rate"),
-          _d("min", 0.0, "min_lr", "lowest rate"), _d("warmup", 0.0, "lr_warmup_steps", "steps of the warm-up"))
-_STEPS = _j("steps", REQUIRED, "lr_decay_steps", "steps until the lowest rate, warm-up included")
-_DECAY = (_d("startwd", None, "start_wd", "weight decay at first; without, it is left alone"),
-          _d("endwd", None, "end_wd", "weight decay at last"),
-          _j("wdsteps", None, "wd_incr_steps", "steps between these, as many as the rate's if not given"),
-          Option("wdstyle", "symbol", "linear", "wd_incr_style", "how the weight decay rises", choices=WD_STYLES),
-          Option("load", "symbol", "checkpoint", "", "whose settings count when a state is loaded: the checkpoint's, "
-                 "override (one's own), strict (they must be the same)", choices=LOADS))
-_OF_WSD = (_j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
-           Option("wsdstyle", "symbol", "exponential", "lr_wsd_decay_style", "how it decays", choices=tuple(WSD_FALLS)))
-
-row("constant", _MEGATRON, """Warm-up, then the highest rate for ever.
-
-q)s:sched(opt`sgd;`constant;`max`warmup!(.1;2))
-q)exec lr from lrs(s;til 5)
-0 0.05 0.1 0.1 0.1
-""", *_RATES, _STEPS._replace(default=None), *_DECAY, style="constant")
-
-row("linear", _MEGATRON, """Warm-up, then down to the lowest rate in a straight line.
-
-q)s:sched(opt`sgd;`linear;0;.1;0;2;6)
-q)exec lr from lrs(s;til 8)
-0 0.05 0.1 0.075 0.05 0.025 0 0
-""", *_RATES, _STEPS, *_DECAY, style="linear")
-
-row("cosine", _MEGATRON, """Warm-up, then down to the lowest rate along half a cosine.
-
-Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
-
-q)s:sched(opt`sgd;`cosine;0;.1;0;2;6)
-q)exec lr from lrs(s;0 1 2 4 6 7)
-0 0.05 0.1 0.05 0 0
-""", *_RATES, _STEPS, *_DECAY, style="cosine")
-
-row("invsqrt", _MEGATRON, """Warm-up, then with one over the root of the steps; the lowest rate after the last.
-
-Vaswani et al. 2017, arXiv 1706.03762.
-
-q)s:sched(opt`sgd;`invsqrt;0;.1;0;4;100)
-q)exec lr from lrs(s;0 2 4 16 100 101)
-0 0.05 0.1 0.05 0.02 0
-""", *_RATES, _STEPS, *_DECAY, style="inverse-square-root")
-
-row("wsd", _MEGATRON, """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
-
-Hu et al. 2024, arXiv 2404.06395.
-
-q)s:sched(opt`sgd;`wsd;`max`warmup`steps`wsdsteps`wsdstyle!(.1;2;10;4;`linear))
-q)exec lr from lrs(s;0 1 2 6 7 8 10 11)
-0 0.05 0.1 0.1 0.075 0.05 0 0
-""", *_RATES, _STEPS, *_OF_WSD, *_DECAY, style="WSD")
 
 
 # ------------------------------------------------------------------ the rows of torch
@@ -356,8 +288,3 @@ def _special(entry: Entry, o: Option, value: Any) -> Any:
         if not isinstance(f, Function) and f.__class__ is not Sym:
             raise QError(f"{entry.name} {o.name}: expected function, given {kname(f)}")
     return value
-
-
-def megatron_names() -> dict[str, str]:
-    """What the settings of Megatron's scheduler are called here."""
-    return {o.torch: o.name for o in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if o.torch} | {"wd_mult": "wdmult"}
