@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -26,7 +27,8 @@ TABLE = {
     "optim": {"errors", "parallel", "lazy_package"},
     "parallel": {"errors", "nn", "lazy_package"},
     "kapi": {"values", "store", "registry", "errors", "nn", "optim", "parallel"},
-    "families": {"kapi", "optim", "parallel", "values", "registry", "errors", "lazy_package"},
+    "extend": {"kapi", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
+    "families": {"extend", "optim", "parallel", "registry", "lazy_package"},
     "k_api": {"kapi", "registry"},
     "session": {"k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
     "shell": {"session", "k_api", "registry", "parse", "errors"},
@@ -97,6 +99,15 @@ def test_imports_follow_the_table(path: Path) -> None:
         if parts[0] in OWNERS:
             assert own in OWNERS[parts[0]], f"{own} may not import {name}"
         assert not (parts[0] == "torch" and own == "kapi" and top), "kapi imports torch only when it is used"
+
+
+def test_extensions_need_one_module() -> None:
+    """The examples of docs/extending.md import from kshell.extend alone, as kshell's own families do on q's side."""
+    text = (ROOT.parent / "docs" / "extending.md").read_text()
+    found = re.findall(r"^(?:from|import) (kshell[\w.]*)", text, re.MULTILINE)
+    assert len(found) > 3 and set(found) == {"kshell.extend"}
+    package = importlib.import_module("kshell.extend")
+    assert all(hasattr(package, name) for name in package.__all__)
 
 
 @pytest.mark.parametrize("package_name", ROOMS)

@@ -16,32 +16,57 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
-from kshell.kapi.base.args import doubles_of, entry_named, items, looks_paired, pairs, parse_options, split
-from kshell.kapi.base.call import api, with_all
-from kshell.kapi.base.convert import as_tensor, kname
-from kshell.kapi.base.handles import (
+from kshell.extend import (
+    MODES,
+    NAMED_OPTIONS,
+    NIL,
+    NULL_J,
+    REQUIRED,
+    TOPICS,
+    Dict,
+    Entry,
+    List,
     ModelHandle,
+    Opt,
     OptimizerHandle,
+    Option,
+    QError,
     RuleHandle,
+    StateFromQ,
+    Sym,
+    T,
+    Table,
     TensorHandle,
+    Value,
+    Vec,
+    api,
+    as_tensor,
     behaviour,
+    collapse,
+    doubles_of,
+    drop_gradient,
+    entry_named,
+    floats,
     handle,
+    items,
+    kname,
+    looks_paired,
+    optimizer_and_name,
+    optimizer_of,
+    options_q,
+    pairs,
+    parse_options,
     rule_handle,
+    seq_items,
+    split,
+    step_with,
+    sym,
+    sym_vec,
+    symdict,
+    with_all,
+    wraps,
+    zero_gradient,
 )
-from kshell.kapi.base.live_optimizers import optimizer_of
-from kshell.kapi.base.plain_values import StateFromQ, options_q
-from kshell.kapi.base.topics import TOPICS
-from kshell.kapi.optim import wraps
-from kshell.kapi.optim.api import step_with
-from kshell.kapi.optim.optimizer import Opt
-from kshell.kapi.optim.scheduler_api import head
-from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
-from kshell.kapi.tensor.info import NAMED_OPTIONS
-from kshell.registry import REQUIRED, Entry, Option
-from kshell.values import types as T
-from kshell.values.build import collapse, floats, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym, sym_vec
 
 Values = dict[str, Any]
 
@@ -335,7 +360,7 @@ def scale(x: Value) -> Value:
 
 def _put(given: Sequence[Value]) -> Value:
     """A rule around an optimizer, by its name or from a state."""
-    o, name = head(given, "scale", "rule")
+    o, name = optimizer_and_name(given, "scale", "rule")
     if name.__class__ is Dict and len(given) == 2:
         w = restored(name, o)
     elif name.__class__ is Sym:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.kapi.optim.optimizer import row
-from kshell.registry import Option
+from kshell.extend import Option, optimizer_row
 
 
 def _number(name: str, default: float, torch_name: str = "") -> Option:
@@ -14,7 +13,7 @@ def _flag(name: str) -> Option:
     return Option(name, "boolean", True)
 
 
-row("lamb", "kshell.families.lamb.optimizer.Lamb",
+optimizer_row("lamb", "kshell.families.lamb.optimizer.Lamb",
     """Layer-wise adaptive moments, for large batches: Adam's update by a trust ratio.
 
 With globalnorm, gradients are divided by the norm of all of them. The ratio of the norms of parameter and update is

@@ -9,16 +9,24 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.extend import (
+    REQUIRED,
+    Dict,
+    Entry,
+    Opt,
+    Option,
+    QError,
+    Sched,
+    SchedulerFromQ,
+    Values,
+    class_of,
+    kname,
+    pairs,
+    renamed,
+    scheduler_row,
+    valued,
+)
 from kshell.families.megatron.scheduler import WD_STYLES, WSD_STYLES
-from kshell.kapi.base.args import pairs
-from kshell.kapi.base.convert import kname
-from kshell.kapi.base.plain_values import SchedulerFromQ
-from kshell.kapi.optim.optimizer import Opt
-from kshell.kapi.optim.scheduler import Sched, renamed, valued
-from kshell.kapi.optim.scheduler_types import Values, class_of, row
-from kshell.registry import REQUIRED, Entry, Option
-from kshell.values.core import Dict
 
 _CLASS = "kshell.families.megatron.scheduler.OptimizerParamScheduler"
 # what a parameter group may have of its own, by its name here
@@ -189,21 +197,21 @@ def _settings(entry: Entry, values: Values) -> Values:
                   "override_opt_param_scheduler": load == "override"}
 
 
-row("constant", _CLASS, """Warm-up, then the highest rate for ever.
+scheduler_row("constant", _CLASS, """Warm-up, then the highest rate for ever.
 
 q)s:sched(opt`sgd;`constant;`max`warmup!(.1;2))
 q)exec lr from lrs(s;til 5)
 0 0.05 0.1 0.1 0.1
 """, *_RATES, _STEPS._replace(default=None), *_DECAY, kind=MegatronSched, style="constant")
 
-row("linear", _CLASS, """Warm-up, then down to the lowest rate in a straight line.
+scheduler_row("linear", _CLASS, """Warm-up, then down to the lowest rate in a straight line.
 
 q)s:sched(opt`sgd;`linear;0;.1;0;2;6)
 q)exec lr from lrs(s;til 8)
 0 0.05 0.1 0.075 0.05 0.025 0 0
 """, *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="linear")
 
-row("cosine", _CLASS, """Warm-up, then down to the lowest rate along half a cosine.
+scheduler_row("cosine", _CLASS, """Warm-up, then down to the lowest rate along half a cosine.
 
 Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
 
@@ -212,7 +220,7 @@ q)exec lr from lrs(s;0 1 2 4 6 7)
 0 0.05 0.1 0.05 0 0
 """, *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="cosine")
 
-row("invsqrt", _CLASS, """Warm-up, then with one over the root of the steps; the lowest rate after the last.
+scheduler_row("invsqrt", _CLASS, """Warm-up, then with one over the root of the steps; the lowest rate after the last.
 
 Vaswani et al. 2017, arXiv 1706.03762.
 
@@ -221,7 +229,7 @@ q)exec lr from lrs(s;0 2 4 16 100 101)
 0 0.05 0.1 0.05 0.02 0
 """, *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="inverse-square-root")
 
-row("wsd", _CLASS, """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
+scheduler_row("wsd", _CLASS, """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
 
 Hu et al. 2024, arXiv 2404.06395.
 

@@ -7,21 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell.extend import (
+    NIL,
+    Dict,
+    List,
+    ModelHandle,
+    Opt,
+    OptimizerHandle,
+    Option,
+    QError,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    api,
+    group_number,
+    handle,
+    items,
+    kname,
+    match,
+    number_of,
+    optimizer_of,
+    pairs,
+    read_option,
+    schedulers_of,
+    seq_items,
+    sym,
+    symdict,
+)
 from kshell.families import megatron
 from kshell.families.megatron.api import OVERRIDES, in_options
-from kshell.kapi.base.args import items, number_of, pairs, read_option
-from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import kname
-from kshell.kapi.base.handles import ModelHandle, OptimizerHandle, handle
-from kshell.kapi.base.live_optimizers import optimizer_of
-from kshell.kapi.optim.optimizer import Opt
-from kshell.kapi.optim.parameters import group_number
-from kshell.kapi.optim.scheduler import schedulers_of
-from kshell.registry import Option
-from kshell.values.build import symdict
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, seq_items, sym
-from kshell.values.match import match
 
 
 @api("override", "override(o;group)", "override(o;group;options)", held=True, since="kshell", effect="changes")

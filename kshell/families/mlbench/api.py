@@ -6,18 +6,45 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
-from kshell.kapi.base.args import fill_options, flag_of, items, long_of, name_of, parse_options, split
-from kshell.kapi.base.call import api, with_all
-from kshell.kapi.base.convert import as_tensor, kname, result
-from kshell.kapi.base.handles import OptimizerHandle, TensorHandle, behaviour, handle, optimizer_handle, vector_handle
-from kshell.kapi.base.plain_values import options_q
-from kshell.kapi.optim import wraps
-from kshell.kapi.optim.api import put_parameters
-from kshell.kapi.optim.optimizer import Opt, class_of, create, entry_of, group_values, parse, row, torch_args
-from kshell.registry import Option
-from kshell.values.build import longs, symdict
-from kshell.values.core import NIL, Dict, Sym, Value
+from kshell.extend import (
+    NIL,
+    Dict,
+    Opt,
+    OptimizerHandle,
+    Option,
+    QError,
+    Sym,
+    TensorHandle,
+    Value,
+    api,
+    as_tensor,
+    behaviour,
+    class_of,
+    create,
+    entry_of,
+    fill_options,
+    flag_of,
+    group_values,
+    handle,
+    items,
+    kname,
+    long_of,
+    longs,
+    name_of,
+    optimizer_handle,
+    optimizer_row,
+    options_q,
+    parse_optimizer,
+    parse_options,
+    put_parameters,
+    result,
+    split,
+    symdict,
+    torch_args,
+    vector_handle,
+    with_all,
+    wraps,
+)
 
 _SINCE = "mlbench"
 
@@ -38,7 +65,7 @@ _SPARSE = (_LR, _DECAY, Option("k", "long", 10, low=1, doc="coordinates of each 
 _MOMENTUM = {"momentum_buffer": "momentum_buffer"}
 _MEMORY = {"memory": "memory", "estimated": "estimated"}
 
-row("signsgd", "kshell.families.mlbench.optimizers.SignSGD",
+optimizer_row("signsgd", "kshell.families.mlbench.optimizers.SignSGD",
     """Steps of one size, by the sign of SGD's direction.
 
 Bernstein et al. 2018, arXiv 1802.04434. The decay of weights is inside the sign.
@@ -51,7 +78,7 @@ q)tensor t
 0.5 2 3.5e
 """, *_SGD, state=_MOMENTUM, since=_SINCE)
 
-row("sparsifiedsgd", "kshell.families.mlbench.optimizers.SparsifiedSGD",
+optimizer_row("sparsifiedsgd", "kshell.families.mlbench.optimizers.SparsifiedSGD",
     """SGD of k coordinates a step; the rest is remembered.
 
 Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. The coordinates are a block of k in a row or, with random, any. The
@@ -65,7 +92,7 @@ q)sum 1=tensor t
 4i
 """, *_SPARSE, state=_MEMORY, sharded=False, since=_SINCE)
 
-row("centralizedsparsifiedsgd", "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
+optimizer_row("centralizedsparsifiedsgd", "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
     """sparsifiedsgd of several processes.
 
 Each chooses coordinates for itself; the update is what all chose, with average divided by their number.
@@ -74,7 +101,7 @@ q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
 `centralizedsparsifiedsgd
 """, *_SPARSE, _b("average", True), state=_MEMORY, sharded=False, meets=True, since=_SINCE)
 
-row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
+optimizer_row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
 
 With agggrad off each steps by its own gradient, and the weights are averaged. bylayer sends each parameter by itself,
 before divides before the sum.
@@ -85,7 +112,8 @@ lr  agggrad
 0.1 0
 """, *_SGD, *_AGG, state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
 
-row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam", """Adam of the mean gradient over all processes.
+optimizer_row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam",
+    """Adam of the mean gradient over all processes.
 
 The last three options are those of centralizedsgd.
 
@@ -95,7 +123,7 @@ q)lr opt(`centralizedadam;();.002)
     *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, sharded=False, meets=True,
     since=_SINCE)
 
-row("powersgd", "kshell.families.mlbench.powersgd.PowerSGD",
+optimizer_row("powersgd", "kshell.families.mlbench.powersgd.PowerSGD",
     """SGD of a mean gradient that travels as two thin matrices.
 
 Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727. The matrices have rank columns; what they lose is added to the
@@ -111,7 +139,7 @@ q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`m
     _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False, meets=True,
     since=_SINCE)
 
-row("decentralizedsgd", "kshell.families.mlbench.optimizers.DecentralizedSGD",
+optimizer_row("decentralizedsgd", "kshell.families.mlbench.optimizers.DecentralizedSGD",
     """SGD by itself, then the mean of neighbours' weights.
 
 Lian et al. 2017, arXiv 1705.09056. `topo` gives the neighbours of common graphs. With weights metropolis the mean over
@@ -335,7 +363,7 @@ def _fp16_around(given: Sequence[Value]) -> Value:
         raise QError(f"fp16: expecting the name of an optimizer, and options, given {kname(given[1])}")
     values = _fp16_values(*split(given, 2), 2)
     entry = entry_of(inner[0].s)
-    o = create(entry, parse(entry, *split(inner, 1), before=1))
+    o = create(entry, parse_optimizer(entry, *split(inner, 1), before=1))
     put_parameters(o, 0, {}, given[0])
     _halve(o, values)
     return optimizer_handle(o)

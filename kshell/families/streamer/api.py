@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshell.errors import QError
+from kshell.extend import (
+    NIL,
+    KHandle,
+    List,
+    Opt,
+    OptimizerHandle,
+    Option,
+    QError,
+    TensorHandle,
+    Value,
+    Values,
+    api,
+    as_tensor,
+    behaviour,
+    check_new,
+    floats,
+    handle,
+    is_empty,
+    items,
+    kept_parameters,
+    kname,
+    long_of,
+    longs,
+    number_of,
+    optimizer_row,
+    put_parameters,
+    select_parameters,
+)
 from kshell.families import streamer
-from kshell.kapi.base.args import is_empty, items, long_of, number_of
-from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, kname
-from kshell.kapi.base.handles import KHandle, OptimizerHandle, TensorHandle, behaviour, handle
-from kshell.kapi.optim.api import put_parameters
-from kshell.kapi.optim.optimizer import Opt, Values, row
-from kshell.kapi.optim.parameters import check_new, kept, select
-from kshell.registry import Option
-from kshell.values.build import floats, longs
-from kshell.values.core import NIL, List, Value
 
 _INNER = ("adam", "adamw", "nadam", "radam", "adamax", "adagrad", "adadelta", "sgd")
 
@@ -57,7 +74,7 @@ def _is_part(x: Value) -> bool:
             and not isinstance(x.items[1], KHandle) and not is_empty(x.items[1]))
 
 
-row("streamer", "kshell.families.streamer.optimizer.Streamer",
+optimizer_row("streamer", "kshell.families.streamer.optimizer.Streamer",
     """Layers that learn at their own pace, and may be added on the way.
 
 Mounir, Vijayaraghavan and Sarkar 2023, NeurIPS. The parameters are layers, each (encoder;predictor): groups 0 and 1 are
@@ -145,7 +162,7 @@ def addlayer(x: Value) -> Value:
     o, given = _head(x, "addlayer", 2, "an optimizer, and (encoder;predictor)")
     if not _is_layer(given[1]):
         raise QError(f"addlayer: expecting (encoder;predictor), given {kname(given[1])}")
-    chosen = [select(part) for part in given[1].items]
+    chosen = [select_parameters(part) for part in given[1].items]
     check_new(o, [p for c in chosen if c is not None for p in c.params])
     most = o.torch.settings["max_layers"]
     if o.torch.layers >= most:
@@ -156,7 +173,7 @@ def addlayer(x: Value) -> Value:
 
 def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
     """Parameters into groups from `at` on; on an error all is as it was."""
-    back, held = kept(o), [(g, list(g["params"])) for g in o.groups]
+    back, held = kept_parameters(o), [(g, list(g["params"])) for g in o.groups]
     first = min(at, len(o.groups))
     try:
         for i, part in enumerate([NIL] * (at - first) + list(parts), first):
