@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from kshell import parallel
 from kshell.optim.abilities import abilities
 from kshell.optim.leaves import Path, leaves_of, mapped
 
@@ -62,9 +63,7 @@ def _part(t: Tensor, p: Tensor) -> Tensor:
     if not t.numel() and not p.numel():
         t = t.new_empty(p.shape)
     if hasattr(p, "full_tensor"):
-        from kshell.parallel.around import part_like
-
-        return part_like(t, p)
+        return parallel.around.part_like(t, p)
     return t
 
 

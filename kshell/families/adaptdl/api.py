@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell import registry
+from kshell import optim, registry
 from kshell.extend import (
     MODES,
     NAMED_OPTIONS,
@@ -182,12 +182,10 @@ class RuleWrap(wraps.Wrap):
     meets = True
 
     def __init__(self, entry: Entry, values: Values, o: Opt) -> None:
-        from kshell.optim import comm
-
         self.entry, self.values, self.opt = entry, values, o
         args = {p.torch or p.name: values[p.name] for p in entry.options if p.torch or p not in _COMMON}
         if values["accum"] is None and values["local"] is not None:
-            args["accum_scale"] = values["local"] * comm.world() / values["base"]
+            args["accum_scale"] = values["local"] * optim.comm.world() / values["base"]
         self.rule = _refusing(entry.name, lambda: entry.resolve()(o.torch, **args))
         self._squares: list[float] = []
 

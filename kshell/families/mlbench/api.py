@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from kshell import optim
 from kshell.extend import (
     NIL,
     Dict,
@@ -185,12 +186,9 @@ class AggWrap(wraps.Wrap):
     meets = True
 
     def __init__(self, values: dict[str, Any]) -> None:
-        from kshell.optim.aggregate import Aggregation
-        from kshell.optim.comm import world
-
-        self.values, self.inside = values, Aggregation(**values)
+        self.values, self.inside = values, optim.aggregate.Aggregation(**values)
         self.plain = values["average"] == "world" and values["clip"] == math.inf
-        self.world = world
+        self.world = optim.comm.world
 
     def options(self) -> Dict:
         return options_q(AGG_OPTIONS, self.values)
@@ -207,9 +205,7 @@ class AggWrap(wraps.Wrap):
 
     def clip(self, o: Opt, given: dict[str, Any]) -> None:
         if self.inside.clip != math.inf:
-            from kshell.optim.aggregate import clip_
-
-            clip_(o.parameters(), self.inside.clip)
+            optim.aggregate.clip_(o.parameters(), self.inside.clip)
 
     def done(self, o: Opt) -> None:
         self.inside.weights(o.groups)
@@ -455,11 +451,9 @@ def topo(x: Value) -> Value:
     `long$()
     """
     from kshell.families.mlbench.optimizers import neighbors_of
-    from kshell.optim import comm
-
     given = items(x)
     name = name_of(given[0]) if given else None
-    numbers = [long_of(n) for n in given[1:]] or [comm.rank(), comm.world()]
+    numbers = [long_of(n) for n in given[1:]] or [optim.comm.rank(), optim.comm.world()]
     if name is None or len(numbers) != 2 or None in numbers:
         raise QError("topo: expecting the name of a topology, or (name;rank;world)")
     r, n = numbers
@@ -500,9 +494,8 @@ def traffic(x: Value) -> Value:
     bytes  | 0
     seconds| 0f
     """
-    from kshell.optim.comm import METER
-
-    return symdict(["calls", "bytes", "seconds"], [METER.calls, METER.bytes, METER.seconds])
+    meter = optim.comm.METER
+    return symdict(["calls", "bytes", "seconds"], [meter.calls, meter.bytes, meter.seconds])
 
 
 @behaviour("backward", OptimizerHandle)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kshell import nn
 from kshell.errors import QError
 from kshell.kapi.base.args import pairs
 from kshell.kapi.base.convert import dtype_named
@@ -280,8 +281,6 @@ class Loader:
 
     def _fill(self, i: int, m: Any) -> None:
         """Give a module that was just made its name, parameters, buffers and children."""
-        from kshell.nn.recompute import set_recompute
-
         rec = self.record("module", i)
         if rec["type"] is not None and type_name(m) != rec["type"]:
             raise ValueError(f"module {i} is no {rec['type']}")
@@ -306,7 +305,7 @@ class Loader:
         if "replaced" in rec:
             m.__dict__[REPLACED] = tuple(map(str, rec["replaced"]))
         m.training = bool(rec["training"])
-        set_recompute(m, bool(rec["recompute"]))
+        nn.recompute.set_recompute(m, bool(rec["recompute"]))
         self._filling.discard(i)
 
     def _put(self, m: Any, own: dict[str, Any], k: str, t: Any) -> None:

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kshell import parallel
 from kshell.errors import QError, os_text, refused
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, mapped
@@ -50,8 +51,6 @@ _EXTRA = ".extra"  # what an optimizer keeps for no parameter; names of paramete
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
     """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
-    from kshell.parallel import collect
-
     text, out = "", None
     try:
         out = work()
@@ -61,7 +60,7 @@ def _together(call: str, work: Callable[[], Any]) -> Any:
         text = os_text(e)
     except (MemoryError, RecursionError, *WRONG) as e:
         text = mapped(call, e).text
-    found = [t.decode() for t in collect.gather_bytes(text.encode(), call)]
+    found = [t.decode() for t in parallel.collect.gather_bytes(text.encode(), call)]
     failed = [r for r, t in enumerate(found) if t]
     if failed:
         raise QError(found[failed[0]])
@@ -207,20 +206,16 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
 
 def _from_first(call: str, work: Callable[[], Any]) -> Any:
     """What work() gives on process 0, as JSON can hold it, on every process."""
-    from kshell.parallel import collect, group
-
-    made = _together(call, lambda: work() if group.rank() == 0 else None)
-    text = json.dumps(made).encode() if group.rank() == 0 else b""
-    return json.loads(bytes(collect.broadcast(text, 0)))  # type: ignore[arg-type]
+    made = _together(call, lambda: work() if parallel.group.rank() == 0 else None)
+    text = json.dumps(made).encode() if parallel.group.rank() == 0 else b""
+    return json.loads(bytes(parallel.collect.broadcast(text, 0)))  # type: ignore[arg-type]
 
 
 def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
-    from kshell.parallel import collect
-
     text = json.dumps([[[k, list(t.shape), str(t.dtype)] for k, t in parts.tensors.items()], parts.about],
                       sort_keys=True)
-    found = collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
+    found = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
     for r, other in enumerate(found):
         if other != found[0]:
             raise QError(f"{call}: what is given differs between processes (0 and {r})")
@@ -241,9 +236,7 @@ def _fit_to_write(folder: str) -> str:
 
 
 def _ours(name: str) -> bool:
-    from kshell.parallel.shards import SUFFIX
-
-    return name.endswith(SUFFIX) or name.startswith(INDEX)
+    return name.endswith(parallel.shards.SUFFIX) or name.startswith(INDEX)
 
 
 @api("ckptsave", "ckptsave(`:folder;object)", "ckptsave(`:folder;dict)", held=True, since="kshell", effect="changes")
@@ -264,8 +257,6 @@ def ckptsave(x: Value) -> Value:
     q)hdel each` sv'`:docs.run,'key`:docs.run;hdel`:docs.run
     `:docs.run
     """
-    from kshell.parallel import collect, group, shards
-
     call = "ckptsave"
     given = items(x)
     parts = _Parts(call)
@@ -281,11 +272,11 @@ def ckptsave(x: Value) -> Value:
     folder, values = _together(call, prepare)
     _agree(call, parts)
     tag = _from_first(call, lambda: _fit_to_write(folder))
-    mine = os.path.join(folder, shards.file_name(tag, group.rank()))
+    mine = os.path.join(folder, parallel.shards.file_name(tag, parallel.group.rank()))
     try:
-        written, stored = _together(call, lambda: shards.save(folder, tag, {k: t.detach() for k, t in
+        written, stored = _together(call, lambda: parallel.shards.save(folder, tag, {k: t.detach() for k, t in
                                                                             parts.tensors.items()}))
-        files = [json.loads(t) for t in collect.gather_bytes(json.dumps(written).encode(), call)]
+        files = [json.loads(t) for t in parallel.collect.gather_bytes(json.dumps(written).encode(), call)]
 
         def index() -> None:
             body = {"format": FORMAT, "version": VERSION, "files": files, "tensors": stored, "about": parts.about,
@@ -293,16 +284,16 @@ def ckptsave(x: Value) -> Value:
             text = json.dumps({"digest": _digest(body), "body": body})
             atomic.write_bytes(os.path.join(folder, INDEX), text.encode())
 
-        _together(call, lambda: index() if group.rank() == 0 else None)
+        _together(call, lambda: index() if parallel.group.rank() == 0 else None)
     except BaseException:
         if os.path.exists(mine):
             os.unlink(mine)
         raise
-    if group.rank() == 0:  # files of earlier saves, whole or not
+    if parallel.group.rank() == 0:  # files of earlier saves, whole or not
         for name in os.listdir(folder):
-            if name.endswith(shards.SUFFIX) and not name.startswith(tag):
+            if name.endswith(parallel.shards.SUFFIX) and not name.startswith(tag):
                 os.unlink(os.path.join(folder, name))
-    collect.barrier(call)
+    parallel.collect.barrier(call)
     return given[0]
 
 
@@ -392,13 +383,12 @@ class _Wanted(_Parts):
         return from_json(form, lambda name: self._buffer(p, name))
 
     def _buffer(self, p: Any, name: str) -> Any:
-        from kshell.parallel.shards import dtype_of
-
-        dtype, size, _ = self._stored(name)
+        stored, size, _ = self._stored(name)
+        dtype = parallel.shards.dtype_of(stored)
         if p is not None and list(p.shape) == list(size):
-            made = torch.empty_like(p.detach(), dtype=dtype_of(dtype), memory_format=torch.contiguous_format)
+            made = torch.empty_like(p.detach(), dtype=dtype, memory_format=torch.contiguous_format)
         else:
-            made = torch.empty(size, dtype=dtype_of(dtype))
+            made = torch.empty(size, dtype=dtype)
         self.tensors[name] = made
         return made
 
@@ -423,8 +413,6 @@ def ckptload(x: Value) -> Value:
     q)hdel each` sv'`:docs.run,'key`:docs.run;hdel`:docs.run
     `:docs.run
     """
-    from kshell.parallel import group, shards
-
     call = "ckptload"
     given = items(x)
 
@@ -444,10 +432,10 @@ def ckptload(x: Value) -> Value:
                 raise QError(f"{call}: {next(iter(values))} cannot be filled")
             for name, h in found.items():
                 wanted.take(name, h)
-        mine = [f for i, f in enumerate(index["files"]) if i % group.world() == group.rank()]
+        mine = [f for i, f in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
         problem = ""
         try:
-            shards.verify(folder, mine)
+            parallel.shards.verify(folder, mine)
         except ValueError as e:
             problem = str(e)
         if problem:
@@ -456,7 +444,8 @@ def ckptload(x: Value) -> Value:
     _together(call, prepare)
     _agree(call, wanted)
     if wanted.tensors:
-        _together(call, lambda: shards.load(folder, [f[0] for f in index["files"]], index["tensors"], wanted.tensors))
+        files = [f[0] for f in index["files"]]
+        _together(call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors))
     values = {k: decode(base64.b64decode(v)) for k, v in index["values"].items()}
     for job in wanted.jobs:
         job()

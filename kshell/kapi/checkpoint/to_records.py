@@ -10,6 +10,7 @@ import base64
 from collections.abc import Mapping, Sized
 from typing import Any
 
+from kshell import nn
 from kshell.errors import QError
 from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.handles import GONE, DictHandle, KHandle, TensorHandle, VectorHandle, whole_of
@@ -175,11 +176,9 @@ class Saver:
     # ------------------------------------------------------------ modules, losses
 
     def _module(self, m: Any) -> Record:
-        from kshell.nn.recompute import recomputes
-
         entry = type_of(m)
         rec: Record = {"type": None if entry is None else entry.name, "name": name_of_module(m), "owner": None,
-                       "training": m.training, "recompute": recomputes(m)}
+                       "training": m.training, "recompute": nn.recompute.recomputes(m)}
         if entry is not None and entry.name != "parmdict":
             rec["options"] = self.encoder.value(options_of(m, True, True))
         if entry is not None and "class" in entry.extra:
@@ -276,9 +275,7 @@ def _check_makeable(m: Any, variable: str) -> None:
 
 def _makeable(m: Any) -> bool:
     """Is a module of just the class that its type makes?"""
-    from kshell.nn.recompute import recomputes
-
     entry = type_of(m)
-    cls = type(m).__mro__[2] if recomputes(m) else type(m)
+    cls = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
     return entry is not None and (class_of(entry) is cls
                                   or entry.extra.get("made") == f"{cls.__module__}.{cls.__qualname__}")

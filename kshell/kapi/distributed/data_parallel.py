@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kshell import optim, parallel
 from kshell.errors import QError
 from kshell.kapi.base.args import flag_of, parse_options, split
 from kshell.kapi.base.call import api, told_by, with_all
@@ -37,20 +38,18 @@ def ddp(x: Value) -> Value:
 
 
 def _averaged(x: Value) -> Value:
-    from kshell.parallel import around
-
     m, rest = of_module(x, "ddp")
     if len(rest) == 1 and flag_of(rest[0]) is False:
-        if around.is_sharded(m):
+        if parallel.around.is_sharded(m):
             raise QError("ddp: parameters are sharded")
-        around.alone(m)
+        parallel.around.alone(m)
         return NIL
     found = parse_options("ddp", _DDP, *split(rest))
-    if around.is_sharded(m):
+    if parallel.around.is_sharded(m):
         raise QError("ddp: parameters are sharded")
     if next(m.parameters(), None) is None:
         raise QError("ddp: there are no parameters")
-    around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP}, told_by("forward"))
+    parallel.around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP}, told_by("forward"))
     return NIL
 
 
@@ -80,29 +79,27 @@ def fsdp(x: Value) -> Value:
 
 
 def _sharded(x: Value) -> Value:
-    from kshell.optim.state_tree import leaves_of
-    from kshell.parallel import around, group
-
     def part_of(value: Any, p: Any) -> Any:
-        return around.part_like(value, p) if isinstance(value, torch.Tensor) else value
+        return parallel.around.part_like(value, p) if isinstance(value, torch.Tensor) else value
 
     m, rest = of_module(x, "fsdp")
     if rest:
         raise QError(f"fsdp: expecting 1 arg, given {len(rest) + 1}")
-    around.check_shards(m)
-    if not group.joined():
+    parallel.around.check_shards(m)
+    if not parallel.group.joined():
         return NIL
     held = {id(p) for p in m.parameters()}
     using = optimizers_with(m.parameters())
     for o in using:
-        whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves_of(o.state.extra()))
+        extra = optim.state_tree.leaves_of(o.state.extra())
+        whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
         if o.wraps or not o.entry.extra.get("sharded", True) or whole:
             what = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
             raise QError(f"fsdp: {what} does not take sharded parameters")
         for _, t, p in o.state.buffers():
             if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
                 raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
-    new = around.shard(m, told_by("forward"))
+    new = parallel.around.shard(m, told_by("forward"))
     for o in using:
         o.placed = o.contents = None
         o.state.exchange(new, lambda leaf, p: part_of(leaf.value, p))

@@ -38,6 +38,7 @@ from kshell.kapi.optim.optimizer import (
 )
 from kshell.kapi.optim.parameters import check_new, group_number, parameters_of, plan, select
 from kshell.kapi.optim.state import RESTORABLE, counts, definition, options_dict, options_table, restore, state_tensors
+from kshell.kapi.optim.wraps import KINDS
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import counted
 from kshell.kapi.tensor.info import NAMED_OPTIONS
@@ -109,8 +110,6 @@ def _reached(h: OptimizerHandle, name: str) -> str:
 
 def _meets(state: Dict) -> bool:
     """Is a state that of an optimizer of all processes?"""
-    from kshell.kapi.optim.wraps import KINDS
-
     fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from kshell import optim
 from kshell.errors import QError
+from kshell.kapi.optim.host_wrappers import chain
 from kshell.kapi.optim.optimizer import NEW_GROUP, Opt, Values, edit_group, group_values, set_rate
 from kshell.kapi.optim.parameters import owners, parameters_of
 from kshell.kapi.optim.scheduler import Sched, extended, rebased, schedulers_of
@@ -115,13 +117,10 @@ def _scan(o: Opt) -> list[Any]:
     held = [x for x in (o.torch, o.outer, o.inner) if x is not None]
     if not o.crossed:
         return []
-    from kshell.kapi.optim.host_wrappers import chain
-    from kshell.optim.schedules import attached
-
     if o.outer is not None:
         held += [x for x in chain(o.outer) if all(x is not y for y in held)]
     own = {id(p.torch) for s in _of_session(o) for p in s.parts}
-    return [s for s in attached(held) if id(s) not in own]
+    return [s for s in optim.schedules.attached(held) if id(s) not in own]
 
 
 def _of_session(o: Opt) -> list[Sched]:
@@ -135,17 +134,15 @@ def _follow(o: Opt, source: int | None) -> None:
     own, program = _of_session(o), _of_program(o)
     if len(o.groups) < 2 or not (own or program or source is not None):
         return
-    from kshell.optim import schedules
-
     at = len(o.groups) - 2 if source is None else source
     was, rate = float(o.groups[at]["lr"]), float(o.groups[-1]["lr"])
     ratio = rate / was if was > 0 and rate != was else 1.0
     if source is not None or program or any(not s.computes for s in own):
-        schedules.inherit(o.groups, at, ratio)
+        optim.schedules.inherit(o.groups, at, ratio)
     for s in own:
         extended(s, at, ratio, source is not None)
     for p in program:
-        schedules.extend(p, o.groups, at, ratio)
+        optim.schedules.extend(p, o.groups, at, ratio)
 
 
 NEW_GROUP.append(_follow)
@@ -170,12 +167,10 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
         lines.append(f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups")
     if not moved and [float(g["lr"]) for g in o.groups[:n]] != before:
         found: dict[str, list[str]] = {}
-        from kshell.optim.schedules import manner
-
         for s in own:
-            found.setdefault("computed" if s.computes else manner(s.torch), []).append(s.entry.name)
+            found.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
         for p in program:
-            found.setdefault(manner(p), []).append(f"{type(p).__name__} of the program")
+            found.setdefault(optim.schedules.manner(p), []).append(f"{type(p).__name__} of the program")
         lines += [_SAID[k].format(_list(found[k])) for k in _SAID if k in found]
     for text in lines:
         running().warn(f"{call}: {text}\n")
@@ -196,15 +191,13 @@ def move_base(o: Opt, rates: Sequence[float]) -> None:
     now = [float(g["lr"]) for g in o.groups]
     if 0.0 in now and (own or program):
         raise QError(f"lr: the rate of group {now.index(0.0)} is 0 now, so there is no ratio for its schedulers")
-    from kshell.optim import schedules
-
     ratios = [new / was if was else 1.0 for new, was in zip(rates, now, strict=True)]
     for g, rate, ratio in zip(o.groups, rates, ratios, strict=True):
         set_rate(g, rate)
-        for k in schedules.GROUP_RATES if own or program else ():
+        for k in optim.schedules.GROUP_RATES if own or program else ():
             if k in g:
-                g[k] = schedules.scaled(g[k], ratio)
+                g[k] = optim.schedules.scaled(g[k], ratio)
     for s in own:
         rebased(s, ratios)
     for p in program:
-        schedules.rebase(p, o.groups, ratios)
+        optim.schedules.rebase(p, o.groups, ratios)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell import registry
+from kshell import optim, registry
 from kshell.errors import QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, parse_options
@@ -215,13 +215,12 @@ class Opt:
         return self.torch.param_groups  # type: ignore[no-any-return]
 
     @property
-    def state(self) -> StateTree:
+    def state(self) -> optim.state_tree.StateTree:
         """All that the optimizer keeps."""
         keeps = self.torch if self.inner is None else self.inner
         if self.tree is None or self.tree.optimizer is not keeps:
-            from kshell.optim.state_tree import StateTree
-
-            self.tree = StateTree(keeps, self.entry.extra.get("state"), self.entry.extra.get("drop", ()))
+            extra = self.entry.extra
+            self.tree = optim.state_tree.StateTree(keeps, extra.get("state"), extra.get("drop", ()))
         return self.tree
 
     @property
@@ -243,10 +242,8 @@ class Opt:
 
     def moved(self, was: Mapping[int, Any]) -> None:
         """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
-        from kshell.optim.state_tree import follow
-
         self.placed = self.contents = None
-        follow(self.torch, was)
+        optim.state_tree.follow(self.torch, was)
         for w in self.wraps.values():
             w.moved()
 
@@ -271,8 +268,6 @@ class Opt:
             raise
 
     def _update(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
-        from kshell.optim import fused
-
         if self.outer is not None:
             return self.outer.step(**given) if closure is None else self.outer.step(closure, **given)
         if given:
@@ -280,13 +275,13 @@ class Opt:
         if closure is None:
             if self.entry.extra.get("closure"):
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
-            return None if fused.step(self.torch) else fused.plain(self.torch)
+            return None if optim.fused.step(self.torch) else optim.fused.plain(self.torch)
         if not any(g["params"] for g in self.groups):
             raise QError(f"{self.entry.name}: no parameters to optimize")
         if not self.entry.extra.get("closure"):
-            return fused.plain(self.torch, closure)
+            return optim.fused.plain(self.torch, closure)
         with guard.whole_step(self.torch):
-            return fused.plain(self.torch, closure)
+            return optim.fused.plain(self.torch, closure)
 
 
 def _refused(exc: ValueError) -> QError:
@@ -308,13 +303,10 @@ def build(entry: Entry, values: Values) -> Any:
 
     Some classes of torch, SGD for one, take a nan for a rate, and the parameters are nulls after a step.
     """
-    from kshell.optim.comm import alone
-    from kshell.optim.state_tree import StateTree
-
     cls, dummy = class_of(entry), torch.nn.Parameter(torch.zeros(1, 1))
     _without_compiler()
     try:
-        with alone():
+        with optim.comm.alone():
             o = cls([dummy], **torch_args(entry, values))
     except ValueError as exc:
         error = _refused(exc)
@@ -322,7 +314,7 @@ def build(entry: Entry, values: Values) -> Any:
         lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
         if lost is None:
             o.param_groups[0]["params"].clear()
-            StateTree(o).clear()
+            optim.state_tree.StateTree(o).clear()
             return o
         error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
     raise error

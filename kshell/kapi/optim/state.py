@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kshell import optim
 from kshell.errors import QError
 from kshell.kapi.base.args import pairs, size_text
 from kshell.kapi.base.convert import kname
@@ -16,6 +17,7 @@ from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHan
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import StateFromQ, StateToQ, option_q, options_q
 from kshell.kapi.module.describe import named_parameters
+from kshell.kapi.optim import wraps
 from kshell.kapi.optim.optimizer import (
     Opt,
     Values,
@@ -89,8 +91,6 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
     each parameter too, and what it keeps for none of them."""
     found = {"optimizer": sym(o.entry.name), "options": options_table(o, every), "parms": parms_table(o, state)}
-    from kshell.kapi.optim import wraps
-
     around = wraps.shown(o, state)
     if len(around):
         found["wrap"] = around
@@ -179,8 +179,6 @@ def restore(state: Dict, h: KHandle) -> Opt:
     for at, p, found in held:
         put_buffers(samples, at, p, found)
     if "wrap" in fields:
-        from kshell.kapi.optim import wraps
-
         wraps.restore(o, fields["wrap"])
     if "extra" in fields:
         o.abilities.set_extra(_with_inner(samples, StateFromQ().value(fields["extra"])))
@@ -301,16 +299,10 @@ class Samples:
 
     def fitted(self, kept: dict[str, Any], at: int, p: Any) -> Any:
         """Buffers for a parameter of a group, with the types of those that the optimizer makes."""
-        from kshell.optim.state_tree import fitted
-
-        return fitted(kept, self.of(at, p), p)
+        return optim.state_tree.fitted(kept, self.of(at, p), p)
 
     def _stepped(self, values: Values, p: Any) -> dict[str, Any]:
-        from kshell.optim import fused
-        from kshell.optim.comm import alone
-        from kshell.optim.state_tree import StateTree
-
-        with torch.random.fork_rng(devices=[]), torch.enable_grad(), alone():
+        with torch.random.fork_rng(devices=[]), torch.enable_grad(), optim.comm.alone():
             like = torch.ones([1] * p.dim(), dtype=p.dtype, device=p.device, requires_grad=True)
             o = class_of(self.o.entry)([like], **torch_args(self.o.entry, values))
             like.grad = torch.ones_like(like)
@@ -319,9 +311,9 @@ class Samples:
                 own.update()
             elif self.o.entry.extra.get("closure"):
                 o.step(lambda: torch.ones((), device=p.device))
-            elif not fused.step(o):
-                fused.plain(o)
-            return StateTree(o).of(like)
+            elif not optim.fused.step(o):
+                optim.fused.plain(o)
+            return optim.state_tree.StateTree(o).of(like)
 
 
 def load_state(o: Opt, value: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kshell import optim
 from kshell.errors import QError
 from kshell.kapi.base.args import flag_of, items, names_of, unknown
 from kshell.kapi.base.call import api
@@ -231,9 +232,7 @@ def statetable(x: Value) -> Value:
 def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
     """The tensors and numbers that an optimizer keeps for a parameter, under their documented names; those of a list
     are numbered."""
-    from kshell.optim.state_tree import leaves_of
-
-    for path, value in leaves_of(o.state.named(p)):
+    for path, value in optim.state_tree.leaves_of(o.state.named(p)):
         if isinstance(value, int | float):
             value = torch.as_tensor(value, dtype=None if isinstance(value, int) else torch.float64)
         if isinstance(value, torch.Tensor):

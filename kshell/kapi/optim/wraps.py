@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell import optim
 from kshell.errors import QError
 from kshell.kapi.base.args import pairs
 from kshell.kapi.base.call import run_backward
@@ -132,13 +133,11 @@ def restore(o: Opt, found: Value) -> None:
 
 def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
     """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
-    from kshell.optim import comm
-
     known = {name for w in o.wraps.values() for name in w.given}
     for name in given:
         if name not in known:
             raise QError(f"step: {o.entry.name} takes no {name}")
-    start, before = time.perf_counter(), comm.METER.seconds
+    start, before = time.perf_counter(), optim.comm.METER.seconds
     own = o.abilities
     if "fp16" in o.wraps or not (o.wraps or own.gathers):
         out = o.bare_step(closure, **given)
@@ -146,10 +145,10 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
         return out
     if closure is not None and o.entry.extra.get("closure"):
         raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
-    loss = comm.loss_of(closure)
+    loss = optim.comm.loss_of(closure)
     due = own.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)
-    start, before = time.perf_counter(), comm.METER.seconds
+    start, before = time.perf_counter(), optim.comm.METER.seconds
     out = _around(o, given) if due else False
     own.settle()
     _count(o, start, before)
@@ -197,9 +196,7 @@ def _clock(o: Opt, phase: str, seconds: float) -> None:
 def _count(o: Opt, start: float, before: float) -> None:
     """The time of a step that began at `start`, when communication had taken `before` seconds."""
     if o.timings is not None:
-        from kshell.optim import comm
-
-        spent = comm.METER.seconds - before
+        spent = optim.comm.METER.seconds - before
         o.timings["communication"] += spent
         o.timings["update"] += time.perf_counter() - start - spent
 
