@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import NoReturn
 
-from kshell import registry
+from kshell import families, registry
 
 
 def load_kapi() -> None:
-    """Register the functions and types of the k-api, and kshell's own plug-ins; torch is not imported."""
+    """Register the functions and types of the k-api, and those of kshell's families of optimizers: of each its module
+    `api`, since the others import torch, which this does not."""
     registry.load_package("kshell.kapi")
-    registry.load_package("kshell.families")
+    for family in pkgutil.iter_modules(families.__path__):
+        importlib.import_module(f"{families.__name__}.{family.name}.api")
 
 
 def launch(n: int, run: Callable[[], NoReturn], console: bool = False) -> int:

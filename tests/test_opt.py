@@ -17,8 +17,8 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.families.lamb.optimizer import Lamb
 from kshell.kapi.base.handles import OptimizerHandle, table
-from kshell.kapi.optim.optimizer import optimizer
 from kshell.kapi.optim.host_wrappers import adopt
+from kshell.kapi.optim.optimizer import optimizer
 from kshell.registry import Option
 from kshell.session import Session
 

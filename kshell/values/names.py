@@ -153,6 +153,13 @@ class Names:
             return self._inside(name)
         return entry.fns[0]() if 0 in entry.fns else Prim(name, entry.fns, entry, entry.qtype)
 
+    def defined(self, name: str, ctx: str | None = None) -> bool:
+        """Does a name stand for something? No view is computed to find out."""
+        space, last = self.split(name, ctx)
+        if space == "." and not {last, name, name.partition(".")[0]}.isdisjoint(self.views):
+            return True
+        return self.find(name, ctx) is not None
+
     def _inside(self, name: str) -> Value | None:
         """`.a.b.c` where .a.b is a dictionary held in namespace .a."""
         head, _, last = name.rpartition(".")

@@ -75,3 +75,5 @@ vw:1  /
 vd::vw+1  /
 reval parse"delete vd from `."  / 'noupdate: `. `vd
 `vd in views`  / 1b
+unsound::nowhere+1  /
+'`unsound  / 'unsound

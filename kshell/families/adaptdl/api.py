@@ -519,4 +519,4 @@ def _named_options(name: str) -> Value | None:
     return None if entry is None else options_q(entry.options)
 
 
-NAMED_OPTIONS.append(_named_options)
+NAMED_OPTIONS["rule"] = _named_options

@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from kshell.lazy_package import lazy_package
 
 if TYPE_CHECKING:
-    from kshell.families.megatron import overrides, scheduler
+    from kshell.families.megatron import overrides, scheduler, schedules
 else:
     __getattr__ = lazy_package(__name__)

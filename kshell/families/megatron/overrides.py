@@ -36,7 +36,7 @@ from kshell.extend import (
     symdict,
 )
 from kshell.families import megatron
-from kshell.families.megatron.api import OVERRIDES, in_options
+from kshell.families.megatron.schedules import OVERRIDES, in_options
 
 
 @api("override", "override(o;group)", "override(o;group;options)", held=True, since="kshell", effect="changes")

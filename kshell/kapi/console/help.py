@@ -201,7 +201,7 @@ def of_name(name: str, text: bool = False) -> Value:
         if entry is not None:
             return optimizer_options(entry)
         if {e.kind for e in found} <= {"scheduler", "rule"}:
-            return next(d for d in (fn(name) for fn in info.NAMED_OPTIONS) if d is not None)
+            return next(d for d in (fn(name) for fn in info.NAMED_OPTIONS.values()) if d is not None)
     show_entries(found)
     if name in TOPICS:
         _show_topic(name)
@@ -391,4 +391,4 @@ def _topic_options(name: str) -> Value | None:
     return TOPICS[name][1]() if name in TOPICS else None
 
 
-info.NAMED_OPTIONS += (_named_options, _topic_options)
+info.NAMED_OPTIONS |= {"module": _named_options, "topic": _topic_options}

@@ -388,4 +388,4 @@ def _named_options(name: str) -> Value | None:
     return None if entry is None or not options_of(entry) else options_dict(entry)
 
 
-NAMED_OPTIONS.append(_named_options)
+NAMED_OPTIONS["optimizer"] = _named_options

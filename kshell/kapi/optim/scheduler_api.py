@@ -355,7 +355,7 @@ def _named_options(name: str) -> Value | None:
     return None if entry is None else defaults(entry)
 
 
-NAMED_OPTIONS.append(_named_options)
+NAMED_OPTIONS["scheduler"] = _named_options
 
 
 # ------------------------------------------------------------------ schedulers with their optimizer

@@ -181,8 +181,9 @@ def dtype(x: Value) -> Value:
 
 # ------------------------------------------------------------------ all at once
 
-# who else knows options by name: `options`linear`; each gives None for a name that is not its own
-NAMED_OPTIONS: list[Callable[[str], Value | None]] = []
+# who else knows options by name, `options`linear`, in the order of asking; each gives None for another's name
+NAMED_OPTIONS: dict[str, Callable[[str], Value | None]] = dict.fromkeys(
+    ("module", "topic", "optimizer", "scheduler", "rule"), lambda name: None)
 
 
 @api("options", "options()", "options ptr", "options`name")
@@ -204,7 +205,7 @@ def options(x: Value) -> Value:
     if is_empty(x) or name == "":
         return options_dict(torch.empty(0))
     if name is not None:
-        for fn in NAMED_OPTIONS:
+        for fn in NAMED_OPTIONS.values():
             found = fn(name)
             if found is not None:
                 return found

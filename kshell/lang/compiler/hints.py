@@ -74,7 +74,7 @@ def _of_parameter(tb: TracebackType | None, names: Names) -> str:
         if not implicit(text):
             continue
         own = ran.f_locals
-        hidden = [p for p in ("x", "y", "z") if own.get(p) is NIL and names.find(p, ctx) is not None]
+        hidden = [p for p in ("x", "y", "z") if own.get(p) is NIL and names.defined(p, ctx)]
         if hidden:
             many = len(hidden) > 1
             return (f"{listed(hidden)} in {{..}} {'are its parameters' if many else 'is its parameter'}, "
@@ -92,7 +92,7 @@ def _of_python(error: QError, names: Names) -> str:
         return "a comment begins with /"
     if error.text == "=":
         return "equality is one =, and : assigns" if "==" in line else ""
-    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.find(error.text, names.current) is not None
+    defined = re.fullmatch(r"[A-Za-z][\w.]*", error.text) is None or names.defined(error.text, names.current)
     if defined or re.search(rf"(?<![\w.`'\"]){re.escape(error.text)}(?!\w)", line) is None:
         return ""
     return synonyms.of_python(error.text)

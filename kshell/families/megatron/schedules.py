@@ -1,0 +1,239 @@
+"""Megatron's schedules: warm-up, a decay, weight decay that rises, and parameter groups with rates of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshell import registry
+from kshell.extend import (
+    REQUIRED,
+    Dict,
+    Entry,
+    Opt,
+    Option,
+    QError,
+    Sched,
+    SchedulerFromQ,
+    Values,
+    class_of,
+    kname,
+    pairs,
+    renamed,
+    scheduler_row,
+    valued,
+)
+from kshell.families.megatron.scheduler import WD_STYLES, WSD_STYLES
+
+_CLASS = "kshell.families.megatron.scheduler.OptimizerParamScheduler"
+# what a parameter group may have of its own, by its name here
+OVERRIDES = {"max": "max_lr", "min": "min_lr", "startwd": "start_wd", "endwd": "end_wd", "wdmult": "wd_mult"}
+# the names of the decays of wsd: here, and in the class
+WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
+LOADS = ("checkpoint", "override", "strict")
+
+
+def _d(name: str, default: Any, torch_name: str, doc: str) -> Option:
+    return Option(name, "double", default, torch_name, doc)
+
+
+def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
+    return Option(name, "long", default, torch_name, doc)
+
+
+_RATES = (_d("init", 0.0, "init_lr", "rate at the start of the warm-up"), _d("max", REQUIRED, "max_lr", "highest rate"),
+          _d("min", 0.0, "min_lr", "lowest rate"), _d("warmup", 0.0, "lr_warmup_steps", "steps of the warm-up"))
+_STEPS = _j("steps", REQUIRED, "lr_decay_steps", "steps until the lowest rate, warm-up included")
+_DECAY = (_d("startwd", None, "start_wd", "weight decay at first; without, it is left alone"),
+          _d("endwd", None, "end_wd", "weight decay at last"),
+          _j("wdsteps", None, "wd_incr_steps", "steps between these, as many as the rate's if not given"),
+          Option("wdstyle", "symbol", "linear", "wd_incr_style", "how the weight decay rises", choices=WD_STYLES),
+          Option("load", "symbol", "checkpoint", "", "whose settings count when a state is loaded: the checkpoint's, "
+                 "override (one's own), strict (they must be the same)", choices=LOADS))
+_OF_WSD = (_j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
+           Option("wsdstyle", "symbol", "exponential", "lr_wsd_decay_style", "how it decays", choices=tuple(WSD_FALLS)))
+_NAMES = {o.torch: o.name for o in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if o.torch} | {"wd_mult": "wdmult"}
+
+
+def in_options(text: str) -> str:
+    """A message of Megatron's scheduler with the names of the options."""
+    return renamed(text, _NAMES)
+
+
+class _Groups:
+    """The parameter groups of an optimizer as they are at any time: all that Megatron's scheduler sees of it."""
+
+    def __init__(self, o: Opt) -> None:
+        self.o = o
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return self.o.groups
+
+
+class MegatronSched(Sched):
+    """A scheduler of Megatron's kind. It has one rate for all groups without overrides, and computes it from the count
+    of steps."""
+
+    __slots__ = ()
+    computes = True
+    decay = {"style": "wdstyle", "start": "startwd", "end": "endwd", "steps": "wdsteps"}
+
+    @classmethod
+    def proper(cls, entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
+        for group in o.groups:
+            if "initial_lr" in group:  # a scheduler of torch's left its own highest and lowest rate there
+                for k in ("max_lr", "min_lr"):
+                    if k not in group.get("overrides", ()):
+                        group.pop(k, None)
+        settings = _settings(entry, values)
+        if settings["end_wd"] and not all("weight_decay" in g for g in o.groups):
+            raise QError(f"{entry.name}: the optimizer {o.entry.name} has no weight decay")
+        return valued(entry, lambda: class_of(entry)(_Groups(o), **settings), _NAMES)
+
+    @property
+    def count(self) -> int:
+        return int(self.torch.num_steps)
+
+    def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in group.items() if k in OVERRIDES.values()}
+
+    def step(self, count: int = 1, *measured: float) -> None:
+        self.torch.step(count)
+
+    def extend(self, source: int, ratio: float, split: bool) -> None:
+        if split:
+            self._give_rates(self.opt.groups[-1], self.opt.groups[source], ratio)
+
+    def rebase(self, ratios: Sequence[float]) -> None:
+        for group, ratio in zip(self.opt.groups, ratios, strict=True):
+            if "max_lr" not in group:  # otherwise those of the group were multiplied
+                self._give_rates(group, {}, ratio)
+
+    def _give_rates(self, group: dict[str, Any], of: dict[str, Any], ratio: float) -> None:
+        """Give a group the highest and lowest rate of another one times a ratio, as overrides."""
+        if ratio != 1.0:
+            for k in ("max_lr", "min_lr"):
+                group[k] = float(of.get(k, getattr(self.torch, k))) * ratio
+            group["overrides"] = tuple(dict.fromkeys((*group.get("overrides", ()), "max_lr", "min_lr")))
+
+    def computed(self, steps: Any) -> tuple[Any, Any]:
+        groups = self.opt.groups
+        rates = np.stack([self.torch.lr_at(steps, g) for g in groups], 1)
+        decays = [self.torch.wd_at(steps, g) for g in groups]
+        if all(w is None for w in decays):
+            return rates, None
+        return rates, np.stack([np.full(len(steps), g.get("weight_decay", 0.0)) if w is None else w
+                                for w, g in zip(decays, groups, strict=True)], 1)
+
+    @classmethod
+    def prepare(cls, group: dict[str, Any], own: dict[str, Any]) -> None:
+        group.update({k: v for k, v in own.items() if k in OVERRIDES.values()})
+        group["overrides"] = tuple(own)
+
+    def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
+        """Set the scheduler to a state, whatever the option `load` says of others' settings."""
+        t = self.torch
+        flags = t.use_checkpoint, t.override
+        t.use_checkpoint, t.override = True, False
+        try:
+            self._load(state)
+        finally:
+            t.use_checkpoint, t.override = flags
+
+    def load(self, d: Dict) -> bool:
+        """Load a state by the option `load`, also a bare one under Megatron's own names."""
+        fields = dict(pairs(d))
+        state = SchedulerFromQ().value(fields.get("state", d))
+        if not isinstance(state, dict):
+            raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}")
+        self._load({k: v for k, v in state.items() if v is not None and v == v})  # a null of JSON is nan
+        self._adopt()
+        return True
+
+    def _load(self, state: dict[str, Any]) -> None:
+        try:
+            self.torch.load_state_dict(state)
+            return
+        except (ValueError, KeyError) as exc:
+            error = QError(f"sched: {in_options(str(exc.args[0]))}")
+        raise error
+
+    def _adopt(self) -> None:
+        """Let entry and option values say what the settings of Megatron's scheduler have become."""
+        t = self.torch
+        self._read_options()
+        style = next((e for e in registry.entries("scheduler") if e.extra.get("style") == t.lr_decay_style), self.entry)
+        if style is not self.entry:
+            self.entry = style
+            self.values = {o.name: self.values.get(o.name, o.default) for o in style.options}
+            self._read_options()
+        if "wsdstyle" in self.values and t.lr_wsd_decay_style:
+            self.values["wsdstyle"] = t.lr_wsd_decay_style.replace("_", "")
+
+    def _read_options(self) -> None:
+        for o in self.entry.options:
+            if o.torch and o.name != "wsdstyle":
+                self.values[o.name] = getattr(self.torch, o.torch)
+
+
+def _settings(entry: Entry, values: Values) -> Values:
+    """The arguments of Megatron's scheduler."""
+    v = dict(values)
+    load, style = v.pop("load"), v.pop("wsdstyle", None)
+    if v["steps"] is None:
+        v["steps"] = math.floor(v["warmup"]) + 1
+    if v["wdsteps"] is None:
+        v["wdsteps"] = v["steps"]
+    if v["startwd"] is None or v["endwd"] is None:
+        v["startwd"] = v["endwd"] = v["endwd"] if v["startwd"] is None else v["startwd"]
+    names = {o.name: o.torch for o in entry.options}
+    out = {names[k]: x for k, x in v.items()}
+    return out | {"lr_decay_style": entry.extra["style"], "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
+                  "use_checkpoint_opt_param_scheduler": load == "checkpoint",
+                  "override_opt_param_scheduler": load == "override"}
+
+
+scheduler_row("constant", _CLASS, """Warm-up, then the highest rate for ever.
+
+q)s:sched(opt`sgd;`constant;`max`warmup!(.1;2))
+q)exec lr from lrs(s;til 5)
+0 0.05 0.1 0.1 0.1
+""", *_RATES, _STEPS._replace(default=None), *_DECAY, kind=MegatronSched, style="constant")
+
+scheduler_row("linear", _CLASS, """Warm-up, then down to the lowest rate in a straight line.
+
+q)s:sched(opt`sgd;`linear;0;.1;0;2;6)
+q)exec lr from lrs(s;til 8)
+0 0.05 0.1 0.075 0.05 0.025 0 0
+""", *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="linear")
+
+scheduler_row("cosine", _CLASS, """Warm-up, then down to the lowest rate along half a cosine.
+
+Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
+
+q)s:sched(opt`sgd;`cosine;0;.1;0;2;6)
+q)exec lr from lrs(s;0 1 2 4 6 7)
+0 0.05 0.1 0.05 0 0
+""", *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="cosine")
+
+scheduler_row("invsqrt", _CLASS, """Warm-up, then with one over the root of the steps; the lowest rate after the last.
+
+Vaswani et al. 2017, arXiv 1706.03762.
+
+q)s:sched(opt`sgd;`invsqrt;0;.1;0;4;100)
+q)exec lr from lrs(s;0 2 4 16 100 101)
+0 0.05 0.1 0.05 0.02 0
+""", *_RATES, _STEPS, *_DECAY, kind=MegatronSched, style="inverse-square-root")
+
+scheduler_row("wsd", _CLASS, """Warm-up, the highest rate, and a decay in the last steps (warm-up, stable, decay).
+
+Hu et al. 2024, arXiv 2404.06395.
+
+q)s:sched(opt`sgd;`wsd;`max`warmup`steps`wsdsteps`wsdstyle!(.1;2;10;4;`linear))
+q)exec lr from lrs(s;0 1 2 6 7 8 10 11)
+0 0.05 0.1 0.1 0.075 0.05 0 0
+""", *_RATES, _STEPS, *_OF_WSD, *_DECAY, kind=MegatronSched, style="WSD")
