@@ -216,11 +216,6 @@ def distinct_at(x: Value) -> Array:
     return distinct_keys(codes(x)) if len(x) else np.arange(0)
 
 
-def group_ids(x: Value) -> tuple[Array, Array]:
-    """(first positions of each distinct item in order of appearance, the number of its group for each item)."""
-    return group_keys(codes(x)) if len(x) else (np.arange(0), np.arange(0))
-
-
 def group_lists(x: Value) -> tuple[Array, list[Array]]:
     """(first positions of each distinct item, the positions of each)."""
     return group_lists_of(codes(x)) if len(x) else (np.arange(0), [])

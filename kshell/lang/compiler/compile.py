@@ -15,7 +15,7 @@ from kshell.errors import QError, Source
 from kshell.lang.compiler import inline, joined_lines, tree_queries
 from kshell.lang.compiler.code_objects import Block, Consts, build
 from kshell.lang.compiler.control import ControlMixin
-from kshell.lang.compiler.expr import E, Loose, ops
+from kshell.lang.compiler.expr import ITERATE, K_UNARY, E, Loose
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.pattern import PatternMixin, Ready
 from kshell.lang.compiler.template import TemplateMixin
@@ -245,7 +245,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             return self.const(NIL)
         entry = registry.find("verb", node.glyph)
         if entry is None and node.glyph.endswith(":") and len(node.glyph) > 1:
-            entry = registry.find("verb", ops.K_UNARY.get(node.glyph, "")) or registry.find("verb", node.glyph[:-1])
+            entry = registry.find("verb", K_UNARY.get(node.glyph, "")) or registry.find("verb", node.glyph[:-1])
         if entry is None:
             raise self.error("nyi", node)
         return self.const(prim(entry))
@@ -360,7 +360,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         if entry is None:
             if len(args) == 1 and isinstance(node.f, N.Verb):
                 e = self.expr(args[0])
-                known = registry.find("verb", ops.K_UNARY.get(name, ""))
+                known = registry.find("verb", K_UNARY.get(name, ""))
                 if known is not None:
                     return self.direct(node, known, [e])
                 return E(f"_unary({self.mark(node)}{name!r},{e.s})", None, impure=True)
@@ -375,7 +375,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             if quick is not None:
                 return quick
             if isinstance(node.f, N.Verb) and 1 not in entry.fns and (after := self.text_after(node.f)) != "[":
-                known = registry.find("verb", ops.K_UNARY.get(name + ":", ""))
+                known = registry.find("verb", K_UNARY.get(name + ":", ""))
                 if known is not None and (name == "-" or after == ")"):  # `(#)x` is k's unary form, `#x` an error
                     return self.direct(node, known, values)
                 return E(f"_unary({self.mark(node)}{name!r},{values[0].s})", None, impure=True)
@@ -406,7 +406,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     def derived_call(self, node: Any) -> E:
         """`f/ x`, `x f' y` and the like: the iterator's function gets f and the arguments."""
         it = node.f
-        helper = ops.ITERATE.get((it.glyph, len(node.args)))
+        helper = ITERATE.get((it.glyph, len(node.args)))
         f, *values = self.eval_many([it.f, *node.args] if node.args else [it.f])
         if helper is None:
             d = E(f"_derive({it.glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 _NONE: frozenset[str] = frozenset()
 
 
@@ -77,4 +75,3 @@ ITERATE = {
     ("\\", 2): "_scan2", ("':", 1): "_prior1", ("':", 2): "_prior2", ("/:", 2): "_right", ("\\:", 2): "_left",
 }  # fmt: skip
 
-ops = SimpleNamespace(K_UNARY=K_UNARY, ITERATE=ITERATE)

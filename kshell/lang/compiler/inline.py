@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 ARITH = {"+": "+", "-": "-", "*": "*"}
 COMPARE = {"<": "<", ">": ">", "<=": "<=", ">=": ">=", "=": "==", "<>": "!="}
-LESSER = {"&": "<", "|": ">", "and": "<", "or": ">"}
 
 
 def dyad(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:

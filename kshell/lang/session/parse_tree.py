@@ -12,7 +12,7 @@ from kshell.errors import Frame, QError, Source
 from kshell.lang.compiler.aggregate_calls import aggregate_of
 from kshell.lang.compiler.code_objects import build, caller_locals
 from kshell.lang.compiler.compile import Compiler, check_stores, compile_lambda, is_infix, known
-from kshell.lang.compiler.expr import E, ops
+from kshell.lang.compiler.expr import K_UNARY, E
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.tree_queries import column_names, group_clash, inferred_name, walk
 from kshell.lang.qsql import functional
@@ -96,8 +96,8 @@ class _Values:
     @staticmethod
     def Apply(node: Any) -> Value:
         f = node.f
-        if isinstance(f, N.Verb) and len(node.args) == 1 and f.glyph + ":" in ops.K_UNARY:
-            return List([known(ops.K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
+        if isinstance(f, N.Verb) and len(node.args) == 1 and f.glyph + ":" in K_UNARY:
+            return List([known(K_UNARY[f.glyph + ":"]), tree_value(node.args[0])])
         return List([tree_value(f), *(map(tree_value, node.args) if node.args else [NIL])])
 
     @staticmethod
