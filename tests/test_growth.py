@@ -73,6 +73,18 @@ def test_a_mixed_list_grows_in_place(s: Session) -> None:
     assert s.run("count y") == 302 and s.run("count x") == 303
 
 
+@pytest.mark.parametrize("more", ["{x+1}", "(+)", "neg", "(+)[1]", "(+/)", "'[neg;+]", "::", "`a`b!1 2", "([a:1 2]b:3 4)",
+                                  "([]a:1 2;b:3 4)", "tensor 1 2", "first h", "enlist tensor 1 2", "0#t"])
+@pytest.mark.parametrize("first", ["(1;`a)", "(`a;1)", "(1 2;`a)", "(h;1)", "({x};1)", "(::;1)", "(();1)"])
+def test_anything_goes_to_the_end_of_a_mixed_list_in_place(s: Session, first: str, more: str) -> None:
+    """And as it does where another name has the list too, which has to be copied."""
+    s.run(f"h:tensor 3 4;t:([]a:1 2);more:{more};x:y:{first};x,:more;y:{first}")
+    held = id(s["y"].items)
+    s.run("y,:more")
+    assert id(s["y"].items) == held
+    assert s.run("(x~y)and(type each x)~type each y") is True
+
+
 def test_what_another_name_has_stays(s: Session) -> None:
     s.run("d:(til 300)!til 300;e:d;k:key d;v:value d;d[5]:0;d[1000]:1;d[7]+:1")
     assert plain(s["e"]) == {k: k for k in range(300)} and s["k"].a.tolist() == s["v"].a.tolist() == list(range(300))

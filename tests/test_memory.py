@@ -146,7 +146,7 @@ SMALL = {
         "dictionary": "d:()!();i:0;while[1b;d[i]:(i;i);i+:1]",
         "dictionaries": "x:();i:0;while[1b;x,:enlist(1b;`a`b!(i+:1;\"a\"))]",
         "projections": "x:();while[1b;x:{[a;b]a}[x]]",
-        "lambdas": "x:();while[1b;x,:value\"{x+\",(string count x),\"}\"]",
+        "lambdas": "a:2000#\"a\";x:();while[1b;x,:value\"{x,\\\"\",a,(string count x),\"\\\"}\"]",
         "strings": "x:();while[1b;x,:enlist string count x;x,:1]",
         "symbols": "i:0;while[1b;`$string i+:1]",
         "tables": "x:();while[1b;x,:enlist([]a:1 2;b:3 4);x,:1b]",

@@ -11,7 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 
+from kshell.kapi.base.call import mapped
+from kshell.parallel import group, meet
 from kshell.registry import entries
 from kshell.session import Session
 from kshell.store import kdb
@@ -242,14 +245,34 @@ def test_every_name_alike(tmp_path: Path) -> None:
     "step o", "opt(`decentralizedsgd;m;.1)", "backward Sum forward(d;X)", "recv 1", "send(100000000#0x00;1)"))])
 def test_one_that_does_not_come_is_named(text: str, tmp_path: Path) -> None:
     begun = time.monotonic()
-    n = 2 if text == "allreduce 1" else 3
-    done = job(n, "--timeout", "2", script(
+    n, seconds = (2, 2) if text == "allreduce 1" else (3, 6)  # in which others of what is done first must come too
+    done = job(n, "--timeout", str(seconds), script(
         tmp_path, *TRY, "m:net 3;o:opt(`centralizedsgd;m;.1);backward Sum forward(m;X);ddp d:net 3",
-        f"if[P<>1;-2 @[{{value x}};\"{text}\";::];exit 0]", "t:.z.p;while[.z.p<t+0D00:00:06]", "exit 0"))
+        f"if[P<>1;-2 @[{{value x}};\"{text}\";::];exit 0]", f"t:.z.p;while[.z.p<t+0D00:00:{seconds + 4:02}]", "exit 0"))
     said = [s for s in done.stderr.splitlines() if "process 1" in s]
     want = {"recv": "sent nothing", "send": "took nothing"}.get(text[:4], "did not come")
-    assert len(said) == n - 1 and all(f"process 1 {want} within 2 s" in s for s in said), done.stderr
+    assert len(said) == n - 1 and all(f"process 1 {want} within {seconds} s" in s for s in said), done.stderr
     assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize(("others", "want"), [
+    ({}, ""), ({1: "closed"}, ""), ({1: "in vain", 2: "closed"}, "all processes came, but not within 6 s"),
+    ({1: "in vain"}, "process 2 did not come within 6 s")])
+def test_a_closed_connection_tells_of_one_that_waited_in_vain(others: dict[int, str], want: str,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits in vain closes its connections: who comes later sees no more than that, and what it put down."""
+    store = dist.HashStore()
+    for r, what in others.items():
+        store.set(f"waited/{group.generation()}/{r}", what)
+    for name, found in (("store", store), ("joined", True), ("timeout", 6.)):
+        monkeypatch.setattr(group, name, lambda found=found: found)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 3)
+    monkeypatch.setattr(dist, "get_rank", lambda: 0)
+    monkeypatch.setattr(meet, "_NEWS", .1)
+    monkeypatch.setattr(meet, "_GRACE", .2)
+    error = mapped("ddp", RuntimeError("[pair.cc:547] Connection closed by peer [127.0.0.1]:21178"))
+    assert error.text == f"ddp: {want or 'Connection closed by peer [127.0.0.1]:21178'}"
+    assert store.get(f"waited/{group.generation()}/0") == b"closed"
 
 
 if __name__ == "__main__":

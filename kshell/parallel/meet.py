@@ -22,9 +22,9 @@ from kshell.parallel import group
 
 R = TypeVar("R")
 _GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
-_NEWS = .3  # seconds in which one whose connections were closed looks whether others did
+_NEWS = 1.0  # seconds in which one whose connections were closed looks whether another had waited in vain
 # what errors of a communication say that waited in vain, or whose connection was closed
-_LOST = ("timed out", "by peer", "pair closure", "did not come", "lost touch")
+_LOST = ("timed out", "by peer", "pair closure", "did not come", "processes came", "lost touch")
 _LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
 
 
@@ -179,26 +179,31 @@ def carried(fn: Callable[[], R]) -> R:
     except RuntimeError as exc:
         text = awaited(str(exc))
         if not text:
+            exc.__dict__["looked"] = True
             raise
     raise RuntimeError(text)
 
 
 def awaited(text: str) -> str:
-    """What the error of a communication should say: which processes did not come; empty if that is not known."""
-    missing = _missing(text) if group.joined() else []
-    if not missing:
+    """What the error of a communication should say: which processes did not come, or that all came, but too late for
+    one of them; empty if that is not known."""
+    missing = _missing(text) if group.joined() else None
+    if missing is None:
         return ""
     s, seconds = "es" * (len(missing) > 1), group.timeout()
-    return f"process{s} {' '.join(map(str, missing))} did not come" + (f" within {seconds:g} s" if seconds else "")
+    within = f" within {seconds:g} s" if seconds else ""
+    if not missing:
+        return f"all processes came, but not{within or ' in time'}"
+    return f"process{s} {' '.join(map(str, missing))} did not come{within}"
 
 
-def _missing(text: str) -> list[int]:
-    """The processes that did not come to where this one waits; none if it cannot be said. Each that waited in vain puts
-    down where."""
+def _missing(text: str) -> list[int] | None:
+    """The processes that did not come to where this one waits; None if it cannot be said. Each that waited in vain puts
+    that down: it closes its connections, which is what others that wait there see, and put down."""
     store = group.store()
     timed_out = "timed out waiting" in text.lower()
     if store is None or not (timed_out or "by peer" in text):
-        return []
+        return None
     n, me = dist.get_world_size(), dist.get_rank()
 
     def key(r: int) -> str:
@@ -207,15 +212,16 @@ def _missing(text: str) -> list[int]:
     late = [r for r in range(n) if r != me]
     until = time.monotonic() + (_GRACE if timed_out else _NEWS)
     with suppress(RuntimeError):  # process 0 has left, and the store with it
-        if timed_out:
-            store.set(key(me), "1")
+        store.set(key(me), "in vain" if timed_out else "closed")
         while late and time.monotonic() < until:
             here = [r for r in late if store.check([key(r)])]
-            if here and not timed_out:  # another tells that it waited in vain, so this one did
+            if not timed_out and any(store.get(key(r)) == b"in vain" for r in here):
                 timed_out, until = True, time.monotonic() + _GRACE
             late = [r for r in late if r not in here]
             time.sleep(.02)
-    return late if timed_out else []  # else a process is gone, which others than this one tell
+        if not late and me == 0:
+            time.sleep(.5)  # process 0 holds the store, which others have yet to read
+    return late if timed_out else None  # else a process is gone, which others than this one tell
 
 
 def leave(well: bool, error: str = "") -> None:

@@ -15,7 +15,7 @@ from kshell.values import types as T
 from kshell.values.amend import assign_in_place, first_value
 from kshell.values.apply import pyfn
 from kshell.values.core import Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw
-from kshell.values.functions import Prim
+from kshell.values.functions import Handle, Prim
 from kshell.values.interrupts import HOLD
 from kshell.values.join import append, as_item, as_rows, raw_array
 from kshell.values.keys import place_one
@@ -103,16 +103,15 @@ def _start(a: np.ndarray) -> int:
 def _extend(x: List, y: Value) -> bool:
     """Put y at the end of a general list that stays one; False if that is not sure."""
     items = x.items
-    if not items or x.attr or items[0].__class__ is Dict or y.__class__ in (Table, Dict):
+    if not items or x.attr or items[0].__class__ is Dict:
         return False
+    c = y.__class__
     if as_item(x, y):
         items.append(y)
-    elif y.__class__ is Vec or isinstance(y, List):
+    elif c is Vec or c is Table or isinstance(y, List):
         items.extend(y.items)
-    elif atom_t(y):
-        items.append(y)
     else:
-        return False
+        items.append(y.number if isinstance(y, Handle) else y)
     return True
 
 

@@ -97,7 +97,7 @@ def mapped(name: str, exc: BaseException) -> QError:
     message = _ADVICE.sub("", _PLACE.sub("", message)) or type(exc).__name__
     if message == "ZeroDivisionError":
         message = "division by zero"
-    if "timed out waiting" in low and group.joined():
+    if ("timed out waiting" in low or "by peer" in low) and group.joined() and not getattr(exc, "looked", False):
         message = parallel.meet.awaited(message) or message
     layer = exc.__dict__.get("layer")
     message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
