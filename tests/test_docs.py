@@ -148,7 +148,7 @@ def test_contents_list_every_page() -> None:
     assert {str(p.relative_to(docs)) for p in docs.rglob("*.md")} - linked == {"README.md"}
 
 
-@pytest.mark.parametrize("path", PAGES + FAMILIES, ids=ids)
+@pytest.mark.parametrize("path", [*PAGES, *FAMILIES, ROOT / "CONTRIBUTING.md"], ids=ids)
 def test_files_named(path: Path) -> None:
     """Files of the project that a page names in code are there."""
     for name in re.findall(r"`((?:kshell|docs|tests|examples|grammar)/[\w/.]+\.\w+)`", path.read_text()):
