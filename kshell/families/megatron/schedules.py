@@ -26,11 +26,12 @@ from kshell.extend import (
     scheduler_row,
     valued,
 )
+from kshell.families.megatron import scheduler
 from kshell.families.megatron.scheduler import WD_STYLES, WSD_STYLES
 
 _CLASS = "kshell.families.megatron.scheduler.OptimizerParamScheduler"
 # what a parameter group may have of its own, by its name here
-OVERRIDES = {"max": "max_lr", "min": "min_lr", "startwd": "start_wd", "endwd": "end_wd", "wdmult": "wd_mult"}
+OVERRIDES = dict(zip(("max", "min", "startwd", "endwd", "wdmult"), scheduler.OVERRIDES, strict=True))
 # the names of the decays of wsd: here, and in the class
 WSD_FALLS = {name.replace("_", ""): name for name in WSD_STYLES}
 LOADS = ("checkpoint", "override", "strict")

@@ -37,10 +37,6 @@ def row(name: str, target: str, doc: str, *options: Option, **hooks: Any) -> Ent
                               extra=hooks))
 
 
-def _j(name: str, default: Any, torch_name: str, doc: str) -> Option:
-    return Option(name, "long", default, torch_name, doc)
-
-
 def scheduler(name: str, *options: Option) -> Callable[[type], type]:
     """Register a class like those of torch.optim.lr_scheduler, as its decorator; its docstring is the help text."""
 
@@ -175,7 +171,7 @@ q)s:sched(opt(`sgd;();1.);`swalr;.2;2;`linear)
 q)exec lr from lrs(s;til 4)
 1 0.6 0.2 0.2
 """, Option("swalr", "doubles", REQUIRED, "swa_lr", "rate at last, of each group or of all"),
-    _j("annealepochs", 10, "anneal_epochs", "steps until then")._replace(low=0),
+    Option("annealepochs", "long", 10, "anneal_epochs", "steps until then", low=0),
     Option("annealstrategy", "symbol", "cos", "anneal_strategy", "how it gets there", choices=("cos", "linear")),
     since="torch")
 
