@@ -167,9 +167,22 @@ def as_qerror(exc: BaseException) -> QError:
     """The q error that a foreign exception means. The result holds nothing of `exc`, so its frames can be freed."""
     if isinstance(exc, QError):
         return exc
-    if isinstance(exc, MemoryError):
+    try:
+        if isinstance(exc, MemoryError):
+            BALLAST.clear()
+            return wsfull(_asked(str(exc)))
+        if isinstance(exc, SystemError):  # Python had no memory for a MemoryError
+            BALLAST.clear()
+            if "without" in str(exc):
+                return wsfull()
+        return _translated(exc)
+    except MemoryError:
         BALLAST.clear()
-        return wsfull(_asked(str(exc)))
+        return wsfull()
+
+
+def _translated(exc: BaseException) -> QError:
+    """The q error of an exception that tells of no shortage of memory by its class."""
     if isinstance(exc, (NameError, UnboundLocalError)):
         return QError(str(getattr(exc, "name", None) or "value"))
     for cls, text in _BY_CLASS:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dis
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
+
+from kshell.errors import as_qerror
 
 ROOT = Path(__file__).parent.parent
 MEGA = 1 << 20
@@ -47,7 +52,9 @@ print("null")
 """
 READ = """
 import io, json, os, sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 from kshell.session import Session
 from tests.damage import memory, peak_from_here, reading, size_of
 s = Session(out=io.StringIO(), err=io.StringIO())
@@ -272,3 +279,38 @@ def test_a_checkpoint_of_many_small_things_is_read_again(n: int, item: str, tmp_
     done = subprocess.run([sys.executable, "-m", "kshell", "-q"], input=text + "\n", text=True, capture_output=True,
                           timeout=300, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.stdout.split() == [str(n)], done.stderr
+
+
+def _long_blocks(code: CodeType) -> Iterator[str]:
+    """The functions whose `with` blocks reach past their first 256 instructions."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _long_blocks(inner)
+    starts = {i.offset: i.opname for i in dis.get_instructions(code)}
+    for row in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+        if row.lasti and row.end // 2 > 256 and starts.get(row.target + 2) == "WITH_EXCEPT_START":
+            yield code.co_qualname
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the instructions of another Python are others")
+def test_blocks_end_without_memory() -> None:
+    """Python 3.11 leaves a `with` block by an error with the number of the instruction as an object, and tries for ever
+    when there is no memory for one; the numbers up to 256 are there from the start. In-place growth runs where memory
+    ends."""
+    path = ROOT / "kshell" / "values" / "grow.py"
+    assert not list(_long_blocks(compile(path.read_text(), path.name, "exec")))
+    long = "with a:\n" + "    b(1)\n" * 60
+    assert list(_long_blocks(compile(long, "long", "exec")))
+
+
+class _Wordless(OSError):
+    """An error whose text cannot be made."""
+
+    @property
+    def strerror(self) -> str:  # type: ignore[override]
+        raise MemoryError
+
+
+@pytest.mark.parametrize("error", [MemoryError(), SystemError("error return without exception set"), _Wordless()], ids=repr)
+def test_a_shortage_that_python_cannot_tell_of(error: Exception) -> None:
+    assert as_qerror(error).text == "wsfull"

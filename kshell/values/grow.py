@@ -7,6 +7,7 @@ arguments on the way, and getrefcount's own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import getrefcount
 
 import numpy as np
@@ -46,10 +47,14 @@ def append_owned(x: Value, y: Value) -> Value:
     if c is Vec:
         cy, t = y.__class__, x.t
         if ((cy is int and t == T.J) or (cy is float and t == T.F)) and x.attr in ("", "g"):
-            return _grow(x, y, 1) if lone_array(x) else append(x, y)
+            if not lone_array(x):
+                return append(x, y)
+            _take(x, _longer(x, y, 1))
+            return x
         more = _fitting(x, y)
         if more is not None and lone_array(x):
-            return _grow(x, more, len(more))
+            _take(x, _longer(x, more, len(more)))
+            return x
     elif c is List:
         if lone_items(x) and _extend(x, y):
             return x
@@ -72,32 +77,42 @@ def _fitting(x: Vec, y: Value) -> np.ndarray | None:
     return raw_array(y, t) if atom_t(y) == t else None
 
 
-def _grow(x: Vec, more: np.ndarray | float, count: int) -> Vec:
-    """x with more items at its end, in its own array if there is room."""
+def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
+    """The items of x and `count` more at their end, in the array of x if that has room. x stays as it is until `_take`
+    makes this its array, so that a shortage of memory changes nothing."""
     a = x.a
     n = len(a)
     size = n + count
     room = a.base
     if room.__class__ is not np.ndarray or room.ndim != 1 or len(room) < size or room.dtype != a.dtype \
-            or not room.flags.writeable or a.strides != room.strides or _start(room) != _start(a):
+            or not room.flags.writeable or a.strides != room.strides or not np.may_share_memory(a[:1], room[:1]):
         room = np.empty(size + size // 2 + 8, a.dtype)
         room[:n] = a
     room[n:size] = more
-    x.a = room[:size]
+    return room[:size]  # type: ignore[no-any-return]
+
+
+def _take(x: Vec, longer: np.ndarray) -> None:
+    """Make what `_longer` gave the array of x."""
+    n = len(x.a)
+    x.a = longer
     x.whole = False
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        if count > _FEW:
-            x.look = 0
-        else:
-            for i, v in enumerate(room[n:size].tolist(), n):
+        x.look = 0  # until it knows the new items, for which there may be no memory
+        if len(longer) - n <= _FEW:
+            for i, v in enumerate(longer[n:].tolist(), n):
                 look.setdefault(v, i)
-    return x
+            x.look = look
 
 
-def _start(a: np.ndarray) -> int:
-    """The address of the first item."""
-    return a.__array_interface__["data"][0]  # type: ignore[no-any-return]
+def _take_all(cols: Sequence[Vec], longer: Sequence[np.ndarray]) -> None:
+    """`_take` for columns, which an interrupt finds all as they were or all longer.
+
+    This function stays short, as every one here with a `with` block: see `test_blocks_end_without_memory`."""
+    with HOLD:
+        for col, array in zip(cols, longer, strict=True):
+            _take(col, array)
 
 
 def _extend(x: List, y: Value) -> bool:
@@ -127,10 +142,8 @@ def _grow_rows(t: Table, y: Value) -> Value:
         fit = _fitting(col, more.col(name)) if col.__class__ is Vec and getrefcount(col) <= _ALONE else None
         if fit is None or not lone_array(col):
             return append(t, more)
-        new.append(fit)
-    with HOLD:
-        for col, fit in zip(cols, new, strict=True):
-            _grow(col, fit, len(fit))
+        new.append(_longer(col, fit, len(fit)))
+    _take_all(cols, new)
     return t
 
 
@@ -165,7 +178,7 @@ def amend_owned(d: Dict, key: Value, f: Prim, y: Value) -> bool:
         if old.__class__ is Vec and getrefcount(old) <= _ALONE:
             more = _fitting(old, y)
             if more is not None and not old.attr and lone_array(old):
-                _grow(old, more, len(more))
+                _take(old, _longer(old, more, len(more)))
                 return True
         del old
     new = pyfn(f, 2)(v.item(at), y)
@@ -211,13 +224,18 @@ def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
             return False
     elif c is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM) or not lone_array(v):
         return False
-    with HOLD:
-        if c is List:
-            v.items.append(y)
-        else:
-            _grow(v, raw(y), 1)
-        _grow(k, raw(key), 1)
+    keys = _longer(k, raw(key), 1)
+    if c is List:
+        _append_pair(k, keys, v.items, y)
+    else:
+        _take_all((k, v), (keys, _longer(v, raw(y), 1)))
     return True
+
+
+def _append_pair(k: Vec, keys: np.ndarray, items: list[Value], y: Value) -> None:
+    with HOLD:
+        items.append(y)
+        _take(k, keys)
 
 
 def _put_cell(t: Table, i: int, name: Value, y: Value) -> bool:
@@ -256,26 +274,25 @@ def _put_rows(d: Dict, y: Value) -> bool:
     if fit is None:
         return False
     if at < len(d.k):
-        with HOLD:
-            for col, new in zip(d.v.cols, fit, strict=True):
-                col.a[at] = new[0]
-                col.wrote()
+        _write_row(d.v.cols, at, fit)
         return True
     keys = _row_fit(d.k, more)
     if keys is None:
         return False
-    with HOLD:
-        if len(raws) == 1:
-            _grow(d.k.cols[0], raws[0], 1)
-        else:
-            look = getattr(d.k, "look", 0)
-            if look.__class__ is dict:
-                look[raws] = len(d.k)  # type: ignore[index]
-            for col, new in zip(d.k.cols, keys, strict=True):
-                _grow(col, new, 1)
-        for col, new in zip(d.v.cols, fit, strict=True):
-            _grow(col, new, 1)
+    cols = [*d.k.cols, *d.v.cols]
+    longer = [_longer(col, new, 1) for col, new in zip(cols, [*keys, *fit], strict=True)]
+    look = getattr(d.k, "look", 0)
+    if len(raws) > 1 and look.__class__ is dict:
+        look[raws] = len(d.k)  # type: ignore[index]
+    _take_all(cols, longer)
     return True
+
+
+def _write_row(cols: Sequence[Vec], at: int, row: Sequence[np.ndarray]) -> None:
+    with HOLD:
+        for col, new in zip(cols, row, strict=True):
+            col.a[at] = new[0]
+            col.wrote()
 
 
 def _row_fit(t: Table, more: Table) -> list[np.ndarray] | None:
