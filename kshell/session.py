@@ -43,7 +43,6 @@ from kshell.values.functions import Handle
 from kshell.values.names import Names
 
 SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
-RECURSION_LIMIT = 6000  # Python frames: one a q call, two to five through iterators; Python 3.11 dies far above this
 
 registry.load_package("kshell.lang")
 
@@ -53,8 +52,6 @@ class Session:
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None, args: list[str] | None = None,
                  script: str = "") -> None:
-        if sys.getrecursionlimit() < RECURSION_LIMIT:
-            sys.setrecursionlimit(RECURSION_LIMIT)
         self.out, self.err = out, err
         self.args, self.script = args or [], script
         self.names = Names(self._add_api)
@@ -403,16 +400,18 @@ class Session:
             if self.autosave is not None:
                 self.autosave.begin()
         before, stepwise.DEBUGGED[0] = stepwise.DEBUGGED[0], self.interactive and bool(self.settings.debug)
-        token = context.enter(self)
         error: QError | None = None
         tb: Any = None
+        token: Any = None
         missing = ""
+        self._runs += 1  # from here on an interrupt waits
         try:
-            self._runs += 1
+            token = context.enter(self)
             if outer:
                 interrupts.forget()
             memory.recover()
-            value = interrupts.stoppable(work, *args)
+            with np.errstate(all="ignore"):  # q's arithmetic gives infinities and nulls
+                value = interrupts.stoppable(work, *args)
             if interrupts.PENDING:
                 interrupts.wake(interrupts.carried_out("the line"))
             return value
@@ -422,9 +421,10 @@ class Session:
             error, tb, value = as_qerror(e), e.__traceback__, None
             missing = error.text if isinstance(e, NameError) else ""
         finally:
-            self._runs -= 1
             stepwise.DEBUGGED[0] = before
-            context.leave(token)
+            if token is not None:
+                context.leave(token)
+            self._runs -= 1
             if outer:
                 self.progress.end()
                 if self.autosave is not None:

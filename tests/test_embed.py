@@ -253,3 +253,33 @@ def test_in_the_background_of_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys
     finally:
         os.close(outer)
         os.close(inner)
+
+
+HOST = """
+import sys, threading
+import numpy as np
+before = np.geterr(), sys.getrecursionlimit()
+import kshell
+s = kshell.Session()
+assert (np.geterr(), sys.getrecursionlimit()) == before
+assert list(s("neg 1 2%0 0")) == [-np.inf] * 2 and s("{$[x;.z.s x-1;0]}700") == 0
+s["a"] = np.array([1.0, np.nan])
+s("b:`long$1e300 0n;c:a%0;d:{x xexp y}[10 0n;400]")
+s["b"], s["c"], s["d"]
+assert s("@[{.z.s x+1};0;{x}]") == b"stack"
+threads = [threading.Thread(target=s, args=("do[200;1 2%0 0]",)) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert (np.geterr(), sys.getrecursionlimit()) == before
+try:
+    np.array([1.0]) / 0
+except RuntimeWarning:
+    print("warned")
+"""
+
+
+def test_the_host_program_keeps_its_warnings_and_depth() -> None:
+    """q's arithmetic warns of nothing and its functions nest deeper than Python's, yet only while q code runs."""
+    done = subprocess.run([sys.executable, "-W", "error::RuntimeWarning", "-c", HOST], capture_output=True, text=True,
+                          timeout=120, check=False, cwd=Path(__file__).parent.parent)
+    assert (done.stdout, done.stderr) == ("warned\n", "")

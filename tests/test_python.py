@@ -627,6 +627,7 @@ def test_no_ctrl_c_is_lost(s: Session, call: Callable[[Session], object]) -> Non
         return count
 
     before, tracing = signal.signal(signal.SIGINT, signal.default_int_handler), sys.gettrace()
+    around = context.perhaps(), sys.getrecursionlimit(), np.geterr()
     try:
         s("f:{`a set x}")
         for _ in range(2):
@@ -636,6 +637,7 @@ def test_no_ctrl_c_is_lost(s: Session, call: Callable[[Session], object]) -> Non
             with pytest.raises(KeyboardInterrupt):
                 traced(at)
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            assert (context.perhaps(), sys.getrecursionlimit(), np.geterr()) == around
             assert s("a") in (1, 2)
     finally:
         signal.signal(signal.SIGINT, before)

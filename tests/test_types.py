@@ -237,6 +237,13 @@ VALUES = [x for form in FORMS.values() for x in form.values()] + [q(text) for te
     "([]a:1 2;b:`x`y;c:(\"a\";\"bc\"))", "([k:`a`b]v:1 2;w:(1 2;3))", "([]a:();b:0#0)", "-3", "enlist 1", "0w", "0Nd")]
 
 
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Verbs are called here without a session, which would keep numpy from warning."""
+    with np.errstate(all="ignore"):
+        yield
+
+
 @pytest.fixture
 def running() -> Iterator[None]:
     token = context.enter(S)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
+from threading import get_ident
 from typing import Any, Protocol
 
 
@@ -86,13 +88,31 @@ def perhaps() -> Running | None:
     return _RUNNING.get(None)
 
 
+RECURSION_LIMIT = 6000  # Python frames: one a q call, two to five through iterators; Python 3.11 dies far above this
+_DEEP: set[int] = set()  # the threads in which sessions run
+_HOST_LIMIT = [0]  # the recursion limit of the program around them
+
+
 def enter(session: Any) -> Any:
-    """Make `session` the running one; give the result to `leave` afterwards."""
+    """Make `session` the running one; give the result to `leave` afterwards.
+
+    Between the two Python allows the depth that q functions need; the limit belongs to the program around."""
+    _DEEP.add(get_ident())
+    limit = sys.getrecursionlimit()
+    if limit < RECURSION_LIMIT:
+        _HOST_LIMIT[0] = limit
+        sys.setrecursionlimit(RECURSION_LIMIT)
     return _RUNNING.set(session)
 
 
 def leave(token: Any) -> None:
+    """End what `enter` began."""
     _RUNNING.reset(token)
+    if _RUNNING.get(None) is not None:
+        return
+    _DEEP.discard(get_ident())
+    if not _DEEP and sys.getrecursionlimit() == RECURSION_LIMIT and _HOST_LIMIT[0]:
+        sys.setrecursionlimit(_HOST_LIMIT[0])
 
 
 def worker() -> Worker | None:

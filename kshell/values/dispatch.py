@@ -20,8 +20,6 @@ from kshell.values.functions import Handle
 from kshell.values.index import find_at, index1
 from kshell.values.pick import take_at, unenum
 
-np.seterr(all="ignore")  # q's arithmetic gives infinities and nulls, never a warning
-
 Array = np.ndarray
 _LONG = 4096  # vectors above this length remember whether they hold nulls
 _SHORT_ROW = 4096  # rows up to this length are stacked into one array before a verb runs over them
