@@ -63,9 +63,9 @@ from kshell.kapi.optim.scheduler_types import scheduler
 from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option, command, verb
-from kshell.values import types as T
-from kshell.values.build import bools, collapse, floats, longs, string, symdict, table
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import bools, collapse, floats, longs, string, symdict, table
+from kshell.values.base.core import (
     NIL,
     NULL_J,
     Dict,
@@ -79,7 +79,7 @@ from kshell.values.core import (
     sym,
     sym_vec,
 )
-from kshell.values.match import match
+from kshell.values.base.match import match
 
 if TYPE_CHECKING:
     from kshell.families.adaptdl.api import rule

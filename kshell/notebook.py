@@ -18,7 +18,7 @@ from kshell.parse import parse, split_script
 from kshell.parse.lex import complete
 from kshell.python.display import html
 from kshell.python.session import Session
-from kshell.values.core import NIL, Value
+from kshell.values.base.core import NIL, Value
 
 Bundle = dict[str, str]
 _WORD = re.compile(r"[.A-Za-z][\w.]*", re.ASCII)

@@ -215,8 +215,8 @@ class Hook:
         self.fn = self.default
 
 
-HANDLE = Hook(())  # the class of objects that answer verbs themselves: values/functions.py
-GUARD = Hook(lambda name, effect, fn: fn)  # fn that asks first whether it may run: values/restrict.py
+HANDLE = Hook(())  # the class of objects that answer verbs themselves: values/base/functions.py
+GUARD = Hook(lambda name, effect, fn: fn)  # fn that asks first whether it may run: values/session/restrict.py
 
 
 def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[..., Any]:

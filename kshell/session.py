@@ -34,13 +34,13 @@ from kshell.lang.session.views import statement as view_statement
 from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
-from kshell.values import context, interrupts, memory, progress, restrict
-from kshell.values import types as T
-from kshell.values.apply import apply1
-from kshell.values.build import string
-from kshell.values.core import NIL, Dict, List, Table, Value, Vec, text_of
-from kshell.values.functions import Handle
-from kshell.values.names import Names
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, text_of
+from kshell.values.base.functions import Handle
+from kshell.values.change.names import Names
+from kshell.values.engine.apply import apply1
+from kshell.values.session import context, interrupts, memory, progress, restrict
 
 SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values.core import text_of
+from kshell.values.base.core import text_of
 from tests import killing
 from tests.saves import KINDS, Kind
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from kshell.errors import Q_FILE, QError
 from kshell.session import Session
-from kshell.values import interrupts
-from kshell.values.core import text_of
+from kshell.values.base.core import text_of
+from kshell.values.session import interrupts
 
 
 class Case(NamedTuple):

@@ -18,12 +18,12 @@ from kshell.errors import QError
 from kshell.lang.verbs import arith, cast, compare, division, moving, running, spread, stats, tok
 from kshell.lang.verbs import math as qmath
 from kshell.session import Session
-from kshell.values import search  # noqa: F401  (sets find, which dictionaries use)
-from kshell.values import types as T
-from kshell.values.build import bools, floats, longs, vec
-from kshell.values.cast import convert
-from kshell.values.core import Dict, List, Nd, Value, Vec, long
-from kshell.values.match import match
+from kshell.values.base import types as T
+from kshell.values.base.build import bools, floats, longs, vec
+from kshell.values.base.core import Dict, List, Nd, Value, Vec, long
+from kshell.values.base.match import match
+from kshell.values.engine.cast import convert
+from kshell.values.items import search  # noqa: F401  (sets find, which dictionaries use)
 
 NULL = -T.M63
 LONG = st.one_of(st.integers(-20, 20), st.integers(-(2**63), 2**63 - 1), st.just(NULL), st.just(2**63 - 1))

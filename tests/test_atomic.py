@@ -19,8 +19,8 @@ import pytest
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.store import atomic, kdb
-from kshell.values import match
-from kshell.values.build import longs
+from kshell.values.base import match
+from kshell.values.base.build import longs
 
 SAVER = """
 import sys

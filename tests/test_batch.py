@@ -14,11 +14,11 @@ from kshell.errors import QError
 from kshell.lang.each import lambda_at_once, verb_at_once
 from kshell.lang.verbs import matrix
 from kshell.session import Session
-from kshell.values import memory
-from kshell.values.apply import pyfn
-from kshell.values.build import collapse
-from kshell.values.context import enter, leave
-from kshell.values.core import seq_items
+from kshell.values.base.build import collapse
+from kshell.values.base.core import seq_items
+from kshell.values.engine.apply import pyfn
+from kshell.values.session import memory
+from kshell.values.session.context import enter, leave
 
 N = 70
 INPUTS = {

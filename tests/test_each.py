@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from kshell.errors import QError
 from kshell.lang.each import maps
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.core import Value, Vec, seq_items
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Value, Vec, seq_items
 
 SESSION = Session()
 MONADS = ["neg", "abs", "not", "null", "signum", "sqrt", "floor", "ceiling", "reciprocal", "exp"]

@@ -20,8 +20,8 @@ from kshell import registry
 from kshell.kapi.base.convert import as_tensor, is_array, to_q
 from kshell.kapi.base.handles import TensorHandle
 from kshell.session import Session
-from kshell.values.core import NIL, Dict, List, Sym, Vec, text_of
-from kshell.values.types import C
+from kshell.values.base.core import NIL, Dict, List, Sym, Vec, text_of
+from kshell.values.base.types import C
 from tests import kapi_oracle, math_oracle, module_oracle
 from tests.test_kapi_oracle import lines, same, statements
 from tests.test_module_oracle import CALLS as MODULE_CALLS

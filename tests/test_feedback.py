@@ -29,7 +29,7 @@ from kshell.kapi.console.curves import curve, has_unicode, panel
 from kshell.kapi.console.curves import line as drawn_line
 from kshell.session import Session
 from kshell.store import events
-from kshell.values import progress
+from kshell.values.session import progress
 from tests.test_cli import KSHELL, Terminal
 
 MODEL = "q:module enlist(`linear;3;2);m:model(q;loss`ce;opt(`sgd;q;.1));"

@@ -8,9 +8,9 @@ import pytest
 from kshell import registry
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import as_nd
-from kshell.values.core import List, Nd, Value, Vec, flat_list
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd
+from kshell.values.base.core import List, Nd, Value, Vec, flat_list
 
 VALUES = {
     "longs": "(1 2;3 4;0N 1)", "square": "(0 1 2;3 4 5;6 7 8)", "bools": "(10b;01b)", "floats": "(1.5 0n;2 3f)",

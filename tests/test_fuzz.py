@@ -13,7 +13,7 @@ import pytest
 
 from kshell.errors import QError, QExit
 from kshell.session import Session
-from kshell.values import memory
+from kshell.values.session import memory
 from tests.runner import HERE, cases
 
 TOKENS = ["1", "-1", "0N", "0n", "0W", "2.5", "1 2 3", "`a", "`a`b", "\"abc\"", "\"", "x", "y", "t", "f", "(", ")",

@@ -17,10 +17,10 @@ from kshell.errors import QError
 from kshell.lang.console.format import raw_text, raw_texts
 from kshell.lang.verbs import tok
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.core import Dict, List, Vec, raw, sym_codes
-from kshell.values.match import match
-from kshell.values.rows import strings_of
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Vec, raw, sym_codes
+from kshell.values.base.match import match
+from kshell.values.items.rows import strings_of
 
 
 @pytest.fixture

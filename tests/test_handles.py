@@ -22,10 +22,9 @@ from kshell.kapi.base.handles import DictHandle, HandleTable, LossHandle, Tensor
 from kshell.kapi.math import compare, pointwise, reduce  # noqa: E402
 from kshell.kapi.tensor import operators  # noqa: E402
 from kshell.registry import REQUIRED, Option  # noqa: E402
-from kshell.values import types as T  # noqa: E402
-from kshell.values.build import bools, floats, longs, string, symdict, vec  # noqa: E402
-from kshell.values.context import enter, leave  # noqa: E402
-from kshell.values.core import (  # noqa: E402
+from kshell.values.base import types as T  # noqa: E402
+from kshell.values.base.build import bools, floats, longs, string, symdict, vec  # noqa: E402
+from kshell.values.base.core import (  # noqa: E402
     NIL,
     NULL_J,
     Atom,
@@ -36,6 +35,7 @@ from kshell.values.core import (  # noqa: E402
     sym,
     sym_vec,
 )
+from kshell.values.session.context import enter, leave  # noqa: E402
 
 load_kapi()
 
@@ -483,7 +483,7 @@ def test_index_errors_are_q_s() -> None:
 
 
 def test_amend_keeps_identity_and_counts_repeats() -> None:
-    from kshell.values.functions import Prim
+    from kshell.values.base.functions import Prim
 
     h = q("tensor", longs([1, 2, 3]))
     before = h.obj

@@ -17,7 +17,7 @@ from kshell.kapi.base.convert import DTYPE_NAMES
 from kshell.kapi.base.device_options import DEVICES, SYMBOLS
 from kshell.kapi.train.data import METRICS
 from kshell.session import Session
-from kshell.values import synonyms, types
+from kshell.values.base import synonyms, types
 
 OBJECTS = ("m:module enlist(`linear;3;1)", "o:opt(`sgd;m;.1)", "l:loss`mse", "t:tensor 1 2 3e")
 

@@ -18,7 +18,7 @@ import pytest
 
 from kshell.errors import QError, QExit
 from kshell.session import Session
-from kshell.values import interrupts
+from kshell.values.session import interrupts
 
 KSHELL = [str(Path(sys.executable).parent / "kshell"), "-q"]
 

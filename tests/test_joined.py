@@ -14,7 +14,7 @@ from kshell.lang.compiler.compile import is_infix
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
 from kshell.session import Session
-from kshell.values import context
+from kshell.values.session import context
 from tests.test_cli import run
 from tests.test_docs import BLOCK
 

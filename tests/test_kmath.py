@@ -15,7 +15,7 @@ from kshell.errors import QError
 from kshell.kapi.base.convert import as_tensor, to_q
 from kshell.kapi.base.handles import TensorHandle, VectorHandle, tensor_handle, vector_handle
 from kshell.session import Session
-from kshell.values.core import NIL, List
+from kshell.values.base.core import NIL, List
 from tests.math_oracle import OTHERS, TABLES
 
 LETTER = re.compile(r"[a-zA-Z]\d?")

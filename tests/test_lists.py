@@ -17,18 +17,18 @@ from kshell.errors import QError
 from kshell.lang.compiler.compile import prim
 from kshell.lang.verbs import apply_, arith, compare, lists, search, sets, sort, strings, take  # noqa: F401
 from kshell.registry import find
-from kshell.values import integer_keys, order
-from kshell.values import search as kernel
-from kshell.values import types as T
-from kshell.values.amend import amend, assign_at, assign_in_place
-from kshell.values.build import collapse, floats, longs, regular, string, table, vec
-from kshell.values.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, flat_list, long, sym, sym_vec
-from kshell.values.functions import Prim
-from kshell.values.index import FIND, index, index1
-from kshell.values.join import append, join, raze
-from kshell.values.keys import group_keys
-from kshell.values.match import match
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, floats, longs, regular, string, table, vec
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Nd, Value, Vec, char, flat_list, long, sym, sym_vec
+from kshell.values.base.functions import Prim
+from kshell.values.base.match import match
+from kshell.values.change.amend import amend, assign_at, assign_in_place
+from kshell.values.change.join import append, join, raze
+from kshell.values.items import integer_keys, order
+from kshell.values.items import search as kernel
+from kshell.values.items.index import FIND, index, index1
+from kshell.values.items.keys import group_keys
+from kshell.values.items.pick import take_at
 
 PLUS = Prim("+", {2: arith.add})
 RAW = st.integers(-(2**63), 2**63 - 1)

@@ -202,7 +202,7 @@ READERS = {
 SHORT = """
 import io, json, sys
 from kshell.errors import QError
-from kshell.values import memory
+from kshell.values.session import memory
 from kshell.session import Session
 s = Session(out=io.StringIO(), err=io.StringIO())
 s.run("big:tensor 1000000#1e;tensor big;big:0;ckpt(`:small.pt;tensor 1e);ckpt`:small.pt;snapshot`:small.ks;resume`:small.ks")

@@ -19,7 +19,7 @@ from kshell.kapi.base.handles import TensorHandle, VectorHandle
 from kshell.kapi.module.options import class_of, live_values, options_dict
 from kshell.registry import REQUIRED
 from kshell.session import Session
-from kshell.values.core import text_of
+from kshell.values.base.core import text_of
 from tests.module_oracle import CONTAINERS, HEADS, OWN, STRINGS, TORCH
 
 load_kapi()

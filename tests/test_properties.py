@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import floats, longs, string, vec
-from kshell.values.core import Table, Value, raw, sym_vec, text_of
+from kshell.values.base import types as T
+from kshell.values.base.build import floats, longs, string, vec
+from kshell.values.base.core import Table, Value, raw, sym_vec, text_of
 
 S = Session()
 NULL, MAX = -(2**63), 2**63 - 1

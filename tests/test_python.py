@@ -29,11 +29,11 @@ from kshell import QError, Session, Table
 from kshell.python.into import to_q
 from kshell.python.outof import from_q
 from kshell.session import Session as Core
-from kshell.values import context
-from kshell.values import types as T
-from kshell.values.core import Dict, List, Special, Value
-from kshell.values.core import Table as QTable
-from kshell.values.match import match
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Special, Value
+from kshell.values.base.core import Table as QTable
+from kshell.values.base.match import match
+from kshell.values.session import context
 from tests import stops
 from tests.test_roundtrip import NAME, RAW, VALUES, tables, vector
 

@@ -17,12 +17,12 @@ from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.tables.columns import Groups, part
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import collapse, floats, longs
-from kshell.values.core import NULL_J, Dict, Table, Value, Vec, sym_vec
-from kshell.values.join import join
-from kshell.values.match import match
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, floats, longs
+from kshell.values.base.core import NULL_J, Dict, Table, Value, Vec, sym_vec
+from kshell.values.base.match import match
+from kshell.values.change.join import join
+from kshell.values.items.pick import take_at
 
 SESSION = Session()
 NAN = float("nan")

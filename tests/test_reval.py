@@ -26,8 +26,8 @@ from kshell.errors import QError, QExit
 from kshell.kapi.base.handles import KHandle
 from kshell.session import Session
 from kshell.store import codec
-from kshell.values.build import string
-from kshell.values.restrict import EFFECTS
+from kshell.values.base.build import string
+from kshell.values.session.restrict import EFFECTS
 from tests.runner import HERE, cases, private
 
 KINDS = ("verb", "api", "command", "name", "internal")

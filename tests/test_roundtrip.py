@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from kshell.lang.console.one_line import s1_text
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import collapse, string, vec
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, string, vec
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, sym_vec
 
 SOME = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 BITS = {T.H: 16, T.I: 32, T.J: 64}

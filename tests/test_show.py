@@ -14,9 +14,9 @@ from kshell.lang.console.one_line import cut, s1_text
 from kshell.lang.console.show import head, show_text
 from kshell.lang.session.settings import Settings
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import floats, longs, string, vec
-from kshell.values.core import NULL_J, Dict, List, Nd, Table, Value, Vec, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import floats, longs, string, vec
+from kshell.values.base.core import NULL_J, Dict, List, Nd, Table, Value, Vec, sym_vec
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 INT = st.integers(-(2**31), 2**31 - 1)

@@ -16,11 +16,11 @@ from kshell.errors import QError
 from kshell.lang.verbs.internal import message
 from kshell.session import Session
 from kshell.store import atomic, codec, compress, kdb, parted, splay
-from kshell.values import context
-from kshell.values import types as T
-from kshell.values.build import collapse, longs, string
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, sym_vec
-from kshell.values.match import match
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs, string
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom, sym_vec
+from kshell.values.base.match import match
+from kshell.values.session import context
 
 SIMPLE = [t for t in T.DTYPE if t not in (T.S, T.ENUM)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values.match import match
+from kshell.values.base.match import match
 
 SETUP = """
 m:module seq(`sequential;(`linear;`a;2;3);(`linear;`b;3;1))

@@ -14,9 +14,9 @@ import pytest
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values.build import string
-from kshell.values.core import List
-from kshell.values.interrupts import HOLD
+from kshell.values.base.build import string
+from kshell.values.base.core import List
+from kshell.values.session.interrupts import HOLD
 
 KSHELL = [sys.executable, "-m", "kshell", "-q"]
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from kshell.lang.verbs import files, tok
 from kshell.session import Session
 from kshell.store import fields, text
-from kshell.values import types as T
-from kshell.values.core import Vec, char, raw
-from kshell.values.match import match
-from kshell.values.rows import rows_of
+from kshell.values.base import types as T
+from kshell.values.base.core import Vec, char, raw
+from kshell.values.base.match import match
+from kshell.values.items.rows import rows_of
 
 WORDS = ("", "-", "+", ".", "-.5", "5.", ".5", "+5", "--1", "1.2.3", "1 2", " 7", "7 ", "0W", "-0W", "0N", "1e5", "1e-3",
          "123456789012345678", "9223372036854775807", "9223372036854775808", "99999999999999999999", "999999999999999.5",

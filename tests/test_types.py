@@ -16,11 +16,11 @@ import pytest
 from kshell import registry
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values import context
-from kshell.values import types as T
-from kshell.values.build import as_nd
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw
-from kshell.values.match import match
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.base.match import match
+from kshell.values.session import context
 from tests.runner import HERE
 
 S = Session()

@@ -16,7 +16,7 @@ import pytest
 from kshell.errors import QError
 from kshell.session import Session
 from kshell.store import atomic, kdb, unfinished
-from kshell.values.build import longs
+from kshell.values.base.build import longs
 from tests import killing
 
 ROOT = Path(__file__).parent.parent

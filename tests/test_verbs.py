@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from kshell.errors import QError
 from kshell.session import Session
-from kshell.values import types as T
-from kshell.values.build import floats, longs, string
-from kshell.values.core import List, Table, Value, Vec, raw, sym_vec, text_of
-from kshell.values.order import is_sorted
+from kshell.values.base import types as T
+from kshell.values.base.build import floats, longs, string
+from kshell.values.base.core import List, Table, Value, Vec, raw, sym_vec, text_of
+from kshell.values.items.order import is_sorted
 
 S = Session()
 

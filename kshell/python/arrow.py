@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.core import List, Table, Value, Vec, flat_list, sym_codes
+from kshell.values.base import types as T
+from kshell.values.base.core import List, Table, Value, Vec, flat_list, sym_codes
 
 
 class Schema(Structure):

@@ -9,8 +9,8 @@ from kshell.lang.console.show import Layout, head, show_text
 from kshell.lang.session.settings import Settings
 from kshell.python.into import to_q
 from kshell.python.objects import HTML, TEXT
-from kshell.values import types as T
-from kshell.values.core import Dict, Table, Value, Vec
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, Table, Value, Vec
 
 _DOTS = ".."
 _NUMBERS = T.SIGNED | T.FLOATS

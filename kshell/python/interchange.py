@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.core import Value, Vec, sym_codes
+from kshell.values.base import types as T
+from kshell.values.base.core import Value, Vec, sym_codes
 
 _CPU = 1
 _INT, _UINT, _FLOAT, _BOOL, _STRING, _DATETIME, _CATEGORY = 0, 1, 2, 20, 21, 22, 23

@@ -22,12 +22,12 @@ from kshell.errors import QError, first_line, message_of
 from kshell.python import arrow, interchange
 from kshell.python.objects import Function, Table
 from kshell.python.outof import from_q
-from kshell.values import core
-from kshell.values import types as T
-from kshell.values.build import collapse, empty, guid_vec, longs, regular, string
-from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Sym, Value, Vec, atom, atom_t, long, sym, sym_codes
-from kshell.values.functions import Foreign, Handle, Prim
-from kshell.values.functions import Function as QFunction
+from kshell.values.base import core
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty, guid_vec, longs, regular, string
+from kshell.values.base.core import NIL, NULL_J, Atom, Dict, List, Sym, Value, Vec, atom, atom_t, long, sym, sym_codes
+from kshell.values.base.functions import Foreign, Handle, Prim
+from kshell.values.base.functions import Function as QFunction
 
 # numpy's data types and q's: what holds every value of the other
 _TYPES = {"b1": T.B, "u1": T.X, "i1": T.H, "i2": T.H, "u2": T.I, "i4": T.I, "u4": T.J, "i8": T.J, "u8": T.J,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kshell.registry import Hook
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 ARROW, TEXT, HTML = Hook(), Hook(), Hook()  # of a table: python/arrowout.py, python/display.py
 

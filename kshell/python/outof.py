@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from kshell.python.objects import Function, Table
-from kshell.values import core
-from kshell.values import types as T
-from kshell.values.build import as_nd
-from kshell.values.context import running
-from kshell.values.core import NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, sym_at
-from kshell.values.functions import Foreign, Handle, Prim
-from kshell.values.functions import Function as QFunction
-from kshell.values.pick import unenum
+from kshell.values.base import core
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd
+from kshell.values.base.core import NULL_J, Atom, Dict, List, Nd, Special, Sym, Value, Vec, sym_at
+from kshell.values.base.functions import Foreign, Handle, Prim
+from kshell.values.base.functions import Function as QFunction
+from kshell.values.items.pick import unenum
+from kshell.values.session.context import running
 
 # q's temporal types as numpy's: data type, and the count of q's epoch since 1970
 _TIMES = {T.P: ("M8[ns]", 946_684_800_000_000_000), T.M: ("M8[M]", 360), T.D: ("M8[D]", 10957), T.N: ("m8[ns]", 0),

@@ -25,9 +25,9 @@ from kshell.python import arrowout, display  # noqa: F401 (tables show themselve
 from kshell.python.into import to_q
 from kshell.python.objects import Table as Table
 from kshell.python.outof import from_q
-from kshell.values import interrupts
-from kshell.values.apply import apply
-from kshell.values.core import Value
+from kshell.values.base.core import Value
+from kshell.values.engine.apply import apply
+from kshell.values.session import interrupts
 
 # attributes that a program may set
 _SETTABLE = ("out", "err", "read_only", "interactive", "picture", "annotate", "log")

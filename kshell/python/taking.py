@@ -18,9 +18,9 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError, first_line, message_of
 from kshell.python.session import Session, check
-from kshell.values import types as T
-from kshell.values.core import NIL, Dict, List, Table, Value, Vec, atom_t
-from kshell.values.functions import Foreign, Handle, Prim
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, atom_t
+from kshell.values.base.functions import Foreign, Handle, Prim
 
 MOST_ITEMS = 1_000_000  # of a list, dictionary or frame that is copied without being asked for
 MOST_BYTES = 256 << 20  # and of an array

@@ -20,8 +20,8 @@ import numpy as np
 
 from kshell.errors import QError, as_qerror, of_memory, os_text
 from kshell.store import atomic
-from kshell.values.interrupts import PENDING, give_up
-from kshell.values.progress import Task
+from kshell.values.session.interrupts import PENDING, give_up
+from kshell.values.session.progress import Task
 
 FORMAT = "kshell snapshot"
 VERSION = 1

@@ -14,9 +14,9 @@ from typing import IO, BinaryIO
 
 from kshell.errors import refused
 from kshell.store import unfinished
-from kshell.values.interrupts import held_edit
-from kshell.values.progress import Task
-from kshell.values.restrict import refuse
+from kshell.values.session.interrupts import held_edit
+from kshell.values.session.progress import Task
+from kshell.values.session.restrict import refuse
 
 Fill = Callable[[BinaryIO], None]
 _PIECE = 1 << 23  # bytes written at a time

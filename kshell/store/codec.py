@@ -16,10 +16,9 @@ import numpy as np
 from kshell import registry
 from kshell.errors import QError
 from kshell.store.fields import no_collection
-from kshell.values import types as T
-from kshell.values.apply import project
-from kshell.values.build import collapse
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import (
     HOLE,
     NIL,
     Atom,
@@ -38,9 +37,10 @@ from kshell.values.core import (
     sym_at,
     sym_vec,
 )
-from kshell.values.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
-from kshell.values.pick import unenum
-from kshell.values.primitives import DERIVED, OPERATORS, UNARY, number, type_of_entry
+from kshell.values.base.functions import ITERATORS, Comp, Derived, Iter, Lambda, Prim, Proj
+from kshell.values.base.primitives import DERIVED, OPERATORS, UNARY, number, type_of_entry
+from kshell.values.engine.apply import project
+from kshell.values.items.pick import unenum
 
 ATTRS = ("", "s", "u", "p", "g")
 _FIXED = {t: T.TYPE[t].size for t in T.DTYPE if t not in (T.S, T.ENUM)}

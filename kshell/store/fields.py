@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kshell.store.text import split_fields
-from kshell.values.rows import Rows
+from kshell.values.items.rows import Rows
 
 Array = np.ndarray
 _FEW = 16  # rows; less are split as text is

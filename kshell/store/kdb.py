@@ -20,9 +20,9 @@ import numpy as np
 from kshell.errors import QError, refused
 from kshell.store import atomic, compress, unfinished
 from kshell.store.codec import ATTRS, Reader, encode
-from kshell.values import types as T
-from kshell.values.build import as_nd
-from kshell.values.core import List, Nd, Value, Vec, atom, char
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd
+from kshell.values.base.core import List, Nd, Value, Vec, atom, char
 
 Array = np.ndarray
 Part = bytes | memoryview

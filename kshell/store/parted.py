@@ -10,9 +10,9 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.store import splay, unfinished
-from kshell.values import types as T
-from kshell.values.core import List, Table, Value, Vec
-from kshell.values.join import concat
+from kshell.values.base import types as T
+from kshell.values.base.core import List, Table, Value, Vec
+from kshell.values.change.join import concat
 
 # the kinds of partition: the virtual column's name, its type, what the folders are named
 KINDS = (

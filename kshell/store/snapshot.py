@@ -16,9 +16,9 @@ from kshell import registry
 from kshell.errors import QError
 from kshell.store import codec
 from kshell.store.archive import Archive, Member, member
-from kshell.values import types as T
-from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, flat_list
-from kshell.values.functions import Comp, Derived, Function, Handle, Iter, Lambda, ListProj, Prim, Proj, View
+from kshell.values.base import types as T
+from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, flat_list
+from kshell.values.base.functions import Comp, Derived, Function, Handle, Iter, Lambda, ListProj, Prim, Proj, View
 
 Form = list[Any]
 _SHORT = 1 << 10  # bytes; what is longer is a member

@@ -8,9 +8,9 @@ from typing import Any, SupportsIndex
 
 from kshell.errors import QError
 from kshell.store import kdb, unfinished
-from kshell.values import types as T
-from kshell.values.core import Dict, List, Table, Value, Vec, sym_vec
-from kshell.values.restrict import lifted
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Table, Value, Vec, sym_vec
+from kshell.values.session.restrict import lifted
 
 
 class LazyCols(list[Any]):

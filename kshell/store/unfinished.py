@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kshell.values.context import blocked
-from kshell.values.interrupts import HOLD, PENDING, give_up
+from kshell.values.session.context import blocked
+from kshell.values.session.interrupts import HOLD, PENDING, give_up
 
 MARK = ".kshell-"
 SAVE = MARK + "save"

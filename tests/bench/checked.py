@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from kshell.session import Session
-from kshell.values.core import Value, is_list, seq_items
+from kshell.values.base.core import Value, is_list, seq_items
 from tests.bench.timing import least, row
 
 Work = Callable[[], Any]

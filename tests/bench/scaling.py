@@ -7,7 +7,7 @@ import statistics
 
 from kshell.session import Session
 from kshell.shell.cli import tune_allocator, tune_collector
-from kshell.values.context import enter, leave
+from kshell.values.session.context import enter, leave
 from tests.bench.timing import effort
 
 LIMIT = 1.25

@@ -10,7 +10,7 @@ import numpy as np
 
 from kshell.session import Session
 from kshell.shell.cli import tune_allocator, tune_collector
-from kshell.values.context import enter, leave
+from kshell.values.session.context import enter, leave
 from tests.bench.timing import least, row
 
 N = 1_000_000

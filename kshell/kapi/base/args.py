@@ -15,9 +15,9 @@ from kshell.errors import QError
 from kshell.kapi.base.convert import is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, stale
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values import synonyms
-from kshell.values import types as T
-from kshell.values.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
+from kshell.values.base import synonyms
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, NULL_J, Atom, Dict, List, Special, Sym, Value, Vec, is_atom, raw, seq_items
 
 # ------------------------------------------------------------------ the list of arguments
 

@@ -17,10 +17,10 @@ from kshell.kapi.base.errors import told
 from kshell.kapi.base.handles import table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.parallel import group
-from kshell.values.context import running
-from kshell.values.core import Value
-from kshell.values.interrupts import PENDING, carried_out, held_section, wake, whole
-from kshell.values.restrict import guarded
+from kshell.values.base.core import Value
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import PENDING, carried_out, held_section, wake, whole
+from kshell.values.session.restrict import guarded
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,10 +15,10 @@ from kshell import parallel
 from kshell.errors import QError
 from kshell.kapi.base.handles import KHandle, TensorHandle, table
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, regular, symdict
-from kshell.values.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
-from kshell.values.functions import Derived, Foreign
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse, regular, symdict
+from kshell.values.base.core import NIL, Dict, List, Nd, Value, Vec, atom, atom_t, is_atom, raw
+from kshell.values.base.functions import Derived, Foreign
 
 # torch's names of the data types: the symbol, torch's attribute, the q type that shows it
 _DTYPES = (

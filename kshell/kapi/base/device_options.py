@@ -12,8 +12,8 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
 from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, ask, behaves, handle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.build import collapse
-from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, long, sym, sym_vec
+from kshell.values.base.build import collapse
+from kshell.values.base.core import NIL, NULL_J, Dict, Value, Vec, long, sym, sym_vec
 
 _MEMORY = {"contiguous": "contiguous_format", "preserve": "preserve_format", "channel2d": "channels_last",
            "channel3d": "channels_last_3d"}

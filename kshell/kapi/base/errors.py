@@ -14,11 +14,11 @@ from kshell.errors import ERRORS, QError, first_line
 from kshell.kapi.base.args import names_of
 from kshell.kapi.base.convert import dtype_name, is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, TensorHandle, VectorHandle
-from kshell.values import types as T
-from kshell.values.build import as_nd
-from kshell.values.core import NIL, NULL_J, Dict, List, Special, Sym, Value, Vec, atom_t, is_atom, text_of
-from kshell.values.describe import function_words
-from kshell.values.functions import Function, Prim
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Sym, Value, Vec, atom_t, is_atom, text_of
+from kshell.values.base.describe import function_words
+from kshell.values.base.functions import Function, Prim
 
 # q's names for a wrong argument, which do not say of which call, and what a conversion says
 _BARE = ("type", "domain", "length", "nyi")

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kshell.errors import QError
-from kshell.values.context import CODE, LINE, running
-from kshell.values.core import Sym, Value
-from kshell.values.functions import Handle
-from kshell.values.interrupts import brief, edit
+from kshell.values.base.core import Sym, Value
+from kshell.values.base.functions import Handle
+from kshell.values.session.context import CODE, LINE, running
+from kshell.values.session.interrupts import brief, edit
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound="KHandle")

@@ -9,8 +9,8 @@ import sys
 import warnings
 from typing import Any
 
-from kshell.values.interrupts import HOLD
-from kshell.values.restrict import lifted
+from kshell.values.session.interrupts import HOLD
+from kshell.values.session.restrict import lifted
 
 
 class _Torch:

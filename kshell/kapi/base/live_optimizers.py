@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.kapi.base.handles import KHandle, ModelHandle, OptimizerHandle, RuleHandle, table
-from kshell.values import context
+from kshell.values.session import context
 
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt

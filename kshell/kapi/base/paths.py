@@ -6,8 +6,8 @@ import os
 
 from kshell.errors import QError
 from kshell.kapi.base.convert import kname
-from kshell.values.core import Sym, Value, Vec, text_of
-from kshell.values.restrict import check_read
+from kshell.values.base.core import Sym, Value, Vec, text_of
+from kshell.values.session.restrict import check_read
 
 
 def path_of(x: Value, call: str) -> str:

@@ -21,9 +21,9 @@ from kshell.kapi.base.convert import dtype_name, dtype_named, is_array, to_q, to
 from kshell.kapi.base.lazy_torch import torch
 from kshell.optim.leaves import mapped
 from kshell.registry import REQUIRED, Option
-from kshell.values import types as T
-from kshell.values.build import collapse, floats, longs, symdict
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, floats, longs, symdict
+from kshell.values.base.core import (
     NIL,
     NULL_J,
     Atom,

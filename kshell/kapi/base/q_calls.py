@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell.errors import QError, as_qerror
-from kshell.values.apply import apply
-from kshell.values.context import running
-from kshell.values.core import Value, is_text, text_of
-from kshell.values.interrupts import stoppable
+from kshell.values.base.core import Value, is_text, text_of
+from kshell.values.engine.apply import apply
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import stoppable
 
 
 def applied(f: Value, args: Sequence[Value]) -> Value:

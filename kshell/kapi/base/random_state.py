@@ -12,10 +12,10 @@ from kshell.errors import QError
 from kshell.kapi.base.call import api
 from kshell.kapi.base.device_options import accelerators, generator_of, is_device
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values import types as T
-from kshell.values.build import symdict
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Value, Vec
+from kshell.values.base import types as T
+from kshell.values.base.build import symdict
+from kshell.values.base.core import NIL, Dict, List, Value, Vec
+from kshell.values.session.context import running
 
 
 def _bytes(data: bytes | np.ndarray) -> Vec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kshell.registry import Entry, Option
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 # topic: (what help() says of it, what help`topic gives); those without a text are known, but not listed
 TOPICS: dict[str, tuple[str, Callable[[], Value]]] = {}

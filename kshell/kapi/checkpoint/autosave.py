@@ -18,10 +18,10 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint.snapshot import Captured, capture
 from kshell.store.archive import write
-from kshell.values import context
-from kshell.values.build import symdict
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, Value, sym
+from kshell.values.base.build import symdict
+from kshell.values.base.core import NIL, Dict, Value, sym
+from kshell.values.session import context
+from kshell.values.session.context import running
 
 LEAST = 0.1  # seconds
 clock = time.monotonic

@@ -30,10 +30,10 @@ from kshell.kapi.optim.state import is_opt_state, load_state, restore
 from kshell.kapi.tensor.storages import DIMS, memory_of
 from kshell.store import atomic, safetensors, unfinished
 from kshell.store.archive import WRONG, Room, Unbounded, bounded, wrong
-from kshell.values.build import longs, symdict, table
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, seq_items, sym_vec
-from kshell.values.interrupts import PENDING, give_up
+from kshell.values.base.build import longs, symdict, table
+from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, seq_items, sym_vec
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import PENDING, give_up
 
 _DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
            "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",

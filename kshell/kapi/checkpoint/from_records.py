@@ -40,7 +40,7 @@ from kshell.kapi.tensor.storages import fresh, view
 from kshell.kapi.train.model import Data, Model
 from kshell.store.archive import Archive
 from kshell.store.snapshot import Decoder
-from kshell.values.core import Dict, Value
+from kshell.values.base.core import Dict, Value
 
 _HANDLES: dict[str, type[KHandle]] = {c.kind: c for c in (
     TensorHandle, VectorHandle, DictHandle, ModuleHandle, LossHandle, OptimizerHandle, ModelHandle, SchedulerHandle,

@@ -16,7 +16,7 @@ from kshell.kapi.tensor import storages
 from kshell.store.archive import Compressed, Room, places, pour
 from kshell.store.kinds import kind_of, kind_of_archive
 from kshell.store.pickled import Maker, Reader, Refused, plain_key
-from kshell.values.progress import Task
+from kshell.values.session.progress import Task
 
 _TENSOR = 400  # bytes that a tensor needs beside its memory, about
 _STORAGE = 450  # and that memory beside its content

@@ -41,8 +41,8 @@ from kshell.optim.groups import settings_of
 from kshell.store import atomic, unfinished
 from kshell.store.archive import WRONG, wrong
 from kshell.store.codec import decode, encode
-from kshell.values.build import symdict
-from kshell.values.core import Dict, List, Sym, Value, seq_items
+from kshell.values.base.build import symdict
+from kshell.values.base.core import Dict, List, Sym, Value, seq_items
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1

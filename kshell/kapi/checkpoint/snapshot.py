@@ -22,9 +22,9 @@ from kshell.store.archive import Archive, Member, write
 from kshell.store.atomic import sweep
 from kshell.store.codec import function_cost
 from kshell.store.snapshot import VIEW, Decoder, Encoder, is_value
-from kshell.values.build import symdict
-from kshell.values.context import running
-from kshell.values.core import Dict, Value, Vec, sym_vec
+from kshell.values.base.build import symdict
+from kshell.values.base.core import Dict, Value, Vec, sym_vec
+from kshell.values.session.context import running
 
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
 _SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),

@@ -31,9 +31,9 @@ from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.parameters import parameters_of
 from kshell.kapi.optim.tables import TENSORS_IN
 from kshell.optim.leaves import leaves_of
-from kshell.values import types as T
-from kshell.values.build import collapse, longs, symdict
-from kshell.values.core import NULL_J, Atom, Dict, List, Nd, Table, Value, Vec, long, seq_items, sym, text_of
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs, symdict
+from kshell.values.base.core import NULL_J, Atom, Dict, List, Nd, Table, Value, Vec, long, seq_items, sym, text_of
 
 MOST = 5_000_000  # values of one checkpoint
 MAX_DEPTH = 100

@@ -27,7 +27,7 @@ from kshell.optim.groups import settings_of
 from kshell.registry import REQUIRED, find
 from kshell.store.archive import Member
 from kshell.store.snapshot import Encoder
-from kshell.values.functions import Handle
+from kshell.values.base.functions import Handle
 
 Record = dict[str, Any]
 # what has records, and the bytes of memory that an object of a record needs beside arrays, about

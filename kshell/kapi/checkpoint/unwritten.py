@@ -15,8 +15,8 @@ from kshell import registry
 from kshell.errors import Agreed
 from kshell.kapi.base.handles import table
 from kshell.kapi.base.lazy_torch import loaded, torch
-from kshell.values.context import worker
-from kshell.values.restrict import restricted
+from kshell.values.session.context import worker
+from kshell.values.session.restrict import restricted
 
 _MODE: list[type] = []
 _OPEN: list[Any] = []  # restrictions that have begun in the main thread and not ended

@@ -31,7 +31,7 @@ from kshell.kapi.module.options import class_of
 from kshell.kapi.optim import host_schedulers
 from kshell.kapi.optim.host_wrappers import adopt, is_optimizer
 from kshell.kapi.optim.optimizer import Opt
-from kshell.values.core import Value, sym
+from kshell.values.base.core import Value, sym
 
 _OPT = "_kshell_opt"  # attribute of a torch optimizer: what its handles own, so that all of them own the same
 

@@ -15,7 +15,7 @@ from kshell.kapi.base.topics import TOPICS
 from kshell.kapi.console.help import options_of
 from kshell.kapi.optim.optimizer import known_options
 from kshell.kapi.tensor.create import MODES
-from kshell.values.functions import Handle
+from kshell.values.base.functions import Handle
 
 Words = list[tuple[str, str]]
 

@@ -40,12 +40,12 @@ from kshell.kapi.optim.state import options_table
 from kshell.kapi.tensor import info
 from kshell.kapi.tensor.gradients import MODES
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values import types as T
-from kshell.values.build import bools, longs, string, symdict
-from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, sym_vec, text_of
-from kshell.values.describe import listed
-from kshell.values.functions import Prim
+from kshell.values.base import types as T
+from kshell.values.base.build import bools, longs, string, symdict
+from kshell.values.base.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, sym, sym_vec, text_of
+from kshell.values.base.describe import listed
+from kshell.values.base.functions import Prim
+from kshell.values.session.context import running
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

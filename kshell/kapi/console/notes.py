@@ -22,7 +22,7 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.tensor.handle_api import first_device, tensors_of
 from kshell.kapi.tensor.referring_names import referring
-from kshell.values.core import Dict, List, Table, Value, text_of
+from kshell.values.base.core import Dict, List, Table, Value, text_of
 
 MOST = 60  # rows of a list or dictionary that get notes
 

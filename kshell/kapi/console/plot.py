@@ -16,9 +16,23 @@ from kshell.kapi.base.handles import DictHandle, TensorHandle, VectorHandle
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.console.curves import Line, has_unicode, line, panel
 from kshell.store import atomic
-from kshell.values import types as T
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom, is_list, is_text, seq_items, text_of
+from kshell.values.base import types as T
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom,
+    is_list,
+    is_text,
+    seq_items,
+    text_of,
+)
+from kshell.values.session.context import running
 
 Series = tuple[str, np.ndarray]
 _NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)

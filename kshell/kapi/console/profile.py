@@ -16,9 +16,9 @@ from kshell.kapi.base.call import invoke
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import load, loaded, torch
 from kshell.registry import Entry
-from kshell.values.build import floats, longs, table
-from kshell.values.context import running
-from kshell.values.core import Value, is_text, sym_vec, text_of
+from kshell.values.base.build import floats, longs, table
+from kshell.values.base.core import Value, is_text, sym_vec, text_of
+from kshell.values.session.context import running
 
 _LONGEST = 60  # characters of a function's text that name it
 _APPLY = ("lang.each.keywords", "lang.verbs.apply_")  # topics of verbs that apply what they are given

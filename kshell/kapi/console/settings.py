@@ -13,9 +13,9 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.registry import Entry
-from kshell.values.build import string, symdict
-from kshell.values.context import running
-from kshell.values.core import NIL, NULL_J, List, Value
+from kshell.values.base.build import string, symdict
+from kshell.values.base.core import NIL, NULL_J, List, Value
+from kshell.values.session.context import running
 
 
 class Setting(NamedTuple):

@@ -12,7 +12,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import optimizers_with
 from kshell.kapi.module.api import of_module
 from kshell.registry import Option
-from kshell.values.core import NIL, Value
+from kshell.values.base.core import NIL, Value
 
 _DDP = (Option("unused", "boolean", False, "find_unused_parameters", doc="may an output not depend on a parameter"),
         Option("bucket", "double", 25.0, "bucket_cap_mb", doc="megabytes of gradients that travel together", low=0))

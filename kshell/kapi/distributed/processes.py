@@ -37,10 +37,10 @@ from kshell.kapi.base.lazy_torch import load
 from kshell.parallel import group
 from kshell.parallel import launch as launching
 from kshell.store.codec import decode, encode
-from kshell.values.build import collapse
-from kshell.values.context import running
-from kshell.values.core import NIL, List, Table, Value, Vec
-from kshell.values.pick import take_at
+from kshell.values.base.build import collapse
+from kshell.values.base.core import NIL, List, Table, Value, Vec
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 # ------------------------------------------------------------------ the job of a session
 

@@ -14,7 +14,7 @@ from kshell.kapi.base.args import name_of
 from kshell.kapi.base.convert import dtype_named, dtype_symbol, kname
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 CASTS = ("bfloat16", "half")
 

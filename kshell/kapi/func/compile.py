@@ -19,8 +19,8 @@ from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.func.q_functions import compiled
 from kshell.kapi.func.transforms import is_function
 from kshell.kapi.module.api import device_of_module, of_module
-from kshell.values.build import bools
-from kshell.values.core import NIL, Sym, Value
+from kshell.values.base.build import bools
+from kshell.values.base.core import NIL, Sym, Value
 
 
 @api("autocast", "autocast(dtype;f;x;..)", since="kshell", target="torch.amp.autocast", effect="none")

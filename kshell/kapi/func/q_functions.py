@@ -16,8 +16,8 @@ from kshell.kapi.base.convert import as_tensors, is_array, kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.func.transforms import QFunction, wrapped
-from kshell.values.core import NIL, Value
-from kshell.values.functions import Prim
+from kshell.values.base.core import NIL, Value
+from kshell.values.base.functions import Prim
 
 _DYNAMIC = 112  # the q type of a function that is no q code
 

@@ -33,10 +33,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.module.forward import calculate, flat
 from kshell.kapi.tensor.gradients import MODES
-from kshell.values.build import collapse, symdict
-from kshell.values.context import perhaps
-from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items
-from kshell.values.functions import Function
+from kshell.values.base.build import collapse, symdict
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_text, seq_items
+from kshell.values.base.functions import Function
+from kshell.values.session.context import perhaps
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

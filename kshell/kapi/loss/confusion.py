@@ -13,8 +13,8 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensors, is_array, kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.build import longs
-from kshell.values.core import Dict, Table, Value, sym_vec
+from kshell.values.base.build import longs
+from kshell.values.base.core import Dict, Table, Value, sym_vec
 
 _MOST = 1 << 12  # classes: their table has the square of that many counts
 

@@ -35,8 +35,8 @@ from kshell.kapi.module.text import cpp_text, number
 from kshell.kapi.module.types import B, D, L, S, T
 from kshell.kapi.tensor.text import tensor_text
 from kshell.registry import Entry, Option
-from kshell.values.build import string, symdict
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
+from kshell.values.base.build import string, symdict
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, seq_items, sym
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -17,8 +17,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import KHandle, VectorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import ANY, Row, along_last, inputs, match, option_words, register, wrapped
-from kshell.values import types as T
-from kshell.values.core import NIL, Value, Vec, is_atom
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, Value, Vec, is_atom
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -12,7 +12,7 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, arguments, inputs, null_bound, register, wrapped, write
-from kshell.values.core import NIL, Value, atom_t
+from kshell.values.base.core import NIL, Value, atom_t
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -34,8 +34,8 @@ from kshell.kapi.base.convert import as_tensor, dtype_named, is_array, kname, li
 from kshell.kapi.base.device_options import tensor_options
 from kshell.kapi.base.handles import TensorHandle, VectorHandle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values import types as T
-from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

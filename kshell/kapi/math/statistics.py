@@ -14,9 +14,9 @@ import numpy as np
 
 from kshell.kapi.base.convert import whole
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.build import floats, longs
-from kshell.values.core import NULL_J, Value
-from kshell.values.interrupts import PENDING, stop_here
+from kshell.values.base.build import floats, longs
+from kshell.values.base.core import NULL_J, Value
+from kshell.values.session.interrupts import PENDING, stop_here
 
 NAMES = ("norm", "mean", "std", "lo", "hi", "bad")
 _AT_ONCE = 1 << 22  # values of which the differences from the mean are held

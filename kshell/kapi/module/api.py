@@ -38,9 +38,9 @@ from kshell.kapi.module.spec import ALONE, define, extend, pairs_from_tree, seq_
 from kshell.kapi.module.text import cpp_text
 from kshell.kapi.tensor.gradients import drop_gradient, set_flags
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of
-from kshell.values import types as T
-from kshell.values.build import string, symdict
-from kshell.values.core import NIL, List, Sym, Value, char, sym, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import string, symdict
+from kshell.values.base.core import NIL, List, Sym, Value, char, sym, sym_vec
 
 
 def every_option() -> bool:

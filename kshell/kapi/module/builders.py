@@ -19,8 +19,8 @@ from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.options import Pairs, as_dict, check, class_of, live_values, parse, remember, torch_args
 from kshell.registry import Entry
-from kshell.values.build import longs, symdict
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
+from kshell.values.base.build import longs, symdict
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
 
 Given = dict[str, Any]
 

@@ -9,8 +9,8 @@ from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
 from kshell.kapi.module.options import as_dict, class_of, live_values
 from kshell.registry import Entry
-from kshell.values.build import collapse, longs, symdict, table
-from kshell.values.core import Dict, Value, sym, sym_vec
+from kshell.values.base.build import collapse, longs, symdict, table
+from kshell.values.base.core import Dict, Value, sym, sym_vec
 
 # ------------------------------------------------------------------ names and types of live modules
 

@@ -33,9 +33,9 @@ from kshell.kapi.module.api import device_of_module
 from kshell.kapi.module.describe import type_name, type_of
 from kshell.kapi.module.named_inputs import Inputs, add_named, named_output
 from kshell.kapi.module.parts import child_of
-from kshell.values.build import symdict
-from kshell.values.context import warn_once
-from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.base.build import symdict
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.session.context import warn_once
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

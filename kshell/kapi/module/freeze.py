@@ -13,7 +13,7 @@ from kshell.kapi.base.handles import DictHandle, ModelHandle, ModuleHandle, Tens
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.gradients import set_flags
-from kshell.values.core import NIL, Dict, List, Sym, Value, seq_items
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, seq_items
 
 
 @api("freeze", "freeze ptr", "freeze(m;names)", "freeze(m;names;values)", "freeze(m;dictionary)", held=True,

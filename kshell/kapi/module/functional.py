@@ -21,8 +21,8 @@ from kshell.kapi.module.builders import build, entry_of, size_or_scale, split_ar
 from kshell.kapi.module.options import parse
 from kshell.kapi.module.types import B, D, L
 from kshell.registry import REQUIRED, Entry
-from kshell.values.core import NIL, Sym, Value, Vec
-from kshell.values.types import NUMERIC
+from kshell.values.base.core import NIL, Sym, Value, Vec
+from kshell.values.base.types import NUMERIC
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

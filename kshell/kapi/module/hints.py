@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kshell import registry
 from kshell.registry import Entry
-from kshell.values.core import Sym, Value, is_list
+from kshell.values.base.core import Sym, Value, is_list
 
 
 def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:

@@ -26,7 +26,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import TYPES, MathOption, match, option_words
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.containers import tensors_in
-from kshell.values.core import NIL, Sym, Value, Vec
+from kshell.values.base.core import NIL, Sym, Value, Vec
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -16,7 +16,7 @@ from kshell.kapi.base.args import names_of, unknown
 from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.module.describe import type_of
-from kshell.values.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
 
 _DICTIONARY = re.compile(r"\b(?:[Dd]ict|Mapping|TypedDict)\b")  # in an annotation
 

@@ -17,9 +17,9 @@ from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle
 from kshell.kapi.base.plain_values import option_q
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values import types as T
-from kshell.values.build import symdict
-from kshell.values.core import NULL_J, Dict, List, Sym, Value, Vec
+from kshell.values.base import types as T
+from kshell.values.base.build import symdict
+from kshell.values.base.core import NULL_J, Dict, List, Sym, Value, Vec
 
 Pairs = Sequence[tuple[str, Value]]
 

@@ -15,12 +15,12 @@ from kshell.kapi.base.handles import GONE, LENT, DictHandle, ModuleHandle, Tenso
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.types import B, D, L, S, T, X, Z, row
 from kshell.registry import Entry
-from kshell.values.apply import apply
-from kshell.values.build import collapse, string, symdict, table
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Value, is_text, seq_items, sym, sym_vec, text_of
-from kshell.values.functions import Lambda
-from kshell.values.interrupts import stoppable
+from kshell.values.base.build import collapse, string, symdict, table
+from kshell.values.base.core import Dict, List, Sym, Value, is_text, seq_items, sym, sym_vec, text_of
+from kshell.values.base.functions import Lambda
+from kshell.values.engine.apply import apply
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import stoppable
 
 # ------------------------------------------------------------------ containers
 

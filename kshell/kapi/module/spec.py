@@ -20,9 +20,9 @@ from kshell.kapi.module.describe import is_container, label, mark_replaced, name
 from kshell.kapi.module.hints import head_type, layers_hint, name_hint
 from kshell.kapi.module.options import live_values
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values import types as T
-from kshell.values.build import enlist
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import enlist
+from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
 
 ALONE = "kshell_alone"  # the mark of a module that was made by itself and not put into another yet
 

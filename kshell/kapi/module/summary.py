@@ -13,9 +13,9 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import device_of_module, of_module
 from kshell.kapi.module.describe import name_of_module, named_parameters, type_name
 from kshell.kapi.module.forward import calculate, flat, in_mode, inputs_of, with_gradients
-from kshell.values import types as T
-from kshell.values.build import longs, table
-from kshell.values.core import List, Value, Vec, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import longs, table
+from kshell.values.base.core import List, Value, Vec, sym_vec
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -15,8 +15,8 @@ from kshell.kapi.module.describe import options_of, type_name
 from kshell.kapi.module.options import class_of, live_values, torch_args
 from kshell.kapi.module.spec import create
 from kshell.registry import Entry
-from kshell.values.build import symdict
-from kshell.values.core import Dict, Value, sym
+from kshell.values.base.build import symdict
+from kshell.values.base.core import Dict, Value, sym
 
 
 def _layer_of(coder: Any) -> Given | None:

@@ -44,11 +44,11 @@ from kshell.kapi.tensor.handle_api import counted
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.parallel.group import joined
 from kshell.registry import Entry, find
-from kshell.values.apply import apply1, is_function
-from kshell.values.build import floats
-from kshell.values.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
-from kshell.values.interrupts import stoppable
-from kshell.values.progress import line
+from kshell.values.base.build import floats
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
+from kshell.values.engine.apply import apply1, is_function
+from kshell.values.session.interrupts import stoppable
+from kshell.values.session.progress import line
 
 # ------------------------------------------------------------------ opt
 

@@ -14,7 +14,7 @@ from kshell.kapi.optim.host_wrappers import chain
 from kshell.kapi.optim.optimizer import NEW_GROUP, Opt, Values, edit_group, group_values, set_rate
 from kshell.kapi.optim.parameters import owners, parameters_of
 from kshell.kapi.optim.scheduler import Sched, extended, rebased, schedulers_of
-from kshell.values.context import running
+from kshell.values.session.context import running
 
 
 class Group(NamedTuple):

@@ -25,7 +25,7 @@ from kshell.kapi.optim import wraps
 from kshell.optim.abilities import Abilities, abilities
 from kshell.parallel.group import joined
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values.core import NULL_J, Value
+from kshell.values.base.core import NULL_J, Value
 
 if TYPE_CHECKING:
     from kshell.optim.state_tree import StateTree

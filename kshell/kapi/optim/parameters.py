@@ -25,7 +25,7 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.describe import is_container, name_of_module, named_parameters, type_name
 from kshell.kapi.optim.optimizer import Opt
-from kshell.values.core import NULL_J, List, Special, Value
+from kshell.values.base.core import NULL_J, List, Special, Value
 
 
 class Selection(NamedTuple):

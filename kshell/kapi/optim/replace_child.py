@@ -19,8 +19,8 @@ from kshell.kapi.module.spec import ALONE, add_child, define
 from kshell.kapi.optim.groups import Group, commit
 from kshell.kapi.optim.optimizer import Opt, group_values
 from kshell.kapi.optim.parameters import check_new
-from kshell.values.context import running
-from kshell.values.core import NIL, Special, Sym, Value, sym
+from kshell.values.base.core import NIL, Special, Sym, Value, sym
+from kshell.values.session.context import running
 
 
 @api("child", "child(m;name)", "child(m;index)", "child(m;name;spec)", "child(m;name;module)", held=True,

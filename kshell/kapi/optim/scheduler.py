@@ -26,9 +26,9 @@ from kshell.kapi.optim.optimizer import Opt, add_buffers, set_rate
 from kshell.kapi.optim.scheduler_types import MEASURED, Values, class_of, options_of
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
-from kshell.values.build import symdict
-from kshell.values.core import NULL_J, Dict, List, Value, sym
-from kshell.values.interrupts import PENDING, give_up, stop_here
+from kshell.values.base.build import symdict
+from kshell.values.base.core import NULL_J, Dict, List, Value, sym
+from kshell.values.session.interrupts import PENDING, give_up, stop_here
 
 # ------------------------------------------------------------------ the scheduler of a handle
 

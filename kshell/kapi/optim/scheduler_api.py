@@ -43,8 +43,8 @@ from kshell.kapi.optim.scheduler_types import MEASURED, Values, entry_of, parse
 from kshell.kapi.optim.wraps import BESIDE
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import Entry
-from kshell.values.build import collapse, floats, longs, string, symdict
-from kshell.values.core import (
+from kshell.values.base.build import collapse, floats, longs, string, symdict
+from kshell.values.base.core import (
     NIL,
     Dict,
     List,

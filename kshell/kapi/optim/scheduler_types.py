@@ -19,8 +19,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.topics import OPTIONS_OF
 from kshell.kapi.optim.optimizer import class_of
 from kshell.registry import REQUIRED, Entry, Option
-from kshell.values.core import NIL, NULL_J, List, Sym, Value
-from kshell.values.functions import Function
+from kshell.values.base.core import NIL, NULL_J, List, Sym, Value
+from kshell.values.base.functions import Function
 
 Values = dict[str, Any]
 _TORCH = "torch.optim.lr_scheduler."

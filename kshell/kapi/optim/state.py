@@ -37,9 +37,9 @@ from kshell.kapi.tensor.handle_api import bytes_of, elements_of
 from kshell.kapi.tensor.reference_counts import address
 from kshell.optim.abilities import abilities
 from kshell.registry import Entry, Option
-from kshell.values import types as T
-from kshell.values.build import collapse, empty, longs, symdict, table
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty, longs, symdict, table
+from kshell.values.base.core import (
     NIL,
     Dict,
     List,

@@ -31,9 +31,9 @@ from kshell.kapi.optim.optimizer import Opt, Values, build, group_values, how_of
 from kshell.kapi.optim.parameters import Row, Selection, check_new, parameters_of, plan
 from kshell.kapi.optim.state import shown_options
 from kshell.registry import Hook, Option, entries
-from kshell.values import types as T
-from kshell.values.build import bools, collapse, floats, longs, table
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import bools, collapse, floats, longs, table
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec
 
 TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
 

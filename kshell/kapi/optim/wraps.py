@@ -17,8 +17,8 @@ from kshell.kapi.base.args import pairs
 from kshell.kapi.base.call import run_backward
 from kshell.kapi.base.plain_values import ToQ
 from kshell.registry import Hook
-from kshell.values.build import symdict
-from kshell.values.core import Dict, Value
+from kshell.values.base.build import symdict
+from kshell.values.base.core import Dict, Value
 
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt

@@ -15,7 +15,7 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, TensorHandle, VectorHandle, behaves, handle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.core import NIL, Value
+from kshell.values.base.core import NIL, Value
 
 
 class _Part(NamedTuple):

@@ -22,11 +22,11 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.tensor.containers import put_named
 from kshell.kapi.tensor.operators import DYADS, MONADS, amend, index, operand, pair, undo
-from kshell.values.apply import apply
-from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items, sym_vec
-from kshell.values.functions import Prim
-from kshell.values.interrupts import stoppable
-from kshell.values.restrict import refuse
+from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.base.functions import Prim
+from kshell.values.engine.apply import apply
+from kshell.values.session.interrupts import stoppable
+from kshell.values.session.restrict import refuse
 
 # the verbs of one argument that work number by number
 _ATOMIC = ("neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "floor", "ceiling",

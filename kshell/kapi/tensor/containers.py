@@ -19,7 +19,7 @@ from kshell.kapi.base.handles import (
     lend,
     vector_handle,
 )
-from kshell.values.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_list, seq_items
+from kshell.values.base.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_list, seq_items
 
 
 def _vector_of(values: Sequence[Value]) -> VectorHandle:

@@ -25,8 +25,8 @@ from kshell.kapi.base.convert import as_tensor, as_tensors, default_dtype, dtype
 from kshell.kapi.base.device_options import TensorOptions, convert_to, memory_format, tensor_options
 from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, table, tensor_handle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.build import collapse, symdict
-from kshell.values.core import NIL, List, Sym, Value, Vec, seq_items
+from kshell.values.base.build import collapse, symdict
+from kshell.values.base.core import NIL, List, Sym, Value, Vec, seq_items
 
 
 @api("tensor", "tensor(value[;options])", "tensor(value;output)", "tensor(mode;..[;options])", "tensor ptr",

@@ -18,10 +18,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.tensor.containers import is_selector, put_in, tensors_in
 from kshell.kapi.tensor.handle_api import need_handle, tensors_of
-from kshell.values.build import bools, collapse
-from kshell.values.context import warn_once
-from kshell.values.core import NIL, Dict, List, Sym, Value, is_list, seq_items, sym_vec
-from kshell.values.functions import Function
+from kshell.values.base.build import bools, collapse
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_list, seq_items, sym_vec
+from kshell.values.base.functions import Function
+from kshell.values.session.context import warn_once
 
 
 def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:

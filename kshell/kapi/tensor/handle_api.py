@@ -32,9 +32,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.containers import dict_, read_tensors
 from kshell.kapi.tensor.referring_names import referring
-from kshell.values.build import collapse, longs
-from kshell.values.build import table as make_table
-from kshell.values.core import NIL, Dict, List, Value, is_list, seq_items, sym, sym_vec
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.build import table as make_table
+from kshell.values.base.core import NIL, Dict, List, Value, is_list, seq_items, sym, sym_vec
 
 
 def need_handle(x: Value, call: str) -> KHandle:

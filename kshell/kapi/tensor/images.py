@@ -14,7 +14,7 @@ from kshell.kapi.base.convert import as_tensor, is_array, kname, result
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.store.atomic import write_bytes
-from kshell.values.core import NULL_J, Sym, Value
+from kshell.values.base.core import NULL_J, Sym, Value
 
 _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels: PNG's colour type
 

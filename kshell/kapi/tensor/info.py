@@ -15,10 +15,10 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of, need_handle, tensors_of
 from kshell.kapi.tensor.reference_counts import address, references, storage_ptr, storage_references
 from kshell.registry import entries
-from kshell.values import types as T
-from kshell.values.build import collapse, empty, longs, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym, sym_vec
-from kshell.values.restrict import refuse
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty, longs, symdict
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Table, Value, atom_t, char, long, sym, sym_vec
+from kshell.values.session.restrict import refuse
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -17,12 +17,12 @@ from kshell.kapi.base.handles import GONE, JOINED, STALE, KHandle, TensorHandle,
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor import sorting, windows
 from kshell.kapi.tensor.windows import floating
-from kshell.values import types as T
-from kshell.values.apply import apply
-from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Atom, List, Sym, Value, is_list
-from kshell.values.functions import Prim
-from kshell.values.interrupts import stoppable
+from kshell.values.base import types as T
+from kshell.values.base.core import HOLE, NIL, Atom, List, Sym, Value, is_list
+from kshell.values.base.functions import Prim
+from kshell.values.engine.apply import apply
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import stoppable
 
 Fn = Callable[..., Any]
 

@@ -22,8 +22,8 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle, tensors_of
-from kshell.values.build import collapse
-from kshell.values.core import Dict, Value, long, sym_vec
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, Value, long, sym_vec
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kshell.kapi.base.handles import KHandle
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Table, Value
-from kshell.values.functions import Handle
+from kshell.values.base.core import Dict, List, Table, Value
+from kshell.values.base.functions import Handle
+from kshell.values.session.context import running
 
 DEEP = 4  # levels of lists, dictionaries and tables in which handles are looked for
 

@@ -16,7 +16,7 @@ from kshell.kapi.base.convert import as_tensor, as_tensors, kname, result, to_q
 from kshell.kapi.base.handles import DictHandle, KHandle, TensorHandle, VectorHandle, dict_handle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.containers import fits, tensors_in
-from kshell.values.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
+from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list, seq_items
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

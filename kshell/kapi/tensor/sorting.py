@@ -9,7 +9,7 @@ from kshell.errors import QError
 from kshell.kapi.base.args import long_of
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 
 def numbered(t: Any) -> Any:

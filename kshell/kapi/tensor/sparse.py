@@ -11,7 +11,7 @@ from kshell.kapi.base.convert import as_tensor, kname, result, to_q
 from kshell.kapi.base.handles import TensorHandle, tensor_handle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle
-from kshell.values.core import NIL, List, Value
+from kshell.values.base.core import NIL, List, Value
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 

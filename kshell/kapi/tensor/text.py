@@ -12,8 +12,8 @@ from kshell.kapi.base.convert import dtype_name
 from kshell.kapi.base.handles import TensorHandle, ask
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor.handle_api import need_handle
-from kshell.values.build import string
-from kshell.values.core import Value
+from kshell.values.base.build import string
+from kshell.values.base.core import Value
 
 LINE = 80
 # libtorch's names of the types, where they are not the symbol's own with a capital

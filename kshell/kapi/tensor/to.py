@@ -22,7 +22,7 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.tensor.containers import put_in, tensors_in
 from kshell.kapi.tensor.handle_api import need_handle
-from kshell.values.core import NIL, Value
+from kshell.values.base.core import NIL, Value
 
 
 def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:

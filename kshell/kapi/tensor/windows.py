@@ -12,7 +12,7 @@ from kshell.errors import QError
 from kshell.kapi.base.args import long_of, longs_of
 from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.lazy_torch import torch
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 Fn = Callable[..., Any]
 

@@ -24,10 +24,10 @@ from kshell.kapi.module.api import of_module
 from kshell.kapi.module.describe import name_of_module, type_name
 from kshell.kapi.module.forward import calculate, inputs_of, inputs_with_names, wrapped
 from kshell.kapi.module.named_inputs import Inputs
-from kshell.values.build import longs, table
-from kshell.values.core import List, Value, sym_vec
-from kshell.values.functions import Foreign, Function
-from kshell.values.interrupts import HOLD, PENDING, stop_here
+from kshell.values.base.build import longs, table
+from kshell.values.base.core import List, Value, sym_vec
+from kshell.values.base.functions import Foreign, Function
+from kshell.values.session.interrupts import HOLD, PENDING, stop_here
 
 _COLUMNS = ("mean", "std", "zeros", "bad")
 

@@ -27,9 +27,9 @@ from kshell.kapi.module.api import module_behind
 from kshell.kapi.module.forward import calculate, in_mode, with_gradients
 from kshell.kapi.train.data import begin
 from kshell.kapi.train.run import batches_of, carried
-from kshell.values.build import symdict
-from kshell.values.core import NIL, Dict, Sym, Value, seq_items
-from kshell.values.interrupts import PENDING, stop_here
+from kshell.values.base.build import symdict
+from kshell.values.base.core import NIL, Dict, Sym, Value, seq_items
+from kshell.values.session.interrupts import PENDING, stop_here
 
 COUNT = ".n"  # the key of the number of averages; no parameter's name starts with a dot
 

@@ -24,8 +24,8 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import optimizer_of
 from kshell.kapi.tensor.handle_api import tensors_of
 from kshell.kapi.train.model import Model
-from kshell.values.build import floats
-from kshell.values.core import NIL, NULL_J, Value
+from kshell.values.base.build import floats
+from kshell.values.base.core import NIL, NULL_J, Value
 
 
 def _by_norm(tensors: Iterable[Any], most: float, exponent: float) -> Any:

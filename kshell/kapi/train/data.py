@@ -40,9 +40,9 @@ from kshell.kapi.module.forward import inputs_of
 from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
 from kshell.kapi.train.clip import limit_of
 from kshell.kapi.train.model import Data, Model, Settings, parts_of, shown
-from kshell.values.build import collapse, floats, symdict
-from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
-from kshell.values.synonyms import plain
+from kshell.values.base.build import collapse, floats, symdict
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
+from kshell.values.base.synonyms import plain
 
 METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hidden", "hiddencell")
 

@@ -13,8 +13,8 @@ from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.paths import path_of
 from kshell.store.events import Events, JsonLines, Values
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, Sym, Value, Vec, seq_items, sym, sym_vec
+from kshell.values.base.core import NIL, Dict, Sym, Value, Vec, seq_items, sym, sym_vec
+from kshell.values.session.context import running
 
 _NAME = "metrics.jsonl"
 _SUFFIX = (".jsonl", ".json", ".ndjson")

@@ -37,9 +37,9 @@ from kshell.kapi.optim.state import definition as optimizer_definition
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
 from kshell.kapi.tensor.handle_api import bytes_of, counted, elements_of
 from kshell.kapi.train.options import OPTIONS
-from kshell.values.build import string, symdict
-from kshell.values.core import NIL, Dict, List, Value, sym, sym_vec
-from kshell.values.match import match
+from kshell.values.base.build import string, symdict
+from kshell.values.base.core import NIL, Dict, List, Value, sym, sym_vec
+from kshell.values.base.match import match
 
 Settings = dict[str, Value]
 # the options of training and testing, and those that are shown only where they are not as they are by default

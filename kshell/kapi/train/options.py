@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kshell import registry
 from kshell.registry import Entry, Option
-from kshell.values.core import NIL, Sym, Value, sym, sym_vec
+from kshell.values.base.core import NIL, Sym, Value, sym, sym_vec
 
 
 class TrainOption(NamedTuple):

@@ -31,11 +31,11 @@ from kshell.kapi.train.clip import clip_model
 from kshell.kapi.train.data import begin, both, define
 from kshell.kapi.train.model import Data, Model, Settings, parts_of
 from kshell.parallel import group
-from kshell.values.build import collapse, floats, symdict
-from kshell.values.context import running
-from kshell.values.core import NIL, List, Value
-from kshell.values.interrupts import HOLD, PENDING, give_up, stop_here
-from kshell.values.progress import Task, clock, line
+from kshell.values.base.build import collapse, floats, symdict
+from kshell.values.base.core import NIL, List, Value
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import HOLD, PENDING, give_up, stop_here
+from kshell.values.session.progress import Task, clock, line
 
 
 def hidden_of(out: Any, metric: str) -> Any:

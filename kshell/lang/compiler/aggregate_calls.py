@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.parse import tree as N
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 # verbs whose result has an item for each row, made of that row's items alone
 _ROWWISE = frozenset((

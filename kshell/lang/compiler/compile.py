@@ -20,12 +20,12 @@ from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.pattern import PatternMixin, Ready
 from kshell.lang.compiler.template import TemplateMixin
 from kshell.parse import tree as N
-from kshell.values.context import running
-from kshell.values.core import NIL, Value, sym
-from kshell.values.describe import word_hint
-from kshell.values.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
-from kshell.values.names import Names
-from kshell.values.primitives import type_of_entry
+from kshell.values.base.core import NIL, Value, sym
+from kshell.values.base.describe import word_hint
+from kshell.values.base.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
+from kshell.values.base.primitives import type_of_entry
+from kshell.values.change.names import Names
+from kshell.values.session.context import running
 
 _RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
 MAX_PARAMS = 8

@@ -12,17 +12,17 @@ from typing import Any
 from kshell import registry
 from kshell.errors import ERRORS, QError
 from kshell.lang.compiler import code_objects
-from kshell.values import synonyms
-from kshell.values.core import NIL, List, Value
-from kshell.values.describe import function_words, implicit, listed
-from kshell.values.functions import Foreign, Function, Prim
-from kshell.values.names import Names
+from kshell.values.base import synonyms
+from kshell.values.base.core import NIL, List, Value
+from kshell.values.base.describe import function_words, implicit, listed
+from kshell.values.base.functions import Foreign, Function, Prim
+from kshell.values.change.names import Names
 
 # verbs to which functions are given: those that apply them
 _APPLIES = ("verbs/apply_.py", "each/keywords.py", "verbs/when.py", "session/evaluate.py", "verbs/internal.py",
             "verbs/syntax.py", "verbs/library.py")
-_WORKS = re.compile(r"/lang/verbs/|/lang/qsql/(?:keywords|joins)\.py|/values/(?:dispatch|cast|search|order|join)\.py"
-                    r"|/kapi/")
+_WORKS = re.compile(r"/lang/verbs/|/lang/qsql/(?:keywords|joins)\.py|/kapi/"
+                    r"|/values/(?:engine/(?:cast|dispatch)|items/(?:order|search)|change/join)\.py")
 
 
 # words of errors about the kind or number of arguments
@@ -56,7 +56,7 @@ def _given(tb: TracebackType | None) -> list[Value]:
     inner: Any = None
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
-        if not file.endswith("/values/apply.py"):
+        if not file.endswith("/values/engine/apply.py"):
             inner = None if file == code_objects.FILE else inner or tb.tb_frame
         tb = tb.tb_next
     file = "" if inner is None else inner.f_code.co_filename

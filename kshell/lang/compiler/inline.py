@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kshell import registry
 from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
-from kshell.values.types import LONG_MAX as M
+from kshell.values.base.types import LONG_MAX as M
 
 if TYPE_CHECKING:
     from kshell.lang.compiler.compile import Compiler

@@ -21,7 +21,7 @@ from typing import Any
 from kshell import registry
 from kshell.errors import Source
 from kshell.parse import tree as N
-from kshell.values.context import running
+from kshell.values.session.context import running
 
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))/.*$")
 _PRINTS = (0, 1, 2, -1, -2)

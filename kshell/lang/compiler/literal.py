@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.build import string
-from kshell.values.core import Value, Vec, atom, char, sym, sym_vec
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import Value, Vec, atom, char, sym, sym_vec
 
 
 def value_of(node: Any) -> Value:

@@ -10,7 +10,7 @@ from kshell.lang.compiler import tree_queries
 from kshell.lang.compiler.code_objects import Block
 from kshell.lang.compiler.expr import E
 from kshell.parse import tree as N
-from kshell.values.core import Value, sym
+from kshell.values.base.core import Value, sym
 
 Pending = list[tuple[Any, E]]  # what is to be assigned once all has matched: target nodes with their values
 

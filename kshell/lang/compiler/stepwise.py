@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kshell.errors import QError
-from kshell.values.apply import apply
-from kshell.values.core import Value
+from kshell.values.base.core import Value
+from kshell.values.engine.apply import apply
 
 # may a debugger go on with what fails? Then items are taken one by one in a loop that keeps its results
 DEBUGGED = [False]

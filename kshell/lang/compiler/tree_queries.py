@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.parse import tree as N
-from kshell.values.dispatch import ATOMIC
+from kshell.values.engine.dispatch import ATOMIC
 
 # nodes that have none under them; of a lambda none that count: the names in its body are its own
 _LEAVES = frozenset((N.Lit, N.Name, N.Verb, N.Elided, N.Lambda, N.Command, N.Prefixed))

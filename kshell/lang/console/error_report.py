@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kshell.errors import Frame, QError
 from kshell.lang.compiler import code_objects
-from kshell.values import context
+from kshell.values.session import context
 
 LONGEST = 400  # characters of a source line that a report shows
 LONGEST_TEXT = 999  # characters of a line of an error's text that are printed

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.cast import DAY
-from kshell.values.context import running
-from kshell.values.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_at
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom, Dict, Special, Sym, Table, Value, Vec, sym_at
+from kshell.values.engine.cast import DAY
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 _EPOCH = date(2000, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = 1 - _EPOCH, date.max.toordinal() - _EPOCH  # years 1 to 9999

@@ -11,10 +11,10 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.console.format import atom_string, enum_values, raw_text, raw_texts
 from kshell.lang.console.one_line import s1_text
-from kshell.values import types as T
-from kshell.values.build import collapse, floats, string
-from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw, sym_vec
-from kshell.values.rows import strings_of
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, floats, string
+from kshell.values.base.core import NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw, sym_vec
+from kshell.values.items.rows import strings_of
 
 
 class Writer:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from kshell.lang.console.format import atom_text, enum_values, marked, null_word, quoted, raw_texts, vec_texts
-from kshell.values import types as T
-from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
-from kshell.values.functions import Comp, Derived, Foreign, Handle, Iter, Lambda, ListProj, Prim, Proj
-from kshell.values.pick import is_link
-from kshell.values.primitives import in_k
+from kshell.values.base import types as T
+from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, raw
+from kshell.values.base.functions import Comp, Derived, Foreign, Handle, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.base.primitives import in_k
+from kshell.values.items.pick import is_link
 
 NO_LIMIT = 1 << 62
 _NAMES = (T.S, T.ENUM)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kshell.values import types as T
-from kshell.values.core import Dict, Table, Value, Vec
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, Table, Value, Vec
 
 MOST = 5000  # keys that are looked at
 

@@ -11,9 +11,9 @@ from typing import Any
 from kshell.lang.console.error_report import error_text
 from kshell.lang.console.format import vec_texts
 from kshell.lang.console.one_line import NO_LIMIT, cut, s1_text
-from kshell.values import types as T
-from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
-from kshell.values.functions import Handle
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, is_list
+from kshell.values.base.functions import Handle
 
 _RUNS = (T.B, T.X, T.C)  # vectors of these have no blanks between their items, so a list of them is no matrix
 

@@ -13,13 +13,13 @@ from kshell.errors import QError
 from kshell.lang.tables.condition import times, truth
 from kshell.lang.verbs import lists, running, stats
 from kshell.lang.verbs.arith import add, mul
-from kshell.values import types as T
-from kshell.values.apply import apply, pyfn
-from kshell.values.build import collapse
-from kshell.values.context import running as session
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items
-from kshell.values.functions import Function, Handle, Prim
-from kshell.values.match import match
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items
+from kshell.values.base.functions import Function, Handle, Prim
+from kshell.values.base.match import match
+from kshell.values.engine.apply import apply, pyfn
+from kshell.values.session.context import running as session
 
 Fn = Callable[..., Value]
 

@@ -13,14 +13,14 @@ import numpy as np
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.each import verb_at_once
 from kshell.lang.tables.flat_items import Part, part, places, ragged, rows, sizes_of
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.core import Dict, Value, Vec, atom_t, seq_items
-from kshell.values.dispatch import ATOMIC
-from kshell.values.integer_keys import grade_keys
-from kshell.values.keys import group_keys
-from kshell.values.pick import take_at
-from kshell.values.search import codes
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, Value, Vec, atom_t, seq_items
+from kshell.values.engine.dispatch import ATOMIC
+from kshell.values.items.integer_keys import grade_keys
+from kshell.values.items.keys import group_keys
+from kshell.values.items.pick import take_at
+from kshell.values.items.search import codes
 
 Array = np.ndarray
 _SIMPLE = (T.X, T.H, T.I, T.J, T.C, T.S)  # types whose values are equal if their numbers are

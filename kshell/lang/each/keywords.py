@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell.lang.each import maps
 from kshell.registry import verb
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 
 @verb("each")

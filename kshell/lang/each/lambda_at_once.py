@@ -24,13 +24,13 @@ from kshell.lang.tables.condition import truth
 from kshell.lang.tables.flat_items import part
 from kshell.parse import tree as N
 from kshell.registry import find
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
-from kshell.values.functions import Comp, Derived, Function, Lambda, Prim, Proj
-from kshell.values.index import index1
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.base.functions import Comp, Derived, Function, Lambda, Prim, Proj
+from kshell.values.items.index import index1
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 _TRIED = 1024  # items, of which more are not taken at once before a few of them were
 _KEPT = 1024  # lambdas that cannot be carried out so

@@ -18,15 +18,15 @@ from kshell.lang.each import lambda_at_once, peach
 from kshell.lang.each.accumulators import fold_n, is_collection, name_of, over1, over2, rank_of, scan1, scan2
 from kshell.lang.verbs import encode, lists, running
 from kshell.registry import find
-from kshell.values import types as T
-from kshell.values.apply import apply, apply1, project, pyfn, takes
-from kshell.values.build import collapse
-from kshell.values.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, seq_items
-from kshell.values.dispatch import ATOMIC, same_keys
-from kshell.values.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
-from kshell.values.index import find_at, index1
-from kshell.values.match import match
-from kshell.values.pick import null_of
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import HOLE, Dict, List, Nd, Table, Value, Vec, atom_t, seq_items
+from kshell.values.base.functions import Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
+from kshell.values.base.match import match
+from kshell.values.engine.apply import apply, apply1, project, pyfn, takes
+from kshell.values.engine.dispatch import ATOMIC, same_keys
+from kshell.values.items.index import find_at, index1
+from kshell.values.items.pick import null_of
 
 Fn = Callable[..., Value]
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from kshell.errors import QExit, as_qerror
 from kshell.lang.compiler.code_objects import with_frames
-from kshell.values import context
-from kshell.values.context import running
-from kshell.values.core import Value
-from kshell.values.interrupts import HOLD
-from kshell.values.restrict import wall
+from kshell.values.base.core import Value
+from kshell.values.session import context
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import HOLD
+from kshell.values.session.restrict import wall
 
 STACK = 1 << 26  # bytes of a thread's C stack: q calls may nest as deep as in the main thread
 _RETRY = 0.05  # seconds until a thread that could not be stopped is asked again

@@ -8,12 +8,12 @@ import numpy as np
 
 from kshell.lang.each.grouped import Dicts
 from kshell.lang.tables.flat_items import part, rows
-from kshell.values import types as T
-from kshell.values.apply import project
-from kshell.values.build import collapse
-from kshell.values.core import HOLE, List, Value, Vec, atom_t, raw, seq_items
-from kshell.values.functions import Function
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import HOLE, List, Value, Vec, atom_t, raw, seq_items
+from kshell.values.base.functions import Function
+from kshell.values.engine.apply import project
+from kshell.values.items.pick import take_at
 
 
 class Never(Exception):

@@ -19,14 +19,14 @@ from kshell.lang.verbs import strings
 from kshell.lang.verbs.matrix import products
 from kshell.registry import find
 from kshell.store.fields import no_collection
-from kshell.values import types as T
-from kshell.values.build import bools, longs
-from kshell.values.core import Atom, Dict, Flat, List, Nd, Table, Value, Vec, atom_t, flat_list, raw
-from kshell.values.dispatch import ATOMIC
-from kshell.values.index import index1
-from kshell.values.keys import group_keys
-from kshell.values.pick import take_at
-from kshell.values.rows import Rows, string_list, strings_of
+from kshell.values.base import types as T
+from kshell.values.base.build import bools, longs
+from kshell.values.base.core import Atom, Dict, Flat, List, Nd, Table, Value, Vec, atom_t, flat_list, raw
+from kshell.values.engine.dispatch import ATOMIC
+from kshell.values.items.index import index1
+from kshell.values.items.keys import group_keys
+from kshell.values.items.pick import take_at
+from kshell.values.items.rows import Rows, string_list, strings_of
 
 Array = np.ndarray
 FEW = 64  # items, of which fewer are taken one by one

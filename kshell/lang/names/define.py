@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kshell import registry
 from kshell.registry import Entry
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 F = TypeVar("F", bound=Callable[..., Any])
 

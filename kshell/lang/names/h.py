@@ -15,11 +15,9 @@ from kshell.lang.names.define import constant, name, verb
 from kshell.lang.names.q_core import NAME, data_of
 from kshell.lang.tables.tables import is_table, unkeyed
 from kshell.lang.verbs.text import string as to_string
-from kshell.values import types as T
-from kshell.values.build import collapse, enlist, string
-from kshell.values.cast import cast_value
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, enlist, string
+from kshell.values.base.core import (
     Atom,
     Dict,
     List,
@@ -34,7 +32,9 @@ from kshell.values.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.functions import Prim
+from kshell.values.base.functions import Prim
+from kshell.values.engine.cast import cast_value
+from kshell.values.session.context import running
 
 SAFE = "$-.+!*'()," + NAME
 LINK, VISITED = "024C7E", "958600"

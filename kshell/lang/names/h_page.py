@@ -17,12 +17,12 @@ from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.text import string as to_string
 from kshell.store import atomic
 from kshell.store import text as files
-from kshell.values import types as T
-from kshell.values.build import string
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, seq_items, sym, sym_vec, text_of
-from kshell.values.functions import Prim
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import string
+from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, seq_items, sym, sym_vec, text_of
+from kshell.values.base.functions import Prim
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 _HEAD = '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>'
 _OFFICE = "urn:schemas-microsoft-com:office"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kshell.errors import QError
 from kshell.lang.console.json import Writer, read
 from kshell.lang.names.define import name
-from kshell.values.build import string
-from kshell.values.context import running
-from kshell.values.core import Dict, Value, seq_items, sym, text_of
-from kshell.values.index import index1
+from kshell.values.base.build import string
+from kshell.values.base.core import Dict, Value, seq_items, sym, text_of
+from kshell.values.items.index import index1
+from kshell.values.session.context import running
 
 
 @name(".j.j")

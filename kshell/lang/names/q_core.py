@@ -20,11 +20,9 @@ from kshell.lang.qsql.keywords import enum_char
 from kshell.lang.verbs.arith import one_array
 from kshell.lang.verbs.lists import int_of
 from kshell.lang.verbs.text import one_line, plain, string
-from kshell.values import types as T
-from kshell.values.build import string as q_string
-from kshell.values.cast import days_to_months, is_null, months_to_days
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import string as q_string
+from kshell.values.base.core import (
     INF_J,
     NIL,
     Atom,
@@ -40,7 +38,9 @@ from kshell.values.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.rows import strings_of
+from kshell.values.engine.cast import days_to_months, is_null, months_to_days
+from kshell.values.items.rows import strings_of
+from kshell.values.session.context import running
 
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = UPPER.lower()

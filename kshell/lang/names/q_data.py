@@ -14,12 +14,12 @@ from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import RESERVED, clean
 from kshell.lang.tables.tables import is_table, unkeyed
 from kshell.registry import entries
-from kshell.values.apply import apply1
-from kshell.values.build import collapse, longs
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym, sym_vec
-from kshell.values.index import index1
-from kshell.values.pick import take_at
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, Vec, is_list, sym, sym_vec
+from kshell.values.engine.apply import apply1
+from kshell.values.items.index import index1
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 
 @name(".Q.qt")

@@ -18,11 +18,9 @@ from kshell.lang.verbs.files import path_of
 from kshell.parse import split_script
 from kshell.store import parted as store
 from kshell.store import splay
-from kshell.values import types as T
-from kshell.values.apply import apply1
-from kshell.values.build import collapse, longs, string
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs, string
+from kshell.values.base.core import (
     NIL,
     Dict,
     List,
@@ -38,7 +36,9 @@ from kshell.values.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.interrupts import edit
+from kshell.values.engine.apply import apply1
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import edit
 
 
 def database() -> Any:

@@ -13,14 +13,14 @@ from kshell.lang.console import error_report
 from kshell.lang.names.define import name, verb
 from kshell.lang.names.q_core import TYPES
 from kshell.lang.verbs.lists import int_of
-from kshell.values import core
-from kshell.values import types as T
-from kshell.values.apply import apply, apply1
-from kshell.values.build import collapse, longs, string
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, sym_vec, text_of
-from kshell.values.memory import recover
-from kshell.values.progress import Task
+from kshell.values.base import core
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs, string
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, atom_t, char, seq_items, sym_vec, text_of
+from kshell.values.engine.apply import apply, apply1
+from kshell.values.session.context import running
+from kshell.values.session.memory import recover
+from kshell.values.session.progress import Task
 
 CHUNK = 131_000  # bytes that .Q.fs reads at a time
 

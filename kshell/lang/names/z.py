@@ -9,11 +9,11 @@ import sys
 from kshell.lang.names.define import name
 from kshell.lang.session.clock import local, utc
 from kshell.lang.session.views import depends
-from kshell.values import types as T
-from kshell.values.build import collapse, empty, string
-from kshell.values.cast import DAY
-from kshell.values.context import blocked, running
-from kshell.values.core import NIL, Atom, Dict, List, Value, sym
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty, string
+from kshell.values.base.core import NIL, Atom, Dict, List, Value, sym
+from kshell.values.engine.cast import DAY
+from kshell.values.session.context import blocked, running
 
 VERSION, RELEASE = 4.1, 8843  # of kdb+ that the language follows, and its date (2024.03.18)
 

@@ -15,13 +15,13 @@ from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.tables.columns import Array, Groups
 from kshell.lang.verbs.arith import mul
 from kshell.lang.verbs.stats import SMALL, TEXT, greatest_of, least_of, sum_type
-from kshell.values import types as T
-from kshell.values.build import floats, longs
-from kshell.values.cast import null_mask, to_float
-from kshell.values.core import Value, Vec
-from kshell.values.integer_keys import grade_keys
-from kshell.values.order import sort_keys
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import floats, longs
+from kshell.values.base.core import Value, Vec
+from kshell.values.engine.cast import null_mask, to_float
+from kshell.values.items.integer_keys import grade_keys
+from kshell.values.items.order import sort_keys
+from kshell.values.items.pick import take_at
 
 _NO_SUM = (T.C, *TEXT)
 _EXACT = 1 << 53  # whole numbers below it are exact as floats

@@ -14,7 +14,7 @@ from kshell.lang.verbs.dicts import UPDATE
 from kshell.lang.verbs.search import SELECT
 from kshell.parse import tree as N
 from kshell.registry import Hook
-from kshell.values.core import Dict, List, Sym, Table, Value, is_list, seq_items
+from kshell.values.base.core import Dict, List, Sym, Table, Value, is_list, seq_items
 
 TREE = Hook()  # the phrase of a parse tree: lang/session/parse_tree.py
 

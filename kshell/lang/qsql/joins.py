@@ -12,15 +12,15 @@ from kshell.lang.tables.tables import by_name, column, fetch, flat, is_table, ke
 from kshell.lang.verbs.arith import add
 from kshell.lang.verbs.compare import fill
 from kshell.registry import verb
-from kshell.values.apply import pyfn
-from kshell.values.build import collapse
-from kshell.values.cast import is_null
-from kshell.values.core import Dict, List, Table, Value, Vec, is_list, seq_items, sym_vec
-from kshell.values.join import join_columns, place_keys, scatter
-from kshell.values.match import match
-from kshell.values.order import grade_columns
-from kshell.values.pick import nulls_like, take_at
-from kshell.values.search import find, joint_columns, search_rows
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, List, Table, Value, Vec, is_list, seq_items, sym_vec
+from kshell.values.base.match import match
+from kshell.values.change.join import join_columns, place_keys, scatter
+from kshell.values.engine.apply import pyfn
+from kshell.values.engine.cast import is_null
+from kshell.values.items.order import grade_columns
+from kshell.values.items.pick import nulls_like, take_at
+from kshell.values.items.search import find, joint_columns, search_rows
 
 # ------------------------------------------------------------------ columns put together
 

@@ -31,17 +31,17 @@ from kshell.lang.tables.tables import (
 )
 from kshell.lang.verbs import disk
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.apply import pyfn
-from kshell.values.build import collapse, longs, vec
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym_vec
-from kshell.values.functions import Prim
-from kshell.values.grow import append_owned
-from kshell.values.interrupts import edit
-from kshell.values.join import append, concat
-from kshell.values.order import grade_columns
-from kshell.values.pick import is_link, take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs, vec
+from kshell.values.base.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym_vec
+from kshell.values.base.functions import Prim
+from kshell.values.change.grow import append_owned
+from kshell.values.change.join import append, concat
+from kshell.values.engine.apply import pyfn
+from kshell.values.items.order import grade_columns
+from kshell.values.items.pick import is_link, take_at
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import edit
 
 # ------------------------------------------------------------------ names of columns
 

@@ -14,12 +14,12 @@ from kshell.lang.tables.columns import Columns
 from kshell.lang.tables.tables import key_names, rekey
 from kshell.parse import tree as N
 from kshell.store.parted import PartCols, joined
-from kshell.values import types as T
-from kshell.values.build import collapse, longs
-from kshell.values.context import running
-from kshell.values.core import Dict, Table, Value, is_list
-from kshell.values.join import join_dicts
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.core import Dict, Table, Value, is_list
+from kshell.values.change.join import join_dicts
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 # a phrase that has one of these is computed over the rows of all partitions together
 _WHOLE = frozenset({"all", "any", "avg", "cor", "count", "cov", "dev", "distinct", "first", "last", "max", "med", "min",

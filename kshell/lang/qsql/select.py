@@ -16,12 +16,12 @@ from kshell.errors import QError
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, is_column, sized
 from kshell.lang.tables.tables import flat, key_names, rekey, sorted_attr
-from kshell.values import types as T
-from kshell.values.build import collapse, empty, mkdict, symdict
-from kshell.values.core import Dict, List, Table, Value, Vec, atom_t, is_list, raw, seq_items
-from kshell.values.order import grade
-from kshell.values.pick import take_at
-from kshell.values.search import distinct_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty, mkdict, symdict
+from kshell.values.base.core import Dict, List, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.items.order import grade
+from kshell.values.items.pick import take_at
+from kshell.values.items.search import distinct_at
 
 
 class Phrase:

@@ -9,14 +9,14 @@ from kshell.lang.qsql.select import Named, Phrase, Source, group_by, per_group, 
 from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, is_column, sized
 from kshell.lang.tables.tables import by_name, member, on_disk_kind, rekey
 from kshell.store import splay
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.cast import widen
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
-from kshell.values.interrupts import edit
-from kshell.values.join import concat
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, seq_items, sym
+from kshell.values.change.join import concat
+from kshell.values.engine.cast import widen
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import edit
 
 # ------------------------------------------------------------------ update
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell.lang.compiler.compile import check_stores
-from kshell.values.apply import apply
-from kshell.values.build import collapse
-from kshell.values.core import List, Value, sym
-from kshell.values.names import Names
+from kshell.values.base.build import collapse
+from kshell.values.base.core import List, Value, sym
+from kshell.values.change.names import Names
+from kshell.values.engine.apply import apply
 
 
 def connect(names: Names) -> None:

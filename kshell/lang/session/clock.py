@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from kshell.values.context import running
+from kshell.values.session.context import running
 
 _EPOCH = 946_684_800 * 1_000_000_000  # 2000.01.01 in Unix time, nanoseconds
 

@@ -18,15 +18,16 @@ from kshell.lang.session import loading
 from kshell.lang.session.repeating import repeat
 from kshell.registry import command, verb
 from kshell.store.text import lines_of
-from kshell.values import core, memory
-from kshell.values import types as T
-from kshell.values.apply import apply1
-from kshell.values.build import longs, string
-from kshell.values.context import running, worker
-from kshell.values.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, sym_vec, text_of
-from kshell.values.functions import Function
-from kshell.values.interrupts import PENDING, carried_out, stoppable, wake, whole
-from kshell.values.restrict import REVAL, refuse, restricted
+from kshell.values.base import core
+from kshell.values.base import types as T
+from kshell.values.base.build import longs, string
+from kshell.values.base.core import NIL, Atom, Dict, List, Table, Value, Vec, sym, sym_vec, text_of
+from kshell.values.base.functions import Function
+from kshell.values.engine.apply import apply1
+from kshell.values.session import memory
+from kshell.values.session.context import running, worker
+from kshell.values.session.interrupts import PENDING, carried_out, stoppable, wake, whole
+from kshell.values.session.restrict import REVAL, refuse, restricted
 
 
 def run(text: str) -> Value:

@@ -17,9 +17,9 @@ from kshell.lang.compiler import code_objects
 from kshell.lang.compiler.compile import prim
 from kshell.lang.console import error_report
 from kshell.lang.session import resume
-from kshell.values.core import NIL, Value
-from kshell.values.names import Names
-from kshell.values.restrict import RESTRICTING, restriction
+from kshell.values.base.core import NIL, Value
+from kshell.values.change.names import Names
+from kshell.values.session.restrict import RESTRICTING, restriction
 
 # errors of which nothing is kept: there is no memory for it, or it was asked to stop
 NEVER = ("stop", "wsfull", "stack")

@@ -11,11 +11,9 @@ from kshell.lang.compiler.literal import value_of
 from kshell.lang.session.views import parts
 from kshell.lang.verbs import disk
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.apply import apply
-from kshell.values.build import string, vec
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import string, vec
+from kshell.values.base.core import (
     HOLE,
     NIL,
     Atom,
@@ -31,12 +29,14 @@ from kshell.values.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
-from kshell.values.interrupts import edit
-from kshell.values.match import match
-from kshell.values.pick import unenum
-from kshell.values.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
-from kshell.values.restrict import refuse
+from kshell.values.base.functions import Comp, Derived, Iter, Lambda, ListProj, Prim, Proj, View
+from kshell.values.base.match import match
+from kshell.values.base.primitives import COMPOSED, DERIVED, K_TEXT, OPERATORS, number
+from kshell.values.engine.apply import apply
+from kshell.values.items.pick import unenum
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import edit
+from kshell.values.session.restrict import refuse
 
 
 @verb("value", handle=True, effect="own")

@@ -13,17 +13,17 @@ from kshell.lang.qsql.select import Phrase
 from kshell.lang.tables import tables, unpack
 from kshell.lang.tables.condition import times, truth
 from kshell.lang.verbs.cast import part
-from kshell.values import types as T
-from kshell.values.amend import amend, assign_at, assign_in_place
-from kshell.values.apply import apply, apply1
-from kshell.values.build import collapse, symdict
-from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
-from kshell.values.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
-from kshell.values.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
-from kshell.values.interrupts import ASSIGNED, PENDING, brief, edit, let_through
-from kshell.values.join import append
-from kshell.values.names import PART, dotted
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, symdict
+from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, long
+from kshell.values.base.functions import Comp, Derived, Lambda1, Lambda2, Lambda3, ListProj, Prim
+from kshell.values.change.amend import amend, assign_at, assign_in_place
+from kshell.values.change.grow import amend_owned, append_owned, lone_array, lone_items, put_owned
+from kshell.values.change.join import append
+from kshell.values.change.names import PART, dotted
+from kshell.values.engine.apply import apply, apply1
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, edit, let_through
 
 PART.set(part)
 

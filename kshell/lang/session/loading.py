@@ -8,8 +8,8 @@ from typing import Any
 from kshell.errors import QError
 from kshell.lang.verbs.disk import load_any
 from kshell.store import compress, kdb, parted, splay, unfinished
-from kshell.values.context import running
-from kshell.values.core import NIL, Value, sym
+from kshell.values.base.core import NIL, Value, sym
+from kshell.values.session.context import running
 
 SCRIPTS = (".q", ".k", ".s", ".p", ".t", ".q_")
 _DATA = (kdb.GENERAL, kdb.VECTOR, kdb.PAGED, compress.MAGIC[:2])

@@ -20,12 +20,12 @@ from kshell.lang.qsql.select import Phrase
 from kshell.parse import parse as parse_text
 from kshell.parse import tree as N
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import collapse, enlist
-from kshell.values.context import running
-from kshell.values.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, sym_vec, text_of
-from kshell.values.functions import Function, Iter, Prim
-from kshell.values.restrict import RESTRICTING, restriction
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, enlist
+from kshell.values.base.core import INF_J, NIL, Atom, Dict, List, Sym, Value, Vec, is_list, sym, sym_vec, text_of
+from kshell.values.base.functions import Function, Iter, Prim
+from kshell.values.session.context import running
+from kshell.values.session.restrict import RESTRICTING, restriction
 
 # ------------------------------------------------------------------ node to value
 

@@ -10,8 +10,8 @@ from kshell.lang.compiler.compile import compile_statement, is_infix
 from kshell.lang.session.views import statement as view_statement
 from kshell.parse import parse
 from kshell.parse import tree as N
-from kshell.values.context import running
-from kshell.values.interrupts import carried_out, said
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import carried_out, said
 
 
 def repeat(text: str, n: int) -> None:

@@ -24,7 +24,7 @@ from kshell.errors import Source
 from kshell.lang.compiler import stepwise
 from kshell.lang.compiler.code_objects import FILE, CodeInfo, Consts
 from kshell.lang.each import accumulators, maps
-from kshell.values.core import Value
+from kshell.values.base.core import Value
 
 Step = Callable[[Value], Value]
 # for functions of Python between q functions: what gives their result, of their variables and the value that the call

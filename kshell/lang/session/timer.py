@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from kshell.lang.session.clock import utc
-from kshell.values import types as T
-from kshell.values.apply import apply1
-from kshell.values.context import running
-from kshell.values.core import Atom
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom
+from kshell.values.engine.apply import apply1
+from kshell.values.session.context import running
 
 
 class Timer:

@@ -13,14 +13,14 @@ from kshell.parse import parse
 from kshell.parse import tree as N
 from kshell.registry import command, verb
 from kshell.store import snapshot
-from kshell.values import types as T
-from kshell.values.build import collapse, string
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Sym, Value, Vec, sym_vec
-from kshell.values.describe import word_hint
-from kshell.values.functions import View
-from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through
-from kshell.values.names import Names
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, string
+from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, sym_vec
+from kshell.values.base.describe import word_hint
+from kshell.values.base.functions import View
+from kshell.values.change.names import Names
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through
 
 
 def statement(node: Any, source: Source, names: Names) -> Any:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.build import collapse, longs
-from kshell.values.cast import is_part
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec
-from kshell.values.integer_keys import grade_keys
-from kshell.values.keys import group_keys
-from kshell.values.names import dotted
-from kshell.values.order import grade, grade_columns
-from kshell.values.pick import take_at
-from kshell.values.search import codes, row_codes
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec
+from kshell.values.change.names import dotted
+from kshell.values.engine.cast import is_part
+from kshell.values.items.integer_keys import grade_keys
+from kshell.values.items.keys import group_keys
+from kshell.values.items.order import grade, grade_columns
+from kshell.values.items.pick import take_at
+from kshell.values.items.search import codes, row_codes
+from kshell.values.session.context import running
 
 Array = np.ndarray
 

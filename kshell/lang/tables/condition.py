@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.core import Atom, Special, Value
-from kshell.values.functions import Handle
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom, Special, Value
+from kshell.values.base.functions import Handle
 
 
 def truth(x: Value) -> bool:

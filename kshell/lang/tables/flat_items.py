@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.context import worker
-from kshell.values.core import Flat, List, Nd, Value, Vec, flat_list
+from kshell.values.base import types as T
+from kshell.values.base.core import Flat, List, Nd, Value, Vec, flat_list
+from kshell.values.session.context import worker
 
 Array = np.ndarray
 _ROOM = 256  # items of vectors, per vector, that are put into one array; of more, one by one is as quick

@@ -14,16 +14,16 @@ from kshell.lang.tables.columns import is_column, sized
 from kshell.store import kdb, parted, splay
 from kshell.store.parted import PartCols
 from kshell.store.splay import SplayedCols
-from kshell.values import types as T
-from kshell.values.apply import named
-from kshell.values.build import collapse, longs
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
-from kshell.values.grow import append_owned
-from kshell.values.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
-from kshell.values.join import append
-from kshell.values.pick import domain
-from kshell.values.search import find
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
+from kshell.values.change.grow import append_owned
+from kshell.values.change.join import append
+from kshell.values.engine.apply import named
+from kshell.values.items.pick import domain
+from kshell.values.items.search import find
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 
 Array = np.ndarray
 NAMED = 3  # what getrefcount says of a value that only a global has: that, a local name, and its own argument

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.build import collapse, symdict
-from kshell.values.core import Dict, List, Table, Value, Vec, atom_t, seq_items, sym
-from kshell.values.functions import Handle
-from kshell.values.index import find_at, index1
-from kshell.values.join import join_dicts
-from kshell.values.match import match
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, symdict
+from kshell.values.base.core import Dict, List, Table, Value, Vec, atom_t, seq_items, sym
+from kshell.values.base.functions import Handle
+from kshell.values.base.match import match
+from kshell.values.change.join import join_dicts
+from kshell.values.items.index import find_at, index1
 
 
 class NoMatch(QError):

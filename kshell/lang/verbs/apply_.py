@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from kshell.errors import QError, as_qerror
 from kshell.lang.verbs import disk
 from kshell.registry import verb
-from kshell.values import memory
-from kshell.values.amend import MISSING, amend
-from kshell.values.apply import apply, apply1, is_function, named
-from kshell.values.build import string
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
-from kshell.values.functions import Handle
-from kshell.values.interrupts import AMENDED, PENDING, brief, let_through, stoppable
+from kshell.values.base.build import string
+from kshell.values.base.core import NIL, Dict, Sym, Table, Value, atom_t, is_list, seq_items
+from kshell.values.base.functions import Handle
+from kshell.values.change.amend import MISSING, amend
+from kshell.values.engine.apply import apply, apply1, is_function, named
+from kshell.values.session import memory
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import AMENDED, PENDING, brief, let_through, stoppable
 
 
 @verb(":", qtype=102)

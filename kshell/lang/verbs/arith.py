@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.cast import NANOS, SPANS, array1, as_float, convert, has_null, number_nulls, to_float
-from kshell.values.core import Special, Value, Vec, atom_t, long
-from kshell.values.dispatch import Array, Plan, dyad, monad
-from kshell.values.grow import lone_array
+from kshell.values.base import types as T
+from kshell.values.base.core import Special, Value, Vec, atom_t, long
+from kshell.values.change.grow import lone_array
+from kshell.values.engine.cast import NANOS, SPANS, array1, as_float, convert, has_null, number_nulls, to_float
+from kshell.values.engine.dispatch import Array, Plan, dyad, monad
 
 NUMBERS = (T.B, T.X, T.H, T.I, T.J, T.E, T.F)
 SMALL = (T.B, T.X, T.H, T.I)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, is_list, sym
-from kshell.values.order import is_sorted
-from kshell.values.search import codes, distinct_at
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, is_list, sym
+from kshell.values.items.order import is_sorted
+from kshell.values.items.search import codes, distinct_at
 
 ATTRIBUTES = ("", "s", "u", "p", "g")
 

@@ -10,15 +10,15 @@ from kshell.errors import QError
 from kshell.lang.verbs.matrix import float_array, mmu
 from kshell.lang.verbs.tok import tok, tok_rows, tok_text
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import collapse, empty, string
-from kshell.values.cast import array1, cast_value, is_part, part_array
-from kshell.values.context import running
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, atom_t, is_list, sym
-from kshell.values.functions import Handle
-from kshell.values.index import find_at
-from kshell.values.pick import domain, unenum
-from kshell.values.rows import each_string, string_rows
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty, string
+from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom, atom_t, is_list, sym
+from kshell.values.base.functions import Handle
+from kshell.values.engine.cast import array1, cast_value, is_part, part_array
+from kshell.values.items.index import find_at
+from kshell.values.items.pick import domain, unenum
+from kshell.values.items.rows import each_string, string_rows
+from kshell.values.session.context import running
 
 
 @verb("$", "x$y")

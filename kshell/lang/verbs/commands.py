@@ -11,10 +11,10 @@ from kshell.errors import QError
 from kshell.lang.console import locked
 from kshell.registry import command
 from kshell.store import atomic, text
-from kshell.values import synonyms
-from kshell.values import types as T
-from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Value, sym
+from kshell.values.base import synonyms
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, Atom, Value, sym
+from kshell.values.session.context import running
 
 # ------------------------------------------------------------------ help
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.cast import SPANS, convert, has_null, null_mask, to_float, widen
-from kshell.values.core import List, Value, Vec
-from kshell.values.dispatch import Array, Plan, dyad
-from kshell.values.integer_keys import symbol_ranks
-from kshell.values.match import TOLERANCE, close
-from kshell.values.pick import null_of
+from kshell.values.base import types as T
+from kshell.values.base.core import List, Value, Vec
+from kshell.values.base.match import TOLERANCE, close
+from kshell.values.engine.cast import SPANS, convert, has_null, null_mask, to_float, widen
+from kshell.values.engine.dispatch import Array, Plan, dyad
+from kshell.values.items.integer_keys import symbol_ranks
+from kshell.values.items.pick import null_of
 
 _BLOCK = 8192  # items of float work at a time, so that the steps of a tolerant test stay in the cache
 _RANK = {T.B: 0, T.X: 1, T.H: 2, T.I: 3, T.J: 4, T.E: 5, T.F: 6, T.C: 7}

@@ -12,10 +12,10 @@ from kshell.errors import QError, os_text
 from kshell.lang.console.standard_input import Input
 from kshell.registry import verb
 from kshell.store import codec, kdb, tails
-from kshell.values import types as T
-from kshell.values.context import running
-from kshell.values.core import NIL, Atom, List, Sym, Value, Vec, atom_t, raw, text_of
-from kshell.values.restrict import refuse
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, Atom, List, Sym, Value, Vec, atom_t, raw, text_of
+from kshell.values.session.context import running
+from kshell.values.session.restrict import refuse
 
 
 class OpenFile:

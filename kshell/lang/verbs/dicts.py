@@ -12,16 +12,16 @@ from kshell.lang.tables.tables import by_name, unkeyed
 from kshell.lang.verbs.lists import til
 from kshell.registry import Hook, verb
 from kshell.store import unfinished
-from kshell.values import types as T
-from kshell.values.context import running
-from kshell.values.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym, sym_vec
-from kshell.values.functions import Handle
-from kshell.values.index import positions
-from kshell.values.interrupts import PENDING, brief, carried_out, let_through
-from kshell.values.join import grown, join
-from kshell.values.pick import domain, is_link
-from kshell.values.restrict import check_read
-from kshell.values.search import distinct_at, find
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, EnumAtom, List, Sym, Table, Value, Vec, atom_t, is_list, raw, sym, sym_vec
+from kshell.values.base.functions import Handle
+from kshell.values.change.join import grown, join
+from kshell.values.items.index import positions
+from kshell.values.items.pick import domain, is_link
+from kshell.values.items.search import distinct_at, find
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import PENDING, brief, carried_out, let_through
+from kshell.values.session.restrict import check_read
 
 UPDATE = Hook()  # `![t;c;b;a]`: lang/qsql/functional.py
 

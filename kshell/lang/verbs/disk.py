@@ -16,15 +16,15 @@ from kshell.lang.verbs.files import path_of, save_lines
 from kshell.lang.verbs.internal import packing
 from kshell.registry import verb
 from kshell.store import kdb, splay, unfinished
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym, sym_vec
-from kshell.values.functions import Prim
-from kshell.values.interrupts import edit
-from kshell.values.join import append
-from kshell.values.pick import unenum
-from kshell.values.restrict import refuse
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym, sym_vec
+from kshell.values.base.functions import Prim
+from kshell.values.change.join import append
+from kshell.values.items.pick import unenum
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import edit
+from kshell.values.session.restrict import refuse
 
 # ------------------------------------------------------------------ set and get
 

@@ -11,10 +11,10 @@ import numpy as np
 from kshell.lang.verbs.arith import NUMBERS, SMALL, int_one, mul, scaled_type
 from kshell.lang.verbs.cast import deep
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.cast import cast_value, convert, float_to_int, number_nulls, to_float
-from kshell.values.core import Nd, Value, Vec, atom_t, long
-from kshell.values.dispatch import Array, Plan, dyad
+from kshell.values.base import types as T
+from kshell.values.base.core import Nd, Value, Vec, atom_t, long
+from kshell.values.engine.cast import cast_value, convert, float_to_int, number_nulls, to_float
+from kshell.values.engine.dispatch import Array, Plan, dyad
 
 # ------------------------------------------------------------------ whole-number division
 

@@ -13,10 +13,9 @@ from kshell.lang.verbs.arith import add, mul
 from kshell.lang.verbs.division import idiv, mod
 from kshell.lang.verbs.stats import max_
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import bools, collapse, string
-from kshell.values.cast import array1
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import bools, collapse, string
+from kshell.values.base.core import (
     Atom,
     List,
     Nd,
@@ -32,7 +31,8 @@ from kshell.values.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.rows import string_rows, strings_of
+from kshell.values.engine.cast import array1
+from kshell.values.items.rows import string_rows, strings_of
 
 _FEW = 16  # strings, of which fewer are made one by one
 _INTS = (T.B, T.X, T.H, T.I, T.J)

@@ -13,11 +13,9 @@ from kshell.lang.console.format import extremes, raw_text, raw_texts, text_matri
 from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
 from kshell.store import atomic, compress, fields, kdb, text, unfinished
-from kshell.values import types as T
-from kshell.values.build import collapse, string, table
-from kshell.values.cast import EPOCH_DAYS
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, string, table
+from kshell.values.base.core import (
     NIL,
     Atom,
     Dict,
@@ -36,11 +34,13 @@ from kshell.values.core import (
     sym_vec,
     text_of,
 )
-from kshell.values.interrupts import edit
-from kshell.values.pick import unenum
-from kshell.values.progress import Task
-from kshell.values.restrict import check_read, refuse, restricted
-from kshell.values.rows import Rows, string_list, string_rows, strings_of
+from kshell.values.engine.cast import EPOCH_DAYS
+from kshell.values.items.pick import unenum
+from kshell.values.items.rows import Rows, string_list, string_rows, strings_of
+from kshell.values.session.context import running
+from kshell.values.session.interrupts import edit
+from kshell.values.session.progress import Task
+from kshell.values.session.restrict import check_read, refuse, restricted
 
 
 def path_of(x: Value, plain: bool = False) -> str:

@@ -19,11 +19,11 @@ from kshell.parse import tree as N
 from kshell.parse.lex import scan
 from kshell.registry import Entry, add, refusing
 from kshell.store import atomic, codec, compress, kdb, tails, text, unfinished
-from kshell.values import types as T
-from kshell.values.apply import apply1
-from kshell.values.build import collapse, string
-from kshell.values.context import running
-from kshell.values.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec, text_of
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, string
+from kshell.values.base.core import NIL, Atom, Dict, List, Sym, Table, Value, Vec, seq_items, sym_vec, text_of
+from kshell.values.engine.apply import apply1
+from kshell.values.session.context import running
 
 _HEAD = struct.Struct("<BBHi")  # byte order, message type, unused, length of all
 

@@ -1,10 +1,10 @@
-"""Join and raze; the work is in values/join.py."""
+"""Join and raze; the work is in values/change/join.py."""
 
 from __future__ import annotations
 
 from kshell.registry import verb
-from kshell.values import join as kernel
-from kshell.values.core import Value
+from kshell.values.base.core import Value
+from kshell.values.change import join as kernel
 
 
 @verb(",", "x,y", qtype=102)

@@ -7,10 +7,10 @@ import os
 from kshell import registry
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.context import running
-from kshell.values.core import Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, sym_vec, text_of
-from kshell.values.functions import Prim
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Sym, Value, Vec, atom_t, raw, seq_items, sym_vec, text_of
+from kshell.values.base.functions import Prim
+from kshell.values.session.context import running
 
 _LOADER = "fns"  # the function of a library that gives all others
 

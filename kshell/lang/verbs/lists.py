@@ -10,9 +10,9 @@ from kshell.errors import QError
 from kshell.lang.tables.tables import table_from_dict
 from kshell.lang.verbs.join import join, raze
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, short
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse, short
+from kshell.values.base.core import (
     Dict,
     List,
     Nd,
@@ -27,8 +27,8 @@ from kshell.values.core import (
     seq_items,
     sym_vec,
 )
-from kshell.values.functions import Function, Handle
-from kshell.values.pick import null_of, take_at
+from kshell.values.base.functions import Function, Handle
+from kshell.values.items.pick import null_of, take_at
 
 __all__ = ["count", "cross", "enlist", "first", "flip", "join", "last", "raze", "reverse", "rotate", "til", "type_",
            "where"]

@@ -6,12 +6,12 @@ import numpy as np
 
 from kshell.lang.verbs.compare import max_, min_
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.cast import is_null
-from kshell.values.core import NIL, List, Value, Vec
-from kshell.values.dispatch import ATOMIC, Plan, monad
-from kshell.values.functions import Function, Prim
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import NIL, List, Value, Vec
+from kshell.values.base.functions import Function, Prim
+from kshell.values.engine.cast import is_null
+from kshell.values.engine.dispatch import ATOMIC, Plan, monad
 
 _not = monad("not", lambda t: None if t in (T.S, T.G, T.ENUM) else Plan(T.B, lambda a: np.asarray(a == 0)))
 _null = monad("null", lambda t: Plan(T.B, lambda a: is_null(a, t)))

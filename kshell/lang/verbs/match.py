@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kshell.registry import verb
-from kshell.values import match as kernel
-from kshell.values.core import Value
+from kshell.values.base import match as kernel
+from kshell.values.base.core import Value
 
 
 @verb("~", "x~y", qtype=102)

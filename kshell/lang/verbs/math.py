@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.cast import float_to_int, to_float
-from kshell.values.core import Value, long, sym, sym_at
-from kshell.values.dispatch import Array, Plan, monad
+from kshell.values.base import types as T
+from kshell.values.base.core import Value, long, sym, sym_at
+from kshell.values.engine.cast import float_to_int, to_float
+from kshell.values.engine.dispatch import Array, Plan, monad
 
 _TEXT = (T.S, T.G, T.ENUM)
 

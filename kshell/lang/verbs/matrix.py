@@ -6,10 +6,10 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import as_nd, regular
-from kshell.values.core import List, Nd, Value, Vec
-from kshell.values.dispatch import Array
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, regular
+from kshell.values.base.core import List, Nd, Value, Vec
+from kshell.values.engine.dispatch import Array
 
 
 def float_array(x: Value) -> Array | None:

@@ -10,11 +10,11 @@ from kshell.errors import QError
 from kshell.lang.verbs.running import along
 from kshell.lang.verbs.stats import TEXT, least_of, number_or_time, ordered_type, sum_type
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import as_nd, floats, longs
-from kshell.values.cast import array1, is_null, null_mask, to_float
-from kshell.values.core import List, Nd, Value, Vec, atom_t
-from kshell.values.dispatch import Array
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, floats, longs
+from kshell.values.base.core import List, Nd, Value, Vec, atom_t
+from kshell.values.engine.cast import array1, is_null, null_mask, to_float
+from kshell.values.engine.dispatch import Array
 
 
 def _window(x: Value) -> int:

@@ -8,13 +8,13 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import longs
-from kshell.values.cast import SPANS, array1
-from kshell.values.context import running
-from kshell.values.core import Dict, Special, Sym, Table, Value, Vec, atom_t, is_list, sym_vec
-from kshell.values.functions import Handle
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import longs
+from kshell.values.base.core import Dict, Special, Sym, Table, Value, Vec, atom_t, is_list, sym_vec
+from kshell.values.base.functions import Handle
+from kshell.values.engine.cast import SPANS, array1
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 _QUICK = 1 << 31  # below this a random float has bits enough to make a random integer

@@ -15,15 +15,15 @@ from kshell.lang.verbs.compare import min_ as lesser
 from kshell.lang.verbs.compare import ne
 from kshell.lang.verbs.stats import TEXT, greatest_of, least_of, number_or_time, ordered_type, sum_type
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import as_nd, bools, collapse, floats
-from kshell.values.cast import array1, convert, is_null, null_mask, null_raw, to_float, whole
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list
-from kshell.values.dispatch import Array
-from kshell.values.functions import Handle
-from kshell.values.join import join
-from kshell.values.match import match
-from kshell.values.pick import null_of, take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, bools, collapse, floats
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, is_list
+from kshell.values.base.functions import Handle
+from kshell.values.base.match import match
+from kshell.values.change.join import join
+from kshell.values.engine.cast import array1, convert, is_null, null_mask, null_raw, to_float, whole
+from kshell.values.engine.dispatch import Array
+from kshell.values.items.pick import null_of, take_at
 
 
 def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:

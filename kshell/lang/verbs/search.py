@@ -12,10 +12,9 @@ from kshell.lang.verbs import disk, random
 from kshell.lang.verbs.dicts import enumerate_value
 from kshell.registry import Hook, verb
 from kshell.store import kdb
-from kshell.values import types as T
-from kshell.values.build import collapse, longs
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.core import (
     Dict,
     List,
     Nd,
@@ -30,12 +29,13 @@ from kshell.values.core import (
     raw,
     seq_items,
 )
-from kshell.values.functions import Function, Handle
-from kshell.values.index import index1, positions
-from kshell.values.order import sort_keys
-from kshell.values.pick import null_of, take_at
-from kshell.values.restrict import refuse
-from kshell.values.search import WHOLE, find, find_value, search_rows, search_sorted
+from kshell.values.base.functions import Function, Handle
+from kshell.values.items.index import index1, positions
+from kshell.values.items.order import sort_keys
+from kshell.values.items.pick import null_of, take_at
+from kshell.values.items.search import WHOLE, find, find_value, search_rows, search_sorted
+from kshell.values.session.context import running
+from kshell.values.session.restrict import refuse
 
 SELECT = Hook()  # `?[t;c;b;a]`: lang/qsql/functional.py
 

@@ -8,12 +8,12 @@ from kshell.errors import QError
 from kshell.lang.verbs.join import join
 from kshell.lang.verbs.search import in_
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.core import Dict, List, Table, Value, Vec, is_list
-from kshell.values.functions import Handle
-from kshell.values.join import as_list
-from kshell.values.pick import take_at
-from kshell.values.search import codes, distinct_at, find, group_lists
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Table, Value, Vec, is_list
+from kshell.values.base.functions import Handle
+from kshell.values.change.join import as_list
+from kshell.values.items.pick import take_at
+from kshell.values.items.search import codes, distinct_at, find, group_lists
 
 
 def _items(x: Value) -> Value:

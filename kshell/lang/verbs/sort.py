@@ -1,4 +1,4 @@
-"""Sorting and grading; the work is in values/order.py."""
+"""Sorting and grading; the work is in values/items/order.py."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.verbs.attributes import set_attribute
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import longs
-from kshell.values.context import running
-from kshell.values.core import NIL, NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
-from kshell.values.order import grade, is_sorted, sort_vec
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import longs
+from kshell.values.base.core import NIL, NULL_J, Dict, List, Table, Value, Vec, atom_t, is_list, raw
+from kshell.values.items.order import grade, is_sorted, sort_vec
+from kshell.values.items.pick import take_at
+from kshell.values.session.context import running
 
 
 def _sortable(x: Value) -> None:

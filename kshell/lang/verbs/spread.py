@@ -13,13 +13,13 @@ from kshell.errors import QError
 from kshell.lang.verbs.arith import div_, mul
 from kshell.lang.verbs.stats import SMALL, TEXT, float_sum, mixed, ordered_type, over_items, present, sum_
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, floats
-from kshell.values.cast import array1, has_null, null_mask, to_float
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t
-from kshell.values.dispatch import Array
-from kshell.values.order import grade
-from kshell.values.pick import take_at
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse, floats
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t
+from kshell.values.engine.cast import array1, has_null, null_mask, to_float
+from kshell.values.engine.dispatch import Array
+from kshell.values.items.order import grade
+from kshell.values.items.pick import take_at
 
 # ------------------------------------------------------------------ mean, median, spread
 

@@ -16,11 +16,11 @@ from kshell.lang.verbs.arith import add, mul
 from kshell.lang.verbs.compare import max_ as greater
 from kshell.lang.verbs.compare import min_ as lesser
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse
-from kshell.values.cast import array1, convert, null_mask, whole
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom, atom_t, long, sym_vec
-from kshell.values.dispatch import Array
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom, atom_t, long, sym_vec
+from kshell.values.engine.cast import array1, convert, null_mask, whole
+from kshell.values.engine.dispatch import Array
 
 SMALL = (T.B, T.X, T.H, T.I)
 _NO_SUM = (T.C, T.S, T.G, T.ENUM)

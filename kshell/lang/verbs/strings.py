@@ -12,13 +12,13 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.apply import apply1, is_function
-from kshell.values.build import collapse, longs, vec
-from kshell.values.cast import is_null
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom_t, sym, sym_at
-from kshell.values.pick import unenum
-from kshell.values.rows import string_list, string_rows, strings_of
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs, vec
+from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Sym, Table, Value, Vec, atom_t, sym, sym_at
+from kshell.values.engine.apply import apply1, is_function
+from kshell.values.engine.cast import is_null
+from kshell.values.items.pick import unenum
+from kshell.values.items.rows import string_list, string_rows, strings_of
 
 # ------------------------------------------------------------------ patterns
 

@@ -11,14 +11,14 @@ from kshell.errors import QError
 from kshell.lang.verbs.attributes import ATTRIBUTES, set_attribute
 from kshell.lang.verbs.lists import int_of
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
-from kshell.values.functions import Handle
-from kshell.values.index import index1, positions
-from kshell.values.join import as_list
-from kshell.values.pick import null_of, take_at
-from kshell.values.search import depth, find
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
+from kshell.values.base.functions import Handle
+from kshell.values.change.join import as_list
+from kshell.values.items.index import index1, positions
+from kshell.values.items.pick import null_of, take_at
+from kshell.values.items.search import depth, find
 
 _INTS = (T.B, T.X, T.H, T.I, T.J)
 

@@ -10,9 +10,9 @@ from kshell.errors import QError
 from kshell.lang.verbs.arith import add, sub
 from kshell.lang.verbs.cast import part as part  # what `x.year` asks for
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.cast import EPOCH_DAYS, cast_value
-from kshell.values.core import Atom, Value, Vec, atom_t
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom, Value, Vec, atom_t
+from kshell.values.engine.cast import EPOCH_DAYS, cast_value
 
 
 def _offset(x: Value, local: bool) -> Value:

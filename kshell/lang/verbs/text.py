@@ -9,13 +9,13 @@ from kshell.lang.console.format import atom_string, integer_flat, text_matrix, v
 from kshell.lang.console.one_line import s1, s1_line
 from kshell.lang.console.show import lines_of
 from kshell.registry import verb
-from kshell.values import types as T
-from kshell.values.build import collapse
-from kshell.values.build import string as q_string
-from kshell.values.context import running
-from kshell.values.core import NIL, Dict, List, Nd, Table, Value, Vec, sym_at
-from kshell.values.functions import Handle
-from kshell.values.rows import Rows, rows_of, string_list, strings_of
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.build import string as q_string
+from kshell.values.base.core import NIL, Dict, List, Nd, Table, Value, Vec, sym_at
+from kshell.values.base.functions import Handle
+from kshell.values.items.rows import Rows, rows_of, string_list, strings_of
+from kshell.values.session.context import running
 
 
 def strings(texts: list[str]) -> Value:

@@ -11,11 +11,11 @@ import numpy as np
 from kshell.errors import QError
 from kshell.lang.verbs import when
 from kshell.lang.verbs.tok_columns import FORMS, Form
-from kshell.values import types as T
-from kshell.values.build import collapse, empty
-from kshell.values.core import EMPTY_SYM, Atom, Dict, List, Nd, Table, Value, Vec, atom, sym, sym_codes
-from kshell.values.dispatch import Array
-from kshell.values.rows import Rows, rows_of, string_rows
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty
+from kshell.values.base.core import EMPTY_SYM, Atom, Dict, List, Nd, Table, Value, Vec, atom, sym, sym_codes
+from kshell.values.engine.dispatch import Array
+from kshell.values.items.rows import Rows, rows_of, string_rows
 
 _FEW = 8  # strings; a longer list is parsed as a column
 _MANY = 256  # strings, of which a longer list may have few different ones

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.cast import months_to_days
-from kshell.values.dispatch import Array
-from kshell.values.rows import Rows
+from kshell.values.base import types as T
+from kshell.values.engine.cast import months_to_days
+from kshell.values.engine.dispatch import Array
+from kshell.values.items.rows import Rows
 
 
 class Form(NamedTuple):

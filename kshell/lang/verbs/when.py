@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import date as _Date
 
-from kshell.values.cast import DAY
-from kshell.values.context import running
+from kshell.values.engine.cast import DAY
+from kshell.values.session.context import running
 
 _EPOCH = _Date(2000, 1, 1).toordinal()
 _UNIX = 10957 * 86_400  # seconds from 1970 to 2000

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.core import SYMBOLS, Vec
+from kshell.values.base import types as T
+from kshell.values.base.core import SYMBOLS, Vec
 
 Array = np.ndarray
 _SIGN = np.int64(-T.M63)

@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 
 from kshell.errors import BALLAST, SHORTAGE, QError, megabytes
-from kshell.values.restrict import lifted
+from kshell.values.session.restrict import lifted
 
 try:
     import resource

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw, seq_items
-from kshell.values.functions import Handle
-from kshell.values.integer_keys import float_keys, grade_keys, int_keys, symbol_ranks
-from kshell.values.pick import unenum
-from kshell.values.rows import string_rows
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec, atom_t, raw, seq_items
+from kshell.values.base.functions import Handle
+from kshell.values.items.integer_keys import float_keys, grade_keys, int_keys, symbol_ranks
+from kshell.values.items.pick import unenum
+from kshell.values.items.rows import string_rows
 
 Array = np.ndarray
 

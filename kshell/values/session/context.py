@@ -12,7 +12,7 @@ from typing import Any, Protocol
 class Running(Protocol):
     """What of a session the packages below it may use."""
 
-    names: Any  # every global variable, by namespace: values/names.py
+    names: Any  # every global variable, by namespace: values/change/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
     rng: Any  # numpy Generator, seeded by \S
     handles: Any  # the k-api's handle table
@@ -21,7 +21,7 @@ class Running(Protocol):
     timer: Any  # when `.z.ts` is to be called: lang/session/timer.py
     pool: Any  # the threads of peach, or None: lang/each/peach.py
     database: Any  # the partitioned database that is loaded, or None: store/parted.py
-    progress: Any  # the line that tells how far long work is: values/progress.py
+    progress: Any  # the line that tells how far long work is: values/session/progress.py
     log: Any  # where metrics go, or None: kapi/train/logs.py
     picture: Any  # what shows a picture, or None: notebook.py
     autosave: Any  # what saves the session now and then, or None: kapi/checkpoint/autosave.py
@@ -74,7 +74,7 @@ class Worker:
 _RUNNING: ContextVar[Running] = ContextVar("running")
 _WORKER: ContextVar[Worker | None] = ContextVar("worker", default=None)
 _BLOCKED: ContextVar[bool] = ContextVar("blocked", default=False)
-# is evaluation restricted, as values/restrict.py says: by what, empty if it is not
+# is evaluation restricted, as values/session/restrict.py says: by what, empty if it is not
 RESTRICTED: ContextVar[str] = ContextVar("restricted", default="")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshell.values.core import HOLE, Value
-from kshell.values.functions import Function, Lambda, Prim, Proj
+from kshell.values.base.core import HOLE, Value
+from kshell.values.base.functions import Function, Lambda, Prim, Proj
 
 LONGEST = 32  # characters of a function's text that are shown
 

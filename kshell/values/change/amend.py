@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.apply import pyfn
-from kshell.values.build import collapse, longs
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, longs
+from kshell.values.base.core import (
     HOLE,
     NIL,
     Dict,
@@ -34,14 +33,15 @@ from kshell.values.core import (
     seq_items,
     sym_vec,
 )
-from kshell.values.dispatch import ATOMIC
-from kshell.values.functions import Handle, Prim
-from kshell.values.index import list_positions
-from kshell.values.interrupts import AMENDED, HOLD, PENDING, let_through
-from kshell.values.join import grown, join_dicts
-from kshell.values.pick import domain, null_of, take_at, unenum
-from kshell.values.place import block, part, place, plain_numbers, single
-from kshell.values.search import depth, find
+from kshell.values.base.functions import Handle, Prim
+from kshell.values.change.join import grown, join_dicts
+from kshell.values.change.place import block, part, place, plain_numbers, single
+from kshell.values.engine.apply import pyfn
+from kshell.values.engine.dispatch import ATOMIC
+from kshell.values.items.index import list_positions
+from kshell.values.items.pick import domain, null_of, take_at, unenum
+from kshell.values.items.search import depth, find
+from kshell.values.session.interrupts import AMENDED, HOLD, PENDING, let_through
 
 Path = Sequence[Value]
 

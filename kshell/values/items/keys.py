@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.core import Table, Vec
-from kshell.values.integer_keys import bounds, grade_keys, pack
+from kshell.values.base import types as T
+from kshell.values.base.core import Table, Vec
+from kshell.values.items.integer_keys import bounds, grade_keys, pack
 
 Array = np.ndarray
 _TABLE = 1 << 22  # the largest range of keys that a table of positions is made for

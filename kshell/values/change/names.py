@@ -12,15 +12,15 @@ from weakref import WeakSet
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.values import synonyms
-from kshell.values import types as T
-from kshell.values.amend import assign_at
-from kshell.values.context import blocked, worker
-from kshell.values.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym, sym_vec
-from kshell.values.functions import Handle, Prim, View
-from kshell.values.index import index1
-from kshell.values.interrupts import brief
-from kshell.values.join import join_dicts
+from kshell.values.base import synonyms
+from kshell.values.base import types as T
+from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, is_atom, sym, sym_vec
+from kshell.values.base.functions import Handle, Prim, View
+from kshell.values.change.amend import assign_at
+from kshell.values.change.join import join_dicts
+from kshell.values.items.index import index1
+from kshell.values.session.context import blocked, worker
+from kshell.values.session.interrupts import brief
 
 _HIDDEN = "__builtins__"
 # part(name, x): the year, minute.. of a temporal value, an error for any other: lang/session/helpers.py

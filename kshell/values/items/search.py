@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import index as indexing
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, longs
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse, longs
+from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
@@ -29,9 +28,11 @@ from kshell.values.core import (
     raw,
     seq_items,
 )
-from kshell.values.functions import Comp, Derived, Foreign, Iter, Lambda, Prim, Proj
-from kshell.values.integer_keys import bounds, float_keys, grade_keys, int_keys
-from kshell.values.keys import (
+from kshell.values.base.functions import Comp, Derived, Foreign, Iter, Lambda, Prim, Proj
+from kshell.values.base.primitives import in_k
+from kshell.values.items import index as indexing
+from kshell.values.items.integer_keys import bounds, float_keys, grade_keys, int_keys
+from kshell.values.items.keys import (
     distinct_keys,
     find_keys,
     find_one,
@@ -41,10 +42,9 @@ from kshell.values.keys import (
     place_row,
     seek,
 )
-from kshell.values.order import compare, grade_ranks, sort_keys
-from kshell.values.pick import unenum
-from kshell.values.primitives import in_k
-from kshell.values.rows import string_rows
+from kshell.values.items.order import compare, grade_ranks, sort_keys
+from kshell.values.items.pick import unenum
+from kshell.values.items.rows import string_rows
 
 Array = np.ndarray
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.core import List, Nd, Value, Vec, flat_list
-from kshell.values.keys import group_keys
+from kshell.values.base import types as T
+from kshell.values.base.core import List, Nd, Value, Vec, flat_list
+from kshell.values.items.keys import group_keys
 
 Array = np.ndarray
 _BLANKS = 24  # that are taken off all texts at once; more, off one text at a time

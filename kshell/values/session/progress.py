@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kshell.values import context
+from kshell.values.session import context
 
 FIRST = 1.0  # seconds that a line of q runs before its progress is shown
 EVERY = 0.1  # seconds between two drawings on a terminal

@@ -17,7 +17,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.registry import Hook
-from kshell.values import types as T
+from kshell.values.base import types as T
 
 Value = Any  # any q value
 
@@ -361,7 +361,7 @@ class Dict:
 _MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
 
 
-COLLAPSE = Hook()  # the list of some items as q makes it: values/build.py
+COLLAPSE = Hook()  # the list of some items as q makes it: values/base/build.py
 
 
 class Table:

@@ -5,15 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse, empty
-from kshell.values.cast import convert, widen
-from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom_t, flat_list, is_list, raw, seq_items
-from kshell.values.functions import Handle
-from kshell.values.keys import distinct_keys
-from kshell.values.order import is_sorted
-from kshell.values.pick import domain, take_at, unenum
-from kshell.values.search import codes, find
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse, empty
+from kshell.values.base.core import (
+    Dict,
+    EnumAtom,
+    List,
+    Nd,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    flat_list,
+    is_list,
+    raw,
+    seq_items,
+)
+from kshell.values.base.functions import Handle
+from kshell.values.engine.cast import convert, widen
+from kshell.values.items.keys import distinct_keys
+from kshell.values.items.order import is_sorted
+from kshell.values.items.pick import domain, take_at, unenum
+from kshell.values.items.search import codes, find
 
 
 def join(x: Value, y: Value) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kshell import registry
 from kshell.registry import Entry
-from kshell.values.functions import ITERATORS, Derived, Prim
+from kshell.values.base.functions import ITERATORS, Derived, Prim
 
 # the operators, type 102, by number
 OPERATORS = (":", "+", "-", "*", "%", "&", "|", "^", "=", "<", ">", "$", ",", "#", "_", "~", "!", "?", "@", ".",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.build import collapse, empty
-from kshell.values.context import running
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, empty
+from kshell.values.base.core import (
     NIL,
     Atom,
     Dict,
@@ -26,6 +25,7 @@ from kshell.values.core import (
     sym_at,
     sym_vec,
 )
+from kshell.values.session.context import running
 
 
 def null_of(x: Value) -> Value:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from kshell import registry
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.context import running
-from kshell.values.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
-from kshell.values.describe import implicit, listed, rank_hint, short
-from kshell.values.functions import APPLY, Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
-from kshell.values.index import index, index1
-from kshell.values.primitives import spelled
+from kshell.values.base import types as T
+from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Sym, Value, Vec, raw
+from kshell.values.base.describe import implicit, listed, rank_hint, short
+from kshell.values.base.functions import APPLY, Derived, Function, Handle, Lambda, Lambda1, Prim, Proj
+from kshell.values.base.primitives import spelled
+from kshell.values.items.index import index, index1
+from kshell.values.session.context import running
 
 
 def apply1(f: Value, x: Value) -> Value:

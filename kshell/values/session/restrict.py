@@ -2,7 +2,7 @@
 
 Inside it nothing outside of the expression may change, run or be opened; files are read only below the present folder.
 Three walls stand one behind the other. What an entry of the registry says of itself (`effect`) is asked before its
-function runs; names of variables ask `values.context`; and whatever Python itself is about to open, write, start or
+function runs; names of variables ask `context`; and whatever Python itself is about to open, write, start or
 connect is seen by an audit hook, so that a function that nobody thought of does not get through either. The k-api adds
 one of its own for the memory of tensors (`kapi/checkpoint/unwritten.py`).
 """
@@ -17,8 +17,8 @@ from typing import Any
 
 from kshell import registry
 from kshell.errors import Agreed
-from kshell.values.context import RESTRICTED, block, restricted, unblock
-from kshell.values.core import NIL, List, Vec
+from kshell.values.base.core import NIL, List, Vec
+from kshell.values.session.context import RESTRICTED, block, restricted, unblock
 
 __all__ = ["check_read", "guarded", "lifted", "refuse", "restricted", "restriction"]
 
@@ -157,7 +157,7 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
 
 # the folders of Python's and kshell's own files
 _LIBRARIES = tuple({sys.prefix, sys.base_prefix + "/lib", os.path.dirname(os.__file__),
-                    os.path.dirname(os.path.dirname(__file__))})
+                    os.path.dirname(registry.__file__)})
 
 
 def _importing() -> bool:

@@ -12,15 +12,15 @@ from sys import getrefcount
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.amend import assign_in_place, first_value
-from kshell.values.apply import pyfn
-from kshell.values.core import Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw
-from kshell.values.functions import Handle, Prim
-from kshell.values.interrupts import HOLD
-from kshell.values.join import append, as_item, as_rows, raw_array
-from kshell.values.keys import place_one
-from kshell.values.search import find_row, raw_row
+from kshell.values.base import types as T
+from kshell.values.base.core import Dict, List, Sym, Table, Value, Vec, atom_t, is_list, raw
+from kshell.values.base.functions import Handle, Prim
+from kshell.values.change.amend import assign_in_place, first_value
+from kshell.values.change.join import append, as_item, as_rows, raw_array
+from kshell.values.engine.apply import pyfn
+from kshell.values.items.keys import place_one
+from kshell.values.items.search import find_row, raw_row
+from kshell.values.session.interrupts import HOLD
 
 _FEW = 16  # new items whose places are put into what is known of those before
 _ALONE = 3  # the attribute that holds an array or list, a local name, and getrefcount's argument

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.build import as_nd, collapse
-from kshell.values.cast import array1, whole
-from kshell.values.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom, atom_t, is_list, raw, sym_vec
-from kshell.values.functions import Handle
-from kshell.values.index import find_at, index1
-from kshell.values.pick import take_at, unenum
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, collapse
+from kshell.values.base.core import Dict, EnumAtom, List, Nd, Table, Value, Vec, atom, atom_t, is_list, raw, sym_vec
+from kshell.values.base.functions import Handle
+from kshell.values.engine.cast import array1, whole
+from kshell.values.items.index import find_at, index1
+from kshell.values.items.pick import take_at, unenum
 
 Array = np.ndarray
 _LONG = 4096  # vectors above this length remember whether they hold nulls

@@ -1,7 +1,7 @@
 """Values that can be applied: lambdas, built-in verbs, projections, compositions, derived functions; and handles.
 
 Each has `rank` (how many arguments it takes; 0 means any number) and `call(args)`, which runs it on exactly that many.
-`apply` in values/apply.py does what q does with fewer or more.
+`apply` in values/engine/apply.py does what q does with fewer or more.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 from kshell import registry
 from kshell.errors import QError, Source
 from kshell.registry import Hook
-from kshell.values.build import collapse
-from kshell.values.core import HOLE, Value
+from kshell.values.base.build import collapse
+from kshell.values.base.core import HOLE, Value
 
-APPLY = Hook()  # `f[args]` of any value f: values/apply.py
+APPLY = Hook()  # `f[args]` of any value f: values/engine/apply.py
 
 
 class Function:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, atom_t
-from kshell.values.pick import unenum
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom, List, Nd, Special, Sym, Value, Vec, atom, atom_t
+from kshell.values.items.pick import unenum
 
 DAY = 86_400_000_000_000  # nanoseconds
 NANOS = {T.N: 1, T.U: 60_000_000_000, T.V: 1_000_000_000, T.T: 1_000_000}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.core import (
     COLLAPSE,
     Atom,
     Dict,

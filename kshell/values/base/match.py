@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kshell.values import types as T
-from kshell.values.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
-from kshell.values.functions import Comp, Derived, Foreign, Iter, Lambda, ListProj, Prim, Proj
-from kshell.values.primitives import in_k
+from kshell.values.base import types as T
+from kshell.values.base.core import Atom, Dict, EnumAtom, List, Nd, Special, Sym, Table, Value, Vec
+from kshell.values.base.functions import Comp, Derived, Foreign, Iter, Lambda, ListProj, Prim, Proj
+from kshell.values.base.primitives import in_k
 
 TOLERANCE = 2.0**-43  # relative, as in q's comparisons
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.values import types as T
-from kshell.values.build import as_nd, regular
-from kshell.values.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
-from kshell.values.index import list_positions
-from kshell.values.keys import distinct_keys
-from kshell.values.pick import domain, unenum
-from kshell.values.search import find
+from kshell.values.base import types as T
+from kshell.values.base.build import as_nd, regular
+from kshell.values.base.core import HOLE, NIL, EnumAtom, List, Nd, Value, Vec, atom_t, raw
+from kshell.values.items.index import list_positions
+from kshell.values.items.keys import distinct_keys
+from kshell.values.items.pick import domain, unenum
+from kshell.values.items.search import find
 
 _INDEX = (T.B, T.X, T.H, T.I, T.J, T.ENUM)
 _BIG = 1 << 31

@@ -9,9 +9,9 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.registry import Hook
-from kshell.values import types as T
-from kshell.values.build import collapse, regular
-from kshell.values.core import (
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse, regular
+from kshell.values.base.core import (
     HOLE,
     NIL,
     Atom,
@@ -30,10 +30,10 @@ from kshell.values.core import (
     seq_items,
     sym_vec,
 )
-from kshell.values.functions import APPLY, Handle
-from kshell.values.keys import place_one
-from kshell.values.pick import null_of, nulls_like, take_at
-from kshell.values.rows import string_rows
+from kshell.values.base.functions import APPLY, Handle
+from kshell.values.items.keys import place_one
+from kshell.values.items.pick import null_of, nulls_like, take_at
+from kshell.values.items.rows import string_rows
 
 _INTEGER = (T.B, T.X, T.H, T.I, T.J)
 
@@ -102,9 +102,9 @@ def find_at(keys: Value, i: Value) -> Any:
     return FIND.fn(keys, i)
 
 
-FIND = Hook()  # values/search.py
-BIN = Hook()  # `keys bin i`, by one list: values/search.py
-BIN_ROWS = Hook()  # by the columns of two tables: values/search.py
+FIND = Hook()  # values/items/search.py
+BIN = Hook()  # `keys bin i`, by one list: values/items/search.py
+BIN_ROWS = Hook()  # by the columns of two tables: values/items/search.py
 
 
 def _dict_at(d: Dict, i: Value) -> Value:
