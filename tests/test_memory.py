@@ -297,7 +297,7 @@ def test_blocks_end_without_memory() -> None:
     """Python 3.11 leaves a `with` block by an error with the number of the instruction as an object, and tries for ever
     when there is no memory for one; the numbers up to 256 are there from the start. In-place growth runs where memory
     ends."""
-    path = ROOT / "kshell" / "values" / "grow.py"
+    path = ROOT / "kshell" / "values" / "change" / "grow.py"
     assert not list(_long_blocks(compile(path.read_text(), path.name, "exec")))
     long = "with a:\n" + "    b(1)\n" * 60
     assert list(_long_blocks(compile(long, "long", "exec")))

@@ -634,8 +634,10 @@ def test_no_ctrl_c_is_lost(s: Session, call: Callable[[Session], object]) -> Non
             n = traced(0)
         for at in sorted({*range(1, n, 17), *range(n - 6, n)}):
             s("a:1")
-            with pytest.raises(KeyboardInterrupt):
-                traced(at)
+            try:
+                assert traced(at) < at, "lost"  # a call may have fewer lines than the one that was counted
+            except KeyboardInterrupt:
+                pass
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
             assert (context.perhaps(), sys.getrecursionlimit(), np.geterr()) == around
             assert s("a") in (1, 2)
