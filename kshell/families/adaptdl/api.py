@@ -398,9 +398,9 @@ def _change(w: RuleWrap, given: Sequence[Value]) -> None:
 
 @api("gns", "gns s", "gns(s;scales)", since="kshell", effect="none")
 def gns(x: Value) -> Value:
-    """What a rule has found out: by parameter group the squared norm of the gradient (sqr) and the trace of its
-    covariance at the base batch (var); scale, gain and factors of the step that is being made, or of the last one;
-    progress, which is the sum of the gains. For given scales, a table of factors and gains.
+    """Gradient noise statistics of a rule: by parameter group the squared norm of the gradient (sqr) and the trace of
+    its covariance at the base batch (var); scale, gain and factors of the current step, or of the last one; progress,
+    the sum of the gains. Given scales, a table of factors and gains.
 
     q)s:scale(opt(`sgd;tensor(2#0e;`grad));`adascale)
     q)gns s

@@ -487,7 +487,7 @@ def timings(x: Value) -> Value:
 
 @api("traffic", "traffic[]", since="kshell", effect="none")
 def traffic(x: Value) -> Value:
-    """What the communication of optimizers has cost this process so far: calls, bytes given away, seconds.
+    """The cost of communication by optimizers in this process so far: calls, bytes passed to collectives, seconds.
 
     q)traffic[]
     calls  | 0

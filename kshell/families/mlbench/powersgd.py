@@ -40,7 +40,7 @@ class _Part:
 
     @property
     def sent(self) -> Tensor:
-        """What travels first: the product with the query, or the vector."""
+        """The tensor that is sent first: the product with the query, or the vector."""
         return self.a if self.query is None else self.product  # type: ignore[no-any-return]
 
 

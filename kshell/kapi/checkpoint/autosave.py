@@ -159,7 +159,7 @@ class Autosave:
             self._problem = first_line(str(e)) or type(e).__name__
 
     def shown(self) -> Dict:
-        """What is asked for, and how many files were written."""
+        """The settings of the autosave, and the number of files that it has written."""
         every = int(self.every) if self.every == int(self.every) else self.every
         return symdict(["file", "every", "unit", "saves"],
                        [sym(":" + self.given), every, sym("steps" if self.steps else "seconds"), self.saves])

@@ -168,7 +168,7 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
-    """What writes a .safetensors file of these tensors, their bytes, and the digest."""
+    """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
     names = {getattr(torch, v): k for k, v in _DTYPES.items()}
     plain = {k: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for k, t in tensors.items()}
     places = safetensors.layout([(k, names[t.dtype], list(t.shape)) for k, t in plain.items()])
@@ -404,7 +404,7 @@ _MODULE = ("module", "model")  # what the module of a model is called in a file,
 
 
 def _parts_of(x: Value) -> dict[str, Value] | None:
-    """What a checkpoint or state of a model has for its module, loss and optimizer; None if x is not of a model."""
+    """The module, loss and optimizer in a checkpoint or state of a model, by name; None if x is not of a model."""
     names = names_of(x.k) if x.__class__ is Dict else None
     if not names:
         return None
@@ -430,7 +430,8 @@ def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
 
 
 def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
-    """What gives a module the tensors of a state_dict, a state or another module, once they are checked."""
+    """Check the tensors of a state_dict, a state or another module, and return a function that copies them into a
+    module."""
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
     if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here

@@ -199,7 +199,7 @@ class Loader:
         return made
 
     def _owned(self, cls: type[KHandle], obj: Any) -> Any:
-        """What a handle of a class owns."""
+        """The object for a handle of a class."""
         if cls is TensorHandle:
             return self.tensor(obj)
         if cls is VectorHandle:

@@ -44,7 +44,7 @@ class _Typed:
 
 
 class _Class:
-    """What stands for a class that a pickle names."""
+    """A stand-in for a class that a pickle names."""
 
     __slots__ = ("name",)
 
@@ -53,7 +53,7 @@ class _Class:
 
 
 class _StorageType:
-    """What stands for a class of storages; the type of their items."""
+    """A stand-in for a storage class: the dtype of its items."""
 
     __slots__ = ("dtype",)
 
@@ -175,7 +175,7 @@ _CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Paramete
 
 
 def _named(name: str) -> Any:
-    """What a name in a pickle stands for."""
+    """The object for a name in a pickle; Refused for an unknown name."""
     found = _MAKERS.get(name)
     if found is not None:
         return found

@@ -146,7 +146,7 @@ def _holds_handle(x: Value) -> bool:
 
 
 def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
-    """What is to be saved or filled: handles by name, and other values."""
+    """The objects to save or fill, and the other values, both by name."""
     h = handle(x)
     if h is not None:
         return {"": h}, {}
@@ -205,7 +205,7 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
 
 
 def _from_first(call: str, work: Callable[[], Any]) -> Any:
-    """What work() gives on process 0, as JSON can hold it, on every process."""
+    """The result of work() on process 0, sent as JSON to every process."""
     made = _together(call, lambda: work() if parallel.group.rank() == 0 else None)
     text = json.dumps(made).encode() if parallel.group.rank() == 0 else b""
     return json.loads(bytes(parallel.collect.broadcast(text, 0)))  # type: ignore[arg-type]
@@ -305,7 +305,7 @@ def _one(kind: str) -> str:
 
 
 class _Wanted(_Parts):
-    """What is to be filled, as new tensors like the live ones; `commit` puts them there."""
+    """The objects to fill, as new tensors like the live ones; `commit` copies them there."""
 
     def __init__(self, call: str, index: dict[str, Any]) -> None:
         super().__init__(call)
@@ -379,7 +379,7 @@ class _Wanted(_Parts):
         return {}
 
     def _kept(self, p: Any, form: Any) -> Any:
-        """What an optimizer keeps, with new tensors that are to be filled."""
+        """The state of an optimizer, with new tensors to be filled."""
         return from_json(form, lambda name: self._buffer(p, name))
 
     def _buffer(self, p: Any, name: str) -> Any:

@@ -79,7 +79,7 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
 
 
 def _session() -> dict[str, Any]:
-    """What a session has beside variables."""
+    """The state of the session beside its variables."""
     session = running()
     settings = {k: getattr(session.settings, k) for k in _SETTINGS}
     out: dict[str, Any] = {
@@ -124,8 +124,8 @@ def snapshot(x: Value) -> Value:
 
 
 class Captured(NamedTuple):
-    """What a snapshot writes: its manifest and its arrays, and the memory that the reader will need beside arrays; and
-    what it does not keep."""
+    """The content of a snapshot: its manifest and arrays, the memory that the reader needs beside the arrays, and notes
+    on everything that is not saved."""
 
     manifest: dict[str, Any]
     members: list[Member]
@@ -134,8 +134,8 @@ class Captured(NamedTuple):
 
 
 def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
-    """What a snapshot writes. With `copy` the arrays are in memory of their own, so that the session may go on before
-    they are written."""
+    """Capture the content of a snapshot. With `copy` the arrays are in memory of their own, so that the session may go
+    on before they are written."""
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []

@@ -97,7 +97,7 @@ class Saver:
         return rec
 
     def _owned(self, h: KHandle, obj: Any) -> Any:
-        """What a handle owns."""
+        """The record of a handle's object."""
         if isinstance(h, TensorHandle):
             return self.tensor(obj)
         if isinstance(h, VectorHandle):

@@ -65,8 +65,8 @@ def _is_loss(m: Any) -> bool:
 
 
 def opt_of(o: Any) -> Opt:
-    """What the handles of a torch optimizer own. Its parameters have the names of the module that has all of them, if
-    the session has a handle of one."""
+    """The Opt of a torch optimizer, which all its handles share. Its parameters have the names of the module that has
+    all of them, if the session has a handle of one."""
     found: Opt | None = o.__dict__.get(_OPT)
     if found is None:
         found = adopt(o)

@@ -1,4 +1,4 @@
-"""What completion offers for the k-api: the symbols that calls take, and the parts of live objects.
+"""Completion for the k-api: the symbols that calls take, and the parts of live objects.
 
 Nothing here imports torch: an object that has parts has brought it.
 """

@@ -317,7 +317,7 @@ def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
 
 
 def _meaning(o: Option) -> str:
-    """What an option is, with the symbols that it takes, unless they are told."""
+    """The description of an option, with the symbols that it takes unless the text lists them."""
     listed = ", ".join(o.choices) if o.choices and not all(c in o.doc for c in o.choices) else ""
     return f"{o.doc} ({listed})" if o.doc and listed else o.doc or listed
 
@@ -385,7 +385,8 @@ def _named_options(name: str) -> Value | None:
 
 
 def _topic_options(name: str) -> Value | None:
-    """What `options` gives for a topic: that of help, for a class of tensors the default options."""
+    """The `options` of a topic: those of its help, or the default options for a class of tensors; None if there is no
+    topic."""
     if name in ("tensor", "vector", "dictionary"):
         return options_dict(torch.empty(0))
     return TOPICS[name][1]() if name in TOPICS else None

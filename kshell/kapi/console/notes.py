@@ -1,4 +1,4 @@
-"""What an object is, in a few words, and what refers to it: notes that a prompt shows beside handles."""
+"""Short descriptions of objects and of the variables that refer to them: notes that a prompt shows beside handles."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MOST = 60  # rows of a list or dictionary that get notes
 
 
 def note(x: Value) -> str:
-    """What an object is: `tensor float 2 3 cpu`, `module sequential 3 layers 1,234 parameters cpu`; nothing of what is
-    no handle."""
+    """A short description of an object: `tensor float 2 3 cpu`, `module sequential 3 layers 1,234 parameters cpu`;
+    empty unless x is a handle."""
     if not isinstance(x, KHandle):
         return ""
     if x.obj is GONE:

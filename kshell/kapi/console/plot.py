@@ -189,14 +189,14 @@ def _check_scales(lines: list[Line], how: How) -> None:
 
 
 class Times(NamedTuple):
-    """What places are that stand for times: the type, and the time of the place 0."""
+    """The type of places that stand for times, and the time of the place 0."""
 
     t: int
     first: Any
 
 
 def _times(given: Value, how: How) -> Times | None:
-    """What the places are; None if they are numbers."""
+    """The type and first time of the places; None if they are numbers."""
     x = _column(given, how.x.s) if how.x.__class__ is Sym else how.x
     return Times(x.t, _first(x)) if x.__class__ is Vec and x.t in T.TEMPORAL else None
 
@@ -205,7 +205,8 @@ _NANOS = 10  # characters of a second's parts in a time of nanoseconds
 
 
 def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[float], str] | None:
-    """What gives the text of a place that is a time; whole seconds if the places reach over minutes."""
+    """A function that formats a place as a time, in whole seconds if the places span more than a minute; None without
+    times."""
     if times is None:
         return None
     t, first = times

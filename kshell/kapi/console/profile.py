@@ -1,4 +1,4 @@
-"""What an expression costs: `profile`, and the memory of a GPU for `\\ts`."""
+"""The cost of an expression: `profile`, and the memory of a GPU for `\\ts`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ clock = time.perf_counter
 
 
 class _Row:
-    """What was measured of one function; `depth` is how often it is in itself now. What a function that is `closed`
-    calls is part of it, save q functions."""
+    """The measurements of one function; `depth` is the number of its active calls. Calls made by a function that is
+    `closed` are part of it, except those of q functions."""
 
     __slots__ = ("calls", "closed", "depth", "name", "own", "total")
 
@@ -54,7 +54,7 @@ def _known() -> dict[CodeType, Owner]:
 
 
 def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
-    """What a function has beside its code: the variables of its closure and its defaults."""
+    """The bindings of a function: the variables of its closure and its defaults, by name."""
     cells = fn.__closure__ or ()
     out = {k: c.cell_contents for k, c in zip(code.co_freevars, cells, strict=True) if c.cell_contents is not fn}
     given = fn.__defaults__ or ()

@@ -197,7 +197,8 @@ def _reduced(x: Value) -> Value:
 
 @api("allgather", "allgather x", since="kshell", effect="opens")
 def allgather(x: Value) -> Value:
-    """What x is on each process, in a list; of tensors a tensor with one dimension more, if sizes and types agree.
+    """Gather x from every process into a list; tensors of equal size and type are stacked in a tensor with one more
+    dimension.
 
     q)allgather`a
     ,`a
@@ -236,7 +237,7 @@ def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int
 
 
 def _sent(call: str, x: Value) -> Any:
-    """What travels for a value: a tensor, or bytes."""
+    """The form in which a value is sent: a tensor, or bytes."""
     h = handle(x)
     if isinstance(h, TensorHandle):
         return as_tensor(h)
@@ -251,7 +252,7 @@ def _received(found: Any) -> Value:
 
 @api("broadcast", "broadcast(x;rank)", since="kshell", effect="opens")
 def broadcast(x: Value) -> Value:
-    """What a tensor or q value is on one process, on every process. Modules, models, vectors and dictionaries of
+    """Broadcast a tensor or q value from one process to every process. Modules, models, vectors and dictionaries of
     tensors get the values of that process in place.
 
     q)broadcast(1 2 3;0)
@@ -292,7 +293,7 @@ def send(x: Value) -> Value:
 
 @api("recv", "recv rank", "recv(t;rank)", since="kshell", effect="opens")
 def recv(x: Value) -> Value:
-    """What a process sends: a tensor or a q value; or, given a tensor, put what is sent into it.
+    """Receive a tensor or a q value from a process; given a tensor, fill it with the one received.
 
     q)recv 1
     'recv: source 1 is no process of 1

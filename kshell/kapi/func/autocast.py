@@ -40,7 +40,7 @@ def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]
 
 
 class _Step:
-    """What torch's gradient scaler takes for an optimizer: its step is that of the k-api."""
+    """An optimizer as torch's gradient scaler sees it: its step is that of the k-api."""
 
     def __init__(self, o: Opt) -> None:
         self.o = o

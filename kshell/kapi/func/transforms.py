@@ -195,7 +195,7 @@ class Call:
                                             materialize_grads=True)[0]
 
     def by_input(self, found: Sequence[Any]) -> Any:
-        """What belongs to each tensor as what belongs to each input; of one input that alone."""
+        """Group one item for each tensor by input; for a single input, its items alone."""
         made = grouped(found, self.names)
         return made[0] if len(made) == 1 else made
 
@@ -448,7 +448,7 @@ def gradcheck(x: Value) -> Value:
 
 
 class _Hook(_Later):
-    """What `registerhook` has a tensor call."""
+    """The hook that `registerhook` sets on a tensor."""
 
     def __call__(self, *inputs: Any) -> Any:
         found = super().__call__(*inputs)

@@ -276,7 +276,7 @@ def along_last(name: str) -> Callable[..., Any]:
 
 
 def wrapped(r: Any, wrap: bool) -> Value:
-    """What a call gives back: handles if any input was one, else q values; several results as a vector or a list."""
+    """The result of a call: handles if any input was one, else q values; several results as a vector or a list."""
     if r.__class__ is torch.Tensor:
         return TensorHandle(r) if wrap else to_q(r, copy=False)
     if isinstance(r, bool):

@@ -24,8 +24,8 @@ _LONG = 1 << 25  # values that take so long that an interrupt is looked for
 
 
 def _values(t: Any) -> Any:
-    """What is measured of a tensor, floats or doubles: of a complex one absolute values, of a sparse one the values
-    that it holds, of integers the same doubles."""
+    """The values of a tensor to measure, as floats or doubles: the absolute values of a complex tensor, the stored
+    values of a sparse one, doubles for integers."""
     v = whole(t.detach())
     if v.is_nested:
         v = torch.cat([part.reshape(-1) for part in v.unbind()])

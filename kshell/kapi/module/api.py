@@ -119,7 +119,7 @@ def module(x: Value) -> Value:
 
 
 def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
-    """What `module` does with a module first: its definition, or adding to it."""
+    """`module` with a module as its first argument: return its definition, or extend it."""
     m = h.obj
     flag = flag_of(rest[0]) if len(rest) == 1 else None
     if not rest or flag is not None:

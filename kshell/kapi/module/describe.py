@@ -1,4 +1,4 @@
-"""What a live module is: its type, name and options, read from the torch object; definitions and states."""
+"""Descriptions of a live module: its type, name and options, read from the torch object; definitions and states."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ _KEPT_MOST = 64  # modules a function keeps
 
 
 def _key(a: Value) -> Any:
-    """What tells an option from others: of an atom or a few numbers; of anything else None."""
+    """A key for an option that is an atom or a few numbers; None for any other."""
     if a.__class__ in _ATOMS:
         return a.__class__, a
     return (a.t, a.a.tobytes()) if a.__class__ is Vec and a.t in NUMERIC and len(a) <= 8 else None

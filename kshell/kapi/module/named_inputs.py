@@ -35,7 +35,7 @@ class Inputs(list[Any]):
 
 
 class _Signature:
-    """What the forward calculation of a module takes: names, places for positional inputs, any other names."""
+    """The signature of a module's forward calculation: names, places for positional inputs, any other names."""
 
     def __init__(self, m: Any) -> None:
         found = inspect.signature(m.forward).parameters.values()

@@ -423,7 +423,7 @@ def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
 
 
 def _head(x: Value) -> Value:
-    """What a tree's root is: the first item of a list; a symbol or symbol list is a root by itself."""
+    """The root of a tree: the first item of a list; a symbol or symbol list is a root by itself."""
     return x if x.__class__ is not List or not x.items else x.items[0]
 
 

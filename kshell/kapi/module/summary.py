@@ -1,4 +1,4 @@
-"""What a module is made of, layer by layer: `summary`."""
+"""Summary of a module, layer by layer: `summary`."""
 
 from __future__ import annotations
 

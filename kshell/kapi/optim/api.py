@@ -288,7 +288,7 @@ def step(x: Value) -> Value:
 
 
 def _stepped(found: Any) -> Value:
-    """What a step says: was it made, or the loss; :: if nothing."""
+    """The result of a step as a q value: whether it was made, or the loss; :: if there is none."""
     line().tally("step")
     stepped()
     return NIL if found is None else found if isinstance(found, bool) else to_q(found)

@@ -95,7 +95,7 @@ def proper(x: Any) -> Any:
 
 
 def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
-    """What the handle of a program's scheduler owns: the same for all handles of it. None of what is no scheduler."""
+    """The Sched of a program's scheduler, which all its handles share; None if x is not a scheduler."""
     inner = proper(x)
     if inner is None or getattr(inner, "optimizer", None) is None:
         return None

@@ -189,7 +189,7 @@ def group_values(entry: Entry, group: dict[str, Any]) -> Values:
 
 
 class Opt:
-    """What an optimizer handle owns: the registered entry, the torch optimizer, and the module that holds the
+    """The object behind an optimizer handle: the registered entry, the torch optimizer, and the module that holds the
     parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
     wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
 
@@ -225,7 +225,7 @@ class Opt:
 
     @property
     def abilities(self) -> Abilities:
-        """What the optimizer can do beyond torch's contract."""
+        """The optimizer's abilities beyond torch's contract."""
         return abilities(self.torch)
 
     def parameters(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What an optimizer optimizes: selecting parameters of tensors, vectors, dictionaries, modules and models, and the
+"""The parameters of an optimizer: selecting them from tensors, vectors, dictionaries, modules and models, and the
 module that holds everything an optimizer was given, from which its parameters have their names.
 
 Selecting and planning change nothing; only `Plan.commit` does.
@@ -307,7 +307,7 @@ def plan(o: Opt, chosen: Selection) -> Plan:
 
 
 def kept(o: Opt) -> Callable[[], None]:
-    """What sets an optimizer's container back to what it is now."""
+    """A function that restores the present content of an optimizer's container."""
     container, own = o.container, o.own
     parts = [] if container is None else [container] if _made_dict(o) is None else [container, _made_dict(o)]
     held = [(m, dict(m._modules), dict(m._parameters)) for m in parts]
@@ -334,7 +334,7 @@ def _made_dict(o: Opt) -> Any:
 
 
 class Contents:
-    """What is in a container that was made here, so that it is not looked through for each group that is added: the ids
+    """The contents of a container that was made here, so that it is not searched for each group that is added: the ids
     of its children and of tensors in a ParameterDict made for these; the children that are a user's modules, and those
     of them that may have parts."""
 
@@ -358,7 +358,7 @@ class Contents:
 
 
 def _contents(o: Opt) -> Contents:
-    """What is in the container of an optimizer."""
+    """The contents of an optimizer's container."""
     if not o.own:
         return Contents(o.container)
     if o.contents is None or o.contents.container is not o.container:

@@ -91,8 +91,8 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
 
 
 def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
-    """What puts a module in the place of the child `key`. A container must take it as one of its children; in the
-    module of any other class the attribute is set."""
+    """A function that puts a module in the place of the child `key`. A container must take it as one of its children;
+    in the module of any other class the attribute is set."""
     entry = type_of(parent)
     if entry is None or "container" not in entry.extra:
         return lambda: _set_attribute(parent, key, new)
@@ -148,7 +148,7 @@ class _Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What becomes of an optimizer: its groups, and the parameters that are new to it."""
+    """A change of an optimizer: its new groups, and the parameters that are new to it."""
 
     o: Opt
     groups: list[Group]

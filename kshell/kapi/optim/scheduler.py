@@ -34,8 +34,8 @@ from kshell.values.interrupts import PENDING, give_up, stop_here
 
 
 class Sched:
-    """What a scheduler handle owns: the registered entry, its option values, the k-api's optimizer, the scheduler
-    proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
+    """The object behind a scheduler handle: the registered entry, its option values, the k-api's optimizer, the
+    scheduler proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
 
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
     live = False  # did the Python program make it? (kapi/optim/host_schedulers.py)
@@ -76,7 +76,7 @@ class Sched:
         return {"rates": self.rates, "groups": groups, "state": self.torch.state_dict()}
 
     def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
-        """What a state has of a parameter group: the numbers that the scheduler writes there."""
+        """The entries of a parameter group that a state keeps: the numbers that the scheduler writes there."""
         names = sorted({*self.written, "lr", "initial_lr"})
         return {k: float(group[k]) if k == "lr" else group[k] for k in names
                 if k in group and (k == "lr" or is_numbers(group[k]))}

@@ -260,7 +260,7 @@ def _name(d: Dict) -> str:
 
 
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
-    """What a state has for each parameter group: numbers, and lists of them."""
+    """The entries of each parameter group in a state: numbers, and lists of them."""
     x = _field(d, "groups")
     found = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(g) for g in seq_items(x)]
     for own in found:

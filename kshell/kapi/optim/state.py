@@ -112,7 +112,7 @@ def parms_table(o: Opt, state: bool = False) -> Table:
 
 
 def buffers(o: Opt, p: Any) -> Dict:
-    """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
+    """The buffers of an optimizer for a parameter: the documented ones in order (:: for one it does not need), then any
     others; empty before the first step."""
     kept = o.state.named(p)
     return symdict(list(kept), [StateToQ().value(v, key) for key, v in kept.items()])

@@ -392,5 +392,5 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
 
 
 def _key(values: Values) -> Any:
-    """What is the same for equal values of options."""
+    """A key that is the same for equal values of options."""
     return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(values.items()))

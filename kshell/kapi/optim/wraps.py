@@ -1,4 +1,4 @@
-"""What stands around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
+"""Wraps around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
 
 A step runs through the phases of all wraps in one order, whatever the order in which they were put on: gradients are
 aggregated, looked at, clipped, rates are scaled; then comes the optimizer's own step; then what was changed for it is
@@ -28,7 +28,8 @@ PHASES = ("aggregate", "note", "clip", "rates")
 
 
 class Wrap:
-    """What is put around an optimizer. `name` is its key in a state, `given` the arguments a step may have for it."""
+    """A wrap around the steps of an optimizer. `name` is its key in a state, `given` the arguments a step may have for
+    it."""
 
     name = ""
     given: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Wrap:
         self.keep(self.kept())
 
     def pending(self) -> Any:
-        """What it knows of the step that is being made, as plain numbers, for a snapshot; None if there is nothing."""
+        """The state of the current step as plain numbers, for a snapshot; None if there is none."""
 
     def set_pending(self, found: Any) -> None:
         """Go on with a step that was being made."""
@@ -109,7 +110,7 @@ BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Valu
 
 
 def shown(o: Opt, state: bool = False) -> Dict:
-    """What is around and beside the steps of an optimizer, {name: options or state}."""
+    """The wraps of an optimizer and the objects beside it, {name: options or state}."""
     found = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)

@@ -19,7 +19,7 @@ from kshell.values.core import NIL, Value
 
 
 class _Part(NamedTuple):
-    """What a tensor that shows a part was: the whole, the dimension and where the part starts."""
+    """The origin of a tensor that shows a part: the whole, the dimension, and the place where the part starts."""
 
     whole: Any
     dim: int

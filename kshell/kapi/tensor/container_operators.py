@@ -75,7 +75,7 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
 
 
 def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
-    """What an operand has for each tensor of h: its items, if it is a list or dictionary of as many, else itself."""
+    """The operand for each tensor of h: an item of x, if it is a list or dictionary of as many, else x itself."""
     if x is h:
         return own
     c = x.__class__
@@ -158,7 +158,7 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
 
 @behaviour("undo", VectorHandle, DictHandle)
 def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """What gives a vector or dictionary the tensors that it has now, and the indexed ones their values."""
+    """A function that restores the present tensors of a vector or dictionary, and the values of the indexed ones."""
     held = h.get()
     before = held.copy()
     if len(args) > 1:
@@ -190,7 +190,7 @@ def _shown(places: Iterable[Any]) -> str:
 
 
 def _put(old: Any, f: Value, y: Value) -> Any:
-    """What is put in the place of a tensor: y, f of the tensor, or f of the tensor and y."""
+    """The replacement for a tensor: y, f of the tensor, or f of the tensor and y."""
     name = f.name if f.__class__ is Prim else ""
     if f is not None and f is not NIL and name != ":":
         part = tensor_handle(_defined("amend", old))

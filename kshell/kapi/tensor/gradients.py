@@ -198,7 +198,7 @@ def backward(x: Value) -> Value:
 
 
 def _outer(h: KHandle, x: Value) -> list[Value]:
-    """What was given as gradients, one for each tensor of a handle."""
+    """The gradients that were given, one for each tensor of a handle."""
     if h.__class__ is TensorHandle:
         return [x]
     if x.__class__ is VectorHandle and h.__class__ is VectorHandle:

@@ -1,4 +1,4 @@
-"""What a tensor is: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each attribute."""
+"""Attributes of a tensor: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each."""
 
 from __future__ import annotations
 

@@ -499,7 +499,7 @@ def _writing(t: Any) -> Any:
 
 @behaviour("undo", TensorHandle)
 def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """What gives the elements at an index the values (and the way of their gradients) that they have now."""
+    """A function that restores the present values of the elements at an index, with their gradient history."""
     t = as_tensor(h)
 
     def kept() -> tuple[Any, Any]:

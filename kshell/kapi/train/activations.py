@@ -1,4 +1,4 @@
-"""What the layers of a module give, layer by layer: `acttable`. Hooks of torch see it, and nothing is replaced.
+"""The activations of a module, layer by layer: `acttable`. Hooks of torch record them, and nothing is replaced.
 
 A layer is a call in which no other module is called: a leaf, or a module such as multi-head attention that uses the
 parameters of its children itself.

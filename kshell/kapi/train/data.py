@@ -1,4 +1,4 @@
-"""What models are trained and tested on: options, data, batches in place, shuffling."""
+"""Data and options of models for training and testing: data, batches in place, shuffling."""
 
 from __future__ import annotations
 

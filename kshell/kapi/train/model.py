@@ -74,7 +74,7 @@ def parts_of(part: Any) -> list[Any]:
 
 
 class Model:
-    """What a model handle owns: module, loss, optimizer, and the options and data of training and testing."""
+    """The object behind a model handle: module, loss, optimizer, and the options and data of training and testing."""
 
     __slots__ = ("__weakref__", "data", "loss", "module", "optimizer", "test", "testdata", "train")
 

@@ -51,12 +51,12 @@ _LOGGED = ("batchloss", "loss", "accuracy", "matches")
 
 
 def _joined(kept: Sequence[Any]) -> Any:
-    """What batches have given, as one tensor."""
+    """The results of all batches, as one tensor."""
     return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
 
 
 class _Record:
-    """What is kept of each batch for the metrics; nothing is read from the device before `result`."""
+    """The outputs and losses of each batch that the metrics need; nothing is read from the device before `result`."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names

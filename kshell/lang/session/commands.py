@@ -109,7 +109,7 @@ def exit_(x: Value) -> Value:
 
 
 def _leave(call: str, code: int) -> None:
-    """What comes before the end: not in reval, but whose session is read-only may leave it."""
+    """Prepare to exit: call `.z.exit`, or refuse inside reval. A read-only session may exit."""
     if restricted() == REVAL:
         refuse(call, "access")
     call_exit(code)
@@ -283,7 +283,7 @@ def _flag(name: str, arg: str, low: int, high: int) -> Value:
 
 @command("e", "\\e", "\\e 0|1|2", effect="reads0")
 def error_mode(arg: str) -> Value:
-    """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack.
+    """The effect of a client's error: 0 nothing, 1 suspends, 2 prints the stack.
 
     q)\\e
     0i

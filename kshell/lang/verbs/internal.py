@@ -384,7 +384,7 @@ def master_key(x: Value) -> Value:
 
 @internal(-38)
 def socket_table(x: Value) -> Value:
-    """What kind of connection a handle is.
+    """The kind of connection behind a handle.
 
     q)-38!0i
     '0 is not an ipc handle
