@@ -306,7 +306,7 @@ def atom_text(t: int, v: Any, digits: int) -> str:
 
 
 def atom_string(x: Value, digits: int) -> str | None:
-    """What `string` gives of an atom; None if x is none (or a function)."""
+    """`string` of an atom; None if x is none (or a function)."""
     c = x.__class__
     if c is int:
         return str(x)

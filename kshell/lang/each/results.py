@@ -1,4 +1,5 @@
-"""What a lambda gives for every item of a list, where it is carried out for all of them at once (lambda_at_once.py)."""
+"""The results of a lambda for every item of a list, where it is evaluated for all of them at once
+(lambda_at_once.py)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class No(Exception):
 
 
 class Many:
-    """What every item gives: a list, table, `Columns` or `Dicts`."""
+    """The results for all items: a list, table, `Columns` or `Dicts`."""
 
     __slots__ = ("v",)
 
@@ -34,7 +35,7 @@ class Many:
 
 
 class Columns:
-    """What `(a;b;c)` gives for every item, as the list of what each of a, b, c does."""
+    """`(a;b;c)` for every item, as the list of the results of a, b and c."""
 
     __slots__ = ("cols", "n")
 
@@ -76,7 +77,7 @@ def value_list(v: Any, n: int) -> Value:
 
 
 def listed(v: Any) -> Value:
-    """What every item gives as a list, whose dictionaries are no table."""
+    """The results for all items as a list, whose dictionaries are no table."""
     return List(v.items()) if v.__class__ is Dicts else v
 
 

@@ -1,4 +1,4 @@
-"""What compiled q code calls: the helpers behind the names with a leading underscore in emitted Python."""
+"""Helpers for compiled q code: the functions behind the names with a leading underscore in emitted Python."""
 
 from __future__ import annotations
 

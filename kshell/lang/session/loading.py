@@ -1,4 +1,4 @@
-"""What `\\l` does: scripts, data files, splayed tables, databases."""
+"""`\\l`: load scripts, data files, splayed tables, databases."""
 
 from __future__ import annotations
 

@@ -188,7 +188,8 @@ def _change(t: Sym, change: Callable[[Value], Value]) -> Value:
 
 
 def on_disk_kind(x: Value) -> str:
-    """What names a table on disk in errors: `par` if it is partitioned, `splay` if splayed; empty for another value."""
+    """The kind of a table on disk, as errors name it: `par` if it is partitioned, `splay` if splayed; empty for another
+    value."""
     if x.__class__ is not Table or x.cols.__class__ is list:
         return ""
     return "par" if isinstance(x.cols, PartCols) else "splay" if isinstance(x.cols, SplayedCols) else ""
@@ -242,7 +243,7 @@ def member(x: Value, dom: str) -> Value:
 
 
 def given_rows(t: Value, y: Value) -> Table:
-    """What `insert` was given, as a table: a table, a dictionary, one record, or a list of columns."""
+    """The rows given to `insert`, as a table: from a table, a dictionary, one record, or a list of columns."""
     names = [*key_names(t), *(t.v.names if t.__class__ is Dict else t.names)]
     if is_table(y):
         return flat(y)

@@ -65,7 +65,7 @@ def _difference_type(tx: int, ty: int) -> int:
 
 
 def _operand_type(t: int, tr: int) -> int:
-    """What a temporal operand becomes before it is added, for a result of type tr."""
+    """The type to which a temporal operand is converted before addition, for a result of type tr."""
     if t in SPANS:
         return T.N if tr in (T.P, T.N) else tr if tr in SPANS or tr == T.Z else t
     return T.P if t in T.TEMPORAL and tr == T.P else t
