@@ -40,10 +40,10 @@ REQUIRED = _Required()
 
 
 class Entry:
-    """What is known of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the ways
-    to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target` the
-    dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file it
-    stands in; `since` the program it is known from; `effect` what calling it does beside giving a value: "none";
+    """The registry's record of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the
+    ways to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target`
+    the dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file
+    it stands in; `since` the program it is known from; `effect` the effect of a call beside its value: "none";
     "changes" something that stays; "opens" or runs something; "reads1": it reads with up to one argument (or another
     number) and changes with more; "own": it depends on the arguments, and the function asks. None is not known, and
     counts as "changes". `reval` goes by it."""
@@ -196,8 +196,8 @@ _OWN = __name__.partition(".")[0] + "."
 
 
 class Hook:
-    """What a lower room calls of a higher one: the higher room sets it when it is imported. docs/design.md lists them.
-    Until then `fn` is the default."""
+    """A function of a higher room that a lower one calls: the higher room sets it when it is imported. docs/design.md
+    lists them. Until then `fn` is the default."""
 
     __slots__ = ("default", "fn")
 

@@ -151,7 +151,7 @@ class Session:
         return handle
 
     def message(self, x: Value) -> Value:
-        """What a message of another process gives, and one to handle 0: of `.z.ps`, `.z.pg` or the verb value."""
+        """Evaluate a message of another process, or one to handle 0, by `.z.ps`, `.z.pg` or the verb value."""
         for name in (".z.ps", ".z.pg"):
             handler = self.names.find(name)
             if handler is not None:
@@ -212,8 +212,8 @@ class Session:
         return interrupts.HOLD
 
     def interrupt(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """What Ctrl-C does (a signal handler): 'stop at once, or after what has to be finished first. Between two lines
-        there is nothing to stop. A second one within two seconds is one that no trap catches."""
+        """Handle Ctrl-C (a signal handler): 'stop at once, or after work that has to be finished first. Between two
+        lines there is nothing to stop. A second one within two seconds is one that no trap catches."""
         again, late = False, interrupts.is_late(signal.SIGINT)
         if not self._runs or (late and not interrupts.PENDING):
             return
@@ -229,7 +229,7 @@ class Session:
         return self._stopped > 0 and self.last_error is not None and self.last_error.text == "stop"
 
     def terminate(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """What SIGTERM does (a signal handler): leave with 143, after what has to be finished first."""
+        """Handle SIGTERM (a signal handler): leave with 143, after work that has to be finished first."""
         if interrupts.is_late(signum) and signum not in interrupts.PENDING:
             return
         if not interrupts.must_wait(frame, signum):
@@ -309,8 +309,8 @@ class Session:
         return sorted(name for name, x in list(space.items()) if is_table(x))
 
     def parts(self, name: str) -> list[tuple[str, str]]:
-        """What a global variable holds by name, and what each is: columns of a table, keys of a dictionary, children
-        and parameters of a module. Nothing is computed for it."""
+        """The parts of a global variable by name, with the kind of each: columns of a table, keys of a dictionary,
+        children and parameters of a module. Nothing is computed for it."""
         space, last = self.names.split(name)
         x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
         if isinstance(x, Handle):
@@ -330,7 +330,7 @@ class Session:
     __call__ = run
 
     def enter(self, line: str) -> None:
-        """What a line typed at the console does: `.z.pi`, if it is assigned, gets it with its end, and the text that it
+        """Handle a line typed at the console: `.z.pi`, if it is assigned, gets it with its end, and the text that it
         gives is printed; else the line is run, and its values are printed."""
         if self.names.find(".z.pi") is None:
             self.run(line, show=True)
@@ -386,7 +386,7 @@ class Session:
             self._guarded(commands.call_exit, code)
 
     def _asked(self, work: Callable[..., Value], *args: Any) -> Value:
-        """What somebody asks for: restricted, if the session is read-only. The timer and handlers are not."""
+        """Do the work that a user asks for: restricted, if the session is read-only. The timer and handlers are not."""
         if not self.read_only:
             return self._guarded(work, *args)
         check_stores(self.names)

@@ -95,7 +95,7 @@ class QKernel(Kernel):  # type: ignore[misc]
 
     # ------------------------------------------------------------ what is typed
     async def do_complete(self, code: str, cursor_pos: int | None) -> Reply:
-        """What may stand at the cursor."""
+        """The completions at the cursor."""
         at = len(code) if cursor_pos is None else cursor_pos
         found, start = notebook.completions(self.session_q, code, at)
         types = [{"text": text, "type": note[:60], "start": start, "end": at} for text, note in found]
@@ -104,7 +104,7 @@ class QKernel(Kernel):  # type: ignore[misc]
 
     async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0,
                          omit_sections: tuple[str, ...] = ()) -> Reply:
-        """What the name at the cursor is."""
+        """The description of the name at the cursor."""
         data = notebook.inspection(self.session_q, code, cursor_pos)
         return {"status": "ok", "found": bool(data), "data": data, "metadata": {}}
 

@@ -37,7 +37,7 @@ def copied(t: Tensor, there: Tensor) -> None:
 
 
 def original(t: Tensor) -> Tensor:
-    """What a tensor on a device was copied from, if nothing has been written in either; else itself."""
+    """The tensor that a tensor on a device was copied from, if neither has been written since; else itself."""
     found = _COPIES.get(t)
     return found[1] if found is not None and (found[0], found[2]) == (t._version, found[1]._version) else t
 

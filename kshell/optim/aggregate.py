@@ -78,7 +78,7 @@ def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
 
 
 class Aggregation:
-    """What is done around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
+    """Aggregation around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
     clipped when they were aggregated (with `agggrad` off, each process's own).
 
     After AllReduceAggregation and CustomCentralizedOptimizer of mlbench_core. ValueError for options that are unknown,

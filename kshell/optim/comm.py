@@ -1,4 +1,4 @@
-"""What the optimizers of several processes have in common: collectives over flat buckets, and what they cost.
+"""Common code of the optimizers of several processes: collectives over flat buckets, and their cost.
 
 Everything works on the default group of torch.distributed, and does nothing where there is none. Calls must be the same
 on every process, in the same order.
@@ -58,7 +58,7 @@ def rank() -> int:
 
 
 class Meter:
-    """What communication has cost this process: seconds, calls, and bytes that it gave to collectives."""
+    """The cost of communication in this process: seconds, calls, and bytes passed to collectives."""
 
     def __init__(self) -> None:
         self.seconds, self.calls, self.bytes = 0.0, 0, 0
@@ -219,7 +219,7 @@ class Draws(Extra):
     _made: np.random.RandomState | None = None
 
     def seed(self) -> int:
-        """What the generator is made from."""
+        """The seed of the generator."""
         return self.param_groups[0]["seed"]  # type: ignore[no-any-return]
 
     @property

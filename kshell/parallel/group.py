@@ -72,7 +72,7 @@ def world() -> int:
 
 
 class _Job:
-    """What this process knows of its job: where the processes meet, and how the group was made."""
+    """The state of this process's job: where the processes meet, and how the group was made."""
 
     def __init__(self) -> None:
         self.store: Any = None

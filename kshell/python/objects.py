@@ -1,4 +1,4 @@
-"""What a Python program gets of q that neither Python nor numpy has: tables, and functions of a session."""
+"""Python classes for the values of q that neither Python nor numpy has: tables, and functions of a session."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def colours() -> bool:
 
 
 class QLexer(Lexer):
-    """What prompt_toolkit asks for the styles of lines."""
+    """The lexer that prompt_toolkit asks for the styles of lines."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines

@@ -1,4 +1,4 @@
-"""What a line at the console does, in a session whose errors are printed."""
+"""Running a line at the console, in a session whose errors are printed."""
 
 from __future__ import annotations
 

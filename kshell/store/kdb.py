@@ -397,7 +397,7 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
 
 
 def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
-    """What is to be known of a file that is appended to, and begins so, to make it what it was."""
+    """The record by which a file that begins so is restored if appending to it fails."""
     about = os.fstat(f.fileno())
     at = 0 if first[:2] == VECTOR else PAGE - 16
     return unfinished.Before(os.path.basename(path), about.st_ino, about.st_size, at, first[at : at + 16])

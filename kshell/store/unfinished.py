@@ -1,4 +1,4 @@
-"""What a save has in a folder until it is over, and what becomes of that when its process is gone.
+"""The unfinished files of a save in a folder, and their fate when its process is gone.
 
 Its names begin with `.kshell-`, so nobody takes it for data; the save holds a lock on it, which goes with the process.
 
