@@ -93,7 +93,7 @@ def with_names(o: Opt) -> Iterator[None]:
     if "param_names" not in o.groups[0]:
         yield
         return
-    given = {id(p): name for g in o.groups for p, name in zip(g["params"], g["param_names"], strict=True)}
+    own_names = {id(p): name for g in o.groups for p, name in zip(g["params"], g["param_names"], strict=True)}
     for g in o.groups:
         g.pop("param_names", None)
     try:
@@ -101,7 +101,7 @@ def with_names(o: Opt) -> Iterator[None]:
     finally:
         known = owners(o.container)
         for g in o.groups:
-            g["param_names"] = [given.get(id(p)) or known.get(id(p), ("", f"param{i}"))[1]
+            g["param_names"] = [own_names.get(id(p)) or known.get(id(p), ("", f"param{i}"))[1]
                                 for i, p in enumerate(g["params"])]
 
 
@@ -124,8 +124,8 @@ def _scan(o: Opt) -> list[Any]:
 
 
 def _of_session(o: Opt) -> list[Sched]:
-    found = schedulers_of(o)
-    return found if o.waiting is None else [*found, o.waiting]
+    schedulers = schedulers_of(o)
+    return schedulers if o.waiting is None else [*schedulers, o.waiting]
 
 
 def _follow(o: Opt, source: int | None) -> None:
@@ -166,12 +166,12 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
     if len(o.groups) > n and program:
         lines.append(f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups")
     if not moved and [float(g["lr"]) for g in o.groups[:n]] != before:
-        found: dict[str, list[str]] = {}
+        by_manner: dict[str, list[str]] = {}
         for s in own:
-            found.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
+            by_manner.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
         for p in program:
-            found.setdefault(optim.schedules.manner(p), []).append(f"{type(p).__name__} of the program")
-        lines += [_SAID[k].format(_list(found[k])) for k in _SAID if k in found]
+            by_manner.setdefault(optim.schedules.manner(p), []).append(f"{type(p).__name__} of the program")
+        lines += [_SAID[k].format(_list(by_manner[k])) for k in _SAID if k in by_manner]
     for text in lines:
         running().warn(f"{call}: {text}\n")
 

@@ -80,16 +80,16 @@ def entry_of(name: str) -> Entry:
 
 def class_of(entry: Entry) -> Any:
     """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
-    found = entry.extra.get("class")
-    if found is None:
+    cls = entry.extra.get("class")
+    if cls is None:
         try:
-            found = entry.resolve()
+            cls = entry.resolve()
         except (AttributeError, ModuleNotFoundError):
-            found = None
-        if found is None:
+            cls = None
+        if cls is None:
             raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
-        entry.extra["class"] = found
-    return found
+        entry.extra["class"] = cls
+    return cls
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:
@@ -108,28 +108,28 @@ _OTHER = "decoupled_weight_decay"
 
 def signature_options(cls: type) -> tuple[Option, ...]:
     """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
-    out = []
+    options = []
     for name, p in list(inspect.signature(cls).parameters.items())[1:]:
         if name in _HOW or name == _OTHER or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
         if name == "lr":
-            out.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
+            options.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
         elif name == "betas":
-            out += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
+            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
         elif type(p.default) in _TYPES:
-            out.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
-    return tuple(out)
+            options.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
+    return tuple(options)
 
 
 def how_of(entry: Entry) -> tuple[Option, ...]:
     """The options of how to compute that the optimizer's class has; they are given by name only."""
-    found: tuple[Option, ...] | None = entry.extra.get("how")
-    if found is None:
+    options: tuple[Option, ...] | None = entry.extra.get("how")
+    if options is None:
         taken = {o.torch or o.name for o in options_of(entry)}
-        given = inspect.signature(class_of(entry)).parameters
-        found = entry.extra["how"] = tuple(Option(n, "boolean", given[n].default) for n in _HOW
-                                           if n in given and n not in taken)
-    return found
+        parameters = inspect.signature(class_of(entry)).parameters
+        options = entry.extra["how"] = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
+                                             if n in parameters and n not in taken)
+    return options
 
 
 _KNOWN: list[Any] = [-1, frozenset()]
@@ -146,12 +146,12 @@ def known_options() -> frozenset[str]:
 def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0) -> Values:
     """The options given, {name: Python value}: q nulls are None where an option may be absent."""
     options = options_of(entry)
-    given = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
-                          before=before, more=how_of(entry))
+    values = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
+                           before=before, more=how_of(entry))
     for o in options:
-        if o.default is None and _is_null(given.get(o.name)):
-            given[o.name] = None
-    return given
+        if o.default is None and _is_null(values.get(o.name)):
+            values[o.name] = None
+    return values
 
 
 def _is_null(value: Any) -> bool:
@@ -165,24 +165,24 @@ def default_values(entry: Entry) -> Values:
 
 def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
     """Option values under torch's names, items of a tuple put together."""
-    out: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
     for o in (*options_of(entry), *how_of(entry)):
         if o.name in values:
             name, _, item = (o.torch or o.name).partition(".")
-            out[name] = (*out.get(name, ()), values[o.name]) if item else values[o.name]
-    return out
+            kwargs[name] = (*kwargs.get(name, ()), values[o.name]) if item else values[o.name]
+    return kwargs
 
 
 def group_values(entry: Entry, group: dict[str, Any]) -> Values:
     """The option values of a torch parameter group."""
-    out = {}
+    values = {}
     for o in (*options_of(entry), *how_of(entry)):
         name, _, item = (o.torch or o.name).partition(".")
         value = group.get(name, o.default)
         if item and isinstance(value, tuple | list):
             value = value[int(item)]
-        out[o.name] = value.item() if isinstance(value, torch.Tensor) else value
-    return out
+        values[o.name] = value.item() if isinstance(value, torch.Tensor) else value
+    return values
 
 
 # ------------------------------------------------------------------ the optimizer of a handle
@@ -293,9 +293,9 @@ def _refused(exc: ValueError) -> QError:
 def _without_compiler() -> None:
     """Let torch make optimizers without its compiler, whose import takes most of a second and 80 MB: it is imported to
     be told that it shall leave this method alone. Nothing here compiles what makes optimizers."""
-    made = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
-    if made is not None and not hasattr(made, "__dynamo_disable"):
-        made.__dynamo_disable = made
+    add_group = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
+    if add_group is not None and not hasattr(add_group, "__dynamo_disable"):
+        add_group.__dynamo_disable = add_group
 
 
 def build(entry: Entry, values: Values) -> Any:
@@ -392,8 +392,8 @@ def _append(t: Any, group: dict[str, Any]) -> None:
     try:
         t.add_param_group(group)
     finally:
-        made, t.param_groups = t.param_groups, groups
-    groups.extend(made)
+        own_groups, t.param_groups = t.param_groups, groups
+    groups.extend(own_groups)
 
 
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:

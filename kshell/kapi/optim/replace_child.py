@@ -47,19 +47,19 @@ def child(x: Value) -> Value:
     0         head.weight 3 4
     0         head.bias   ,3
     """
-    given = items(x)
-    if not 2 <= len(given) <= 3:
-        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
-    if given[1].__class__ not in (int, Special, Sym):
-        raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
-    m = module_behind(given[0], "child")
-    if len(given) == 2:
-        return module_handle(child_of(m, given[1], "child"))
-    if given[1].__class__ is not Sym:
-        raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
-    h = handle(given[0])
+    args = items(x)
+    if not 2 <= len(args) <= 3:
+        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(args)} arg(s) given")
+    if args[1].__class__ not in (int, Special, Sym):
+        raise QError(f"child: expects 2nd arg of name or index, given {kname(args[1])}")
+    m = module_behind(args[0], "child")
+    if len(args) == 2:
+        return module_handle(child_of(m, args[1], "child"))
+    if args[1].__class__ is not Sym:
+        raise QError(f"child: a child is replaced by its name, given {kname(args[1])}")
+    h = handle(args[0])
     if h is not None:
-        _replace(h, m, given[1].s, given[2])
+        _replace(h, m, args[1].s, args[2])
     return NIL
 
 
@@ -173,8 +173,8 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
         rest = dict(added)
         groups = []
         for g in o.groups:
-            found = [rest.pop(names[id(p)], None) if id(p) in names else p for p in g["params"]]
-            groups.append(Group(group_values(o.entry, g), [p for p in found if p is not None]))
+            replaced = [rest.pop(names[id(p)], None) if id(p) in names else p for p in g["params"]]
+            groups.append(Group(group_values(o.entry, g), [p for p in replaced if p is not None]))
         groups[last].params.extend(rest.values())
         yield Change(o, groups, list(added.values()))
 

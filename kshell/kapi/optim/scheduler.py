@@ -54,8 +54,8 @@ class Sched:
     @property
     def count(self) -> int:
         """The steps made."""
-        found = getattr(self.torch, "last_epoch", None)
-        return self.children[0].count if found is None else int(found)
+        epoch = getattr(self.torch, "last_epoch", None)
+        return self.children[0].count if epoch is None else int(epoch)
 
     @property
     def children(self) -> list[Sched]:
@@ -200,13 +200,13 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     rates = [float(g["initial_lr"]) for g in o.groups] if own else rates_of(o)
     before = [dict(g) for g in o.groups]
     with _Undo(o, alive):
-        made = kind_of(entry).proper(entry, values, o, beside or bool(alive))
+        proper = kind_of(entry).proper(entry, values, o, beside or bool(alive))
     for g in o.groups:
         add_buffers(o, g)  # it may have set a momentum
     written = sorted({k for g, was in zip(o.groups, before, strict=True) for k, v in settings_of(g).items()
                       if k not in was or k == "lr" or v is not was[k]})
     o.scheduled = True
-    return kind_of(entry)(entry, values, o, made, rates, written)
+    return kind_of(entry)(entry, values, o, proper, rates, written)
 
 
 def kind_of(entry: Entry) -> type[Sched]:
@@ -269,10 +269,10 @@ def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
     """A function of q as one of a number that gives a number."""
 
     def call(n: Any) -> float:
-        found = applied(f, [n])
-        number = number_of(found)
-        if number is None or found is NULL_J or not math.isfinite(number):
-            raise QError(f"{entry.name}: the function must give a number, given {kname(found)}")
+        result = applied(f, [n])
+        number = number_of(result)
+        if number is None or result is NULL_J or not math.isfinite(number):
+            raise QError(f"{entry.name}: the function must give a number, given {kname(result)}")
         return float(number)
 
     return call

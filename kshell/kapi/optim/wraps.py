@@ -111,12 +111,12 @@ BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Valu
 
 def shown(o: Opt, state: bool = False) -> Dict:
     """The wraps of an optimizer and the objects beside it, {name: options or state}."""
-    found = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
+    fields = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)
         if value is not None:
-            found[name] = value
-    return symdict(list(found), list(found.values()))
+            fields[name] = value
+    return symdict(list(fields), list(fields.values()))
 
 
 def restore(o: Opt, found: Value) -> None:
@@ -141,41 +141,41 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
     start, before = time.perf_counter(), optim.comm.METER.seconds
     own = o.abilities
     if "fp16" in o.wraps or not (o.wraps or own.gathers):
-        out = o.bare_step(closure, **given)
+        result = o.bare_step(closure, **given)
         _count(o, start, before)
-        return out
+        return result
     if closure is not None and o.entry.extra.get("closure"):
         raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
     loss = optim.comm.loss_of(closure)
     due = own.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)
     start, before = time.perf_counter(), optim.comm.METER.seconds
-    out = _around(o, given) if due else False
+    result = _around(o, given) if due else False
     own.settle()
     _count(o, start, before)
-    return out if loss is None or own.gathers else loss
+    return result if loss is None or own.gathers else loss
 
 
 def _around(o: Opt, given: dict[str, Any]) -> Any:
     """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
     of which an update is due, has them again as they were if none could be made.)"""
-    own, made = o.abilities, True
+    own, stepping = o.abilities, True
     try:
         for phase in PHASES:
             for w in o.wraps.values():
-                made = made and getattr(w, phase)(o, given) is not False
+                stepping = stepping and getattr(w, phase)(o, given) is not False
     except BaseException:
         own.undo()
         raise
-    out: Any = False
+    result: Any = False
     try:
-        if not made:
+        if not stepping:
             own.undo()
         elif own.gathers:
             own.update()
-            out = True
+            result = True
         else:
-            out = o.bare_step()
+            result = o.bare_step()
     except BaseException:
         own.undo()
         for w in o.wraps.values():
@@ -183,7 +183,7 @@ def _around(o: Opt, given: dict[str, Any]) -> Any:
         raise
     for w in o.wraps.values():
         w.done(o)
-    return out
+    return result
 
 
 # ------------------------------------------------------------------ timings
