@@ -29,15 +29,15 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
     """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
     custom = entry.extra.get("parse")
     if custom is not None:
-        given = custom(entry, args)
+        options = custom(entry, args)
     else:
         positional, named = split_args(entry, args)
-        given = parse(entry, positional, named, before)
-        check(entry, given)
-    guard.windows(entry.name, given)
+        options = parse(entry, positional, named, before)
+        check(entry, options)
+    guard.windows(entry.name, options)
     try:
-        m = entry.extra.get("make", _plain)(entry, given)
-        remember(entry, m, given)
+        m = entry.extra.get("make", _plain)(entry, options)
+        remember(entry, m, options)
         return m
     except QError:
         raise
@@ -215,10 +215,10 @@ def upsample(entry: Entry, given: Given) -> Any:
     """Resizing: to a size or by a scale."""
     size_or_scale(entry, given)
     given = {k: v for k, v in given.items() if v != ()}
-    one = {k: v[0] if isinstance(v, tuple) and len(v) == 1 else v for k, v in given.items()}
-    if one.get("mode") == "nearestexact":
-        one["mode"] = "nearest-exact"
-    return _plain(entry, one)
+    options = {k: v[0] if isinstance(v, tuple) and len(v) == 1 else v for k, v in given.items()}
+    if options.get("mode") == "nearestexact":
+        options["mode"] = "nearest-exact"
+    return _plain(entry, options)
 
 
 def size_or_scale(entry: Entry, given: Given) -> None:

@@ -71,9 +71,9 @@ def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str, gaps: 
     if last.__class__ is not Dict and last.__class__ is not DictHandle:
         return [t for a in given for t in inputs_of(a, at, call, gaps)]
     before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
-    found = add_named(before, last, m, call, device_of_module(at))
-    if found is not None:
-        return found
+    inputs = add_named(before, last, m, call, device_of_module(at))
+    if inputs is not None:
+        return inputs
     tensors: Any = last
     return [*before, *tensors.get().values()]
 
@@ -197,15 +197,15 @@ def wrapped(out: Any) -> Value:
 
 def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
     """The parts of an output by name: tensors, lists and dictionaries of them, numbers and texts."""
-    out: dict[str, Value] = {}
+    parts: dict[str, Value] = {}
     for k, v in named.items():
         if v is None or isinstance(v, bool | float):
-            out[k] = NIL if v is None else v
+            parts[k] = NIL if v is None else v
         elif isinstance(v, int | str):
-            out[k] = long(v) if isinstance(v, int) else sym(v)
+            parts[k] = long(v) if isinstance(v, int) else sym(v)
         elif isinstance(v, torch.Tensor | tuple | list) or named_output(v) is not None:
-            out[k] = value(v)
-    return symdict(list(out), list(out.values()))
+            parts[k] = value(v)
+    return symdict(list(parts), list(parts.values()))
 
 
 def _values(out: Any) -> Value:
@@ -217,14 +217,14 @@ def _values(out: Any) -> Value:
 
 def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     """The module and the input tensors of a call."""
-    given = x.items if x.__class__ is List else [x]
-    h = handle(given[0]) if given else None
-    if isinstance(h, ModelHandle) and len(given) == 1:
+    args = x.items if x.__class__ is List else [x]
+    h = handle(args[0]) if args else None
+    if isinstance(h, ModelHandle) and len(args) == 1:
         return h.obj.module, h.obj.inputs(test)
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"{call}: requires a module or model and at least one input")
     m = module_of(h)
-    rest = given[1:]
+    rest = args[1:]
     device = m
     if len(rest) > 1 and rest[0].__class__ is Sym:
         m, rest = child_of(m, rest[0], call), rest[1:]
@@ -265,14 +265,14 @@ def _check_mode(m: Any, call: str) -> None:
 
 def _module_of(x: Value) -> Any:
     """The module whose calculation a call asks for, None if that cannot be said."""
-    given = x.items if x.__class__ is List else [x]
-    h = handle(given[0]) if given else None
+    args = x.items if x.__class__ is List else [x]
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
         return None
     m = module_of(h)
-    if len(given) > 2 and given[1].__class__ is Sym:
+    if len(args) > 2 and args[1].__class__ is Sym:
         try:
-            return child_of(m, given[1], "forward")
+            return child_of(m, args[1], "forward")
         except QError:
             return None
     return m
@@ -304,8 +304,8 @@ def forward(x: Value) -> Value:
                 raise stale(h if m is GONE else a)
             if t is not None and m.training and torch.is_grad_enabled():
                 try:
-                    out = calculate(m, (t,))
-                    return TensorHandle(out) if isinstance(out, torch.Tensor) else wrapped(out)
+                    result = calculate(m, (t,))
+                    return TensorHandle(result) if isinstance(result, torch.Tensor) else wrapped(result)
                 except Exception as exc:
                     raise known_to_all("forward", exc, m, True, x) from None
     return wrapped(output(x, "forward", True, True))
@@ -376,14 +376,14 @@ def functionalcall(x: Value) -> Value:
     weight| 3 3
     bias  | 3
     """
-    given = x.items if x.__class__ is List else [x]
-    h = handle(given[0]) if given else None
-    if len(given) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
+    args = x.items if x.__class__ is List else [x]
+    h = handle(args[0]) if args else None
+    if len(args) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
         raise QError("functionalcall: expecting (module;dictionary;input;..)")
     m = module_of(h)
-    named = _substitutes(given[1], m)
+    named = _substitutes(args[1], m)
     try:
-        tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]
+        tensors = _arguments(List([args[0], *args[2:]]), "functionalcall", False)[1]
         options = tensors.named if isinstance(tensors, Inputs) else {}
         return wrapped(torch.func.functional_call(nn.called.Called(m, _called), named, tuple(tensors), options))
     except Exception as exc:

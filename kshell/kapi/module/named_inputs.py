@@ -38,11 +38,11 @@ class _Signature:
     """The signature of a module's forward calculation: names, places for positional inputs, any other names."""
 
     def __init__(self, m: Any) -> None:
-        found = inspect.signature(m.forward).parameters.values()
-        self.names = [p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        self.places = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.all_places = any(p.kind is p.VAR_POSITIONAL for p in found)
-        self.all_names = any(p.kind is p.VAR_KEYWORD for p in found)
+        parameters = inspect.signature(m.forward).parameters.values()
+        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self.places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.all_places = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.all_names = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def takes_dictionary(self, before: int) -> bool:
         """Is the input after so many one that must be given, or is said to be a dictionary?"""
