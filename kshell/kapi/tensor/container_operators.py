@@ -82,10 +82,10 @@ def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, A
     if c in (DictHandle, Dict):
         if h.__class__ is not DictHandle:
             raise QError(f"{name}: not implemented for {kname(h)} and {kname(x)}")
-        found = x.get() if c is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
-        if found.keys() != own.keys():
-            raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(found)}")
-        return found  # type: ignore[no-any-return]
+        operands = x.get() if c is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        if operands.keys() != own.keys():
+            raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(operands)}")
+        return operands  # type: ignore[no-any-return]
     if c is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
         return dict.fromkeys(own, x)
     items = x.get() if c is VectorHandle else seq_items(x)
@@ -116,9 +116,9 @@ def at_place(h: KHandle, args: Sequence[Value]) -> Value:
     """`v i`, ``d`key``: a handle of a vector's or dictionary's tensor, of several a list; further indices index the
     tensors."""
     places = _places_in(h, args[0])
-    made: list[Value] = [tensor_handle(h.get()[n]) for n in places]
-    found = [index(t, args[1:]) for t in made] if len(args) > 1 else made
-    return List(found) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else found[0]
+    handles: list[Value] = [tensor_handle(h.get()[n]) for n in places]
+    items = [index(t, args[1:]) for t in handles] if len(args) > 1 else handles
+    return List(items) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else items[0]
 
 
 @behaviour("amend", VectorHandle, DictHandle)
@@ -147,11 +147,11 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
             for t, v in zip(own, values, strict=True):
                 amend(tensor_handle(t), args[1:], f, v)
         return h
-    made = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
+    tensors = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
     if isinstance(h, DictHandle):
-        put_named(h, dict(zip(places, made, strict=True)), "amend")
+        put_named(h, dict(zip(places, tensors, strict=True)), "amend")
         return h
-    for n, t in zip(places, made, strict=True):
+    for n, t in zip(places, tensors, strict=True):
         held[n] = t
     return h
 

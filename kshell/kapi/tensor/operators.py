@@ -219,16 +219,16 @@ def _cast(x: Value, t: Any) -> Any:
     """`float$t, "e"$t, 8h$t: t in another data type; None if x is no name of a type."""
     name = name_of(x)
     if name is not None:
-        found = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
+        dtype = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
     elif x.__class__ is Atom and x.t == T.C:
-        found = dtype_of_q(T.BY_CHAR[chr(x.v)].num) if chr(x.v) in "befxhijc" else None
+        dtype = dtype_of_q(T.BY_CHAR[chr(x.v)].num) if chr(x.v) in "befxhijc" else None
     elif x.__class__ is Atom and x.t == T.H:
-        found = dtype_of_q(x.v)
+        dtype = dtype_of_q(x.v)
     else:
         return None
-    if found is None:
+    if dtype is None:
         raise QError(f"$: expected a data type, given {running().show(x).strip()}")
-    return t.to(found) if found.is_floating_point or not t.is_floating_point() else _rounded(t, found)
+    return t.to(dtype) if dtype.is_floating_point or not t.is_floating_point() else _rounded(t, dtype)
 
 
 def _rounded(t: Any, kind: Any) -> Any:
@@ -416,20 +416,20 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
     lists = [i for i in at if isinstance(i, torch.Tensor)]
     if len(lists) < 2:
         return tuple(slice(None) if i is None else i for i in at)
-    out: list[Any] = []
+    indices: list[Any] = []
     seen = 0
     full = [torch.arange(n, device=t.device) if i is None else i for i, n in zip(at, t.shape, strict=False)]
     count = sum(not isinstance(i, int) for i in full)
     for i in full:
         if isinstance(i, int):
-            out.append(i)
+            indices.append(i)
             continue
         i = i.nonzero().squeeze(-1) if i.dtype == torch.bool else i
         shape = [1] * count
         shape[seen] = -1
-        out.append(i.reshape(shape))
+        indices.append(i.reshape(shape))
         seen += 1
-    return tuple(out)
+    return tuple(indices)
 
 
 @behaviour("same", TensorHandle)
@@ -484,8 +484,8 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
                 _add_at(t, at, _value(y, t), 1 if name == "+" else -1)
             else:
                 part = tensor_handle(t[at].clone())
-                made = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
-                t[at] = _value(made, t)
+                result = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
+                t[at] = _value(result, t)
 
     invoke("amend", run)
     return h

@@ -126,9 +126,9 @@ def str_(x: Value) -> Value:
     h = need_handle(x, "str")
     if h.__class__ is TensorHandle:
         return string(tensor_text(h.obj))
-    found = ask("str", h)
-    if isinstance(found, str):
-        return string(found)
-    if found is None:
+    text = ask("str", h)
+    if isinstance(text, str):
+        return string(text)
+    if text is None:
         raise QError(f"str: not implemented for {h.plural}")
-    return found
+    return text
