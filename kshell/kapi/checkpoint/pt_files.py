@@ -134,8 +134,8 @@ def _bytes(x: Any = b"", _encoding: Any = "latin-1") -> bytes:
 
 
 def _dict(x: Any = ()) -> dict[Any, Any]:
-    found = list(x.items() if x.__class__ is dict else x)
-    return {plain_key(k): v for k, v in found}
+    pairs = list(x.items() if x.__class__ is dict else x)
+    return {plain_key(k): v for k, v in pairs}
 
 
 def _set(x: Any = ()) -> set[Any]:
@@ -176,9 +176,9 @@ _CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Paramete
 
 def _named(name: str) -> Any:
     """The object for a name in a pickle; Refused for an unknown name."""
-    found = _MAKERS.get(name)
-    if found is not None:
-        return found
+    maker = _MAKERS.get(name)
+    if maker is not None:
+        return maker
     if name in _CLASSES:
         return _Class(name)
     last = name.removeprefix("torch.storage.").removeprefix("torch.")
@@ -206,27 +206,27 @@ class _File:
 
     def member(self, name: str) -> bytes:
         """The bytes of a small member."""
-        out = bytearray(self.left[name].length)
-        self.pour(name, memoryview(out))
-        return bytes(out)
+        data = bytearray(self.left[name].length)
+        self.pour(name, memoryview(data))
+        return bytes(data)
 
     def pour(self, name: str, into: memoryview | None) -> None:
         pour(self.file, name, self.left.pop(name), into, self.work)
 
     def read(self) -> tuple[Any, int, Callable[[int], None]]:
         """The value, how many values its pickle has, and what asks for more memory."""
-        found = [n for n in self.left if n.endswith("/data.pkl")]
-        if len(found) != 1:
-            what, way = ("", "") if found else kind_of_archive(self.file.name, self.left)
-            raise QError(f"it is {what}" if what else f"it has {'two of' if found else 'no'} data.pkl", hint=way)
-        self.root = found[0].removesuffix("data.pkl")
+        pickles = [n for n in self.left if n.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            kind, way = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
+            raise QError(f"it is {kind}" if kind else f"it has {'two of' if pickles else 'no'} data.pkl", hint=way)
+        self.root = pickles[0].removesuffix("data.pkl")
         if f"{self.root}constants.pkl" in self.left:
             raise QError(f"it is {_SCRIPTED}")
         order = self.root + "byteorder"
         if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
             raise ValueError("its numbers are those of another kind of machine")
-        self.room.need(2 * self.left[found[0]].length)
-        reader = Reader(self.member(found[0]), _named, self.storage, self.room.need)
+        self.room.need(2 * self.left[pickles[0]].length)
+        reader = Reader(self.member(pickles[0]), _named, self.storage, self.room.need)
         value = reader.read()
         for name in list(self.left):  # what nothing refers to is verified too
             self.pour(name, None)
@@ -258,9 +258,9 @@ def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[A
     size may."""
     begin = f.read(len(_LEGACY))
     if begin[:4] != b"PK\3\4":
-        what, way = kind_of(path, begin)
+        kind, way = kind_of(path, begin)
         raise QError(f"ckpt: {path} is not a checkpoint: " + (
-                        f"it is {what}" if what else "those of PyTorch 1.6 and later are zip files"),
+                        f"it is {kind}" if kind else "those of PyTorch 1.6 and later are zip files"),
                      hint=_REWRITE if begin == _LEGACY else way)
     problem = hint = ""
     try:
@@ -269,10 +269,10 @@ def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[A
         f.seek(0)
         members = zipfile.ZipFile(f).namelist()
         scripted = any(name.endswith("/constants.pkl") for name in members)
-        what, hint = (_SCRIPTED, "") if scripted else kind_of_archive(path, members)
-        if not what:
+        kind, hint = (_SCRIPTED, "") if scripted else kind_of_archive(path, members)
+        if not kind:
             raise
-        problem = f"is not a checkpoint: it is {what}"
+        problem = f"is not a checkpoint: it is {kind}"
     except Refused as e:
         problem = f"is refused: it holds more than tensors and plain values: {e}"
         hint = _PLAIN
@@ -287,6 +287,6 @@ def add_zeros(f: BinaryIO, n: int) -> None:
     """Add a member of n zeros to a .pt file."""
     with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as z:
         root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix("data.pkl")
-        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as out:
+        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as member:
             for at in range(0, n, _ZEROS):
-                out.write(bytes(min(_ZEROS, n - at)))
+                member.write(bytes(min(_ZEROS, n - at)))

@@ -36,16 +36,16 @@ _BUILTINS = "__builtins__"
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
     """The path, and the names if some are given."""
-    given = items(x)
-    if not given or len(given) > 2:
+    args = items(x)
+    if not args or len(args) > 2:
         raise QError(f"{call}: expecting a file symbol, or (file;names), given {kname(x)}")
-    if len(given) == 1 or (x.__class__ is Vec and len(given) == 2 and given[1].s[:1] != ":"):
-        names = None if len(given) == 1 else [given[1].s]
+    if len(args) == 1 or (x.__class__ is Vec and len(args) == 2 and args[1].s[:1] != ":"):
+        names = None if len(args) == 1 else [args[1].s]
     else:
-        names = names_of(given[1])
+        names = names_of(args[1])
         if names is None:
-            raise QError(f"{call}: expected names, given {kname(given[1])}")
-    return path_of(given[0], call), names
+            raise QError(f"{call}: expected names, given {kname(args[1])}")
+    return path_of(args[0], call), names
 
 
 # ------------------------------------------------------------------ saving
@@ -62,34 +62,34 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
     every = {s: {k: v for k, v in d.items() if k != _BUILTINS} for s, d in known.spaces.items()}
     if names is None:
         return every
-    out: dict[str, dict[str, Value]] = {}
+    chosen: dict[str, dict[str, Value]] = {}
     for name in names:
         space, last = known.split(name)
         if known.view(name) is not None:
             continue
         if last in every.get(space, {}):
-            out.setdefault(space, {})[last] = every[space][last]
+            chosen.setdefault(space, {})[last] = every[space][last]
         elif name in every and name != ".":
             inside = {s: d for s, d in every.items() if s == name or s.startswith(name + ".")}
             for s, d in inside.items():
-                out.setdefault(s, {}).update(d)
+                chosen.setdefault(s, {}).update(d)
         else:
             raise QError(f"snapshot: there is no {name}")
-    return out
+    return chosen
 
 
 def _session() -> dict[str, Any]:
     """The state of the session beside its variables."""
     session = running()
     settings = {k: getattr(session.settings, k) for k in _SETTINGS}
-    out: dict[str, Any] = {
+    state: dict[str, Any] = {
         "settings": settings, "current": session.names.current, "timer": session.timer.interval,
         "bare": sorted(session.names.bare),
         "kapi": {k: v for k, v in table().state.items() if v.__class__ in _STATE}}
     if loaded():
-        out["dtype"] = dtype_name(torch.get_default_dtype())
-        out["deterministic"] = torch.get_deterministic_debug_mode()
-    return out
+        state["dtype"] = dtype_name(torch.get_default_dtype())
+        state["deterministic"] = torch.get_deterministic_debug_mode()
+    return state
 
 
 @api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell", effect="changes")
@@ -115,12 +115,12 @@ def snapshot(x: Value) -> Value:
     session: Any = running()
     if session.autosave is not None:  # an older state may not take the place of this one
         session.autosave.rest()
-    found = capture(names)
-    for note in found.notes:
+    captured = capture(names)
+    for note in captured.notes:
         session.warn(f"snapshot: not kept: {note}\n")
-    write(path, found.manifest, found.members, found.needs)
-    given = items(x)[0]
-    return given
+    write(path, captured.manifest, captured.members, captured.needs)
+    args = items(x)[0]
+    return args
 
 
 class Captured(NamedTuple):
@@ -148,15 +148,15 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         return saver[0].handle(h)  # type: ignore[no-any-return]
 
     encoder = Encoder(handle, copy)
-    found: dict[str, Any] = {}
+    encoded: dict[str, Any] = {}
     for space, held in spaces.items():
-        found[space] = {}
+        encoded[space] = {}
         for k, v in held.items():
             at[0] = _full(space, k)
-            found[space][k] = _encoded(encoder, call, at[0], v)
+            encoded[space][k] = _encoded(encoder, call, at[0], v)
     views = {k: v.text for k in list(session.names.views)
              if (names is None or k in names) and (v := session.names.view(k)) is not None}
-    manifest: dict[str, Any] = {"kshell": __version__, "spaces": found, "views": views}
+    manifest: dict[str, Any] = {"kshell": __version__, "spaces": encoded, "views": views}
     if names is None:
         manifest["session"] = _session()
         manifest["random"] = encoder.value(states() if loaded() else _own_state())
@@ -253,18 +253,18 @@ class _Plan:
                 raise ValueError("a wrong name")
         if self.wanted is None:
             return spaces
-        out: dict[str, dict[str, Any]] = {}
+        chosen: dict[str, dict[str, Any]] = {}
         for name in self.wanted:
             space, last = self.names.split(name)
             if last in spaces.get(space, {}):
-                out.setdefault(space, {})[last] = spaces[space][last]
+                chosen.setdefault(space, {})[last] = spaces[space][last]
             elif name != "." and name in spaces:
                 for s, held in spaces.items():
                     if s == name or s.startswith(name + "."):
-                        out.setdefault(s, {}).update(held)
+                        chosen.setdefault(s, {}).update(held)
             elif name not in self.manifest["views"]:
                 raise QError(f"resume: the file has no {name}")
-        return out
+        return chosen
 
     def _check_space(self, space: str) -> None:
         if space[:1] != "." or space.count(".") > _MOST_SPACES or len(space) > 1 << 16:
