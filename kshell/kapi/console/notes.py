@@ -85,8 +85,8 @@ def notes(x: Value) -> list[str]:
         return _of_items(x.items)
     if x.__class__ is Table and x.names[:1] == ["ptr"] and "names" not in x.names and x.cols[0].__class__ is List:
         names = referring()
-        found = [" ".join(names.get(h.number, ())) if isinstance(h, KHandle) else "" for h in x.cols[0].items[:MOST]]
-        return ["", "", *found] if any(found) else []
+        words = [" ".join(names.get(h.number, ())) if isinstance(h, KHandle) else "" for h in x.cols[0].items[:MOST]]
+        return ["", "", *words] if any(words) else []
     return []
 
 
