@@ -24,10 +24,10 @@ def cast_name(call: str, x: Value) -> str:
     name = name_of(x)
     if name is None:
         raise QError(f"{call}: expected symbol for data type, given {kname(x)}")
-    found = dtype_symbol(name)
-    if found not in CASTS:
+    cast = dtype_symbol(name)
+    if cast not in CASTS:
         raise QError(f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + c for c in CASTS))
-    return found
+    return cast
 
 
 def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]] | None:
@@ -84,5 +84,5 @@ class Scaler:
 
     def state(self) -> tuple[float, float]:
         """The scale, and the number of steps since it changed."""
-        found = self.scaler.state_dict()
-        return float(found["scale"]), float(found["_growth_tracker"])
+        state_of_scaler = self.scaler.state_dict()
+        return float(state_of_scaler["scale"]), float(state_of_scaler["_growth_tracker"])
