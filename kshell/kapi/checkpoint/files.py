@@ -68,7 +68,7 @@ def _read_pt(path: str) -> Value:
         value, count, need = pt_files.read(path, f, size)
         return to_q_value(value, count, need)
 
-    return _opened(path, work)  # type: ignore[no-any-return]
+    return _opened(path, work)
 
 
 def _write_pt(path: str, value: Any) -> None:
@@ -147,7 +147,7 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
             raise ValueError("the digest is another")
         return {p.name: tensors[p.name] for p in places}, meta, want
 
-    return _opened(path, work)  # type: ignore[no-any-return]
+    return _opened(path, work)
 
 
 def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:

@@ -55,7 +55,7 @@ def _unfilled() -> Any:
     """While a module is made: its parameters are not drawn, since those of the file take their places; their memory is
     so not even touched."""
 
-    class Unfilled(torch.overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
+    class Unfilled(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, fn: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = kwargs or {}
             if getattr(fn, "__name__", "") in _FILLS:

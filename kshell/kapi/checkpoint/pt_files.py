@@ -127,7 +127,7 @@ def _size(x: Any) -> tuple[int, ...]:
 
 def _bytes(x: Any = b"", _encoding: Any = "latin-1") -> bytes:
     if x.__class__ is str:
-        return x.encode("latin-1")  # type: ignore[no-any-return]
+        return x.encode("latin-1")
     if x.__class__ is not bytes:
         raise Refused("bytes of something else")
     return x

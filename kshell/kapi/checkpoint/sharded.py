@@ -195,7 +195,7 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
             for name, size, _ in body["files"]:
                 if name != os.path.basename(name) or size < 0:
                     raise ValueError(f"{name} is outside the folder")
-            return body  # type: ignore[no-any-return]
+            return body
         problem = QError(f"{call}: {path} has version {body['version']} of the format, this is {VERSION}")
     except OSError as e:
         problem = refused(e, path)
@@ -208,7 +208,7 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
     """The result of work() on process 0, sent as JSON to every process."""
     result = _together(call, lambda: work() if parallel.group.rank() == 0 else None)
     text = json.dumps(result).encode() if parallel.group.rank() == 0 else b""
-    return json.loads(bytes(parallel.collect.broadcast(text, 0)))  # type: ignore[arg-type]
+    return json.loads(bytes(parallel.collect.broadcast(text, 0)))
 
 
 def _agree(call: str, parts: _Parts) -> None:
@@ -322,7 +322,7 @@ class _Wanted(_Parts):
         stored = self.index["tensors"].get(name)
         if stored is None:
             raise QError(f"{self.call}: there is no {name.lstrip('/')} in the checkpoint")
-        return stored  # type: ignore[no-any-return]
+        return stored
 
     def _like(self, name: str, t: Any) -> Any:
         dtype, size, _ = self._stored(name)

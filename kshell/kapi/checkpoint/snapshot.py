@@ -145,7 +145,7 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         if not saver:
             saver.append(Saver(encoder))
         saver[0].variable = at[0]
-        return saver[0].handle(h)  # type: ignore[no-any-return]
+        return saver[0].handle(h)
 
     encoder = Encoder(handle, copy)
     encoded: dict[str, Any] = {}
@@ -308,7 +308,7 @@ class _Plan:
                     names.spaces[k].update(before[k])
             for own, was in ((names.views, views), (names.bare, bare)):
                 own.clear()
-                own.update(was)  # type: ignore[arg-type]
+                own.update(was)
             names.current = current
             raise
 

@@ -259,7 +259,7 @@ def of_object(h: KHandle) -> Value:
         return options_table(h.obj, every_option())
     own = behaves("help", h)
     if own is not None:
-        return own(h)  # type: ignore[no-any-return]
+        return own(h)
     entry = type_of(h.obj) if isinstance(h, ModuleHandle) else \
         loss_type(h.obj) if isinstance(h, LossHandle) else None
     if entry is None:

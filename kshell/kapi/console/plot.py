@@ -129,8 +129,8 @@ def _over(x: Value, how: How) -> np.ndarray | None:
 def _known(x: Vec) -> np.ndarray:
     """Which times are neither null nor infinite."""
     if x.t == T.Z:
-        return np.isfinite(x.a)  # type: ignore[no-any-return]
-    return (x.a != T.NULL[x.t]) & (np.abs(x.a) != T.TYPE[x.t].inf)  # type: ignore[no-any-return]
+        return np.isfinite(x.a)
+    return (x.a != T.NULL[x.t]) & (np.abs(x.a) != T.TYPE[x.t].inf)
 
 
 def _first(x: Vec) -> Any:

@@ -92,7 +92,7 @@ class Profiler:
         known = self._codes[code]
         if known.__class__ is not list:
             return known  # type: ignore[return-value]
-        owners: Owner = known  # type: ignore[assignment]
+        owners: Owner = known
         if len(owners) == 1:
             row = self._codes[code] = self._entry(owners[0][1])
             return row
@@ -188,7 +188,7 @@ def _gpu(what: str) -> int:
     a new peak), or the most since then (`peak`). 0 without one."""
     if not loaded() or not torch.cuda.is_initialized():
         return 0
-    return invoke("gpu", _GPU[what])  # type: ignore[no-any-return]
+    return invoke("gpu", _GPU[what])
 
 
 def _reset() -> int:

@@ -44,7 +44,7 @@ def _detect_anomaly(flag: bool) -> None:
 
 
 def _deterministic() -> int:
-    return torch.get_deterministic_debug_mode()  # type: ignore[no-any-return]
+    return torch.get_deterministic_debug_mode()
 
 
 def _set_deterministic(n: int) -> None:

@@ -421,7 +421,7 @@ def customgrad(x: Value) -> Value:
             raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {n}")
         return results
 
-    return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)  # type: ignore[no-untyped-call]
+    return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)
 
 
 @api("gradcheck", "gradcheck(f;x;..)", since="torch", target="torch.autograd.gradcheck")

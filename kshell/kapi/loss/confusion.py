@@ -47,7 +47,7 @@ def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
     n = n or high + 1
     if n > _MOST:
         raise QError(f"confusion: up to {_MOST} classes, given {n}")
-    return torch.bincount(y * n + p, minlength=n * n).cpu().numpy().reshape(n, n)  # type: ignore[no-any-return]
+    return torch.bincount(y * n + p, minlength=n * n).cpu().numpy().reshape(n, n)
 
 
 def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:

@@ -321,7 +321,7 @@ def loss(x: Value) -> Value:
         return loss_handle(make(entry_of(first.s), args[1:]))
     own = behaves("loss", first) if isinstance(first, KHandle) else None
     if own is not None:
-        return own(first, *args[1:])  # type: ignore[no-any-return]
+        return own(first, *args[1:])
     if not isinstance(first, LossHandle | ModelHandle):
         raise QError("loss: unrecognized arg(s)")
     handle(first)

@@ -263,7 +263,7 @@ def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
     fn: Any = torch
     for part in target.split(".")[1:]:
         fn = getattr(fn, part)
-    return fn  # type: ignore[no-any-return]
+    return fn
 
 
 def along_last(name: str) -> Callable[..., Any]:

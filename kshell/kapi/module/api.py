@@ -204,7 +204,7 @@ def state(x: Value) -> Value:
     h = handle(args[0]) if args else None
     if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
         raise QError(f"state: expecting module, loss, optimizer or model and optional flag, given {kname(x)}")
-    return ask("state", h, every_option() if flag is None else flag)  # type: ignore[no-any-return]
+    return ask("state", h, every_option() if flag is None else flag)
 
 
 @behaviour("state", ModuleHandle)

@@ -88,7 +88,7 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
         return symdict([], [])
     live = entry.extra.get("live")
     if live is not None:
-        return live(m, every, state)  # type: ignore[no-any-return]
+        return live(m, every, state)
     return as_dict(entry, live_values(entry, m), every)
 
 

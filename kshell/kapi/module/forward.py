@@ -109,7 +109,7 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
 def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
     if tensors.__class__ is Inputs:
-        return m(*tensors, **tensors.named)  # type: ignore[attr-defined]
+        return m(*tensors, **tensors.named)
     n = len(tensors)
     if n == 1:
         try:

@@ -89,7 +89,7 @@ def _all_tensors(h: Any, call: str) -> Sequence[Any]:
 
 def _named(x: Value, call: str) -> dict[str, Any]:
     if x.__class__ is DictHandle:
-        return x.get()  # type: ignore[no-any-return]
+        return x.get()
     if isinstance(x, ModuleHandle | ModelHandle):
         return dict(module_behind(x, call).named_parameters())
     raise QError(f"{call}: expecting 1st arg of module,model or parameter dictionary, given {kname(x)}")

@@ -101,7 +101,7 @@ def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
         return None
     for h in table():
         if isinstance(h, SchedulerHandle) and h.obj.torch is inner:
-            return h.obj  # type: ignore[no-any-return]
+            return h.obj
     return _made(inner, x, opt_of(inner.optimizer))
 
 

@@ -140,7 +140,7 @@ def known_options() -> frozenset[str]:
     if _KNOWN[0] != registry.version():
         names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options).union(_HOW)
         _KNOWN[:] = registry.version(), names
-    return _KNOWN[1]  # type: ignore[no-any-return]
+    return _KNOWN[1]
 
 
 def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0) -> Values:
@@ -212,7 +212,7 @@ class Opt:
 
     @property
     def groups(self) -> list[dict[str, Any]]:
-        return self.torch.param_groups  # type: ignore[no-any-return]
+        return self.torch.param_groups
 
     @property
     def state(self) -> optim.state_tree.StateTree:

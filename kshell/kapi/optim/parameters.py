@@ -163,7 +163,7 @@ def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
         known = Layers(m, now, below) if plain else None
         if o is not None:
             o.layers = known
-    return () if known is None else known.children  # type: ignore[no-any-return]
+    return () if known is None else known.children
 
 
 def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
@@ -363,7 +363,7 @@ def _contents(o: Opt) -> Contents:
         return Contents(o.container)
     if o.contents is None or o.contents.container is not o.container:
         o.contents = Contents(o.container)
-    return o.contents  # type: ignore[no-any-return]
+    return o.contents
 
 
 def _held(o: Opt, chosen: Selection) -> bool:
@@ -408,5 +408,5 @@ def _key(m: Any, used: Collection[str], made: bool) -> str:
 def group_number(x: Value) -> int | None:
     """The group number that an argument is, None if it is none."""
     if x.__class__ is int:
-        return x  # type: ignore[no-any-return]
+        return x
     return x.v if x.__class__ is Special else None

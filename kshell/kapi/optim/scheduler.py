@@ -211,7 +211,7 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
 
 def kind_of(entry: Entry) -> type[Sched]:
     """The class of what a handle of this scheduler owns."""
-    return entry.extra.get("kind", Sched)  # type: ignore[no-any-return]
+    return entry.extra.get("kind", Sched)
 
 
 def valued(entry: Entry, fn: Callable[[], Any], names: Mapping[str, str] | None = None) -> Any:

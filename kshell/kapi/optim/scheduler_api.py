@@ -256,7 +256,7 @@ def _name(d: Dict) -> str:
     name = _field(d, "scheduler")
     if name.__class__ is not Sym:
         raise QError(f"sched: unrecognized state, expecting a scheduler's name, given {kname(name)}")
-    return name.s  # type: ignore[no-any-return]
+    return name.s
 
 
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:

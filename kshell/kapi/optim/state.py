@@ -214,7 +214,7 @@ def _field(fields: dict[str, Value], key: str) -> Value:
 def _table_rows(x: Value) -> list[Dict]:
     """The rows of a table, or of a list of dictionaries."""
     if x.__class__ is Table or (x.__class__ is List and all(d.__class__ is Dict for d in x.items)):
-        return x.items  # type: ignore[no-any-return]
+        return x.items
     raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
 
 

@@ -44,7 +44,7 @@ def part_of(t: Any) -> _Part | None:
     if part is not None and part.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr():
         del _parts()[t]
         return None
-    return part  # type: ignore[no-any-return]
+    return part
 
 
 def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:

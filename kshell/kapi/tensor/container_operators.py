@@ -85,7 +85,7 @@ def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, A
         operands = x.get() if c is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
         if operands.keys() != own.keys():
             raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(operands)}")
-        return operands  # type: ignore[no-any-return]
+        return operands
     if c is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
         return dict.fromkeys(own, x)
     items = x.get() if c is VectorHandle else seq_items(x)

@@ -87,7 +87,7 @@ def _to_free(x: Value) -> list[KHandle]:
             raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
         if v.obj is GONE:
             raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(v).hint)
-    return values  # type: ignore[no-any-return]
+    return values
 
 
 @api("return", "return ptr", held=True, effect="changes")
@@ -272,7 +272,7 @@ def bytes_of(t: Any) -> int:
         return 0
     if t.layout is not torch.strided:
         return bytes_of(t._indices()) + bytes_of(t._values())
-    return t.untyped_storage().nbytes()  # type: ignore[no-any-return]
+    return t.untyped_storage().nbytes()
 
 
 def elements_of(t: Any) -> int:
@@ -281,7 +281,7 @@ def elements_of(t: Any) -> int:
         return 0
     if t.layout is not torch.strided:
         return elements_of(t._values())
-    return t.untyped_storage().nbytes() // t.element_size()  # type: ignore[no-any-return]
+    return t.untyped_storage().nbytes() // t.element_size()
 
 
 @api("class", "class ptr", effect="none")

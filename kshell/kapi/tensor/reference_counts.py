@@ -78,7 +78,7 @@ def storage_ptr(t: Any) -> int:
     """The address of a tensor's data, the same for every view of it."""
     if t is None or t.layout is not torch.strided:
         return 0
-    return t.untyped_storage().data_ptr()  # type: ignore[no-any-return]
+    return t.untyped_storage().data_ptr()
 
 
 def references(found: Any) -> int:

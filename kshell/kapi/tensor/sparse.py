@@ -27,7 +27,7 @@ def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
 def _dims(x: Value | None, t: Any, call: str) -> int:
     """The number of sparse dimensions asked for, all if none is."""
     if x is None:
-        return t.dim()  # type: ignore[no-any-return]
+        return t.dim()
     n = long_of(x)
     if n is None or not 0 < n <= t.dim():
         raise QError(f"{call}: expected 1-{t.dim()} sparse dimension(s), given {kname(x) if n is None else n}")

@@ -23,7 +23,7 @@ def floating(t: Any) -> Any:
 
 
 def _has_nulls(t: Any) -> bool:
-    return t.is_floating_point() or t.is_complex()  # type: ignore[no-any-return]
+    return t.is_floating_point() or t.is_complex()
 
 
 def _nulls_as(t: Any, value: float) -> Any:

@@ -54,7 +54,7 @@ def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]
 def _source(x: Value, call: str) -> dict[str, Any]:
     """The tensors of a dictionary, of tensors or of arrays."""
     if x.__class__ is DictHandle:
-        return x.get()  # type: ignore[no-any-return]
+        return x.get()
     if x.__class__ is Dict and all(k.__class__ is Sym for k in seq_items(x.k)):
         return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
     raise QError(f"{call}: expecting dictionary of tensors, given {kname(x)}")

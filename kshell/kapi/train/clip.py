@@ -50,9 +50,9 @@ def _tensors(h: KHandle, call: str) -> list[Any]:
     if isinstance(h, ModuleHandle):
         return list(h.obj.parameters())
     if isinstance(h, OptimizerHandle):
-        return h.obj.parameters()  # type: ignore[no-any-return]
+        return h.obj.parameters()
     if isinstance(h, ModelHandle):
-        return h.obj.optimizer.parameters()  # type: ignore[no-any-return]
+        return h.obj.optimizer.parameters()
     raise QError(f"{call}: not implemented for {h.kind}")
 
 

@@ -311,7 +311,7 @@ def _model_of(x: Value, call: str) -> Model:
     h = handle(x)
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: expected model as argument, given {kname(x)}")
-    return h.obj  # type: ignore[no-any-return]
+    return h.obj
 
 
 def _value(data: Any) -> Value:

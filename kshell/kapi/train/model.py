@@ -278,7 +278,7 @@ def _to(h: ModelHandle, options: TensorOptions, wait: bool) -> Value:
 
 def managed(m: Model) -> list[Any]:
     """The parameters that a model's optimizer manages."""
-    return m.optimizer.parameters()  # type: ignore[no-any-return]
+    return m.optimizer.parameters()
 
 
 @behaviour("zerograd", ModelHandle)
