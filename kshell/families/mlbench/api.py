@@ -161,7 +161,7 @@ def _optimizer(x: Value, call: str) -> Opt:
     h = handle(x)
     if not isinstance(h, OptimizerHandle):
         raise QError(f"{call}: expecting an optimizer, given {kname(x)}")
-    return h.obj  # type: ignore[no-any-return]
+    return h.obj
 
 
 def _head(x: Value, call: str) -> tuple[Opt, Sequence[Value]]:
@@ -242,7 +242,7 @@ def agg(x: Value) -> Value:
     if len(given) == 1:
         if "agg" not in o.wraps:
             raise QError("agg: no aggregation set")
-        return o.wraps["agg"].options()  # type: ignore[no-any-return]
+        return o.wraps["agg"].options()
     with with_all("agg", x):
         _not_sharded(o, "agg")
         values = parse_options("agg", AGG_OPTIONS, *split(given, 1), before=1)
@@ -345,7 +345,7 @@ def fp16(x: Value) -> Value:
             return NIL
         if "fp16" not in o.wraps:
             raise QError("fp16: not set")
-        return o.wraps["fp16"].options()  # type: ignore[no-any-return]
+        return o.wraps["fp16"].options()
     with with_all("fp16", x):
         return _fp16_around(given)
 
