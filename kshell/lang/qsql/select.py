@@ -219,7 +219,7 @@ def run_select(src: Source, c: Columns, by: Named | None, cols: Named, distinct:
 
 def _select_dict(src: Source, c: Columns, cols: Named) -> Dict:
     if not cols and c.rows is None:
-        return src.value  # type: ignore[no-any-return]
+        return src.value
     pairs = [(str(n), p.fn(c)) for n, p in cols] if cols else [(n, c[n]) for n in src.cols]
     return symdict([n for n, _ in pairs], [v for _, v in pairs])
 

@@ -36,7 +36,7 @@ def load(arg: str) -> Value:
         name = os.path.basename(path)
         session.names.set(name, kdb.read(path))
         return sym(name)
-    return session.load(path)  # type: ignore[no-any-return]
+    return session.load(path)
 
 
 def is_data(path: str) -> bool:

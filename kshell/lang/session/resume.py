@@ -93,7 +93,7 @@ class Rest:
         info.tree, info.turn = tree, turn + 1
         module = compile(ast.Module([tree], []), FILE, "exec", dont_inherit=True, optimize=1)
         made = next(c for c in module.co_consts if c.__class__ is CodeType)
-        return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())  # type: ignore[no-any-return]
+        return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())
 
 
 class _Left:

@@ -123,7 +123,7 @@ def flat(x: Value) -> Table:
 def unkeyed(x: Value) -> Table:
     """A table without its keys; 'type for anything else, a name too."""
     if x.__class__ is Table:
-        return x  # type: ignore[no-any-return]
+        return x
     if x.__class__ is Dict and x.keyed:
         return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
     raise QError("type")
@@ -251,7 +251,7 @@ def given_rows(t: Value, y: Value) -> Table:
         one = collapse([y])
         if one.__class__ is not Table:
             raise QError("type")
-        return one  # type: ignore[no-any-return]
+        return one
     if not is_list(y):
         raise QError("type")
     items = seq_items(y)

@@ -29,7 +29,7 @@ class OpenFile:
 
 def opened() -> dict[int, OpenFile]:
     """The open files of the session."""
-    return running().files  # type: ignore[no-any-return]
+    return running().files
 
 
 @verb("hopen", effect="own")

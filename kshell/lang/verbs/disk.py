@@ -204,7 +204,7 @@ def upsert_splayed(x: Sym, y: Value) -> bool:
 
 
 def _path(x: Sym) -> str:
-    return x.s.removeprefix(":")  # type: ignore[no-any-return]
+    return x.s.removeprefix(":")
 
 
 @verb("save", effect="changes")

@@ -212,7 +212,7 @@ def domain_of(x: Value) -> Value:
 
 def path_of(x: Value) -> str:
     if x.__class__ is Sym and x.s[:1] == ":":
-        return x.s[1:]  # type: ignore[no-any-return]
+        return x.s[1:]
     raise QError("type")
 
 
