@@ -119,7 +119,7 @@ def load_ipython_extension(shell: Any) -> None:
         session.input.ask = _asked
 
     @magics_class
-    class QMagics(Magics):  # type: ignore[misc]
+    class QMagics(Magics):
         @magic_arguments()
         @argument("-i", "--input", action="append", default=[], help="Python variables that q is to have")
         @argument("-o", "--output", action="append", default=[], help="q variables that Python is to have")

@@ -187,7 +187,7 @@ def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, inf
         run: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
         _register("verb", name, run, arities, forms=forms, effect=does,
                   infix=(2 in arities) if infix is None else infix, **fields)
-        return run  # type: ignore[no-any-return]
+        return run
 
     return register
 
@@ -228,7 +228,7 @@ def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[
 def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
     """run, with the help, module and place of fn, which it calls."""
     run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn  # type: ignore[attr-defined]
-    run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,  # type: ignore[attr-defined]
+    run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
                                         co_firstlineno=fn.__code__.co_firstlineno)
     return run
 

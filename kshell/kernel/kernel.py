@@ -19,7 +19,7 @@ from kshell.python.session import Session
 Reply = dict[str, Any]
 
 
-class QKernel(Kernel):  # type: ignore[misc]
+class QKernel(Kernel):
     """A kernel of q. Every value that a cell has shows, the last one as its result; tables as HTML too."""
 
     implementation = "kshell"
@@ -66,7 +66,7 @@ class QKernel(Kernel):  # type: ignore[misc]
     def _ask(self) -> bytes:
         """A line that the front end asks for, when q reads standard input."""
         try:
-            return self.raw_input().encode("utf-8", "surrogateescape") + b"\n"  # type: ignore[no-any-return]
+            return self.raw_input().encode("utf-8", "surrogateescape") + b"\n"
         except EOFError:
             return b""
         except StdinNotImplementedError:

@@ -22,7 +22,7 @@ def span(t: Tensor) -> tuple[float, float]:
     long as nothing writes there."""
     whole = t if t._base is None else t._base
     if whole.is_inference():  # it has no version
-        return tuple(torch.stack(torch.aminmax(t)).tolist())  # type: ignore[return-value]
+        return tuple(torch.stack(torch.aminmax(t)).tolist())
     found = _SPANS.get(whole)
     if found is None or found[0] != whole._version:
         found = _SPANS[whole] = (whole._version, *torch.stack(torch.aminmax(whole.detach())).tolist())

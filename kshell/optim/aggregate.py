@@ -225,7 +225,7 @@ class _Central(comm.Together, Optimizer):
         for how, groups in self._kinds():
             how.weights(groups)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Aggregate the gradients and step, or step and average the weights; the closure's loss."""
         loss = comm.loss_of(closure)
         kinds = self._kinds()

@@ -220,7 +220,7 @@ class Draws(Extra):
 
     def seed(self) -> int:
         """The seed of the generator."""
-        return self.param_groups[0]["seed"]  # type: ignore[no-any-return]
+        return self.param_groups[0]["seed"]
 
     @property
     def draws(self) -> np.random.RandomState:

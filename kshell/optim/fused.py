@@ -53,7 +53,7 @@ def plain(o: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
     tell it that it shall leave the step alone: while nothing has imported it, it is not told."""
     own = _own(o)
     if own is None:
-        return o.step() if closure is None else o.step(closure)  # type: ignore[arg-type]
+        return o.step() if closure is None else o.step(closure)
     was = torch.is_grad_enabled()
     torch._C._set_grad_enabled(bool(o.defaults["differentiable"]))
     try:
@@ -73,7 +73,7 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
     around = getattr(o.__class__.step, "__wrapped__", None)
     if getattr(getattr(around, "__code__", None), "co_name", "") != "_use_grad":
         return None
-    return around.__wrapped__  # type: ignore[no-any-return, union-attr]
+    return around.__wrapped__  # type: ignore[union-attr]
 
 
 def _watched(o: Optimizer) -> bool:

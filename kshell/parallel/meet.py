@@ -79,7 +79,7 @@ def _meet(call: str, same: Told, more: int, error: str | None) -> list[int]:
     carried(lambda: _gather_flat(out, mine))
     found = out.tolist()
     if found[0::4].count(found[0]) == found[1::4].count(found[1]) == n and not any(found[3::4]):
-        return found[2::4]  # type: ignore[no-any-return]
+        return found[2::4]
     REFUSALS[0] += 1
     parts = same.parts if error is None else ()
     raise Refused(_why(_texts(json.dumps({"call": call, "error": error, "parts": parts}))))

@@ -36,10 +36,10 @@ class Table(dict[str, Any]):
         return ARROW.fn(self)
 
     def __repr__(self) -> str:
-        return TEXT.fn(self)  # type: ignore[no-any-return]
+        return TEXT.fn(self)
 
     def _repr_html_(self) -> str:
-        return HTML.fn(self)  # type: ignore[no-any-return]
+        return HTML.fn(self)
 
 
 class Function:

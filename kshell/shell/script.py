@@ -80,7 +80,7 @@ def console(session: Session, opts: Options) -> int:
 
         session.together = Together(session)
         if session.rank:
-            return session.together.follow()  # type: ignore[no-any-return]
+            return session.together.follow()
     code = 1
     session.read_only = opts.read_only
     try:

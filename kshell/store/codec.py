@@ -212,7 +212,7 @@ def cost(x: Value) -> int:
     """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
     c = x.__class__
     if c is Nd or (isinstance(x, List) and x.flat is not None):
-        inner = x.a if c is Nd else x.flat.a  # type: ignore[union-attr]
+        inner = x.a if c is Nd else x.flat.a
         return _LIST + inner.nbytes + (_VEC + 16) * len(x)
     if c is Vec:
         return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)

@@ -57,7 +57,7 @@ def packing_of(path: str) -> Packing | None:
         tail = compress.tail_of(f.read())
         return Packing(tail.block.bit_length() - 1, tail.algorithm, tail.level)
 
-    return unfinished.opened(path, work) if unfinished.there(path) else None  # type: ignore[no-any-return]
+    return unfinished.opened(path, work) if unfinished.there(path) else None
 
 
 # ------------------------------------------------------------------ writing
