@@ -70,10 +70,10 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
         return None
     if "step" in vars(o) and not hasattr(o.step, "_wrapped_by_lr_sched"):  # somebody else's
         return None
-    around = getattr(o.__class__.step, "__wrapped__", None)
+    around: Any = getattr(o.__class__.step, "__wrapped__", None)
     if getattr(getattr(around, "__code__", None), "co_name", "") != "_use_grad":
         return None
-    return around.__wrapped__  # type: ignore[union-attr]
+    return around.__wrapped__
 
 
 def _watched(o: Optimizer) -> bool:

@@ -90,8 +90,8 @@ class Profiler:
         if code not in self._codes:
             self._codes[code] = self._named(code) if code.co_filename == Q_FILE else None
         known = self._codes[code]
-        if known.__class__ is not list:
-            return known  # type: ignore[return-value]
+        if not isinstance(known, list):
+            return known
         owners: Owner = known
         if len(owners) == 1:
             row = self._codes[code] = self._entry(owners[0][1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from kshell import nn
@@ -256,9 +257,9 @@ def output(x: Value, call: str, train: bool, grad: bool) -> Any:
 def _check_mode(m: Any, call: str) -> None:
     """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
     dropout, and with gradients."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
         warn_once(f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode")
 

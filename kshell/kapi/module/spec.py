@@ -380,8 +380,8 @@ def pairs_of(x: Value) -> list[tuple[int, Value]] | None:
     single = _pair(x)
     if single is not None:
         return [single]
-    rows = [_pair(i) for i in x.items]
-    return None if any(p is None for p in rows) else rows  # type: ignore[return-value]
+    pairs = [pair for i in x.items if (pair := _pair(i)) is not None]
+    return pairs if len(pairs) == len(x.items) else None
 
 
 def _pair(x: Value) -> tuple[int, Value] | None:

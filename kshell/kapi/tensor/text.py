@@ -59,8 +59,8 @@ def _exponents(size: Any) -> tuple[int, int]:
     """Digits before the point of the smallest and the largest absolute value."""
     if not size.numel():
         return 1, 1
-    ends = (float(size.min()), float(size.max()))
-    return tuple(math.floor(math.log10(v)) + 1 if v else 1 for v in ends)  # type: ignore[return-value]
+    low, high = (math.floor(math.log10(v)) + 1 if v else 1 for v in (float(size.min()), float(size.max())))
+    return low, high
 
 
 def _matrix(t: Any, indent: str) -> str:

@@ -119,12 +119,12 @@ def running_code() -> tuple[CodeInfo, int] | None:
 
 def caller_locals() -> dict[str, Any]:
     """The local variables, by name, of the q function that is running."""
-    level = sys._getframe(1)
+    level: FrameType | None = sys._getframe(1)
     while level is not None:
         consts = level.f_code.co_consts
         if level.f_code.co_filename == FILE and consts and consts[-1].__class__ is CodeInfo and consts[-1].source.text:
             return level.f_locals
-        level = level.f_back  # type: ignore[assignment]
+        level = level.f_back
     return {}
 
 

@@ -109,11 +109,11 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
     first = lists[0]
     if all(v.__class__ is Vec and v.t == first.t and v.t != T.ENUM for v in lists):
         return Vec(first.t, np.concatenate([v.a for v in lists])[back])
-    parts = [part(v) for v in lists]
-    if all(p is not None and p.m != -1 and p.t == parts[0].t for p in parts):  # type: ignore[union-attr]
-        sizes = np.concatenate([p.sizes for p in parts])  # type: ignore[union-attr]
-        a = np.concatenate([p.a for p in parts])  # type: ignore[union-attr]
-        return take_at(rows(parts[0].t, a, n, None, np.cumsum(sizes)), back)  # type: ignore[union-attr]
+    parts = [p for v in lists if (p := part(v)) is not None]
+    if len(parts) == len(lists) and all(p.m != -1 and p.t == parts[0].t for p in parts):
+        sizes = np.concatenate([p.sizes for p in parts])
+        a = np.concatenate([p.a for p in parts])
+        return take_at(rows(parts[0].t, a, n, None, np.cumsum(sizes)), back)
     items = [i for v in lists for i in seq_items(v)]
     return collapse([items[k] for k in back.tolist()])
 
