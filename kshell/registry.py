@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
-FOLDER = os.path.dirname(__file__) + os.sep  # what is registered from files elsewhere is a user's
+FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere are a user's
 
 
 class Option(NamedTuple):

@@ -68,8 +68,8 @@ class Session:
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
         self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
-        self.picture: Any = None  # what shows a picture (its bytes, and text in its place), in a notebook
-        self.autosave: Any = None  # what saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        self.picture: Any = None  # shows a picture (its bytes, and text in its place), in a notebook
+        self.autosave: Any = None  # saves the session now and then, if asked: kapi/checkpoint/autosave.py
         self.pool: Any = None
         self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
@@ -82,10 +82,10 @@ class Session:
         self._stopped = -9.0  # when the last interrupt came
         self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
-        self.warned: set[Any] = set()  # what was warned of and need not be again
-        self.annotate: Callable[[str, Value], str] | None = None  # what a prompt adds to the text of a value: notes
+        self.warned: set[Any] = set()  # subjects of warnings already given
+        self.annotate: Callable[[str, Value], str] | None = None  # adds the prompt's notes to the text of a value
         self.together: Any = None  # the console of several processes, when lines are those of all
-        self.suspended: list[debugger.Suspension] = []  # what errors stopped, the last one on top
+        self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the last one on top
         self._going_on: debugger.Suspension | None = None  # that which is gone on with
 
     def limit_memory(self, megabytes: int = 0) -> None:

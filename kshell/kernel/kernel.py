@@ -33,7 +33,7 @@ class QKernel(Kernel):
         super().__init__(**options)
         self.session_q = Session()
         self.session_q.input.ask = self._ask
-        self.cells: list[str] = []  # what was run, to be found again by consoles
+        self.cells: list[str] = []  # the cells that were run, as consoles list them
 
     # ------------------------------------------------------------ running
     async def do_execute(self, code: str, silent: bool, store_history: bool = True,

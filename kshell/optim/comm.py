@@ -177,7 +177,7 @@ class Together(Abilities):
             self.meet("opt", dense=False)
 
 
-_HEAD = torch.zeros(4, dtype=torch.int64)  # what a meeting sends
+_HEAD = torch.zeros(4, dtype=torch.int64)  # the header that a meeting sends
 
 
 def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:

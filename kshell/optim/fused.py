@@ -44,7 +44,7 @@ def step(o: Optimizer) -> bool:
             kernel(o, group, lot)
     finally:
         torch._C._set_grad_enabled(was)
-    o._opt_called = True  # type: ignore[attr-defined]  # what torch's schedulers look at
+    o._opt_called = True  # type: ignore[attr-defined]  # torch's schedulers read this flag
     return True
 
 

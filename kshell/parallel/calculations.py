@@ -19,7 +19,7 @@ from kshell.parallel import meet
 _MADE = [0]  # modules that were shared
 _MARK = "kshell"  # in the metadata of the node whose output is that of a calculation
 _ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()  # that no backward has come through
-_THROUGH: list[list[Calculation]] = []  # what the backward that runs goes through, where that was looked for
+_THROUGH: list[list[Calculation]] = []  # the calculations that the running backward passes, where looked for
 
 
 class Shared:

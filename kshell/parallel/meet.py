@@ -23,7 +23,7 @@ from kshell.parallel import group
 R = TypeVar("R")
 _GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
 _NEWS = 1.0  # seconds in which one whose connections were closed looks whether another had waited in vain
-# what errors of a communication say that waited in vain, or whose connection was closed
+# messages of a communication that waited in vain, or whose connection was closed
 _LOST = ("timed out", "by peer", "pair closure", "did not come", "processes came", "lost touch")
 _LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
 

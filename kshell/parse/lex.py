@@ -175,7 +175,7 @@ def complete(text: str) -> bool:
     return any(c in brackets for c in ")]}") or not (brackets or kind)
 
 
-# what a prompt colours: token kinds to classes
+# colours of the prompt: token kinds to classes
 CLASSES = {
     '"': "string", "?": "error", "`": "symbol", "0": "number", "q": "word", "b": "word", "f": "word", "w": "word",
     "i": "word", "a": "name", "g": "verb", ",": "verb", "=": "verb", "+": "verb", ":": "verb", "'": "iterator",

@@ -125,7 +125,7 @@ def _lists(items: list[Any], name: str) -> Made:
 
 # ------------------------------------------------------------------ the C structures
 
-# what the structures of a producer point to, until they are released, by the address of their private data
+# memory that a producer's structures point to, until they are released, by the address of their private data
 _HELD: dict[int, Any] = {}
 _COUNT = [0]
 

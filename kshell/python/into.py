@@ -45,7 +45,7 @@ class NoType(QError):
 
 def to_q(x: Any) -> Value:
     """The q value of a Python object; one that has none is held as it is. An error if a part of it cannot be taken."""
-    found = _PLAIN.get(type(x))  # what `__class__` says may be another class
+    found = _PLAIN.get(type(x))  # `__class__` may name another class
     return _other(x) if found is None else found(x)
 
 

@@ -67,7 +67,7 @@ def place(text: str) -> Place | None:
     if open_at(text):
         return None
     whole = start = statement_start(text, LONGEST)
-    if len(text) - start > LONGEST:  # what is around the last lines is not seen then
+    if len(text) - start > LONGEST:  # brackets around the last lines are not seen then
         start = text.find("\n", len(text) - LONGEST) + 1 or start
     cut = start > whole
     line = "\n" + text[start:]  # after a newline a slash begins a comment

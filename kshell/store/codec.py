@@ -166,7 +166,7 @@ def _put_prim(x: Prim, out: Out) -> None:
         out.append(bytes((x.t, n)))
     elif x.name in DERIVED:
         out.append(bytes((x.t, 102, OPERATORS.index(DERIVED[x.name][0]))))
-    else:  # what kdb+ defines in q itself goes as a function that calls it
+    else:  # a function that kdb+ defines in q itself goes as one that calls it
         args = ";".join("xyz"[: max(x.rank, 1)])
         out.append(b"\x64\0")
         _put(Vec(T.C, np.frombuffer(f"{{{x.name}[{args}]}}".encode(), np.uint8)), out)

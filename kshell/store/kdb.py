@@ -73,7 +73,7 @@ def write_all(values: Sequence[tuple[str, Value, Packing | None]], over_file: bo
     files = [f for value in values for f in files_of(*value)]
     atomic.write_all([(name, atomic.filling(parts)) for name, parts in files], over_file)
     written = {name for name, _ in files}
-    for path, _, _ in values:  # what a list that was there before has left
+    for path, _, _ in values:  # left by a list that was saved there before
         if path + "#" not in written and os.path.exists(path + "#"):
             os.unlink(path + "#")
 

@@ -121,7 +121,7 @@ def clean(folder: str) -> None:
 
 def sweep(folder: str) -> None:
     """Remove what saves that ended before all was written have left in a folder."""
-    with contextlib.suppress(OSError):  # what another sweeps, or may not be removed here
+    with contextlib.suppress(OSError):  # another process sweeps it, or it may not be removed here
         for name in os.listdir(folder):
             if name.startswith(MARK) and name.endswith(".tmp"):
                 _remove_left(os.path.join(folder, name))

@@ -400,7 +400,7 @@ def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
     return value
 
 
-_MODULE = ("module", "model")  # what the module of a model is called in a file, and in many files of scripts
+_MODULE = ("module", "model")  # keys of a model's module in a file, and in many files of scripts
 
 
 def _parts_of(x: Value) -> dict[str, Value] | None:
@@ -482,7 +482,7 @@ def _put_state_of(o: Opt, state: Value) -> None:
     load_state(o, restored.torch.state_dict())
 
 
-# what q calls the Python values that its own become
+# q's names for the Python values that its own become
 _KINDS: dict[type, str] = {str: "a symbol or string", bool: "a boolean", int: "an integer", float: "a float"}
 
 
@@ -522,6 +522,6 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     try:
         load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
     except BaseException:
-        if before is not None:  # what is beside the state of parameters is checked after that was set
+        if before is not None:  # the extra state is checked after the state of parameters was set
             o.torch.load_state_dict(before)
         raise

@@ -228,7 +228,7 @@ class _File:
         self.room.need(2 * self.left[pickles[0]].length)
         reader = Reader(self.member(pickles[0]), _named, self.storage, self.room.need)
         value = reader.read()
-        for name in list(self.left):  # what nothing refers to is verified too
+        for name in list(self.left):  # unreferenced members are verified too
             self.pour(name, None)
         return value, reader.made, self.room.need
 

@@ -46,7 +46,7 @@ from kshell.values.core import Dict, List, Sym, Value, seq_items
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
-_EXTRA = ".extra"  # what an optimizer keeps for no parameter; names of parameters begin with no point
+_EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters begin with no point
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:

@@ -29,7 +29,7 @@ from kshell.values.core import Dict, Value, Vec, sym_vec
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
 _SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
              "o": (-1 << 16, 1 << 16), "e": (0, 2), "T": (0, 1 << 31), "g": (0, 1)}  # the least and the most
-_STATE = (bool, int, float, str)  # what settings of the k-api are
+_STATE = (bool, int, float, str)  # types of the k-api's settings
 _MOST_SPACES = 100  # namespaces within one another
 _BUILTINS = "__builtins__"
 
@@ -351,7 +351,7 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
     with Archive(path, "resume") as archive:
         plan = _Plan(archive, names)
-        fork = loaded() and "objects" in archive.manifest  # what modules draw when they are made is of no use
+        fork = loaded() and "objects" in archive.manifest  # the random numbers that new modules draw are not used
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()

@@ -30,7 +30,7 @@ from kshell.store.snapshot import Encoder
 from kshell.values.functions import Handle
 
 Record = dict[str, Any]
-# what has records, and the bytes of memory that an object of a record needs beside arrays, about
+# kinds that have records, and the bytes of memory that an object of each needs beside arrays, about
 KINDS = {"storage": 450, "tensor": 400, "module": 8000, "loss": 8000, "generator": 8000, "optimizer": 12000,
          "scheduler": 6000, "rule": 6000, "model": 6000, "handle": 300}
 _ITEM = 40  # and of an item of a list or dictionary
@@ -58,7 +58,7 @@ class Saver:
         self._places: dict[int, tuple[Any, int, str]] = {}  # of a module: its first parent, and its name there
         self.variable = ""  # whose value is written
         self._handles: list[tuple[KHandle, Record]] = []
-        self.notes: list[str] = []  # what the file does not keep
+        self.notes: list[str] = []  # on everything that the file does not keep
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
         """The number of an object's record, made if it is new."""

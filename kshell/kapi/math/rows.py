@@ -418,7 +418,7 @@ def function(row: Row) -> Callable[[Value], Value]:
             k += 1
         for _ in range(n + row.more - k):
             if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
-                del args[k]  # what may follow the inputs is left out
+                del args[k]  # the optional argument is left out
         tensors, wrap = inputs(args[:k], row.numbers)
         wrap = wrap or row.wrap
         for i in row.writes:

@@ -315,7 +315,7 @@ def brought(tensors: list[Any], m: Any) -> list[Any]:
     device = beside(tensors, m)
     if device is None:
         return tensors
-    wait = device.type == "cpu"  # what the CPU reads next has to be there
+    wait = device.type == "cpu"  # the CPU reads the data next
     moved = [t.to(device, non_blocking=not wait) for t in tensors]
     for t, there in zip(tensors, moved, strict=True):
         guard.copied(t, there)

@@ -181,7 +181,7 @@ assert _UPSAMPLE is not None
 _INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
     *(o._replace(choices=(*o.choices, "area")) if o.name == "mode" else o for o in _UPSAMPLE.options),
     B("rescale", "", None))), extra={"example": {"size": 4}})
-# what help lists beside the module types: functions with options of the same kind
+# listed by help beside the module types: functions with options of the same kind
 FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
     "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12)))))
 _MODES = {"nearestexact": "nearest-exact"}

@@ -29,7 +29,7 @@ from kshell.kapi.module.describe import type_name
 from kshell.values.build import collapse, symdict
 from kshell.values.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
 
-_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # what functions give
+_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # results of functions
 
 
 class Parameters(dict[str, Any]):

@@ -109,7 +109,7 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
             if saved is not None:
                 own = {k: t for k, t in own if k not in _shared(saved)}
                 _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
-    for k, t in parms.items():  # what a callback has, or `parm` and `buffer` put into a module
+    for k, t in parms.items():  # of a callback, or put into a module by `parm` and `buffer`
         if k not in m._parameters:
             m.register_parameter(k, torch.nn.Parameter(t, requires_grad=_is_float(t)))
     for k, t in buffers.items():
@@ -189,7 +189,7 @@ class Stack:
 
     def __init__(self, root: Any = None) -> None:
         self.open: list[Any] = []
-        self.undone: list[Callable[[], Any]] = []  # what takes out again what was added to the root
+        self.undone: list[Callable[[], Any]] = []  # removes the additions to the root
         self.extends = root is not None
         self.made: list[Any] = []  # a module that made children itself, and those down to that of the last row
         m = root

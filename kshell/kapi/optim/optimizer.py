@@ -198,15 +198,15 @@ class Opt:
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
-        self.contents: Any = None  # what is in a container that was made here: kapi/optim/parameters.py
+        self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
         self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: parameters.py
         self.outer: Any = None
         self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
         self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
-        self.tree: StateTree | None = None  # what `state` gives, once it was asked for
-        self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
-        self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/optim/wraps.py
+        self.tree: StateTree | None = None  # cached for `state`
+        self.inner: Any = None  # holder of the state, if that is not `torch`: an optimizer inside with own groups
+        self.wraps: dict[str, Any] = {}  # wraps around a step, by name: kapi/optim/wraps.py
         self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
         self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
 
@@ -340,7 +340,7 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         held.fill_(rate)
 
 
-# what is told of a group that was added: the optimizer, and the number of the group that it came from, if there is one
+# called when a group was added: with the optimizer, and the number of the group that it came from, if there is one
 NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
 
 

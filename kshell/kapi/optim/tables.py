@@ -37,7 +37,7 @@ from kshell.values.core import NIL, NULL_J, Dict, List, Sym, Table, Value, Vec, 
 
 TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
 
-_TENSORS = (Dict, DictHandle, VectorHandle)  # what holds tensors that need not be parameters
+_TENSORS = (Dict, DictHandle, VectorHandle)  # containers of tensors that need not be parameters
 
 
 def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:

@@ -23,7 +23,7 @@ from kshell.values.core import Dict, Value
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt
 
-# what a wrap does before the step, in this order; a phase that returns False leaves the step out
+# the phases of a wrap before the step, in this order; one that returns False skips the step
 PHASES = ("aggregate", "note", "clip", "rates")
 
 
@@ -104,7 +104,7 @@ def kind(cls: type[Wrap]) -> type[Wrap]:
     return cls
 
 
-# what goes with an optimizer and is not around its steps, by name: (what `opt` or `state` shows of it, None for
+# companions of an optimizer that are not around its steps, by name: (the value that `opt` or `state` shows, None for
 # nothing; how it is put on an optimizer again)
 BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Value], None]]] = {}
 

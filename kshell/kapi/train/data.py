@@ -125,7 +125,7 @@ _READ: dict[str, Callable[[str, Value], Value]] = {
     "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
 
 
-# what is no setting of a model, and where it is said
+# words that are no settings of a model, and where they belong
 _PASSES, _RATE = "run is one pass over the data: do[3;run k] makes three", "lr(k;.1) sets the rate"
 _ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": _RATE}
 

@@ -147,7 +147,7 @@ def _timed(arg: str) -> float:
     n = int(count) if colon and count.isdigit() else 1
     if not (colon and count.isdigit()):
         text = arg
-    _gpu("peak")  # what it was given before is done
+    _gpu("peak")  # so that the GPU has finished earlier work
     start = time.perf_counter()
     stoppable(repeat, text, n)
     _gpu("peak")

@@ -120,7 +120,7 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     return let_through(ASSIGNED, x) if PENDING else x
 
 
-# what getrefcount says of a value that only one variable holds: the variable, the argument (or local name) here, and
+# getrefcount of a value that only one variable holds: the variable, the argument (or local name) here, and
 # getrefcount's own
 _ALONE = 3
 

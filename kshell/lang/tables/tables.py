@@ -26,7 +26,7 @@ from kshell.values.pick import domain
 from kshell.values.search import find
 
 Array = np.ndarray
-NAMED = 3  # what getrefcount says of a value that only a global has: that, a local name, and its own argument
+NAMED = 3  # getrefcount of a value that only a global has: that, a local name, and its own argument
 
 
 # ------------------------------------------------------------------ making
