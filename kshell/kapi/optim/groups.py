@@ -32,14 +32,14 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
     for p in o.parameters():
         if id(p) not in stay:
             o.state.drop(p)
-    n = len(o.groups)
+    count = len(o.groups)
     moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
     o.placed = None
     with with_names(o):
-        for g, new in zip(o.groups, groups[:n], strict=True):
+        for g, new in zip(o.groups, groups[:count], strict=True):
             g["params"][:] = new.params  # the list stays: lbfgs has it too
         for i, new in enumerate(groups):
-            edit_group(o, i, new.values, new.params if i >= n else [], new.source, last=False)
+            edit_group(o, i, new.values, new.params if i >= count else [], new.source, last=False)
     for w in o.wraps.values():
         w.attached(o)
     if moved and "added" in o.entry.extra:
@@ -69,10 +69,10 @@ def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
         return
     check_groups(o, params)
     at = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
-    n = len(o.groups)
+    count = len(o.groups)
     groups = []
     for i, own in enumerate(params):
-        source = i if i < n else at[id(own[0])] if own else n - 1
+        source = i if i < count else at[id(own[0])] if own else count - 1
         groups.append(Group(group_values(o.entry, o.groups[source]), list(own), source))
     commit(o, groups)
 

@@ -311,7 +311,7 @@ def build(entry: Entry, values: Values) -> Any:
     except ValueError as exc:
         error = _refused(exc)
     else:
-        lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
+        lost = next((key for key, value in values.items() if isinstance(value, float) and math.isnan(value)), None)
         if lost is None:
             o.param_groups[0]["params"].clear()
             optim.state_tree.StateTree(o).clear()
@@ -323,7 +323,7 @@ def build(entry: Entry, values: Values) -> Any:
 def create(entry: Entry, given: Values) -> Opt:
     """A new optimizer with no parameters: the options given, defaults for the others."""
     values = default_values(entry) | given
-    missing = next((k for k, v in values.items() if v is REQUIRED), None)
+    missing = next((key for key, value in values.items() if value is REQUIRED), None)
     if missing is not None:
         raise QError(f"{entry.name}: {missing} not defined")
     if "fill" in entry.extra:

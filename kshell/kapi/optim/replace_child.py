@@ -116,11 +116,11 @@ def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
     trial.__dict__["_modules"] = {}
     if not hasattr(trial, "kshell_add"):
         add_child(trial, new, True)
-        return {k: new if k == key else child for k, child in parent._modules.items()}
+        return {name: new if name == key else child for name, child in parent._modules.items()}
     problem = ""
     try:
-        for k, child in parent._modules.items():
-            trial.kshell_add(k, new if k == key else child)
+        for name, child in parent._modules.items():
+            trial.kshell_add(name, new if name == key else child)
     except ValueError as e:
         problem = str(e)
     if problem:

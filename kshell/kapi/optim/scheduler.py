@@ -115,11 +115,11 @@ class Sched:
         """Set the scheduler, which is at step 0, and the parameter groups to those of a state."""
         _fill(self, state)
         for g, own in zip(self.opt.groups, groups, strict=True):
-            for k, v in own.items():
-                if k == "lr":
-                    set_rate(g, float(v))
+            for key, value in own.items():
+                if key == "lr":
+                    set_rate(g, float(value))
                 else:
-                    g[k] = tuple(v) if isinstance(v, list) else v
+                    g[key] = tuple(value) if isinstance(value, list) else value
 
     def load(self, d: Dict) -> bool:
         """Load a state in a form of its own; False of a kind that has none."""
@@ -128,9 +128,9 @@ class Sched:
     def check(self) -> None:
         """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
         for s in self.parts:
-            n = len(getattr(s.torch, "base_lrs", self.opt.groups))
-            if n != len(self.opt.groups):
-                raise QError(f"{s.entry.name}: made for {n} parameter group(s), the optimizer has "
+            count = len(getattr(s.torch, "base_lrs", self.opt.groups))
+            if count != len(self.opt.groups):
+                raise QError(f"{s.entry.name}: made for {count} parameter group(s), the optimizer has "
                              f"{len(self.opt.groups)}")
 
 
@@ -180,11 +180,11 @@ def _fill(s: Sched, state: dict[str, Any]) -> None:
     own = vars(s.torch)
     for c, part in zip(s.children, state.get("_schedulers") or [], strict=False):
         _fill(c, part)
-    for k, v in state.items():
-        was = own.get(k)
+    for key, value in state.items():
+        was = own.get(key)
         numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
-        if k in own and (numbers or isinstance(was, int | float | str | None)):
-            own[k] = float(v) if isinstance(was, float) and isinstance(v, int) else v
+        if key in own and (numbers or isinstance(was, int | float | str | None)):
+            own[key] = float(value) if isinstance(was, float) and isinstance(value, int) else value
 
 
 # ------------------------------------------------------------------ making one
@@ -203,8 +203,8 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
         proper = kind_of(entry).proper(entry, values, o, beside or bool(alive))
     for g in o.groups:
         add_buffers(o, g)  # it may have set a momentum
-    written = sorted({k for g, was in zip(o.groups, before, strict=True) for k, v in settings_of(g).items()
-                      if k not in was or k == "lr" or v is not was[k]})
+    written = sorted({key for g, was in zip(o.groups, before, strict=True) for key, value in settings_of(g).items()
+                      if key not in was or key == "lr" or value is not was[key]})
     o.scheduled = True
     return kind_of(entry)(entry, values, o, proper, rates, written)
 
@@ -333,7 +333,7 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     last = int(steps.max(initial=0))
     if last > MOST_STEPS:
         raise QError("limit")
-    params = [{**{k: v for k, v in g.items() if k not in ("params", "initial_lr")}, "lr": rate,
+    params = [{**{key: value for key, value in g.items() if key not in ("params", "initial_lr")}, "lr": rate,
                "params": [torch.nn.Parameter(torch.zeros(1))]} for g, rate in zip(s.opt.groups, s.rates, strict=True)]
     o = Opt(s.opt.entry, torch.optim.Optimizer(params, dict(s.opt.torch.defaults)))
     twin, rates = again(s, o), []

@@ -241,7 +241,7 @@ _TO_Q, _FROM_Q = SchedulerToQ(), SchedulerFromQ()
 
 def state_of(s: Sched) -> Dict:
     """Everything that makes the scheduler again: name, options, and what it keeps."""
-    kept = {k: _TO_Q.value(v) for k, v in s.kept().items()}
+    kept = {key: _TO_Q.value(value) for key, value in s.kept().items()}
     return symdict(["scheduler", "options", *kept], [sym(s.entry.name), shown(s), *kept.values()])
 
 

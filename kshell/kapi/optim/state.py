@@ -190,7 +190,7 @@ def _with_inner(samples: Samples, extra: Any) -> Any:
     vectors in single precision, by group."""
     if not isinstance(extra, dict):
         return extra
-    return {k: _inner(samples, v) if k == "inner" else _with_inner(samples, v) for k, v in extra.items()}
+    return {key: _inner(samples, val) if key == "inner" else _with_inner(samples, val) for key, val in extra.items()}
 
 
 def _inner(samples: Samples, buffers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -272,8 +272,8 @@ def put_buffers(samples: Samples, at: int, p: Any, found: Value) -> None:
     if found.__class__ is not Dict:
         return
     state = samples.o.state
-    kept = {state.names.get(k, k): v for k, v in StateFromQ().value(found).items()}
-    kept = {k: v for k, v in kept.items() if v is not None or k in samples.of(at, p)}  # those in use
+    kept = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
+    kept = {key: value for key, value in kept.items() if value is not None or key in samples.of(at, p)}  # those in use
     if kept:
         state.put(p, samples.fitted(kept, at, p))
 
@@ -322,7 +322,7 @@ def load_state(o: Opt, value: dict[str, Any]) -> None:
     before = [dict(g) for g in o.groups]
     o.torch.load_state_dict(value)
     for g, was in zip(o.groups, before, strict=True):
-        g.update({k: v for k, v in was.items() if k not in g})
+        g.update({key: val for key, val in was.items() if key not in g})
     samples, state = Samples(o), o.state
     for at, (saved, g) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
         for i, p in zip(saved["params"], g["params"], strict=True):

@@ -111,7 +111,7 @@ BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Valu
 
 def shown(o: Opt, state: bool = False) -> Dict:
     """The wraps of an optimizer and the objects beside it, {name: options or state}."""
-    fields = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
+    fields = {key: w.state() if state else w.options() for key, w in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)
         if value is not None:
