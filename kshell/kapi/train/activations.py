@@ -105,7 +105,7 @@ class _Call:
         if not given:
             raise QError("acttable: requires a module or model and at least one input")
         inputs = inputs_with_names(given, m, m, "acttable", True)
-        self.named = {k: _own(v) for k, v in inputs.named.items()} if isinstance(inputs, Inputs) else {}
+        self.named = {key: _own(value) for key, value in inputs.named.items()} if isinstance(inputs, Inputs) else {}
         while inputs and inputs[-1] is None:
             inputs.pop()
         self.inputs = [_own(t) for t in inputs]
