@@ -117,8 +117,8 @@ class _Shared(dict[int, str]):
 def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
     row = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
     if state is not None:
-        parms = {k: state.value(t, f"{path}{k}") for k, t in m._parameters.items() if t is not None}
-        buffers = {k: t for k, t in m._buffers.items() if t is not None}
+        parms = {key: state.value(t, f"{path}{key}") for key, t in m._parameters.items() if t is not None}
+        buffers = {key: t for key, t in m._buffers.items() if t is not None}
         row += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
     return row
 

@@ -111,14 +111,14 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
     if tensors.__class__ is Inputs:
         return m(*tensors, **tensors.named)
-    n = len(tensors)
-    if n == 1:
+    count = len(tensors)
+    if count == 1:
         try:
             return m(tensors[0])
         except (TypeError, NotImplementedError):
-            _check_count(m, n)
+            _check_count(m, count)
             raise
-    _check_count(m, n)
+    _check_count(m, count)
     return nn.seq.call(m, *tensors)
 
 
@@ -199,13 +199,13 @@ def wrapped(out: Any) -> Value:
 def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
     """The parts of an output by name: tensors, lists and dictionaries of them, numbers and texts."""
     parts: dict[str, Value] = {}
-    for k, v in named.items():
-        if v is None or isinstance(v, bool | float):
-            parts[k] = NIL if v is None else v
-        elif isinstance(v, int | str):
-            parts[k] = long(v) if isinstance(v, int) else sym(v)
-        elif isinstance(v, torch.Tensor | tuple | list) or named_output(v) is not None:
-            parts[k] = value(v)
+    for key, val in named.items():
+        if val is None or isinstance(val, bool | float):
+            parts[key] = NIL if val is None else val
+        elif isinstance(val, int | str):
+            parts[key] = long(val) if isinstance(val, int) else sym(val)
+        elif isinstance(val, torch.Tensor | tuple | list) or named_output(val) is not None:
+            parts[key] = value(val)
     return symdict(list(parts), list(parts.values()))
 
 

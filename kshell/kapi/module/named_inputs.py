@@ -127,7 +127,7 @@ def argument(x: Value, device: Any, call: str) -> Any:
 def named_output(out: Any) -> dict[str, Any] | None:
     """The parts by name of an output that has names: a mapping, a dataclass, a named tuple; None of any other."""
     if isinstance(out, Mapping):
-        return {str(k): v for k, v in out.items()}
+        return {str(key): value for key, value in out.items()}
     if dataclasses.is_dataclass(out) and not isinstance(out, type):
         return {f.name: getattr(out, f.name) for f in dataclasses.fields(out)}
     if isinstance(out, tuple) and hasattr(out, "_asdict"):

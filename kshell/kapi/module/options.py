@@ -170,9 +170,9 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
         by_name = {o.name: o for o in entry.options}
         return [by_name[k] for k in place(positional)]
     options = list(entry.options)
-    n = len(positional)
-    if "shortflag" in entry.extra and 0 < n < len(options) and flag_of(positional[-1]) is not None:
-        return [*options[:n - 1], options[-1]]
+    count = len(positional)
+    if "shortflag" in entry.extra and 0 < count < len(options) and flag_of(positional[-1]) is not None:
+        return [*options[:count - 1], options[-1]]
     return options
 
 

@@ -159,10 +159,10 @@ def state_dict(x: Value) -> dict[str, Any]:
     """The parameters and buffers of a state by dotted name."""
     tensors: dict[str, Any] = {}
     for path, spec in _paths(_rows(x, 0)):
-        for k, t in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
-            tensors[f"{path}.{k}" if path else k] = t
-        for k, name in _shared(spec.parms).items():
-            tensors[f"{path}.{k}" if path else k] = tensors.get(name)
+        for key, t in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
+            tensors[f"{path}.{key}" if path else key] = t
+        for key, name in _shared(spec.parms).items():
+            tensors[f"{path}.{key}" if path else key] = tensors.get(name)
     return tensors
 
 
@@ -207,11 +207,11 @@ class Stack:
 
     def to_depth(self, kind: str, depth: int) -> None:
         """Close the containers below a depth, which must be reachable."""
-        n = len(self.open)
-        if depth < (1 if n else 0):
-            raise QError(f"{kind}: depth {depth} below min depth of {1 if n else 0}")
-        if depth > n:
-            raise QError(f"{kind}: depth {depth} above max depth of {n}")
+        count = len(self.open)
+        if depth < (1 if count else 0):
+            raise QError(f"{kind}: depth {depth} below min depth of {1 if count else 0}")
+        if depth > count:
+            raise QError(f"{kind}: depth {depth} above max depth of {count}")
         del self.open[depth:]
 
     def push(self, depth: int, spec: Spec) -> Any:
