@@ -88,7 +88,7 @@ def _members(x: Value, call: str) -> list[tuple[str, Any]]:
     if isinstance(h, VectorHandle):
         return [(f"vector[{i}]", t) for i, t in enumerate(h.obj) if t is not None]
     if isinstance(h, DictHandle):
-        return [(f"dictionary[{k}]", t) for k, t in h.obj.items() if t is not None]
+        return [(f"dictionary[{key}]", t) for key, t in h.obj.items() if t is not None]
     raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
 
 

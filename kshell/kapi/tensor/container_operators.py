@@ -60,7 +60,7 @@ def each_monad(h: KHandle, name: str) -> Value:
     if name not in _ATOMIC:
         raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
     fn = MONADS[name]
-    return _holder(h, {k: invoke(name, fn, _defined(name, t)) for k, t in _tensors_of(h).items()})
+    return _holder(h, {key: invoke(name, fn, _defined(name, t)) for key, t in _tensors_of(h).items()})
 
 
 @behaviour("dyad", VectorHandle, DictHandle)
@@ -71,24 +71,24 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
     own = _tensors_of(h)
     a, b = _spread(name, x, h, own), _spread(name, y, h, own)
-    return _holder(h, {k: pair(name, a[k], b[k], _defined(name, t)) for k, t in own.items()})
+    return _holder(h, {key: pair(name, a[key], b[key], _defined(name, t)) for key, t in own.items()})
 
 
 def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
     """The operand for each tensor of h: an item of x, if it is a list or dictionary of as many, else x itself."""
     if x is h:
         return own
-    c = x.__class__
-    if c in (DictHandle, Dict):
+    cls = x.__class__
+    if cls in (DictHandle, Dict):
         if h.__class__ is not DictHandle:
             raise QError(f"{name}: not implemented for {kname(h)} and {kname(x)}")
-        operands = x.get() if c is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        operands = x.get() if cls is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
         if operands.keys() != own.keys():
             raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(operands)}")
         return operands
-    if c is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
+    if cls is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
         return dict.fromkeys(own, x)
-    items = x.get() if c is VectorHandle else seq_items(x)
+    items = x.get() if cls is VectorHandle else seq_items(x)
     if len(items) != len(own):
         raise QError(f"{name}: {len(own)} tensor(s) and {len(items)} value(s)")
     return dict(zip(own, items, strict=True))

@@ -48,15 +48,15 @@ def tensor(x: Value) -> Value:
     q)tensor tensor(`arange;0;10;3)
     0 3 6 9
     """
-    c = x.__class__
-    if c is TensorHandle:
+    cls = x.__class__
+    if cls is TensorHandle:
         return to_q(x.get())
     if isinstance(x, KHandle):
         return _shared(x, [])
-    if is_empty(x) or c is not List:
-        words = names_of(x) if c is not List else None
+    if is_empty(x) or cls is not List:
+        words = names_of(x) if cls is not List else None
         if words and words[0] in MODES:  # a mode that lacks its arguments
-            return _create(words[0], seq_items(x)[1:] if c is Vec else [])
+            return _create(words[0], seq_items(x)[1:] if cls is Vec else [])
         return tensor_handle(to_tensor(x))
     args = items(x)
     first = args[0]

@@ -245,8 +245,8 @@ def _rounded(t: Any, kind: Any) -> Any:
 def operand(name: str, x: Any, like: Any = None) -> Any:
     """An operand of the verb `name` as torch takes it: plain numbers as they are, so that they do not change the
     tensor's type."""
-    c = x.__class__
-    if c is int or c is float or c is bool or isinstance(x, torch.Tensor):
+    cls = x.__class__
+    if cls is int or cls is float or cls is bool or isinstance(x, torch.Tensor):
         return x
     try:
         t = as_tensor(x, like)
@@ -256,7 +256,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
             raise
         error = exc.text
     if error is not None:
-        if c is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
+        if cls is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return t
