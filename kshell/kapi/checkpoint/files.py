@@ -169,9 +169,9 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
     """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
-    names = {getattr(torch, v): k for k, v in _DTYPES.items()}
-    plain = {k: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for k, t in tensors.items()}
-    places = safetensors.layout([(k, names[t.dtype], list(t.shape)) for k, t in plain.items()])
+    names = {getattr(torch, value): key for key, value in _DTYPES.items()}
+    plain = {key: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for key, t in tensors.items()}
+    places = safetensors.layout([(key, names[t.dtype], list(t.shape)) for key, t in plain.items()])
     order = [plain[p.name] for p in sorted(places, key=lambda p: (p.start, p.end))]
     digest = hashlib.sha256(safetensors.described(places, meta))
     for t in order:
@@ -220,14 +220,14 @@ def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     for file in dict.fromkeys(where.values()):
         held[file], more, digests[file] = _read_safetensors(os.path.join(path, file))
         meta |= more
-    missing = next((k for k, file in where.items() if k not in held[file]), None)
+    missing = next((key for key, file in where.items() if key not in held[file]), None)
     if missing is not None:
         raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
     own = about if isinstance(about, dict) else {}
     if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(where, digests) or (
             None not in digests.values() and safetensors.DIGEST not in own):
         raise QError(f"ckpt: {indexes[0]} is damaged: its digest is another")
-    return {k: held[file][k] for k, file in where.items()}, meta
+    return {key: held[file][key] for key, file in where.items()}, meta
 
 
 def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
@@ -512,11 +512,11 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     params = _groups_by_name(o, groups)
     places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
     for i, state in value["state"].items():
-        for k, t in state.items():
+        for key, t in state.items():
             p = places.get(i)
             if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
-                             and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
-                raise QError(f"putstate: {k} of parameter {i} has a wrong size")
+                             and key.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
+                raise QError(f"putstate: {key} of parameter {i} has a wrong size")
     regroup(o, params)
     before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:

@@ -79,9 +79,9 @@ def _strided_as(typed: Any, offset: Any, shape: Any, stride: Any, grad: Any, _ho
 
 def _seen(held: Any, dtype: Any, offset: Any, shape: Any, stride: Any, grad: Any, more: Any) -> Any:
     t = storages.view(held, dtype, shape, stride, offset)
-    for k, v in (more or {}).items():
-        if v and k in ("conj", "neg"):
-            t = t.conj() if k == "conj" else torch._neg_view(t)
+    for key, value in (more or {}).items():
+        if value and key in ("conj", "neg"):
+            t = t.conj() if key == "conj" else torch._neg_view(t)
     return t.requires_grad_(True) if grad else t
 
 
@@ -93,10 +93,10 @@ def _parameter(data: Any, grad: Any, _hooks: Any = None, state: Any = None) -> A
 
 def _with(t: Any, state: Any) -> Any:
     """A tensor with attributes, which may be none that tensors have already."""
-    for k, v in (state or {}).items():
-        if k.__class__ is not str or hasattr(torch.nn.Parameter, k):
-            raise Refused(f"a tensor's own {k}")
-        t.__dict__[k] = v
+    for key, value in (state or {}).items():
+        if key.__class__ is not str or hasattr(torch.nn.Parameter, key):
+            raise Refused(f"a tensor's own {key}")
+        t.__dict__[key] = value
     return t
 
 

@@ -105,8 +105,8 @@ class _Parts:
             raise QError(f"{self.call}: not implemented for {h.plural}")
 
     def _module(self, name: str, m: Any) -> None:
-        for k, t in m.state_dict(keep_vars=True).items():
-            self.add(f"{name}/{k}", t)
+        for key, t in m.state_dict(keep_vars=True).items():
+            self.add(f"{name}/{key}", t)
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
@@ -213,7 +213,7 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
 
 def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
-    text = json.dumps([[[k, list(t.shape), str(t.dtype)] for k, t in parts.tensors.items()], parts.about],
+    text = json.dumps([[[key, list(t.shape), str(t.dtype)] for key, t in parts.tensors.items()], parts.about],
                       sort_keys=True)
     digests = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
     for r, other in enumerate(digests):
@@ -446,7 +446,7 @@ def ckptload(x: Value) -> Value:
     if wanted.tensors:
         files = [f[0] for f in index["files"]]
         _together(call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors))
-    values = {k: decode(base64.b64decode(v)) for k, v in index["values"].items()}
+    values = {key: decode(base64.b64decode(value)) for key, value in index["values"].items()}
     for job in wanted.jobs:
         job()
     return symdict(list(values), list(values.values()))

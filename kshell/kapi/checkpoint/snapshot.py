@@ -59,7 +59,7 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
     """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
     it."""
     known = running().names
-    every = {s: {k: v for k, v in d.items() if k != _BUILTINS} for s, d in known.spaces.items()}
+    every = {s: {key: value for key, value in d.items() if key != _BUILTINS} for s, d in known.spaces.items()}
     if names is None:
         return every
     chosen: dict[str, dict[str, Value]] = {}
@@ -228,10 +228,10 @@ class _Plan:
 
     def _make(self, decoder: Decoder) -> None:
         m, names = self.manifest, self.wanted
-        self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
+        self.spaces = {s: {key: self._value(decoder, f) for key, f in held.items()}
                        for s, held in self._chosen(m["spaces"]).items()}
         self.archive.room.need(sum(function_cost(t) for t in m["views"].values()))
-        self.views = [VIEW.fn(str(k), text) for k, text in m["views"].items() if names is None or k in names]
+        self.views = [VIEW.fn(str(key), text) for key, text in m["views"].items() if names is None or key in names]
         if self.loader:
             self.loader.finish()
         self.session = m.get("session") if names is None else None
@@ -334,8 +334,8 @@ class _Plan:
 
     def _set_session(self, s: dict[str, Any]) -> None:
         session = running()
-        for k, v in s["settings"].items():
-            setattr(session.settings, k, tuple(v) if isinstance(v, list) else v)
+        for key, value in s["settings"].items():
+            setattr(session.settings, key, tuple(value) if isinstance(value, list) else value)
         names = self.names
         names.bare.update(b for b in s["bare"] if b in names.spaces)
         names.space(s["current"])

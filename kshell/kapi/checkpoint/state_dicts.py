@@ -83,7 +83,7 @@ class _Reader(ToQ):
     def dictionary(self, v: dict[Any, Any]) -> Value:
         if not is_optimizer(v):
             return self._dict(v)
-        values = [self._states(i) if k == "state" else self.inside([i])[0] for k, i in v.items()]
+        values = [self._states(i) if key == "state" else self.inside([i])[0] for key, i in v.items()]
         return symdict(list(v), values)
 
     def _dict(self, v: dict[Any, Any]) -> Value:
@@ -146,14 +146,14 @@ class _Writer(FromQ):
     def atom(self, x: Value, where: str) -> Any:
         if x is NULL_J:
             return None
-        c = x.__class__
-        if c is bool or c is int or c is float:
+        cls = x.__class__
+        if cls is bool or cls is int or cls is float:
             return x
-        if c is Atom and x.t in (T.H, T.I):
+        if cls is Atom and x.t in (T.H, T.I):
             return x.v
-        if c is Atom and x.t == T.C:
+        if cls is Atom and x.t == T.C:
             return text_of(Vec(T.C, _bytes(bytes([x.v]))))
-        if c is Atom and x.t == T.E:
+        if cls is Atom and x.t == T.E:
             return to_tensor(x)
         raise _not_held(x, where)
 
