@@ -128,9 +128,9 @@ _BY_CLASS: tuple[tuple[type[BaseException], str], ...] = (
 
 # memory that is given up first when a request for some has failed: to tell of it takes a little
 BALLAST: list[Any] = []
-# what is asked when a request for memory has failed: it gives back what is held for this, and says what there is
+# called when a request for memory has failed: it frees the reserve, and tells how much memory there is
 SHORTAGE: list[Callable[[], str]] = []
-# what numpy and torch say of the size of such a request
+# the size of such a request in messages of numpy and torch
 _ASKED = re.compile(r"allocate ([\d.]+) ?(KiB|MiB|GiB|TiB|bytes)")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 

@@ -1,4 +1,4 @@
-"""What an extension imports: decorators that register things, q values, handles, arguments and torch.
+"""The interface for extensions: decorators that register functions and types, q values, handles, arguments and torch.
 
 docs/extending.md shows how each is used, and kshell's own families of optimizers (kshell/families) are built on it; the
 rest of kshell may move. torch is imported at its first use. Classes of torch's side stand in kshell.optim.

@@ -68,7 +68,7 @@ def state(code: str) -> str:
 
 
 def completions(session: Session, code: str, at: int) -> tuple[list[tuple[str, str]], int]:
-    """What may complete the text before the cursor, with a note on each, and where it begins."""
+    """The completions of the text before the cursor, with a note on each, and the offset at which it begins."""
     from kshell.shell.complete import offers
 
     found = offers(session, code[:at], code[at:])
@@ -76,7 +76,7 @@ def completions(session: Session, code: str, at: int) -> tuple[list[tuple[str, s
 
 
 def inspection(session: Session, code: str, at: int) -> Bundle:
-    """What is known of the name at the cursor: of a variable its value, of a function its forms and help."""
+    """The description of the name at the cursor: of a variable its value, of a function its forms and help."""
     word = next((m[0] for m in _WORD.finditer(code) if m.start() <= at <= m.end()), "")
     if not word:
         return {}
@@ -96,7 +96,7 @@ def inspection(session: Session, code: str, at: int) -> Bundle:
 
 
 class Shown:
-    """What a value shows, for IPython to choose from."""
+    """The representations of a value, for IPython to choose from."""
 
     def __init__(self, data: Bundle) -> None:
         self.data = data
@@ -119,7 +119,7 @@ def load_ipython_extension(shell: Any) -> None:
         session.input.ask = _asked
 
     @magics_class
-    class QMagics(Magics):  # type: ignore[misc]
+    class QMagics(Magics):
         @magic_arguments()
         @argument("-i", "--input", action="append", default=[], help="Python variables that q is to have")
         @argument("-o", "--output", action="append", default=[], help="q variables that Python is to have")
@@ -159,7 +159,7 @@ _LOADED: dict[int, Any] = {}  # the matcher of each shell
 
 
 def _matcher(session: Session) -> Any:
-    """What completes q in cells that begin with `%%q`, and after `%q`: what the prompt offers."""
+    """A completer of q for cells that begin with `%%q`, and after `%q`: it offers the same as the prompt."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     @context_matcher()  # type: ignore[untyped-decorator, unused-ignore]

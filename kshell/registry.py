@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
-FOLDER = os.path.dirname(__file__) + os.sep  # what is registered from files elsewhere is a user's
+FOLDER = os.path.dirname(__file__) + os.sep  # entries from files elsewhere are a user's
 
 
 class Option(NamedTuple):
@@ -40,10 +40,10 @@ REQUIRED = _Required()
 
 
 class Entry:
-    """What is known of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the ways
-    to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target` the
-    dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file it
-    stands in; `since` the program it is known from; `effect` what calling it does beside giving a value: "none";
+    """The registry's record of one name. `fns` maps an argument count to the function (-1: any count); `forms` are the
+    ways to call it; `doc` is the help text, whose first line is its summary and whose `q)` lines are examples; `target`
+    the dotted name of the torch function or class behind it, resolved at first use; `topic` its family, from the file
+    it stands in; `since` the program it is known from; `effect` the effect of a call beside its value: "none";
     "changes" something that stays; "opens" or runs something; "reads1": it reads with up to one argument (or another
     number) and changes with more; "own": it depends on the arguments, and the function asks. None is not known, and
     counts as "changes". `reval` goes by it."""
@@ -187,7 +187,7 @@ def verb(name: str, *forms: str, arity: int | tuple[int, ...] | None = None, inf
         run: Any = _asking(name, fn, arities) if handle else refusing(name, does, fn)
         _register("verb", name, run, arities, forms=forms, effect=does,
                   infix=(2 in arities) if infix is None else infix, **fields)
-        return run  # type: ignore[no-any-return]
+        return run
 
     return register
 
@@ -196,8 +196,8 @@ _OWN = __name__.partition(".")[0] + "."
 
 
 class Hook:
-    """What a lower room calls of a higher one: the higher room sets it when it is imported. docs/design.md lists them.
-    Until then `fn` is the default."""
+    """A function of a higher room that a lower one calls: the higher room sets it when it is imported. docs/design.md
+    lists them. Until then `fn` is the default."""
 
     __slots__ = ("default", "fn")
 
@@ -228,7 +228,7 @@ def refusing(name: str, effect: str | None, fn: Callable[..., Any]) -> Callable[
 def like(run: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:
     """run, with the help, module and place of fn, which it calls."""
     run.__doc__, run.__module__, run.__wrapped__ = fn.__doc__, fn.__module__, fn  # type: ignore[attr-defined]
-    run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,  # type: ignore[attr-defined]
+    run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename,
                                         co_firstlineno=fn.__code__.co_firstlineno)
     return run
 

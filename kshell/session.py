@@ -65,8 +65,8 @@ class Session:
         self.timer = timer.Timer()
         self.progress = progress.Line(self)
         self.log: Any = None  # where metrics go, if asked: kapi/train/logs.py
-        self.picture: Any = None  # what shows a picture (its bytes, and text in its place), in a notebook
-        self.autosave: Any = None  # what saves the session now and then, if asked: kapi/checkpoint/autosave.py
+        self.picture: Any = None  # shows a picture (its bytes, and text in its place), in a notebook
+        self.autosave: Any = None  # saves the session now and then, if asked: kapi/checkpoint/autosave.py
         self.pool: Any = None
         self.last_error: QError | None = None
         self.files: dict[int, Any] = {}
@@ -79,10 +79,10 @@ class Session:
         self._stopped = -9.0  # when the last interrupt came
         self.read_only = False  # are lines evaluated as reval does?
         self.interactive = False  # is this the session of a prompt on a terminal?
-        self.warned: set[Any] = set()  # what was warned of and need not be again
-        self.annotate: Callable[[str, Value], str] | None = None  # what a prompt adds to the text of a value: notes
+        self.warned: set[Any] = set()  # subjects of warnings already given
+        self.annotate: Callable[[str, Value], str] | None = None  # adds the prompt's notes to the text of a value
         self.together: Any = None  # the console of several processes, when lines are those of all
-        self.suspended: list[debugger.Suspension] = []  # what errors stopped, the last one on top
+        self.suspended: list[debugger.Suspension] = []  # suspensions by errors, the last one on top
         self._going_on: debugger.Suspension | None = None  # that which is gone on with
 
     def limit_memory(self, megabytes: int = 0) -> None:
@@ -148,7 +148,7 @@ class Session:
         return handle
 
     def message(self, x: Value) -> Value:
-        """What a message of another process gives, and one to handle 0: of `.z.ps`, `.z.pg` or the verb value."""
+        """Evaluate a message of another process, or one to handle 0, by `.z.ps`, `.z.pg` or the verb value."""
         for name in (".z.ps", ".z.pg"):
             handler = self.names.find(name)
             if handler is not None:
@@ -209,8 +209,8 @@ class Session:
         return interrupts.HOLD
 
     def interrupt(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """What Ctrl-C does (a signal handler): 'stop at once, or after what has to be finished first. Between two lines
-        there is nothing to stop. A second one within two seconds is one that no trap catches."""
+        """Handle Ctrl-C (a signal handler): 'stop at once, or after work that has to be finished first. Between two
+        lines there is nothing to stop. A second one within two seconds is one that no trap catches."""
         again, late = False, interrupts.is_late(signal.SIGINT)
         if not self._runs or (late and not interrupts.PENDING):
             return
@@ -226,7 +226,7 @@ class Session:
         return self._stopped > 0 and self.last_error is not None and self.last_error.text == "stop"
 
     def terminate(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """What SIGTERM does (a signal handler): leave with 143, after what has to be finished first."""
+        """Handle SIGTERM (a signal handler): leave with 143, after work that has to be finished first."""
         if interrupts.is_late(signum) and signum not in interrupts.PENDING:
             return
         if not interrupts.must_wait(frame, signum):
@@ -306,8 +306,8 @@ class Session:
         return sorted(name for name, x in list(space.items()) if is_table(x))
 
     def parts(self, name: str) -> list[tuple[str, str]]:
-        """What a global variable holds by name, and what each is: columns of a table, keys of a dictionary, children
-        and parameters of a module. Nothing is computed for it."""
+        """The parts of a global variable by name, with the kind of each: columns of a table, keys of a dictionary,
+        children and parameters of a module. Nothing is computed for it."""
         space, last = self.names.split(name)
         x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
         if isinstance(x, Handle):
@@ -327,7 +327,7 @@ class Session:
     __call__ = run
 
     def enter(self, line: str) -> None:
-        """What a line typed at the console does: `.z.pi`, if it is assigned, gets it with its end, and the text that it
+        """Handle a line typed at the console: `.z.pi`, if it is assigned, gets it with its end, and the text that it
         gives is printed; else the line is run, and its values are printed."""
         if self.names.find(".z.pi") is None:
             self.run(line, show=True)
@@ -383,7 +383,7 @@ class Session:
             self._guarded(commands.call_exit, code)
 
     def _asked(self, work: Callable[..., Value], *args: Any) -> Value:
-        """What somebody asks for: restricted, if the session is read-only. The timer and handlers are not."""
+        """Do the work that a user asks for: restricted, if the session is read-only. The timer and handlers are not."""
         if not self.read_only:
             return self._guarded(work, *args)
         check_stores(self.names)

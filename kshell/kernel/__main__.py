@@ -12,7 +12,7 @@ NAME = "kshell"
 
 
 def spec() -> dict[str, object]:
-    """What Jupyter is told of the kernel."""
+    """The specification of the kernel for Jupyter."""
     return {"argv": [sys.executable, "-m", "kshell.kernel", "-f", "{connection_file}"], "display_name": "q (kshell)",
             "language": "q", "interrupt_mode": "signal", "metadata": {"debugger": False}}
 

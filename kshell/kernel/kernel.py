@@ -19,7 +19,7 @@ from kshell.python.session import Session
 Reply = dict[str, Any]
 
 
-class QKernel(Kernel):  # type: ignore[misc]
+class QKernel(Kernel):
     """A kernel of q. Every value that a cell has shows, the last one as its result; tables as HTML too."""
 
     implementation = "kshell"
@@ -33,7 +33,7 @@ class QKernel(Kernel):  # type: ignore[misc]
         super().__init__(**options)
         self.session_q = Session()
         self.session_q.input.ask = self._ask
-        self.cells: list[str] = []  # what was run, to be found again by consoles
+        self.cells: list[str] = []  # the cells that were run, as consoles list them
 
     # ------------------------------------------------------------ running
     async def do_execute(self, code: str, silent: bool, store_history: bool = True,
@@ -66,7 +66,7 @@ class QKernel(Kernel):  # type: ignore[misc]
     def _ask(self) -> bytes:
         """A line that the front end asks for, when q reads standard input."""
         try:
-            return self.raw_input().encode("utf-8", "surrogateescape") + b"\n"  # type: ignore[no-any-return]
+            return self.raw_input().encode("utf-8", "surrogateescape") + b"\n"
         except EOFError:
             return b""
         except StdinNotImplementedError:
@@ -95,7 +95,7 @@ class QKernel(Kernel):  # type: ignore[misc]
 
     # ------------------------------------------------------------ what is typed
     async def do_complete(self, code: str, cursor_pos: int | None) -> Reply:
-        """What may stand at the cursor."""
+        """The completions at the cursor."""
         at = len(code) if cursor_pos is None else cursor_pos
         found, start = notebook.completions(self.session_q, code, at)
         types = [{"text": text, "type": note[:60], "start": start, "end": at} for text, note in found]
@@ -104,7 +104,7 @@ class QKernel(Kernel):  # type: ignore[misc]
 
     async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0,
                          omit_sections: tuple[str, ...] = ()) -> Reply:
-        """What the name at the cursor is."""
+        """The description of the name at the cursor."""
         data = notebook.inspection(self.session_q, code, cursor_pos)
         return {"status": "ok", "found": bool(data), "data": data, "metadata": {}}
 

@@ -22,7 +22,7 @@ def span(t: Tensor) -> tuple[float, float]:
     long as nothing writes there."""
     whole = t if t._base is None else t._base
     if whole.is_inference():  # it has no version
-        return tuple(torch.stack(torch.aminmax(t)).tolist())  # type: ignore[return-value]
+        return tuple(torch.stack(torch.aminmax(t)).tolist())
     found = _SPANS.get(whole)
     if found is None or found[0] != whole._version:
         found = _SPANS[whole] = (whole._version, *torch.stack(torch.aminmax(whole.detach())).tolist())
@@ -37,7 +37,7 @@ def copied(t: Tensor, there: Tensor) -> None:
 
 
 def original(t: Tensor) -> Tensor:
-    """What a tensor on a device was copied from, if nothing has been written in either; else itself."""
+    """The tensor that a tensor on a device was copied from, if neither has been written since; else itself."""
     found = _COPIES.get(t)
     return found[1] if found is not None and (found[0], found[2]) == (t._version, found[1]._version) else t
 

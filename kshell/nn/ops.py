@@ -180,7 +180,7 @@ class SelfAttention(nn.Module):
         if padmask is not None:
             scores = scores.masked_fill(padmask.bool()[:, None, None, :], float("-inf"))
         out = self.drop(torch.softmax(scores, -1)) @ v
-        return self.out(out.transpose(1, 2).reshape(b, n, -1))  # type: ignore[no-any-return]
+        return self.out(out.transpose(1, 2).reshape(b, n, -1))
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, heads={self.heads}, dropout={self.dropout:g}, norm={'norm' in self._modules}"

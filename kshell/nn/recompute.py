@@ -16,7 +16,7 @@ from kshell.nn.seq import chain, parameters_of
 
 
 class Recomputed(nn.Module):
-    """What a class of modules becomes part of: `forward` without the values that backward needs."""
+    """The base that is mixed into a class of modules: `forward` without the values that backward needs."""
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         run: Any = super().forward

@@ -172,7 +172,7 @@ class Fork(_Grown):
 
     def forward(self, x: Any) -> tuple[Any, Any]:
         parts = self.parts()
-        return tuple(parts[k](x) if k < len(parts) else x for k in range(2))  # type: ignore[return-value]
+        return tuple(parts[k](x) if k < len(parts) else x for k in range(2))
 
 
 class Residual(_Grown):

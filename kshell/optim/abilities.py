@@ -1,4 +1,4 @@
-"""What an optimizer can do beyond torch's contract, as methods and flags that every optimizer answers.
+"""Abilities of an optimizer beyond torch's contract, as methods and flags that every optimizer answers.
 
 Optimizers of kshell derive from `Abilities` and override what they do. `abilities` gives those of any other optimizer:
 none.
@@ -72,5 +72,5 @@ _NONE = Abilities()
 
 
 def abilities(optimizer: Any) -> Abilities:
-    """What an optimizer can do; of one that is not of kshell, what torch's own can."""
+    """The abilities of an optimizer; of one that is not of kshell, those of torch's own."""
     return optimizer if isinstance(optimizer, Abilities) else _NONE

@@ -63,22 +63,24 @@ def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = Fals
         v = _reduced(comm.flat(grads, [float(p.grad is not None) for p in part]), divisor, before)
         comm.spread(v, grads)
         for p, g, held in zip(part, grads, v[-len(part):].tolist(), strict=True):
-            if held and p.grad is None:
+            if not held:
+                continue
+            if p.grad is None:
                 p.grad = g
-            elif held and p.grad is not g:
-                p.grad.copy_(g)  # type: ignore[union-attr]
+            elif p.grad is not g:
+                p.grad.copy_(g)
 
 
 def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
     """Scale gradients so that their norm is at most `limit`: g min(1, limit / (norm + 1e-6)); the norm before."""
     held = [p for p in params if p.grad is not None]
-    if any(p.grad.is_sparse for p in held):  # type: ignore[union-attr]
+    if any(p.grad is not None and p.grad.is_sparse for p in held):
         raise ValueError("sparse gradients cannot be clipped")
     return torch.nn.utils.clip_grad_norm_(held, limit)
 
 
 class Aggregation:
-    """What is done around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
+    """Aggregation around the step of an optimizer: see the top of the file. `clip` is the norm to which gradients are
     clipped when they were aggregated (with `agggrad` off, each process's own).
 
     After AllReduceAggregation and CustomCentralizedOptimizer of mlbench_core. ValueError for options that are unknown,
@@ -225,7 +227,7 @@ class _Central(comm.Together, Optimizer):
         for how, groups in self._kinds():
             how.weights(groups)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Aggregate the gradients and step, or step and average the weights; the closure's loss."""
         loss = comm.loss_of(closure)
         kinds = self._kinds()

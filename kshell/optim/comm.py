@@ -1,4 +1,4 @@
-"""What the optimizers of several processes have in common: collectives over flat buckets, and what they cost.
+"""Common code of the optimizers of several processes: collectives over flat buckets, and their cost.
 
 Everything works on the default group of torch.distributed, and does nothing where there is none. Calls must be the same
 on every process, in the same order.
@@ -58,7 +58,7 @@ def rank() -> int:
 
 
 class Meter:
-    """What communication has cost this process: seconds, calls, and bytes that it gave to collectives."""
+    """The cost of communication in this process: seconds, calls, and bytes passed to collectives."""
 
     def __init__(self) -> None:
         self.seconds, self.calls, self.bytes = 0.0, 0, 0
@@ -177,7 +177,7 @@ class Together(Abilities):
             self.meet("opt", dense=False)
 
 
-_HEAD = torch.zeros(4, dtype=torch.int64)  # what a meeting sends
+_HEAD = torch.zeros(4, dtype=torch.int64)  # the header that a meeting sends
 
 
 def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:
@@ -219,8 +219,8 @@ class Draws(Extra):
     _made: np.random.RandomState | None = None
 
     def seed(self) -> int:
-        """What the generator is made from."""
-        return self.param_groups[0]["seed"]  # type: ignore[no-any-return]
+        """The seed of the generator."""
+        return self.param_groups[0]["seed"]
 
     @property
     def draws(self) -> np.random.RandomState:

@@ -44,7 +44,7 @@ def step(o: Optimizer) -> bool:
             kernel(o, group, lot)
     finally:
         torch._C._set_grad_enabled(was)
-    o._opt_called = True  # type: ignore[attr-defined]  # what torch's schedulers look at
+    o._opt_called = True  # type: ignore[attr-defined]  # torch's schedulers read this flag
     return True
 
 
@@ -53,7 +53,7 @@ def plain(o: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
     tell it that it shall leave the step alone: while nothing has imported it, it is not told."""
     own = _own(o)
     if own is None:
-        return o.step() if closure is None else o.step(closure)  # type: ignore[arg-type]
+        return o.step() if closure is None else o.step(closure)
     was = torch.is_grad_enabled()
     torch._C._set_grad_enabled(bool(o.defaults["differentiable"]))
     try:
@@ -70,10 +70,10 @@ def _own(o: Optimizer) -> Callable[..., Any] | None:
         return None
     if "step" in vars(o) and not hasattr(o.step, "_wrapped_by_lr_sched"):  # somebody else's
         return None
-    around = getattr(o.__class__.step, "__wrapped__", None)
+    around: Any = getattr(o.__class__.step, "__wrapped__", None)
     if getattr(getattr(around, "__code__", None), "co_name", "") != "_use_grad":
         return None
-    return around.__wrapped__  # type: ignore[no-any-return, union-attr]
+    return around.__wrapped__
 
 
 def _watched(o: Optimizer) -> bool:

@@ -102,7 +102,7 @@ def scaled(rate: Any, ratio: float) -> Any:
 
 
 def manner(s: Any) -> str:
-    """What becomes of a rate that is set beside a scheduler: `computed` (the next step overwrites it), `following` (the
+    """How a scheduler treats a rate that is set beside it: `computed` (the next step overwrites it), `following` (the
     next step goes on from it), or `unknown`."""
     cls = type(s)
     if isinstance(s, lrs.SequentialLR):

@@ -1,4 +1,5 @@
-"""What an optimizer keeps, as one tree of leaves: all that shows, counts, moves, saves or restores it walks this tree.
+"""The state of an optimizer, as one tree of leaves: all that shows, counts, moves, saves or restores it walks this
+tree.
 
 An optimizer keeps buffers for each parameter, torch's `state[p]`, and some keep more: `Abilities.get_extra`. Both are
 numbers, names, None and tensors, in lists, tuples and dictionaries of any depth. Nothing else in kshell reads the state
@@ -103,7 +104,7 @@ class StateTree:
             k: v for k, v in kept.items() if k not in documented}
 
     def extra(self) -> dict[str, Any]:
-        """What belongs to no parameter."""
+        """The state that belongs to no parameter."""
         return abilities(self.optimizer).get_extra()
 
     def leaves(self) -> Iterator[Leaf]:

@@ -28,7 +28,8 @@ def forward_of(m: nn.Module) -> Callable[..., Any]:
 
 
 class _Inner(nn.Module):
-    """What DistributedDataParallel wraps: the module's parameters, and its forward calculation without its hooks."""
+    """The module that DistributedDataParallel wraps: a module's parameters, and its forward calculation without its
+    hooks."""
 
     def __init__(self, m: nn.Module) -> None:
         super().__init__()
@@ -153,7 +154,7 @@ class Averaged(Route, Shared):
 
 
 def route_of(m: nn.Module) -> Route | None:
-    """What stands in the place of a module's forward, if something does."""
+    """The route that stands in place of a module's forward; None if there is none."""
     found = m.__dict__.get("forward")
     return found if isinstance(found, Route) else None
 

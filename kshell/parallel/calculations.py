@@ -19,7 +19,7 @@ from kshell.parallel import meet
 _MADE = [0]  # modules that were shared
 _MARK = "kshell"  # in the metadata of the node whose output is that of a calculation
 _ALIVE: weakref.WeakSet[Calculation] = weakref.WeakSet()  # that no backward has come through
-_THROUGH: list[list[Calculation]] = []  # what the backward that runs goes through, where that was looked for
+_THROUGH: list[list[Calculation]] = []  # the calculations that the running backward passes, where looked for
 
 
 class Shared:
@@ -34,7 +34,7 @@ class Shared:
         self.refusals = meet.REFUSALS[0]
 
     def told(self, part: str, inputs: Iterable[Any], training: bool, grad: bool = True) -> list[tuple[str, str]]:
-        """What of a calculation has to be the same everywhere. (Sizes need not be.)"""
+        """The attributes of a calculation that must be the same everywhere. (Sizes need not be.)"""
         kinds = [f"{str(t.dtype).removeprefix('torch.')} of {t.dim()} dimensions" for t in _tensors(inputs)]
         mode = ("training" if training else "evaluation") + ("" if grad else " without gradients")
         return [("modules", f"{self.name}{part}"), ("modes", mode), ("inputs", ", ".join(kinds) or "none")]
@@ -52,7 +52,7 @@ class Shared:
         return meet.tell("forward", exc, "" if in_backward() else self.text_of(exc))
 
     def missing(self) -> str:
-        """What the backward that begins does not come to, but has to; empty if there is nothing."""
+        """The error for a parameter that the backward pass must reach but does not; empty if there is none."""
         return ""
 
     def begin(self, again: bool) -> None:

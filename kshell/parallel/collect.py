@@ -1,4 +1,4 @@
-"""What processes do together with tensors and bytes. Everything works for one process without a group too.
+"""Collective operations on tensors and bytes. Everything works for one process without a group too.
 
 Before tensors travel their sizes and types are compared (`meet`), so that all processes refuse what does not fit
 together, with the same ValueError.
@@ -33,7 +33,7 @@ def _home(t: Tensor | None = None) -> Any:
 
 
 def head_of(t: Tensor | None, n: int = 0) -> Tensor:
-    """What is told before a tensor, or n bytes, travel: type, elements, dimensions, sizes."""
+    """The header that is sent before a tensor, or n bytes: type, elements, dimensions, sizes."""
     made = torch.zeros(_HEAD, dtype=torch.int64)
     if t is None:
         made[0], made[1] = _BYTES, n
@@ -134,7 +134,7 @@ def _other(r: int, what: str) -> None:
 
 
 def broadcast(x: Tensor | bytes | None, source: int) -> Tensor | bytes:
-    """What the process `source` has, a tensor or bytes, on every process."""
+    """Broadcast a tensor or bytes from the process `source` to every process."""
     _other(source, "source")
     if not joined():
         assert x is not None
@@ -162,7 +162,7 @@ def broadcast_(t: Tensor, source: int) -> None:
 
 
 def _payload(x: Any) -> Tensor:
-    """What travels, on the CPU."""
+    """The tensor to send, on the CPU."""
     if isinstance(x, Tensor):
         return _wire(x, torch.device("cpu"))
     return torch.frombuffer(bytearray(x), dtype=torch.uint8) if x else torch.empty(0, dtype=torch.uint8)
@@ -189,7 +189,7 @@ def send(x: Tensor | bytes, target: int) -> None:
 
 
 def receive(source: int) -> Tensor | bytes:
-    """What a process sends: a tensor, or bytes."""
+    """Receive a tensor or bytes from a process."""
     _peer(source, "source")
     POINTS[0] += 1
     head = torch.zeros(_HEAD, dtype=torch.int64)

@@ -62,17 +62,17 @@ def joined() -> bool:
 def rank() -> int:
     """The number of this process in its group, 0 without one."""
     dist = _group()
-    return 0 if dist is None else dist.get_rank()  # type: ignore[no-any-return]
+    return 0 if dist is None else dist.get_rank()
 
 
 def world() -> int:
     """How many processes there are in the group, 1 without one."""
     dist = _group()
-    return 1 if dist is None else dist.get_world_size()  # type: ignore[no-any-return]
+    return 1 if dist is None else dist.get_world_size()
 
 
 class _Job:
-    """What this process knows of its job: where the processes meet, and how the group was made."""
+    """The state of this process's job: where the processes meet, and how the group was made."""
 
     def __init__(self) -> None:
         self.store: Any = None

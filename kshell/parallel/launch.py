@@ -37,11 +37,11 @@ def loopback() -> str:
 
 
 def shared(n: int, given: Mapping[str, str]) -> dict[str, str]:
-    """What the environments of n ranks have in common beside what is given."""
+    """The environment variables that n ranks share beside those given."""
     made = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1"}
     name = loopback()
     for key, value in (("OMP_NUM_THREADS", str(threads_for(n))), ("GLOO_SOCKET_IFNAME", name),
-                       ("TORCH_CPP_LOG_LEVEL", "ERROR")):  # what goes wrong is an error of q
+                       ("TORCH_CPP_LOG_LEVEL", "ERROR")):  # failures are errors of q
         if value and key not in given:
             made[key] = value
     return made

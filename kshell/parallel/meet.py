@@ -23,26 +23,26 @@ from kshell.parallel import group
 R = TypeVar("R")
 _GRACE = 2.0  # seconds in which processes that waited for the same one tell each other so
 _NEWS = 1.0  # seconds in which one whose connections were closed looks whether another had waited in vain
-# what errors of a communication say that waited in vain, or whose connection was closed
+# messages of a communication that waited in vain, or whose connection was closed
 _LOST = ("timed out", "by peer", "pair closure", "did not come", "processes came", "lost touch")
 _LONGEST = 1 << 18  # bytes of what a process tells when something is wrong
 
 
 class Refused(ValueError):
-    """What all processes refuse alike: the text is the same on each, and begins with the name of a call."""
+    """An error that all processes raise alike: the text is the same on each, and begins with the name of a call."""
 
     alike = True
 
 
 class Told(NamedTuple):
-    """What has to be the same on every process: (what it is, what it is here), and a number made of that."""
+    """The facts that must be the same on every process: (name, value here), and a number computed from them."""
 
     parts: tuple[tuple[str, str], ...] = ()
     number: int = 0
 
 
 def told(*parts: tuple[str, str]) -> Told:
-    """What has to be the same: pairs of what it is, as an error names it, and what it is here."""
+    """The facts that must be the same: pairs of the name, as an error gives it, and the value here."""
     text = "\n".join(f"{what}\t{here}" for what, here in parts)
     return Told(parts, int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "big"))
 
@@ -79,7 +79,7 @@ def _meet(call: str, same: Told, more: int, error: str | None) -> list[int]:
     carried(lambda: _gather_flat(out, mine))
     found = out.tolist()
     if found[0::4].count(found[0]) == found[1::4].count(found[1]) == n and not any(found[3::4]):
-        return found[2::4]  # type: ignore[no-any-return]
+        return found[2::4]
     REFUSALS[0] += 1
     parts = same.parts if error is None else ()
     raise Refused(_why(_texts(json.dumps({"call": call, "error": error, "parts": parts}))))
@@ -100,7 +100,7 @@ def _gather(mine: Any) -> list[Any]:
 
 
 def _texts(text: str) -> list[dict[str, Any]]:
-    """What every process tells."""
+    """Gather the facts of every process, each sent as JSON."""
     data = text.encode()
     if len(data) > _LONGEST:  # of many parameters, as many as there is room for
         told_ = json.loads(text)
@@ -185,8 +185,8 @@ def carried(fn: Callable[[], R]) -> R:
 
 
 def awaited(text: str) -> str:
-    """What the error of a communication should say: which processes did not come, or that all came, but too late for
-    one of them; empty if that is not known."""
+    """The text for the error of a communication: which processes did not come, or that all came, but too late for one
+    of them; empty if that is not known."""
     missing = _missing(text) if group.joined() else None
     if missing is None:
         return ""

@@ -96,7 +96,8 @@ class _Writer(StorageWriter):
 
 @contextmanager
 def _plainly() -> Iterator[None]:
-    """What failed on a process, in the place of torch's report on all of them; and no warning that there is one."""
+    """Raise the error of the process that failed, in place of torch's report on all of them; and drop the warning that
+    there is no group."""
     problem: BaseException | None = None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")

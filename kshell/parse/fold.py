@@ -152,7 +152,7 @@ def fold(nodes: list[Any], sorts: list[int]) -> Any:
 
 
 def tail(nodes: list[Any], sorts: list[int]) -> tuple[Any, list[Any], int]:
-    """What a row ends in: its node (None if that is left to `fold`), or a train, and where to go on."""
+    """The end of a row: its node (None if that is left to `fold`), or a train, and where to go on."""
     i = len(nodes) - 1
     node, sort = nodes[i], sorts[i]
     if sort == BLOCK:

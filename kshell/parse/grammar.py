@@ -20,7 +20,7 @@ _RULE = re.compile(r"^(\w+)\s*= (?!/)(.*?) ;$", re.M)
 
 
 class Grammar(NamedTuple):
-    """What q.ebnf says. `master` is the one regular expression of all tokens: group n is the token of `kinds[n]`.
+    """The content of q.ebnf. `master` is the one regular expression of all tokens: group n is the token of `kinds[n]`.
     `rules` maps a rule's name to its pyparsing element, `examples` a name to its example."""
 
     master: str

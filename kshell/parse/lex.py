@@ -128,27 +128,28 @@ _PAIRS = ("()", "[]", "{}")
 
 
 def left_open(text: str) -> tuple[str, int]:
-    """What a typed text leaves open, and where that begins: `"` a string, `/` a block comment, the lines from a lone
-    `/` to a lone `\\`; if neither, nothing, and the length of the text."""
+    """The construct that a typed text leaves open, and its offset: `"` a string, `/` a block comment, the lines from a
+    lone `/` to a lone `\\`; if neither, nothing, and the length of the text."""
     end = _CLOSED.match("\n" + text).end() - 1  # type: ignore[union-attr]
     return text[end : end + 1], end
 
 
 @lru_cache(maxsize=32)
 def open_before(head: str) -> str:
-    """What the lines up to one leave open, as left_open tells it."""
+    """The construct that the lines up to one leave open, as left_open names it."""
     return left_open(head)[0]
 
 
 def open_after(line: str, before: str) -> str:
-    """What a line leaves open, if this is open before it."""
+    """The construct that a line leaves open, given the one that is open before it."""
     if before == "/":
         return "" if line.rstrip() == "\\" else "/"
     return left_open(before + line)[0]
 
 
 def open_at(text: str) -> str:
-    """What is open at the end of a text: of the lines before the last one it is known, while that is typed."""
+    """The construct that is open at the end of a text; that of the lines before the last one is cached while it is
+    typed."""
     start = text.rfind("\n") + 1
     return open_after(text[start:], open_before(text[:start]))
 
@@ -174,7 +175,7 @@ def complete(text: str) -> bool:
     return any(c in brackets for c in ")]}") or not (brackets or kind)
 
 
-# what a prompt colours: token kinds to classes
+# colours of the prompt: token kinds to classes
 CLASSES = {
     '"': "string", "?": "error", "`": "symbol", "0": "number", "q": "word", "b": "word", "f": "word", "w": "word",
     "i": "word", "a": "name", "g": "verb", ",": "verb", "=": "verb", "+": "verb", ":": "verb", "'": "iterator",

@@ -1,4 +1,4 @@
-"""What a parsed q text is: a few kinds of node, each with the offsets of its text.
+"""The tree of a parsed q text: a few kinds of node, each with the offsets of its text.
 
 Parse knows no values and no verbs: a literal leaves as its type and raw data, a keyword is a Name like any other.
 """

@@ -287,7 +287,7 @@ def _views(text: bool) -> Callable[[_Part, Any], Value]:
 
 
 def _viewed(view: bytes, datas: list[bytes]) -> bytes:
-    """What a view of 16 bytes shows."""
+    """The bytes that a view of 16 bytes shows."""
     n, _, which, at = _VIEW.unpack(view)
     return view[4 : 4 + n] if n <= 12 else datas[which][at : at + n]
 

@@ -125,7 +125,7 @@ def _lists(items: list[Any], name: str) -> Made:
 
 # ------------------------------------------------------------------ the C structures
 
-# what the structures of a producer point to, until they are released, by the address of their private data
+# memory that a producer's structures point to, until they are released, by the address of their private data
 _HELD: dict[int, Any] = {}
 _COUNT = [0]
 
@@ -224,7 +224,7 @@ def stream(table: Any) -> Any:
 
 
 def _destroy(capsule: int) -> None:
-    """What the capsule does when it goes: release the stream, if its consumer has not."""
+    """The destructor of the capsule: release the stream, if its consumer has not."""
     get = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
     at = get(capsule, _NAME)
     found = Stream.from_address(at)

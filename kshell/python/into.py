@@ -45,12 +45,12 @@ class NoType(QError):
 
 def to_q(x: Any) -> Value:
     """The q value of a Python object; one that has none is held as it is. An error if a part of it cannot be taken."""
-    found = _PLAIN.get(type(x))  # what `__class__` says may be another class
+    found = _PLAIN.get(type(x))  # `__class__` may name another class
     return _other(x) if found is None else found(x)
 
 
 def _other(x: Any) -> Value:
-    """What is not exactly of one of the commonest classes."""
+    """Convert an object that is not exactly of one of the commonest classes."""
     own = type(x)
     try:
         if x is NIL or issubclass(own, _Q_VALUES):
@@ -71,7 +71,8 @@ def _can(x: Any, *names: str) -> bool:
 
 
 def _duck(x: Any) -> Value:
-    """What is no class of Python or numpy: torch objects, frames and columns, arrays of other libraries, functions."""
+    """Convert an object of no class of Python or numpy: torch objects, frames and columns, arrays of other libraries,
+    functions."""
     from kshell.kapi.console import adopt
 
     found = adopt.value_of(x)
@@ -395,7 +396,7 @@ def _arrow(x: Any) -> Value:
 
 
 class Made:
-    """What arrow.py makes columns with."""
+    """The constructors of columns for arrow.py."""
 
     array = staticmethod(array)
     coded = staticmethod(_coded)

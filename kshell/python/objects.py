@@ -1,4 +1,4 @@
-"""What a Python program gets of q that neither Python nor numpy has: tables, and functions of a session."""
+"""Python classes for the values of q that neither Python nor numpy has: tables, and functions of a session."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Table(dict[str, Any]):
         return ARROW.fn(self)
 
     def __repr__(self) -> str:
-        return TEXT.fn(self)  # type: ignore[no-any-return]
+        return TEXT.fn(self)
 
     def _repr_html_(self) -> str:
-        return HTML.fn(self)  # type: ignore[no-any-return]
+        return HTML.fn(self)
 
 
 class Function:

@@ -152,7 +152,7 @@ class Session(session.Session):
         return iter(self.names.members(self.names.current))
 
     def __getattr__(self, name: str) -> Any:
-        """What is no attribute is a variable."""
+        """The variable of that name; AttributeError if there is none."""
         if name[:1] == "_" or "_made" not in self.__dict__ or name not in self:
             raise AttributeError(f"the session has no variable {name}")
         return self[name]

@@ -167,7 +167,7 @@ def _known(x: Any) -> bool:
 
 
 def note(session: Session, names: Mapping[str, Any], frame: types.FrameType, left: Reasons) -> str:
-    """What a session has of a program's variables, and what it has not, in a few lines."""
+    """The variables that a session took from a program, and those that it did not take, in a few lines."""
     kinds: dict[str, list[str]] = {}
     space = session.names.spaces["."]
     for name in names:

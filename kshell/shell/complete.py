@@ -46,7 +46,8 @@ def candidates(session: Session, text: str, after: str = "") -> list[str]:
 
 
 def offers(session: Session, text: str, after: str = "") -> list[Found]:
-    """What may complete the text before the cursor, `after` being what follows it; nothing in strings and comments."""
+    """The completions of the text before the cursor, `after` being the text behind it; nothing in strings and
+    comments."""
     line = text[statement_start(text):]
     if line[:1] == "\\":
         return _command(session, line)
@@ -126,7 +127,7 @@ def _listed_names(folder: str) -> list[str]:
 
 
 def _symbols(session: Session, at: Place) -> Iterator[tuple[str, str]]:
-    """What a symbol at this place may be."""
+    """The symbols that may stand at this place."""
     prev = at.arg[-1] if at.arg else None
     own = list(_of_call(session, at))
     if prev is not None and prev.kind in WORDS:
@@ -148,8 +149,8 @@ def _qualified(session: Session) -> Iterator[tuple[str, str]]:
 
 
 def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
-    """What the calls around a place take as symbols there, the nearest first. A list of symbols takes what its first
-    does."""
+    """The symbols that the calls around a place take there, those of the nearest call first. A list of symbols takes
+    those that its first one does."""
     if at.arg and not (len(at.arg) == 1 and at.arg[0].kind == "`"):
         return
     entry: Entry | None = None
@@ -215,7 +216,7 @@ def q_text(x: object) -> str:
 
 
 def _words(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]:
-    """What a name at this place may be: columns and local variables first, then globals, then what q has."""
+    """The names that may stand at this place: columns and local variables first, then globals, then q's own."""
     columns = list(_query(session, at, after))
     yield from columns
     if not at.prefix:

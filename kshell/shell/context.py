@@ -39,8 +39,8 @@ class Call:
 
 @dataclass
 class Place:
-    """What ends at the cursor: `kind` is symbol, file or word, `prefix` its text so far (of a symbol what follows the
-    last backquote). `calls` are the open brackets, outermost first; the first stands for the line itself."""
+    """The text that ends at the cursor: `kind` is symbol, file or word, `prefix` its text so far (of a symbol the text
+    behind the last backquote). `calls` are the open brackets, outermost first; the first stands for the line itself."""
 
     kind: str
     prefix: str
@@ -63,11 +63,11 @@ def statement_start(text: str, limit: int = sys.maxsize) -> int:
 
 
 def place(text: str) -> Place | None:
-    """What the end of a text is part of; None inside a string or a comment, and after what nothing can follow."""
+    """The place at the end of a text; None inside a string or a comment, and where nothing can follow."""
     if open_at(text):
         return None
     whole = start = statement_start(text, LONGEST)
-    if len(text) - start > LONGEST:  # what is around the last lines is not seen then
+    if len(text) - start > LONGEST:  # brackets around the last lines are not seen then
         start = text.find("\n", len(text) - LONGEST) + 1 or start
     cut = start > whole
     line = "\n" + text[start:]  # after a newline a slash begins a comment

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.session import Session
 from kshell.shell.run_line import attempt, print_error
 
-# what is typed: how far it goes up, towards the caller
+# commands: how far each goes up, towards the caller
 _MOVES = {"`": 1, ".": -1}
 STUCK = "level [{}]: a query, a verb or a thread was at work and cannot go on; 'text signals an error, \\ leaves"
 

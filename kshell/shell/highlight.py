@@ -28,11 +28,11 @@ def colours() -> bool:
 
 
 class QLexer(Lexer):
-    """What prompt_toolkit asks for the styles of lines."""
+    """The lexer that prompt_toolkit asks for the styles of lines."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = document.lines
-        inside: dict[int, str] = {}  # what is open before a line
+        inside: dict[int, str] = {}  # the construct open before a line
         ends = [0, -1]  # a string is open at the first offset; where it ends
 
         def closed(i: int) -> bool:

@@ -1,4 +1,4 @@
-"""What the keys of the prompt do that differs from prompt_toolkit's own: Enter, Alt-Enter, paste."""
+"""Keys of the prompt that differ from prompt_toolkit's own: Enter, Alt-Enter, paste."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ GREY, END = "\x1b[90m", "\x1b[0m"
 
 
 def annotator(session: Session, colours: bool) -> Callable[[str, Any], str]:
-    """What adds the notes of a value to the text that the console shows of it. The text itself stays as it is; a note
-    that does not fit into the console's width is left out."""
+    """A function that adds the notes of a value to the text that the console shows of it. The text itself stays as it
+    is; a note that does not fit into the console's width is left out."""
 
     def annotate(text: str, value: Any) -> str:
         notes = session.notes(value)

@@ -48,7 +48,7 @@ Without a file or -e: a prompt on a terminal; else lines from standard input, on
 
 @dataclass
 class Options:
-    """What the command line asks for. `commands` are system commands to run first, as `P 12`."""
+    """The options of the command line. `commands` are system commands to run first, as `P 12`."""
 
     exprs: list[str] = field(default_factory=list)
     script: str = ""

@@ -77,7 +77,7 @@ def _loop(session: Session, size: tuple[int, int] | None, own: bool) -> int:
 
 
 def reader(session: Session) -> PromptSession[str]:
-    """What reads the lines."""
+    """The prompt session that reads the lines."""
     suggest = Condition(lambda: bool(session.settings.suggest) and len(get_app().current_buffer.text) < 1000)
     return PromptSession(
         history=history(), completer=QCompleter(session), complete_while_typing=False, enable_history_search=True,
@@ -97,7 +97,7 @@ def prompt_text(session: Session) -> str:
 
 
 def plain(prompt: str, text: str) -> str:
-    """What the terminal shows of a text behind a prompt, without colours; control characters as prompt_toolkit has
+    """The terminal's text for a prompt and a text behind it, without colours; control characters as prompt_toolkit has
     them."""
     return prompt + text.translate(_SHOWN).replace("\n", "\n" + " " * len(prompt))
 
@@ -128,7 +128,7 @@ def fit(session: Session, size: tuple[int, int] | None) -> tuple[int, int] | Non
 
 @dataclass
 class Loading:
-    """What loads in the background, and whether the prompt has seen its end."""
+    """The state of loading in the background: the thread, and whether the prompt has seen its end."""
 
     thread: threading.Thread | None = None
     done: bool = False

@@ -1,4 +1,4 @@
-"""What a line at the console does, in a session whose errors are printed."""
+"""Running a line at the console, in a session whose errors are printed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report(session: Session, text: str) -> bool:
 def enter(session: Session, text: str) -> bool:
     """Do what a line at the console asks for, printing its error; was there one?"""
     if session.together is not None:
-        return session.together.enter(text)  # type: ignore[no-any-return]
+        return session.together.enter(text)
     return not attempt(session, session.enter, text)
 
 

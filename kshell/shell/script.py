@@ -51,7 +51,7 @@ def _start(session: Session, opts: Options) -> int:
         if not _option(session, command):
             return 2
     stay = opts.stay and sys.stdin.isatty() and not in_job()
-    session.interactive = stay  # what fails can be looked at
+    session.interactive = stay  # so that a failure can be inspected
     well = not opts.script or run_file(session, opts.script)
     well = well and not any(report(session, text) for text in opts.exprs)
     if not well and not (stay and session.last_error is not None):
@@ -80,7 +80,7 @@ def console(session: Session, opts: Options) -> int:
 
         session.together = Together(session)
         if session.rank:
-            return session.together.follow()  # type: ignore[no-any-return]
+            return session.together.follow()
     code = 1
     session.read_only = opts.read_only
     try:

@@ -63,7 +63,7 @@ class Together:
             if own[0] is None:  # `exit` on another process
                 attempt(self.session, self.session.at_exit, code)
             raise QExit(code)
-        return errors  # type: ignore[no-any-return]
+        return errors
 
     def _work(self, kind: str, text: str) -> tuple[str, int | None]:
         session = self.session

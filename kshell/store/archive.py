@@ -108,7 +108,7 @@ _COSTS = ((b"[", 80), (b"{", 150), (b",", 32), (b'"', 8), (b":", 130))
 
 
 class TooMuch(ValueError):
-    """What is in a file would need more memory than it may."""
+    """The content of a file would need more memory than it may."""
 
 
 class Compressed(ValueError):

@@ -246,7 +246,7 @@ def write_bytes(path: str, *parts: bytes | memoryview) -> None:
 
 
 def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
-    """What writes these bytes, one after the other."""
+    """A function that writes these bytes, one after the other."""
 
     def fill(f: BinaryIO) -> None:
         work = Task("saving", sum(map(len, parts)))

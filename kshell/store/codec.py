@@ -166,7 +166,7 @@ def _put_prim(x: Prim, out: Out) -> None:
         out.append(bytes((x.t, n)))
     elif x.name in DERIVED:
         out.append(bytes((x.t, 102, OPERATORS.index(DERIVED[x.name][0]))))
-    else:  # what kdb+ defines in q itself goes as a function that calls it
+    else:  # a function that kdb+ defines in q itself goes as one that calls it
         args = ";".join("xyz"[: max(x.rank, 1)])
         out.append(b"\x64\0")
         _put(Vec(T.C, np.frombuffer(f"{{{x.name}[{args}]}}".encode(), np.uint8)), out)
@@ -212,7 +212,7 @@ def cost(x: Value) -> int:
     """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
     c = x.__class__
     if c is Nd or (isinstance(x, List) and x.flat is not None):
-        inner = x.a if c is Nd else x.flat.a  # type: ignore[union-attr]
+        inner = x.a if c is Nd else x.flat.a
         return _LIST + inner.nbytes + (_VEC + 16) * len(x)
     if c is Vec:
         return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)

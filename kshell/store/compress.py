@@ -106,7 +106,7 @@ def _decompress(message: bytes) -> bytes:
 
 
 class Tail(NamedTuple):
-    """What the end of a compressed file says of it."""
+    """The trailer of a compressed file."""
 
     algorithm: int
     level: int

@@ -183,7 +183,7 @@ class _Quotes:
         opening, closing, real = quote & inside, quote & ~inside, mark & ~inside
         behind = _next(closing, self.closed)
         wrong = (opening & ~(_next(real, self.starts) | behind)) | (behind & ~(real | opening))
-        wrong[-1] &= np.uint64((2 << (size - 1) % 64) - 1)  # what stands behind the part is not known yet
+        wrong[-1] &= np.uint64((2 << (size - 1) % 64) - 1)  # the text behind the part is not known yet
         if wrong.any():
             return False
         within = _places_of(mark & inside)

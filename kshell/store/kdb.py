@@ -57,7 +57,7 @@ def packing_of(path: str) -> Packing | None:
         tail = compress.tail_of(f.read())
         return Packing(tail.block.bit_length() - 1, tail.algorithm, tail.level)
 
-    return unfinished.opened(path, work) if unfinished.there(path) else None  # type: ignore[no-any-return]
+    return unfinished.opened(path, work) if unfinished.there(path) else None
 
 
 # ------------------------------------------------------------------ writing
@@ -73,7 +73,7 @@ def write_all(values: Sequence[tuple[str, Value, Packing | None]], over_file: bo
     files = [f for value in values for f in files_of(*value)]
     atomic.write_all([(name, atomic.filling(parts)) for name, parts in files], over_file)
     written = {name for name, _ in files}
-    for path, _, _ in values:  # what a list that was there before has left
+    for path, _, _ in values:  # left by a list that was saved there before
         if path + "#" not in written and os.path.exists(path + "#"):
             os.unlink(path + "#")
 
@@ -397,7 +397,7 @@ def append(files: Sequence[tuple[str, Value]]) -> bool:
 
 
 def _before(path: str, f: BinaryIO, first: bytes = b"") -> unfinished.Before:
-    """What is to be known of a file that is appended to, and begins so, to make it what it was."""
+    """The record by which a file that begins so is restored if appending to it fails."""
     about = os.fstat(f.fileno())
     at = 0 if first[:2] == VECTOR else PAGE - 16
     return unfinished.Before(os.path.basename(path), about.st_ino, about.st_size, at, first[at : at + 16])

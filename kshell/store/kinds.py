@@ -26,7 +26,7 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 
 
 def kind_of(path: str, begin: bytes) -> tuple[str, str]:
-    """What a file is that begins so, and what to do with it; two empty texts if it is of no known kind."""
+    """The kind of a file that begins so, and a hint what to do with it; two empty texts if it is of no known kind."""
     if begin[8:9] == b"{" and int.from_bytes(begin[:8], "little") < 1 << 40:
         return "a .safetensors file", "give it a name that ends in .safetensors"
     for first, what, hint in _KINDS:

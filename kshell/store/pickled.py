@@ -23,8 +23,8 @@ class Refused(Exception):
 
 
 class Maker:
-    """What a name stands for that may be called: `make(*args)` of plain values, `cost` the bytes that it may need, and
-    `each` those for each item of its first argument."""
+    """A callable behind a name: `make(*args)` of plain values, `cost` the bytes that it may need, and `each` those for
+    each item of its first argument."""
 
     __slots__ = ("cost", "each", "make")
 
@@ -89,7 +89,7 @@ class Reader:
         self.push(found, 0 if n > _LONG else sys.getsizeof(found))
 
     def marked(self) -> list[Any]:
-        """What was put on the stack since the last mark."""
+        """Pop the items that were put on the stack since the last mark."""
         start = self.marks.pop()
         found = self.stack[start:]
         del self.stack[start:]

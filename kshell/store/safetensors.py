@@ -91,7 +91,7 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
 
 
 def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
-    """What the digest covers beside the bytes: names, types, shapes, places and metadata."""
+    """The bytes that the digest covers beside the data: names, types, shapes, places and metadata."""
     others = sorted((k, v) for k, v in meta.items() if k not in (DIGEST, OWN))
     return json.dumps([sorted(map(list, places)), others]).encode()
 

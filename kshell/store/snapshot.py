@@ -26,7 +26,7 @@ _FORM = 220  # bytes of memory that a value needs beside what stands in its form
 _PIECE = 1 << 20  # items
 MAX_DEPTH = 200
 
-VIEW = registry.Hook()  # what defines a view, from its name and text: lang/session/views.py
+VIEW = registry.Hook()  # defines a view from its name and text: lang/session/views.py
 
 
 def _fixed(t: int) -> bool:

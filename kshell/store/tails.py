@@ -13,7 +13,7 @@ from kshell.store import kdb
 
 MOST = 1 << 26  # bytes of a record that may be cut off; more is no record that was begun, but damage
 _PIECE = 1 << 16
-_RECORD = b'{"step": '  # what each line of JSON begins with
+_RECORD = b'{"step": '  # the beginning of each line of JSON
 _WHOLE: dict[tuple[int, int], tuple[int, int]] = {}  # logs found whole: their size, and when they were changed
 
 

@@ -18,7 +18,7 @@ def read_bytes(path: str, offset: int = 0, length: int = -1) -> bytes:
         return f.read(length)
 
     try:
-        return unfinished.opened(path, work)  # type: ignore[no-any-return]
+        return unfinished.opened(path, work)
     except OSError as e:
         problem = e
     raise refused(problem)

@@ -1,4 +1,4 @@
-"""What a save has in a folder until it is over, and what becomes of that when its process is gone.
+"""The unfinished files of a save in a folder, and their fate when its process is gone.
 
 Its names begin with `.kshell-`, so nobody takes it for data; the save holds a lock on it, which goes with the process.
 
@@ -121,7 +121,7 @@ def clean(folder: str) -> None:
 
 def sweep(folder: str) -> None:
     """Remove what saves that ended before all was written have left in a folder."""
-    with contextlib.suppress(OSError):  # what another sweeps, or may not be removed here
+    with contextlib.suppress(OSError):  # another process sweeps it, or it may not be removed here
         for name in os.listdir(folder):
             if name.startswith(MARK) and name.endswith(".tmp"):
                 _remove_left(os.path.join(folder, name))

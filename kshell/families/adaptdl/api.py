@@ -210,7 +210,7 @@ class RuleWrap(wraps.Wrap):
 
     def note(self, o: Opt, given: dict[str, Any]) -> bool:
         agg = o.wraps.get("agg")
-        return self.rule.begin(self._squares, bool(agg and agg.values["agggrad"]))  # type: ignore[no-any-return]
+        return self.rule.begin(self._squares, bool(agg and agg.values["agggrad"]))
 
     def rates(self, o: Opt, given: dict[str, Any]) -> None:
         self.rule.raise_rates()
@@ -232,7 +232,7 @@ class RuleWrap(wraps.Wrap):
         self.rule.noise.attach()
 
     def pending(self) -> tuple[list[int], list[float | None]] | None:
-        return self.rule.noise.pending() if self.rule.noise.accum_count else None  # type: ignore[no-any-return]
+        return self.rule.noise.pending() if self.rule.noise.accum_count else None
 
     def set_pending(self, found: Any) -> None:
         self.rule.noise.set_pending(*found)
@@ -341,7 +341,7 @@ def scale(x: Value) -> Value:
     h = handle(given[0]) if given else None
     if isinstance(h, RuleHandle):
         if len(given) == 1:
-            return h.obj.options()  # type: ignore[no-any-return]
+            return h.obj.options()
         _change(h.obj, given[1:])
         return NIL
     if isinstance(h, OptimizerHandle | ModelHandle) and (len(given) == 1 or given[1:] == [NIL]):
@@ -398,9 +398,9 @@ def _change(w: RuleWrap, given: Sequence[Value]) -> None:
 
 @api("gns", "gns s", "gns(s;scales)", since="kshell", effect="none")
 def gns(x: Value) -> Value:
-    """What a rule has found out: by parameter group the squared norm of the gradient (sqr) and the trace of its
-    covariance at the base batch (var); scale, gain and factors of the step that is being made, or of the last one;
-    progress, which is the sum of the gains. For given scales, a table of factors and gains.
+    """Gradient noise statistics of a rule: by parameter group the squared norm of the gradient (sqr) and the trace of
+    its covariance at the base batch (var); scale, gain and factors of the current step, or of the last one; progress,
+    the sum of the gains. Given scales, a table of factors and gains.
 
     q)s:scale(opt(`sgd;tensor(2#0e;`grad));`adascale)
     q)gns s

@@ -220,7 +220,7 @@ class GradientNoiseScale:
             self.sqr[i], self.var[i] = s[0] / s[1], s[2] / s[3]
 
     def gain(self, scale: float) -> float:
-        """What a step of this scale is worth, in steps of the base batch."""
+        """The gain of a step at this scale, in steps of the base batch."""
         var, sqr = sum(max(v, _LEAST) for v in self.var), sum(max(q, 0.0) for q in self.sqr)
         return (var + sqr) / (var / scale + sqr)
 
@@ -259,8 +259,8 @@ class GradientNoiseScale:
         self.reset()
 
     def pending(self) -> tuple[list[int], list[float | None]]:
-        """What is known of the step that is being made: the backward passes of each parameter, the squares of each
-        group."""
+        """The state of the current step: the number of backward passes of each parameter, and the sum of squares of
+        each group, None for a group that has none yet."""
         self.attach()
         squares = [self._local.get(i) for i in range(len(self.sqr))]
         return ([self._counts.get(id(p), 0) for _, p in self._every()],
@@ -327,7 +327,7 @@ class ScalingRule:
         self._rates: list[Any] | None = None
 
     def factors(self, scale: float) -> list[float]:
-        """What the learning rate of each group is multiplied by."""
+        """The factor for the learning rate of each group."""
         raise NotImplementedError
 
     def begin(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:

@@ -47,7 +47,7 @@ class Lamb(Optimizer):
             "globalnorm": globalnorm, "trustclip": trustclip, "trustmin": trustmin, "trustmax": trustmax})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of every parameter that has a gradient; with a closure, evaluate it first and return its loss."""
         loss = None
         if closure is not None:
@@ -95,9 +95,9 @@ class Lamb(Optimizer):
         m.mul_(beta1).add_(grad, alpha=1 - beta1)
         v.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
         if not group["unbiased"]:
-            return m / v.sqrt().add_(group["eps"])  # type: ignore[no-any-return]
+            return m / v.sqrt().add_(group["eps"])
         low = v.sqrt().div_((1 - beta2 ** t) ** .5).add_(group["eps"])
-        return (m / (1 - beta1 ** t)).div_(low)  # type: ignore[no-any-return]
+        return (m / (1 - beta1 ** t)).div_(low)
 
     @staticmethod
     def _trust(p: Tensor, u: Tensor, group: dict[str, Any]) -> Tensor:

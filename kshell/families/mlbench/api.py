@@ -161,7 +161,7 @@ def _optimizer(x: Value, call: str) -> Opt:
     h = handle(x)
     if not isinstance(h, OptimizerHandle):
         raise QError(f"{call}: expecting an optimizer, given {kname(x)}")
-    return h.obj  # type: ignore[no-any-return]
+    return h.obj
 
 
 def _head(x: Value, call: str) -> tuple[Opt, Sequence[Value]]:
@@ -242,7 +242,7 @@ def agg(x: Value) -> Value:
     if len(given) == 1:
         if "agg" not in o.wraps:
             raise QError("agg: no aggregation set")
-        return o.wraps["agg"].options()  # type: ignore[no-any-return]
+        return o.wraps["agg"].options()
     with with_all("agg", x):
         _not_sharded(o, "agg")
         values = parse_options("agg", AGG_OPTIONS, *split(given, 1), before=1)
@@ -345,7 +345,7 @@ def fp16(x: Value) -> Value:
             return NIL
         if "fp16" not in o.wraps:
             raise QError("fp16: not set")
-        return o.wraps["fp16"].options()  # type: ignore[no-any-return]
+        return o.wraps["fp16"].options()
     with with_all("fp16", x):
         return _fp16_around(given)
 
@@ -415,10 +415,10 @@ def estimated(x: Value) -> Value:
         raise QError(f"estimated: {o.entry.name} has no estimates")
     if len(given) == 1:
         return vector_handle(o.torch.estimates())
-    numbers = [long_of(n) for n in given[1:]]
-    if len(numbers) > 2 or None in numbers:
+    numbers = [n for i in given[1:] if (n := long_of(i)) is not None]
+    if len(given) > 3 or len(numbers) < len(given) - 1:
         raise QError("estimated: expecting an optimizer, the number of the step and that of coordinates")
-    o.torch.update_estimates(*numbers)  # type: ignore[arg-type]
+    o.torch.update_estimates(*numbers)
     return NIL
 
 
@@ -453,13 +453,15 @@ def topo(x: Value) -> Value:
     from kshell.families.mlbench.optimizers import neighbors_of
     given = items(x)
     name = name_of(given[0]) if given else None
-    numbers = [long_of(n) for n in given[1:]] or [optim.comm.rank(), optim.comm.world()]
-    if name is None or len(numbers) != 2 or None in numbers:
+    numbers = [n for i in given[1:] if (n := long_of(i)) is not None]
+    if len(given) == 1:
+        numbers = [optim.comm.rank(), optim.comm.world()]
+    if name is None or len(numbers) != 2 or len(given) not in (1, 3):
         raise QError("topo: expecting the name of a topology, or (name;rank;world)")
     r, n = numbers
-    if not (n >= 1 and 0 <= r < n):  # type: ignore[operator]
+    if not (n >= 1 and 0 <= r < n):
         raise QError(f"topo: there is no process {r} among {n}")
-    return longs(neighbors_of(name, r, n))  # type: ignore[arg-type]
+    return longs(neighbors_of(name, r, n))
 
 
 @api("timings", "timings o", "timings(o;flag)", since="kshell", effect="reads1")
@@ -487,7 +489,7 @@ def timings(x: Value) -> Value:
 
 @api("traffic", "traffic[]", since="kshell", effect="none")
 def traffic(x: Value) -> Value:
-    """What the communication of optimizers has cost this process so far: calls, bytes given away, seconds.
+    """The cost of communication by optimizers in this process so far: calls, bytes passed to collectives, seconds.
 
     q)traffic[]
     calls  | 0

@@ -46,7 +46,7 @@ class SignSGD(Optimizer):
                                   "weight_decay": weight_decay, "nesterov": nesterov})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update; the closure's loss."""
         loss = comm.loss_of(closure)
         for group in self.param_groups:
@@ -61,13 +61,13 @@ class SignSGD(Optimizer):
             d = d.add(p, alpha=group["weight_decay"])
         momentum = group["momentum"]
         if not momentum:
-            return d  # type: ignore[no-any-return]
+            return d
         state = self.state[p]
         if "momentum_buffer" in state:
             b = state["momentum_buffer"].mul_(momentum).add_(d, alpha=1 - group["dampening"])
         else:
             b = state["momentum_buffer"] = d.clone()
-        return d.add(b, alpha=momentum) if group["nesterov"] else b  # type: ignore[no-any-return]
+        return d.add(b, alpha=momentum) if group["nesterov"] else b
 
 
 class SparsifiedSGD(Draws, Optimizer):
@@ -124,7 +124,7 @@ class SparsifiedSGD(Draws, Optimizer):
         return comm.finite(p.grad for p, _ in work)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update; the closure's loss."""
         loss = comm.loss_of(closure)
         work = [(p, g) for g in self.param_groups for p in g["params"] if p.requires_grad and p.numel()
@@ -305,7 +305,7 @@ class DecentralizedSGD(comm.Together, SGD):
         self._degrees = [_graph(mine) for mine in lists[1:]]
         self._graphs = lists
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """A local update, then the average; the closure's loss."""
         loss = comm.loss_of(closure)
         new = vars(self).get("_graphs") != self._lists()

@@ -40,8 +40,8 @@ class _Part:
 
     @property
     def sent(self) -> Tensor:
-        """What travels first: the product with the query, or the vector."""
-        return self.a if self.query is None else self.product  # type: ignore[no-any-return]
+        """The tensor that is sent first: the product with the query, or the vector."""
+        return self.a if self.query is None else self.product
 
 
 class PowerSGD(comm.Together, Draws, SGD):
@@ -93,7 +93,7 @@ class PowerSGD(comm.Together, Draws, SGD):
 
     # ------------------------------------------------------------ steps
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Compress and step; the closure's loss."""
         loss = comm.loss_of(closure)
         if comm.world() > 1:

@@ -110,7 +110,7 @@ def _streamer(x: Value, call: str) -> Opt:
     if not isinstance(h, OptimizerHandle) or not h.obj.abilities.gathers:
         raise QError(f"{call}: expecting an optimizer of layers (streamer), given "
                      + (h.obj.entry.name if isinstance(h, OptimizerHandle) else kname(x)))
-    return h.obj  # type: ignore[no-any-return]
+    return h.obj
 
 
 def _head(x: Value, call: str, n: int, what: str) -> tuple[Opt, Sequence[Value]]:

@@ -379,7 +379,7 @@ class Streamer(Extra, Optimizer):
         self.waited, self._met = int(extra.get("waited", 0)), None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy has: all but losses that wait for a step."""
+        """The state that a copy gets: everything except losses that wait for a step."""
         return {**super().__getstate__(), "settings": dict(self.settings), "waited": self.waited, "_make": self._make,
                 "_inner": self._inner, "_ready": {}, "_unscaled": [], "_met": None, "f_counter": self.f_counter,
                 "p_counter": self.p_counter, "step_counter": self.step_counter}

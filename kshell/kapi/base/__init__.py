@@ -1,4 +1,4 @@
-"""What every room of the k-api stands on: handles, arguments, conversions, errors, and torch at its first use.
+"""The foundation of every room of the k-api: handles, arguments, conversions, errors, and torch at its first use.
 
 May import nothing else of kapi.
 """

@@ -358,7 +358,7 @@ def number_word(v: float) -> str:
 
 
 def pairs_hint(x: Value) -> str:
-    """What to do where a symbol stands for the value of an option: it may be the name of one."""
+    """A hint where a symbol stands in place of an option's value: it may be the name of the option."""
     return f"names and values of options are one argument: (`{x.s};..)" if x.__class__ is Sym else ""
 
 

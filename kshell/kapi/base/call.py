@@ -64,7 +64,7 @@ _WAYS_OUT = (
 
 
 def way_out(message: str) -> str:
-    """What to do about a message of torch, if that is known."""
+    """A remedy for an error message of torch; empty if none is known."""
     low = message.lower()
     return next((hint for part, hint in _WAYS_OUT if part.lower() in low), "")
 
@@ -133,7 +133,7 @@ def _to_tell(call: str, exc: BaseException, args: Sequence[Value]) -> str:
 
 
 def told_by(call: str) -> Callable[[BaseException], str]:
-    """What makes the text of an error that ends a call, for the other processes."""
+    """A function that makes the text of the error that ends a call, for the other processes."""
     return lambda exc: _to_tell(call, exc, ())
 
 

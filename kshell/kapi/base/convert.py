@@ -109,7 +109,7 @@ def _word(t: int) -> str:
 
 
 def kname(x: Value) -> str:
-    """What x is, in words of the messages: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
+    """The kind of x as messages name it: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
     t = atom_t(x)
     if t:
         return f"{_word(t)} scalar"
@@ -164,8 +164,8 @@ def _refuse(x: Value) -> QError:
 
 
 def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> QError | None:
-    """What is wrong with x, at a depth of a nested list: its length or type differs from those of the parts before it,
-    whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
+    """The error of x at a depth of a nested list, or None: its length or type differs from those of the parts before
+    it, whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
     if not isinstance(x, Vec | List):
         if depth and (is_atom(x) or isinstance(x, KHandle) or x is NIL):
             return QError(f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}")

@@ -58,7 +58,7 @@ def device_named(name: str, call: str) -> Any:
 
 @dataclass(slots=True)
 class TensorOptions:
-    """What a list of option symbols asks for; None where it says nothing."""
+    """The tensor options in a list of symbols; None for each that is not given."""
 
     device: Any = None
     dtype: Any = None

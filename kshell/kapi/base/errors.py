@@ -1,4 +1,4 @@
-"""What the error of a call says: which call, what it was given, what it expected.
+"""Context for the error of a call: the name of the call, its arguments, and the arguments that it expects.
 
 Most errors say all of it where they are raised, as do most of torch's. What is missing is added here, once, behind the
 reason, for all calls: a description of the arguments, and the first form of the call.
@@ -45,7 +45,7 @@ _REASON, _SHOWN = 180, 5
 
 
 def described(x: Value) -> str:
-    """What a value is, in a few words for a message: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
+    """A short description of a value for a message: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
     c = x.__class__
     if isinstance(x, Function) and c is not Prim:
         return function_words(x)

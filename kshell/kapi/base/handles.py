@@ -25,7 +25,7 @@ H = TypeVar("H", bound="KHandle")
 
 
 class _Gone:
-    """What a freed handle holds."""
+    """The placeholder for the object of a freed handle."""
 
     def __repr__(self) -> str:
         return "<freed>"
@@ -227,7 +227,7 @@ def give_back(lending: Any) -> None:
 
 
 def lendings(whole: KHandle) -> list[Lending]:
-    """What is lent to a handle."""
+    """The lendings of which a handle is the whole."""
     return [r for r in weakref.getweakrefs(whole) if isinstance(r, Lending)]
 
 
@@ -402,7 +402,7 @@ def article(kind: str) -> str:
 
 
 def _index_hint(h: KHandle, given: Sequence[Value]) -> str:
-    """What to write in the place of `h i` or h[i;..], of a handle that has no index."""
+    """A hint for `h i` or h[i;..] of a handle that has no index: the call to write instead."""
     own = h.reached(given[0].s) if len(given) == 1 and given[0].__class__ is Sym else ""
     if own:
         return f"{article(h.kind)} has no index: {own}"

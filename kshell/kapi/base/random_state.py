@@ -48,7 +48,7 @@ def _generator(data: bytes) -> Any:
 
 
 def checked(d: Dict) -> Callable[[], None]:
-    """What sets the generators to saved states; they are checked here."""
+    """Check saved states of the generators, and return a function that restores them."""
     if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("rng: expecting a dictionary made by rng[]")
     todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []

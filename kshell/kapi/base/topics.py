@@ -1,4 +1,4 @@
-"""What `help` knows beside the registry. Files fill these tables with what they know; `help` only reads them."""
+"""Tables for `help` beside the registry. Other files fill them; `help` only reads them."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class Autosave:
             self._problem = first_line(str(e)) or type(e).__name__
 
     def shown(self) -> Dict:
-        """What is asked for, and how many files were written."""
+        """The settings of the autosave, and the number of files that it has written."""
         every = int(self.every) if self.every == int(self.every) else self.every
         return symdict(["file", "every", "unit", "saves"],
                        [sym(":" + self.given), every, sym("steps" if self.steps else "seconds"), self.saves])
@@ -192,32 +192,32 @@ def autosave(x: Value) -> Value:
     `:docs.ks
     """
     session: Any = running()
-    given = items(x)
-    if not given or x is NIL:
+    args = items(x)
+    if not args or x is NIL:
         return NIL if session.autosave is None else session.autosave.shown()
-    if len(given) == 1 and flag_of(given[0]) is False:
+    if len(args) == 1 and flag_of(args[0]) is False:
         _stop(session)
         return NIL
-    if not 2 <= len(given) <= 3:
+    if not 2 <= len(args) <= 3:
         raise QError(f"autosave: expecting (file;seconds) or (file;n;`steps), given {kname(x)}")
-    path = path_of(given[0], "autosave")
-    unit = name_of(given[2]) if len(given) == 3 else "seconds"
+    path = path_of(args[0], "autosave")
+    unit = name_of(args[2]) if len(args) == 3 else "seconds"
     if unit not in ("seconds", "steps"):
-        raise QError(f"autosave: unit is seconds or steps, given {kname(given[2]) if unit is None else unit}")
-    every = long_of(given[1]) if unit == "steps" else number_of(given[1])
+        raise QError(f"autosave: unit is seconds or steps, given {kname(args[2]) if unit is None else unit}")
+    every = long_of(args[1]) if unit == "steps" else number_of(args[1])
     if every is None:
-        raise QError(f"autosave: expecting a number of {unit}, given {kname(given[1])}")
+        raise QError(f"autosave: expecting a number of {unit}, given {kname(args[1])}")
     if not (1 if unit == "steps" else LEAST) <= every < 1e9:
         raise QError(f"autosave: number of {unit} out of range, given {every:g}")
     if session.rank:
-        return given[0]
-    found = capture(None, "autosave")
+        return args[0]
+    captured = capture(None, "autosave")
     if session.autosave is not None:
         session.autosave.rest()
-    write(path, found.manifest, found.members, found.needs)
-    for note in found.notes:
+    write(path, captured.manifest, captured.members, captured.needs)
+    for note in captured.notes:
         session.warn(f"autosave: not kept: {note}\n")
     _stop(session)
     session.autosave = Autosave(session, path, every, unit == "steps")
     session.autosave.start()
-    return given[0]
+    return args[0]

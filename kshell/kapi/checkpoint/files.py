@@ -65,10 +65,10 @@ def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
 
 def _read_pt(path: str) -> Value:
     def work(f: BinaryIO, size: int) -> Value:
-        found, made, need = pt_files.read(path, f, size)
-        return to_q_value(found, made, need)
+        value, count, need = pt_files.read(path, f, size)
+        return to_q_value(value, count, need)
 
-    return _opened(path, work)  # type: ignore[no-any-return]
+    return _opened(path, work)
 
 
 def _write_pt(path: str, value: Any) -> None:
@@ -100,8 +100,8 @@ def _pad(path: str, f: BinaryIO, n: int) -> None:
         return
     f.seek(0)
     room = Unbounded(size)
-    found, made, need = pt_files.read(path, f, size, room)
-    to_q_value(found, made, need)
+    value, count, need = pt_files.read(path, f, size, room)
+    to_q_value(value, count, need)
     if room.left < 0:
         pt_files.add_zeros(f, -room.left // 2 + (1 << 16))
 
@@ -122,7 +122,7 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
         places, meta, first = safetensors.read_header(f, size, room)
         room.need(sum(p.end - p.start for p in places))
         reserve([size], 1)
-        made: dict[str, Any] = {}
+        tensors: dict[str, Any] = {}
         want = meta.pop(safetensors.DIGEST, None)
         if meta.pop(safetensors.OWN, None) is not None and want is None:
             raise ValueError("it has no digest")
@@ -130,7 +130,7 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
         for p in sorted(places, key=lambda p: (p.start, p.end)):
             if len(p.shape) > DIMS:
                 raise ValueError(f"{p.name} has {len(p.shape)} dimensions")
-            t = made[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
+            t = tensors[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
             into = _memory(t)
             f.seek(first + p.start)
             for at in range(0, len(into), _CHUNK):
@@ -145,9 +145,9 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
                 raise ValueError(f"{p.name} has wrong booleans")
         if want is not None and digest.hexdigest() != want:
             raise ValueError("the digest is another")
-        return {p.name: made[p.name] for p in places}, meta, want
+        return {p.name: tensors[p.name] for p in places}, meta, want
 
-    return _opened(path, work)  # type: ignore[no-any-return]
+    return _opened(path, work)
 
 
 def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
@@ -168,10 +168,10 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
-    """What writes a .safetensors file of these tensors, their bytes, and the digest."""
-    names = {getattr(torch, v): k for k, v in _DTYPES.items()}
-    plain = {k: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for k, t in tensors.items()}
-    places = safetensors.layout([(k, names[t.dtype], list(t.shape)) for k, t in plain.items()])
+    """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
+    names = {getattr(torch, value): key for key, value in _DTYPES.items()}
+    plain = {key: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for key, t in tensors.items()}
+    places = safetensors.layout([(key, names[t.dtype], list(t.shape)) for key, t in plain.items()])
     order = [plain[p.name] for p in sorted(places, key=lambda p: (p.start, p.end))]
     digest = hashlib.sha256(safetensors.described(places, meta))
     for t in order:
@@ -197,12 +197,12 @@ def _write_safetensors(path: str, value: Any) -> None:
 def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
     there = [os.path.join(path, n) for n in unfinished.names_in(path)]
-    found = [n for n in there if n.endswith(_INDEX)]
-    if len(found) != 1:
+    indexes = [n for n in there if n.endswith(_INDEX)]
+    if len(indexes) != 1:
         alone = [n for n in there if n.endswith(".safetensors")]
-        if not found and len(alone) == 1:
+        if not indexes and len(alone) == 1:
             return _read_safetensors(alone[0])[:2]
-        raise QError(f"ckpt: {path} has {len(found) or 'no'} index of .safetensors files")
+        raise QError(f"ckpt: {path} has {len(indexes) or 'no'} index of .safetensors files")
 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
         index = bounded(f.read(safetensors.MOST), Room(size))
@@ -213,21 +213,21 @@ def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
         return dict(known), index.get("metadata")
 
     where: dict[str, str]
-    where, about = _opened(found[0], work)
+    where, about = _opened(indexes[0], work)
     held: dict[str, dict[str, Any]] = {}
     meta: dict[str, str] = {}
     digests: dict[str, str | None] = {}
     for file in dict.fromkeys(where.values()):
         held[file], more, digests[file] = _read_safetensors(os.path.join(path, file))
         meta |= more
-    missing = next((k for k, file in where.items() if k not in held[file]), None)
+    missing = next((key for key, file in where.items() if key not in held[file]), None)
     if missing is not None:
         raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
     own = about if isinstance(about, dict) else {}
     if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(where, digests) or (
             None not in digests.values() and safetensors.DIGEST not in own):
-        raise QError(f"ckpt: {found[0]} is damaged: its digest is another")
-    return {k: held[file][k] for k, file in where.items()}, meta
+        raise QError(f"ckpt: {indexes[0]} is damaged: its digest is another")
+    return {key: held[file][key] for key, file in where.items()}, meta
 
 
 def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
@@ -293,16 +293,16 @@ def ckpt(x: Value) -> Value:
     q)hdel`:docs.pt
     `:docs.pt
     """
-    given = items(x)
-    if not 1 <= len(given) <= 3:
-        raise QError(f"ckpt: expecting 1-3 args, given {len(given)}")
-    path = path_of(given[0], "ckpt")
-    if len(given) == 1:
+    args = items(x)
+    if not 1 <= len(args) <= 3:
+        raise QError(f"ckpt: expecting 1-3 args, given {len(args)}")
+    path = path_of(args[0], "ckpt")
+    if len(args) == 1:
         return read(path)
-    value = from_q(given[1])
-    _tell_name(given)
-    if len(given) == 3:
-        most = long_of(given[2])
+    value = from_q(args[1])
+    _tell_name(args)
+    if len(args) == 3:
+        most = long_of(args[2])
         if most is None or most < 1:
             raise QError("ckpt: expected the most bytes of a file, a number above zero")
         _write_folder(path, value, most)
@@ -310,7 +310,7 @@ def ckpt(x: Value) -> Value:
         _write_safetensors(path, value)
     else:
         _write_pt(path, value)
-    return given[0]
+    return args[0]
 
 
 def _tell_name(given: list[Value]) -> None:
@@ -335,11 +335,11 @@ def ckpttable(x: Value) -> Value:
     q)cols ckpttable(d;0b)
     `name`dtype`size`bytes
     """
-    given = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
-    flag = flag_of(given[1]) if len(given) == 2 else True
-    if not 1 <= len(given) <= 2 or flag is None:
+    args = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
+    flag = flag_of(args[1]) if len(args) == 2 else True
+    if not 1 <= len(args) <= 2 or flag is None:
         raise QError("ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag")
-    rows = tensors_in(given[0])
+    rows = tensors_in(args[0])
     tensors = [t for _, t in rows]
     columns = [sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for t in tensors]),
                List([longs(list(t.shape)) for t in tensors]), longs([t.numel() * t.element_size() for t in tensors])]
@@ -375,23 +375,23 @@ def putstate(x: Value) -> Value:
     missing   | weight
     unexpected| scale
     """
-    given = items(x)
-    h = handle(given[0]) if len(given) > 1 else None
-    strict = flag_of(given[2]) if len(given) == 3 else True
-    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(given) > 3 or strict is None:
+    args = items(x)
+    h = handle(args[0]) if len(args) > 1 else None
+    strict = flag_of(args[2]) if len(args) == 3 else True
+    if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(args) > 3 or strict is None:
         raise QError("putstate: expecting a module or an optimizer, a dictionary, and for a module a strict flag")
-    if len(given) == 3 and isinstance(h, OptimizerHandle):
+    if len(args) == 3 and isinstance(h, OptimizerHandle):
         raise QError("putstate: a strict flag is for modules")
-    if isinstance(h, OptimizerHandle) and is_opt_state(given[1]):
-        _put_state_of(h.obj, given[1])
+    if isinstance(h, OptimizerHandle) and is_opt_state(args[1]):
+        _put_state_of(h.obj, args[1])
         return NIL
     if isinstance(h, OptimizerHandle):
-        _put_optimizer(h.obj, _dictionary(from_q(given[1]), given[1]))
+        _put_optimizer(h.obj, _dictionary(from_q(args[1]), args[1]))
         return NIL
-    parts = _parts_of(given[1]) if isinstance(h, ModelHandle) else None
+    parts = _parts_of(args[1]) if isinstance(h, ModelHandle) else None
     if parts is not None:
         return _put_model(h.obj, parts, strict)
-    return _put_tensors(module_of(h), given[1], strict)()
+    return _put_tensors(module_of(h), args[1], strict)()
 
 
 def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
@@ -400,16 +400,16 @@ def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
     return value
 
 
-_MODULE = ("module", "model")  # what the module of a model is called in a file, and in many files of scripts
+_MODULE = ("module", "model")  # keys of a model's module in a file, and in many files of scripts
 
 
 def _parts_of(x: Value) -> dict[str, Value] | None:
-    """What a checkpoint or state of a model has for its module, loss and optimizer; None if x is not of a model."""
+    """The module, loss and optimizer in a checkpoint or state of a model, by name; None if x is not of a model."""
     names = names_of(x.k) if x.__class__ is Dict else None
     if not names:
         return None
-    found = dict(zip(names, seq_items(x.v), strict=True))
-    parts = {("module" if k in _MODULE else k): v for k, v in found.items() if k in (*_MODULE, "loss", "optimizer")}
+    fields = dict(zip(names, seq_items(x.v), strict=True))
+    parts = {("module" if k in _MODULE else k): v for k, v in fields.items() if k in (*_MODULE, "loss", "optimizer")}
     held = [v for k, v in parts.items() if k != "loss"]
     return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
 
@@ -430,7 +430,8 @@ def _put_model(m: Any, parts: dict[str, Value], strict: bool) -> Value:
 
 
 def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
-    """What gives a module the tensors of a state_dict, a state or another module, once they are checked."""
+    """Check the tensors of a state_dict, a state or another module, and return a function that copies them into a
+    module."""
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
     if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
@@ -455,10 +456,10 @@ def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
     names = [g.pop(NAMES, None) for g in groups]
     if all(isinstance(own, list) and len(own) == len(g.get("params", ()))
            for own, g in zip(names, groups, strict=True)):
-        found = restored_groups(o, names)
-        if found is not None:
-            check_groups(o, found)
-            return found
+        by_name = restored_groups(o, names)
+        if by_name is not None:
+            check_groups(o, by_name)
+            return by_name
     if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
         raise QError("putstate: the parameter groups have other sizes")
     return [list(g["params"]) for g in o.groups]
@@ -470,18 +471,18 @@ def _put_state_of(o: Opt, state: Value) -> None:
         raise QError("putstate: expecting an optimizer of the parameters of one module")
     whole = ModuleHandle(o.container)
     try:
-        made = restore(state, whole)
+        restored = restore(state, whole)
     finally:
         whole.free()
-    if made.entry is not o.entry:
-        raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {made.entry.name}")
-    if {*map(id, made.parameters())} != {*map(id, o.parameters())}:
+    if restored.entry is not o.entry:
+        raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}")
+    if {*map(id, restored.parameters())} != {*map(id, o.parameters())}:
         raise QError("putstate: the groups of the state have other parameters")
-    regroup(o, [list(g["params"]) for g in made.groups])
-    load_state(o, made.torch.state_dict())
+    regroup(o, [list(g["params"]) for g in restored.groups])
+    load_state(o, restored.torch.state_dict())
 
 
-# what q calls the Python values that its own become
+# q's names for the Python values that its own become
 _KINDS: dict[type, str] = {str: "a symbol or string", bool: "a boolean", int: "an integer", float: "a float"}
 
 
@@ -511,16 +512,16 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     params = _groups_by_name(o, groups)
     places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
     for i, state in value["state"].items():
-        for k, t in state.items():
+        for key, t in state.items():
             p = places.get(i)
             if p is None or (isinstance(t, torch.Tensor) and t.dim() and t.numel() not in (1, p.numel())
-                             and k.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
-                raise QError(f"putstate: {k} of parameter {i} has a wrong size")
+                             and key.startswith(("exp_", "max_exp", "momentum", "square", "sum"))):
+                raise QError(f"putstate: {key} of parameter {i} has a wrong size")
     regroup(o, params)
     before = copy.deepcopy(o.torch.state_dict()) if o.abilities.keeps_extra else None
     try:
         load_state(o, copy.deepcopy(value))  # steps write into the state: it may be nobody else's
     except BaseException:
-        if before is not None:  # what is beside the state of parameters is checked after that was set
+        if before is not None:  # the extra state is checked after the state of parameters was set
             o.torch.load_state_dict(before)
         raise

@@ -55,7 +55,7 @@ def _unfilled() -> Any:
     """While a module is made: its parameters are not drawn, since those of the file take their places; their memory is
     so not even touched."""
 
-    class Unfilled(torch.overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
+    class Unfilled(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, fn: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = kwargs or {}
             if getattr(fn, "__name__", "") in _FILLS:
@@ -104,18 +104,18 @@ class Loader:
     def get(self, kind: str, i: Any) -> Any:
         """Object i of a kind."""
         at = (kind, i)
-        found = self._made.get(at)
-        if found is None:
+        made = self._made.get(at)
+        if made is None:
             rec = self.record(kind, i)
             if at in self._opening:
                 raise ValueError(f"{kind} {i} is part of itself")
             self._opening.add(at)
             try:
-                found = getattr(self, "_" + kind)(i, rec)
+                made = getattr(self, "_" + kind)(i, rec)
             finally:
                 self._opening.discard(at)
-            self._made[at] = found
-        return found
+            self._made[at] = made
+        return made
 
     def handle(self, i: int) -> Value:
         """Handle i."""
@@ -171,13 +171,13 @@ class Loader:
                 raise ValueError(f"{name} of a module is larger than the file")
 
         self._left, self._room, self._limits = parts, room, (parts, room)
-        found = [hooks.register_module_parameter_registration_hook(tensor),
-                 hooks.register_module_buffer_registration_hook(tensor),
-                 hooks.register_module_module_registration_hook(child)]
+        handles = [hooks.register_module_parameter_registration_hook(tensor),
+                   hooks.register_module_buffer_registration_hook(tensor),
+                   hooks.register_module_module_registration_hook(child)]
         try:
             yield
         finally:
-            for h in found:
+            for h in handles:
                 h.remove()
 
     def _built(self, entry: Any, options: Value | None) -> Any:
@@ -193,13 +193,13 @@ class Loader:
 
     def _handle(self, i: int, rec: Record) -> KHandle:
         cls = _HANDLES[rec["kind"]]
-        made = cls(GONE if rec.get("freed") else self._owned(cls, rec["obj"]))
+        h = cls(GONE if rec.get("freed") else self._owned(cls, rec["obj"]))
         if "whole" in rec:
-            self._lent.append((made, rec))
-        return made
+            self._lent.append((h, rec))
+        return h
 
     def _owned(self, cls: type[KHandle], obj: Any) -> Any:
-        """What a handle of a class owns."""
+        """The object for a handle of a class."""
         if cls is TensorHandle:
             return self.tensor(obj)
         if cls is VectorHandle:
@@ -288,11 +288,11 @@ class Loader:
         self._filling.add(i)
         m.__dict__.pop("kshell_name", None)
         set_name(m, str(rec["name"]))
-        for what, own in (("parms", m._parameters), ("buffers", m._buffers)):
-            given = {str(k): self.tensor(t) for k, t in rec[what]}
-            if set(own) - set(given):
-                raise ValueError(f"module {i} lacks {what}")
-            for k, t in given.items():
+        for field, own in (("parms", m._parameters), ("buffers", m._buffers)):
+            tensors = {str(k): self.tensor(t) for k, t in rec[field]}
+            if set(own) - set(tensors):
+                raise ValueError(f"module {i} lacks {field}")
+            for k, t in tensors.items():
                 self._put(m, own, k, t)
         if hasattr(m, "_init_flat_weights"):  # a recurrent layer lists its weights once more
             m._init_flat_weights()
@@ -383,10 +383,10 @@ class Loader:
         return o
 
     def _state(self, form: Any) -> Dict:
-        found = self.decoder.value(form)
-        if found.__class__ is not Dict:
+        state = self.decoder.value(form)
+        if state.__class__ is not Dict:
             raise ValueError("a wrong state")
-        return found
+        return state
 
     def _scheduler(self, i: int, rec: Record) -> Any:
         return scheduler_api.restored(self._state(rec["state"]), self.get("optimizer", rec["optimizer"]))
@@ -398,8 +398,8 @@ class Loader:
 
     def _model(self, i: int, rec: Record) -> Any:
         m = Model(*(self.get(k, rec[k]) for k in ("module", "loss", "optimizer")))
-        for own, given in zip((m.train, m.test), rec["options"], strict=True):
-            for k, form in given:
+        for own, saved in zip((m.train, m.test), rec["options"], strict=True):
+            for k, form in saved:
                 if k not in own:
                     raise QError(f"unrecognized setting: {k}")
                 own[k] = self.decoder.value(form)

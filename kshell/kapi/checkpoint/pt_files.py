@@ -44,7 +44,7 @@ class _Typed:
 
 
 class _Class:
-    """What stands for a class that a pickle names."""
+    """A stand-in for a class that a pickle names."""
 
     __slots__ = ("name",)
 
@@ -53,7 +53,7 @@ class _Class:
 
 
 class _StorageType:
-    """What stands for a class of storages; the type of their items."""
+    """A stand-in for a storage class: the dtype of its items."""
 
     __slots__ = ("dtype",)
 
@@ -79,9 +79,9 @@ def _strided_as(typed: Any, offset: Any, shape: Any, stride: Any, grad: Any, _ho
 
 def _seen(held: Any, dtype: Any, offset: Any, shape: Any, stride: Any, grad: Any, more: Any) -> Any:
     t = storages.view(held, dtype, shape, stride, offset)
-    for k, v in (more or {}).items():
-        if v and k in ("conj", "neg"):
-            t = t.conj() if k == "conj" else torch._neg_view(t)
+    for key, value in (more or {}).items():
+        if value and key in ("conj", "neg"):
+            t = t.conj() if key == "conj" else torch._neg_view(t)
     return t.requires_grad_(True) if grad else t
 
 
@@ -93,10 +93,10 @@ def _parameter(data: Any, grad: Any, _hooks: Any = None, state: Any = None) -> A
 
 def _with(t: Any, state: Any) -> Any:
     """A tensor with attributes, which may be none that tensors have already."""
-    for k, v in (state or {}).items():
-        if k.__class__ is not str or hasattr(torch.nn.Parameter, k):
-            raise Refused(f"a tensor's own {k}")
-        t.__dict__[k] = v
+    for key, value in (state or {}).items():
+        if key.__class__ is not str or hasattr(torch.nn.Parameter, key):
+            raise Refused(f"a tensor's own {key}")
+        t.__dict__[key] = value
     return t
 
 
@@ -127,15 +127,15 @@ def _size(x: Any) -> tuple[int, ...]:
 
 def _bytes(x: Any = b"", _encoding: Any = "latin-1") -> bytes:
     if x.__class__ is str:
-        return x.encode("latin-1")  # type: ignore[no-any-return]
+        return x.encode("latin-1")
     if x.__class__ is not bytes:
         raise Refused("bytes of something else")
     return x
 
 
 def _dict(x: Any = ()) -> dict[Any, Any]:
-    found = list(x.items() if x.__class__ is dict else x)
-    return {plain_key(k): v for k, v in found}
+    pairs = list(x.items() if x.__class__ is dict else x)
+    return {plain_key(k): v for k, v in pairs}
 
 
 def _set(x: Any = ()) -> set[Any]:
@@ -175,10 +175,10 @@ _CLASSES = ("torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Paramete
 
 
 def _named(name: str) -> Any:
-    """What a name in a pickle stands for."""
-    found = _MAKERS.get(name)
-    if found is not None:
-        return found
+    """The object for a name in a pickle; Refused for an unknown name."""
+    maker = _MAKERS.get(name)
+    if maker is not None:
+        return maker
     if name in _CLASSES:
         return _Class(name)
     last = name.removeprefix("torch.storage.").removeprefix("torch.")
@@ -206,29 +206,29 @@ class _File:
 
     def member(self, name: str) -> bytes:
         """The bytes of a small member."""
-        out = bytearray(self.left[name].length)
-        self.pour(name, memoryview(out))
-        return bytes(out)
+        data = bytearray(self.left[name].length)
+        self.pour(name, memoryview(data))
+        return bytes(data)
 
     def pour(self, name: str, into: memoryview | None) -> None:
         pour(self.file, name, self.left.pop(name), into, self.work)
 
     def read(self) -> tuple[Any, int, Callable[[int], None]]:
         """The value, how many values its pickle has, and what asks for more memory."""
-        found = [n for n in self.left if n.endswith("/data.pkl")]
-        if len(found) != 1:
-            what, way = ("", "") if found else kind_of_archive(self.file.name, self.left)
-            raise QError(f"it is {what}" if what else f"it has {'two of' if found else 'no'} data.pkl", hint=way)
-        self.root = found[0].removesuffix("data.pkl")
+        pickles = [n for n in self.left if n.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            kind, way = ("", "") if pickles else kind_of_archive(self.file.name, self.left)
+            raise QError(f"it is {kind}" if kind else f"it has {'two of' if pickles else 'no'} data.pkl", hint=way)
+        self.root = pickles[0].removesuffix("data.pkl")
         if f"{self.root}constants.pkl" in self.left:
             raise QError(f"it is {_SCRIPTED}")
         order = self.root + "byteorder"
         if order in self.left and self.left[order].length < 9 and self.member(order) != b"little":
             raise ValueError("its numbers are those of another kind of machine")
-        self.room.need(2 * self.left[found[0]].length)
-        reader = Reader(self.member(found[0]), _named, self.storage, self.room.need)
+        self.room.need(2 * self.left[pickles[0]].length)
+        reader = Reader(self.member(pickles[0]), _named, self.storage, self.room.need)
         value = reader.read()
-        for name in list(self.left):  # what nothing refers to is verified too
+        for name in list(self.left):  # unreferenced members are verified too
             self.pour(name, None)
         return value, reader.made, self.room.need
 
@@ -258,9 +258,9 @@ def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[A
     size may."""
     begin = f.read(len(_LEGACY))
     if begin[:4] != b"PK\3\4":
-        what, way = kind_of(path, begin)
+        kind, way = kind_of(path, begin)
         raise QError(f"ckpt: {path} is not a checkpoint: " + (
-                        f"it is {what}" if what else "those of PyTorch 1.6 and later are zip files"),
+                        f"it is {kind}" if kind else "those of PyTorch 1.6 and later are zip files"),
                      hint=_REWRITE if begin == _LEGACY else way)
     problem = hint = ""
     try:
@@ -269,10 +269,10 @@ def read(path: str, f: BinaryIO, size: int, room: Room | None = None) -> tuple[A
         f.seek(0)
         members = zipfile.ZipFile(f).namelist()
         scripted = any(name.endswith("/constants.pkl") for name in members)
-        what, hint = (_SCRIPTED, "") if scripted else kind_of_archive(path, members)
-        if not what:
+        kind, hint = (_SCRIPTED, "") if scripted else kind_of_archive(path, members)
+        if not kind:
             raise
-        problem = f"is not a checkpoint: it is {what}"
+        problem = f"is not a checkpoint: it is {kind}"
     except Refused as e:
         problem = f"is refused: it holds more than tensors and plain values: {e}"
         hint = _PLAIN
@@ -287,6 +287,6 @@ def add_zeros(f: BinaryIO, n: int) -> None:
     """Add a member of n zeros to a .pt file."""
     with zipfile.ZipFile(f, "a", zipfile.ZIP_STORED) as z:
         root = next(name for name in z.namelist() if name.endswith("/data.pkl")).removesuffix("data.pkl")
-        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as out:
+        with z.open(f"{root}.data/zeros", "w", force_zip64=True) as member:
             for at in range(0, n, _ZEROS):
-                out.write(bytes(min(_ZEROS, n - at)))
+                member.write(bytes(min(_ZEROS, n - at)))

@@ -46,25 +46,25 @@ from kshell.values.base.core import Dict, List, Sym, Value, seq_items
 
 INDEX = "index.json"
 FORMAT, VERSION = "kshell sharded checkpoint", 1
-_EXTRA = ".extra"  # what an optimizer keeps for no parameter; names of parameters begin with no point
+_EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters begin with no point
 
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
     """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
-    text, out = "", None
+    text, result = "", None
     try:
-        out = work()
+        result = work()
     except QError as e:
         text = e.text
     except OSError as e:
         text = os_text(e)
     except (MemoryError, RecursionError, *WRONG) as e:
         text = mapped(call, e).text
-    found = [t.decode() for t in parallel.collect.gather_bytes(text.encode(), call)]
-    failed = [r for r, t in enumerate(found) if t]
+    errors = [t.decode() for t in parallel.collect.gather_bytes(text.encode(), call)]
+    failed = [r for r, t in enumerate(errors) if t]
     if failed:
-        raise QError(found[failed[0]])
-    return out
+        raise QError(errors[failed[0]])
+    return result
 
 
 # ------------------------------------------------------------------ what is saved of an object
@@ -105,8 +105,8 @@ class _Parts:
             raise QError(f"{self.call}: not implemented for {h.plural}")
 
     def _module(self, name: str, m: Any) -> None:
-        for k, t in m.state_dict(keep_vars=True).items():
-            self.add(f"{name}/{k}", t)
+        for key, t in m.state_dict(keep_vars=True).items():
+            self.add(f"{name}/{key}", t)
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
@@ -146,25 +146,25 @@ def _holds_handle(x: Value) -> bool:
 
 
 def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
-    """What is to be saved or filled: handles by name, and other values."""
+    """The objects to save or fill, and the other values, both by name."""
     h = handle(x)
     if h is not None:
         return {"": h}, {}
     if x.__class__ is not Dict or not all(k.__class__ is Sym for k in seq_items(x.k)):
         raise QError(f"{call}: expecting an object or a dictionary of objects and values by name, given {kname(x)}")
-    found: dict[str, KHandle] = {}
+    handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
     for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
         h = handle(v)
-        if k.s in found or k.s in values:
+        if k.s in handles or k.s in values:
             raise QError(f"{call}: {k.s} is there twice")
         if h is None:
             if _holds_handle(v):
                 raise QError(f"{call}: {k.s} holds objects, which are to be given by names of their own")
             values[k.s] = v
         else:
-            found[k.s] = h
-    return found, values
+            handles[k.s] = h
+    return handles, values
 
 
 # ------------------------------------------------------------------ the index
@@ -185,9 +185,9 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
             ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
     try:
         with open(path, "rb") as f:
-            found = json.loads(f.read())
-        body = found["body"]
-        if found["digest"] != _digest(body):
+            index = json.loads(f.read())
+        body = index["body"]
+        if index["digest"] != _digest(body):
             raise ValueError("the digest is another")
         if body["format"] != FORMAT:
             raise ValueError("the format is another")
@@ -195,7 +195,7 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
             for name, size, _ in body["files"]:
                 if name != os.path.basename(name) or size < 0:
                     raise ValueError(f"{name} is outside the folder")
-            return body  # type: ignore[no-any-return]
+            return body
         problem = QError(f"{call}: {path} has version {body['version']} of the format, this is {VERSION}")
     except OSError as e:
         problem = refused(e, path)
@@ -205,19 +205,19 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
 
 
 def _from_first(call: str, work: Callable[[], Any]) -> Any:
-    """What work() gives on process 0, as JSON can hold it, on every process."""
-    made = _together(call, lambda: work() if parallel.group.rank() == 0 else None)
-    text = json.dumps(made).encode() if parallel.group.rank() == 0 else b""
-    return json.loads(bytes(parallel.collect.broadcast(text, 0)))  # type: ignore[arg-type]
+    """The result of work() on process 0, sent as JSON to every process."""
+    result = _together(call, lambda: work() if parallel.group.rank() == 0 else None)
+    text = json.dumps(result).encode() if parallel.group.rank() == 0 else b""
+    return json.loads(bytes(parallel.collect.broadcast(text, 0)))
 
 
 def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
-    text = json.dumps([[[k, list(t.shape), str(t.dtype)] for k, t in parts.tensors.items()], parts.about],
+    text = json.dumps([[[key, list(t.shape), str(t.dtype)] for key, t in parts.tensors.items()], parts.about],
                       sort_keys=True)
-    found = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
-    for r, other in enumerate(found):
-        if other != found[0]:
+    digests = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
+    for r, other in enumerate(digests):
+        if other != digests[0]:
             raise QError(f"{call}: what is given differs between processes (0 and {r})")
 
 
@@ -258,16 +258,16 @@ def ckptsave(x: Value) -> Value:
     `:docs.run
     """
     call = "ckptsave"
-    given = items(x)
+    args = items(x)
     parts = _Parts(call)
 
     def prepare() -> tuple[str, dict[str, Value]]:
-        if len(given) != 2:
-            raise QError(f"ckptsave: expecting (folder;objects), given {len(given)} arg{'s' * (len(given) != 1)}")
-        found, values = _given(given[1], call)
-        for name, h in found.items():
+        if len(args) != 2:
+            raise QError(f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}")
+        handles, values = _given(args[1], call)
+        for name, h in handles.items():
             parts.take(name, h)
-        return path_of(given[0], call), {k: encode(v) for k, v in values.items()}
+        return path_of(args[0], call), {k: encode(v) for k, v in values.items()}
 
     folder, values = _together(call, prepare)
     _agree(call, parts)
@@ -294,7 +294,7 @@ def ckptsave(x: Value) -> Value:
             if name.endswith(parallel.shards.SUFFIX) and not name.startswith(tag):
                 os.unlink(os.path.join(folder, name))
     parallel.collect.barrier(call)
-    return given[0]
+    return args[0]
 
 
 # ------------------------------------------------------------------ loading
@@ -305,7 +305,7 @@ def _one(kind: str) -> str:
 
 
 class _Wanted(_Parts):
-    """What is to be filled, as new tensors like the live ones; `commit` puts them there."""
+    """The objects to fill, as new tensors like the live ones; `commit` copies them there."""
 
     def __init__(self, call: str, index: dict[str, Any]) -> None:
         super().__init__(call)
@@ -314,15 +314,15 @@ class _Wanted(_Parts):
 
     def add(self, name: str, t: Any) -> None:
         super().add(name, t)
-        made = self._like(name, t)
-        self.tensors[name] = made
-        self.jobs.append(lambda: put(t, made))
+        empty = self._like(name, t)
+        self.tensors[name] = empty
+        self.jobs.append(lambda: put(t, empty))
 
     def _stored(self, name: str) -> list[Any]:
-        found = self.index["tensors"].get(name)
-        if found is None:
+        stored = self.index["tensors"].get(name)
+        if stored is None:
             raise QError(f"{self.call}: there is no {name.lstrip('/')} in the checkpoint")
-        return found  # type: ignore[no-any-return]
+        return stored
 
     def _like(self, name: str, t: Any) -> Any:
         dtype, size, _ = self._stored(name)
@@ -367,30 +367,30 @@ class _Wanted(_Parts):
             flat.setdefault(owner, {})[buffer] = named(k)
         kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
                 for i, key in enumerate(names)}
-        given = {"state": {i: v for i, v in kept.items() if v}}
+        args = {"state": {i: v for i, v in kept.items() if v}}
         if "extra" in saved:
-            given["extra"] = self._kept(None, saved["extra"])
+            args["extra"] = self._kept(None, saved["extra"])
         numbers = iter(range(len(names)))
         groups = [{k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
                   | {"params": [next(numbers) for _ in g["params"]]} for g in saved["groups"]]
 
         self.jobs.append(lambda: regroup(o, params))
-        self.jobs.append(lambda: load_state(o, {**given, "param_groups": groups}))
+        self.jobs.append(lambda: load_state(o, {**args, "param_groups": groups}))
         return {}
 
     def _kept(self, p: Any, form: Any) -> Any:
-        """What an optimizer keeps, with new tensors that are to be filled."""
+        """The state of an optimizer, with new tensors to be filled."""
         return from_json(form, lambda name: self._buffer(p, name))
 
     def _buffer(self, p: Any, name: str) -> Any:
         stored, size, _ = self._stored(name)
         dtype = parallel.shards.dtype_of(stored)
         if p is not None and list(p.shape) == list(size):
-            made = torch.empty_like(p.detach(), dtype=dtype, memory_format=torch.contiguous_format)
+            buffer = torch.empty_like(p.detach(), dtype=dtype, memory_format=torch.contiguous_format)
         else:
-            made = torch.empty(size, dtype=dtype)
-        self.tensors[name] = made
-        return made
+            buffer = torch.empty(size, dtype=dtype)
+        self.tensors[name] = buffer
+        return buffer
 
 
 @api("ckptload", "ckptload`:folder", "ckptload(`:folder;object)", "ckptload(`:folder;dict)", held=True, since="kshell",
@@ -414,23 +414,23 @@ def ckptload(x: Value) -> Value:
     `:docs.run
     """
     call = "ckptload"
-    given = items(x)
+    args = items(x)
 
     def folder_of() -> str:
-        if not 1 <= len(given) <= 2:
-            raise QError(f"ckptload: expecting 1-2 args, given {len(given)}")
-        return path_of(given[0], call)
+        if not 1 <= len(args) <= 2:
+            raise QError(f"ckptload: expecting 1-2 args, given {len(args)}")
+        return path_of(args[0], call)
 
     folder = _together(call, folder_of)
     index = _from_first(call, lambda: read_index(folder, call))
     wanted = _Wanted(call, index)
 
     def prepare() -> None:
-        if len(given) == 2:
-            found, values = _given(given[1], call)
+        if len(args) == 2:
+            handles, values = _given(args[1], call)
             if values:
                 raise QError(f"{call}: {next(iter(values))} cannot be filled")
-            for name, h in found.items():
+            for name, h in handles.items():
                 wanted.take(name, h)
         mine = [f for i, f in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
         problem = ""
@@ -446,7 +446,7 @@ def ckptload(x: Value) -> Value:
     if wanted.tensors:
         files = [f[0] for f in index["files"]]
         _together(call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors))
-    values = {k: decode(base64.b64decode(v)) for k, v in index["values"].items()}
+    values = {key: decode(base64.b64decode(value)) for key, value in index["values"].items()}
     for job in wanted.jobs:
         job()
     return symdict(list(values), list(values.values()))

@@ -29,23 +29,23 @@ from kshell.values.session.context import running
 # settings of a session that a snapshot brings back; threads, memory and ports belong to the process
 _SETTINGS = {"P": (0, 17), "c": (0, 1 << 16), "C": (0, 1 << 16), "S": (-1 << 63, 1 << 63), "z": (0, 1), "W": (0, 6),
              "o": (-1 << 16, 1 << 16), "e": (0, 2), "T": (0, 1 << 31), "g": (0, 1)}  # the least and the most
-_STATE = (bool, int, float, str)  # what settings of the k-api are
+_STATE = (bool, int, float, str)  # types of the k-api's settings
 _MOST_SPACES = 100  # namespaces within one another
 _BUILTINS = "__builtins__"
 
 
 def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
     """The path, and the names if some are given."""
-    given = items(x)
-    if not given or len(given) > 2:
+    args = items(x)
+    if not args or len(args) > 2:
         raise QError(f"{call}: expecting a file symbol, or (file;names), given {kname(x)}")
-    if len(given) == 1 or (x.__class__ is Vec and len(given) == 2 and given[1].s[:1] != ":"):
-        names = None if len(given) == 1 else [given[1].s]
+    if len(args) == 1 or (x.__class__ is Vec and len(args) == 2 and args[1].s[:1] != ":"):
+        names = None if len(args) == 1 else [args[1].s]
     else:
-        names = names_of(given[1])
+        names = names_of(args[1])
         if names is None:
-            raise QError(f"{call}: expected names, given {kname(given[1])}")
-    return path_of(given[0], call), names
+            raise QError(f"{call}: expected names, given {kname(args[1])}")
+    return path_of(args[0], call), names
 
 
 # ------------------------------------------------------------------ saving
@@ -59,37 +59,37 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
     """The variables of each namespace: all of them, or those with these names; a namespace's name stands for all in
     it."""
     known = running().names
-    every = {s: {k: v for k, v in d.items() if k != _BUILTINS} for s, d in known.spaces.items()}
+    every = {s: {key: value for key, value in d.items() if key != _BUILTINS} for s, d in known.spaces.items()}
     if names is None:
         return every
-    out: dict[str, dict[str, Value]] = {}
+    chosen: dict[str, dict[str, Value]] = {}
     for name in names:
         space, last = known.split(name)
         if known.view(name) is not None:
             continue
         if last in every.get(space, {}):
-            out.setdefault(space, {})[last] = every[space][last]
+            chosen.setdefault(space, {})[last] = every[space][last]
         elif name in every and name != ".":
             inside = {s: d for s, d in every.items() if s == name or s.startswith(name + ".")}
             for s, d in inside.items():
-                out.setdefault(s, {}).update(d)
+                chosen.setdefault(s, {}).update(d)
         else:
             raise QError(f"snapshot: there is no {name}")
-    return out
+    return chosen
 
 
 def _session() -> dict[str, Any]:
-    """What a session has beside variables."""
+    """The state of the session beside its variables."""
     session = running()
     settings = {k: getattr(session.settings, k) for k in _SETTINGS}
-    out: dict[str, Any] = {
+    state: dict[str, Any] = {
         "settings": settings, "current": session.names.current, "timer": session.timer.interval,
         "bare": sorted(session.names.bare),
         "kapi": {k: v for k, v in table().state.items() if v.__class__ in _STATE}}
     if loaded():
-        out["dtype"] = dtype_name(torch.get_default_dtype())
-        out["deterministic"] = torch.get_deterministic_debug_mode()
-    return out
+        state["dtype"] = dtype_name(torch.get_default_dtype())
+        state["deterministic"] = torch.get_deterministic_debug_mode()
+    return state
 
 
 @api("snapshot", "snapshot`:file.ks", "snapshot(`:file.ks;names)", held=True, since="kshell", effect="changes")
@@ -115,17 +115,17 @@ def snapshot(x: Value) -> Value:
     session: Any = running()
     if session.autosave is not None:  # an older state may not take the place of this one
         session.autosave.rest()
-    found = capture(names)
-    for note in found.notes:
+    captured = capture(names)
+    for note in captured.notes:
         session.warn(f"snapshot: not kept: {note}\n")
-    write(path, found.manifest, found.members, found.needs)
-    given = items(x)[0]
-    return given
+    write(path, captured.manifest, captured.members, captured.needs)
+    args = items(x)[0]
+    return args
 
 
 class Captured(NamedTuple):
-    """What a snapshot writes: its manifest and its arrays, and the memory that the reader will need beside arrays; and
-    what it does not keep."""
+    """The content of a snapshot: its manifest and arrays, the memory that the reader needs beside the arrays, and notes
+    on everything that is not saved."""
 
     manifest: dict[str, Any]
     members: list[Member]
@@ -134,8 +134,8 @@ class Captured(NamedTuple):
 
 
 def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False) -> Captured:
-    """What a snapshot writes. With `copy` the arrays are in memory of their own, so that the session may go on before
-    they are written."""
+    """Capture the content of a snapshot. With `copy` the arrays are in memory of their own, so that the session may go
+    on before they are written."""
     session = running()
     spaces = _variables(names)
     saver: list[Any] = []
@@ -145,18 +145,18 @@ def capture(names: list[str] | None, call: str = "snapshot", copy: bool = False)
         if not saver:
             saver.append(Saver(encoder))
         saver[0].variable = at[0]
-        return saver[0].handle(h)  # type: ignore[no-any-return]
+        return saver[0].handle(h)
 
     encoder = Encoder(handle, copy)
-    found: dict[str, Any] = {}
+    encoded: dict[str, Any] = {}
     for space, held in spaces.items():
-        found[space] = {}
+        encoded[space] = {}
         for k, v in held.items():
             at[0] = _full(space, k)
-            found[space][k] = _encoded(encoder, call, at[0], v)
+            encoded[space][k] = _encoded(encoder, call, at[0], v)
     views = {k: v.text for k in list(session.names.views)
              if (names is None or k in names) and (v := session.names.view(k)) is not None}
-    manifest: dict[str, Any] = {"kshell": __version__, "spaces": found, "views": views}
+    manifest: dict[str, Any] = {"kshell": __version__, "spaces": encoded, "views": views}
     if names is None:
         manifest["session"] = _session()
         manifest["random"] = encoder.value(states() if loaded() else _own_state())
@@ -228,10 +228,10 @@ class _Plan:
 
     def _make(self, decoder: Decoder) -> None:
         m, names = self.manifest, self.wanted
-        self.spaces = {s: {k: self._value(decoder, f) for k, f in held.items()}
+        self.spaces = {s: {key: self._value(decoder, f) for key, f in held.items()}
                        for s, held in self._chosen(m["spaces"]).items()}
         self.archive.room.need(sum(function_cost(t) for t in m["views"].values()))
-        self.views = [VIEW.fn(str(k), text) for k, text in m["views"].items() if names is None or k in names]
+        self.views = [VIEW.fn(str(key), text) for key, text in m["views"].items() if names is None or key in names]
         if self.loader:
             self.loader.finish()
         self.session = m.get("session") if names is None else None
@@ -253,18 +253,18 @@ class _Plan:
                 raise ValueError("a wrong name")
         if self.wanted is None:
             return spaces
-        out: dict[str, dict[str, Any]] = {}
+        chosen: dict[str, dict[str, Any]] = {}
         for name in self.wanted:
             space, last = self.names.split(name)
             if last in spaces.get(space, {}):
-                out.setdefault(space, {})[last] = spaces[space][last]
+                chosen.setdefault(space, {})[last] = spaces[space][last]
             elif name != "." and name in spaces:
                 for s, held in spaces.items():
                     if s == name or s.startswith(name + "."):
-                        out.setdefault(s, {}).update(held)
+                        chosen.setdefault(s, {}).update(held)
             elif name not in self.manifest["views"]:
                 raise QError(f"resume: the file has no {name}")
-        return out
+        return chosen
 
     def _check_space(self, space: str) -> None:
         if space[:1] != "." or space.count(".") > _MOST_SPACES or len(space) > 1 << 16:
@@ -308,7 +308,7 @@ class _Plan:
                     names.spaces[k].update(before[k])
             for own, was in ((names.views, views), (names.bare, bare)):
                 own.clear()
-                own.update(was)  # type: ignore[arg-type]
+                own.update(was)
             names.current = current
             raise
 
@@ -334,8 +334,8 @@ class _Plan:
 
     def _set_session(self, s: dict[str, Any]) -> None:
         session = running()
-        for k, v in s["settings"].items():
-            setattr(session.settings, k, tuple(v) if isinstance(v, list) else v)
+        for key, value in s["settings"].items():
+            setattr(session.settings, key, tuple(value) if isinstance(value, list) else value)
         names = self.names
         names.bare.update(b for b in s["bare"] if b in names.spaces)
         names.space(s["current"])
@@ -351,7 +351,7 @@ def _resume(path: str, names: list[str] | None) -> Sequence[str]:
     sweep(os.path.realpath(path))  # a session that was killed while it saved may be resumed here
     with Archive(path, "resume") as archive:
         plan = _Plan(archive, names)
-        fork = loaded() and "objects" in archive.manifest  # what modules draw when they are made is of no use
+        fork = loaded() and "objects" in archive.manifest  # the random numbers that new modules draw are not used
         try:
             with torch.random.fork_rng(devices=[]) if fork else nullcontext():
                 plan.make()

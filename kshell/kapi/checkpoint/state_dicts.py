@@ -61,9 +61,9 @@ class _Reader(ToQ):
     def inside(self, values: Iterable[Any], depth: int = 1) -> list[Value]:
         """The values in a value."""
         self.depth += depth
-        made = [self.value(v) for v in values]
+        items = [self.value(v) for v in values]
         self.depth -= depth
-        return made
+        return items
 
     def integer(self, v: int) -> Value:
         return long(v) if -(1 << 63) < v < 1 << 63 else sym(str(v))
@@ -83,8 +83,8 @@ class _Reader(ToQ):
     def dictionary(self, v: dict[Any, Any]) -> Value:
         if not is_optimizer(v):
             return self._dict(v)
-        made = [self._states(i) if k == "state" else self.inside([i])[0] for k, i in v.items()]
-        return symdict(list(v), made)
+        values = [self._states(i) if key == "state" else self.inside([i])[0] for key, i in v.items()]
+        return symdict(list(v), values)
 
     def _dict(self, v: dict[Any, Any]) -> Value:
         self.need(_COSTS[str] * len(v))
@@ -101,9 +101,9 @@ class _Reader(ToQ):
                 k.__class__ is int for k in state) and all(isinstance(k, str) for k in names):
             return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
         self.depth += 1
-        made = self._dict(state)
+        table = self._dict(state)
         self.depth -= 1
-        return made
+        return table
 
     def other(self, v: Any, key: str) -> Value:
         if isinstance(v, bytes | bytearray):
@@ -146,14 +146,14 @@ class _Writer(FromQ):
     def atom(self, x: Value, where: str) -> Any:
         if x is NULL_J:
             return None
-        c = x.__class__
-        if c is bool or c is int or c is float:
+        cls = x.__class__
+        if cls is bool or cls is int or cls is float:
             return x
-        if c is Atom and x.t in (T.H, T.I):
+        if cls is Atom and x.t in (T.H, T.I):
             return x.v
-        if c is Atom and x.t == T.C:
+        if cls is Atom and x.t == T.C:
             return text_of(Vec(T.C, _bytes(bytes([x.v]))))
-        if c is Atom and x.t == T.E:
+        if cls is Atom and x.t == T.E:
             return to_tensor(x)
         raise _not_held(x, where)
 
@@ -180,17 +180,17 @@ class _Writer(FromQ):
             if len(keys.cols) != 1:
                 raise QError(f"ckpt: {where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
             keys = keys.cols[0]
-        found = [self.value(k) for k in seq_items(keys)]
-        if len(set(map(repr, found))) != len(found):
+        plain_keys = [self.value(k) for k in seq_items(keys)]
+        if len(set(map(repr, plain_keys))) != len(plain_keys):
             raise QError(f"ckpt: {where or 'it'} has a key twice")
         values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
-        out = {k: self.value(v, within(where, k)) for k, v in zip(found, values, strict=True)}
-        if is_optimizer(out):
-            for g in out["param_groups"]:
+        result = {k: self.value(v, within(where, k)) for k, v in zip(plain_keys, values, strict=True)}
+        if is_optimizer(result):
+            for g in result["param_groups"]:
                 if not isinstance(g, dict):
                     raise QError(f"ckpt: {within(where, 'param_groups')} is not a table of groups")
                 g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
-        return out
+        return result
 
 
 def _not_held(x: Value, where: str) -> QError:
@@ -205,8 +205,8 @@ def from_q(x: Value) -> Any:
 @TENSORS_IN.set
 def tensors_in(x: Value) -> list[tuple[str, Any]]:
     """The tensors in a value that a checkpoint can hold, under dotted names that say where they are."""
-    found = [(reduce(within, path, ""), v) for path, v in leaves_of(from_q(x))]
-    return [(name, v) for name, v in found if isinstance(v, torch.Tensor)]
+    leaves = [(reduce(within, path, ""), v) for path, v in leaves_of(from_q(x))]
+    return [(name, v) for name, v in leaves if isinstance(v, torch.Tensor)]
 
 
 def _of_handle(h: Any, where: str) -> Any:
@@ -249,7 +249,7 @@ def _whole(v: Any) -> Any:
     if isinstance(v, torch.Tensor):
         return whole(v)
     if isinstance(v, dict | list):
-        made = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
-        if any(a is not b for a, b in zip(made, v.values() if isinstance(v, dict) else v, strict=True)):
-            return dict(zip(v, made, strict=True)) if isinstance(v, dict) else made
+        parts = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
+        if any(a is not b for a, b in zip(parts, v.values() if isinstance(v, dict) else v, strict=True)):
+            return dict(zip(v, parts, strict=True)) if isinstance(v, dict) else parts
     return v

@@ -30,7 +30,7 @@ from kshell.store.snapshot import Encoder
 from kshell.values.base.functions import Handle
 
 Record = dict[str, Any]
-# what has records, and the bytes of memory that an object of a record needs beside arrays, about
+# kinds that have records, and the bytes of memory that an object of each needs beside arrays, about
 KINDS = {"storage": 450, "tensor": 400, "module": 8000, "loss": 8000, "generator": 8000, "optimizer": 12000,
          "scheduler": 6000, "rule": 6000, "model": 6000, "handle": 300}
 _ITEM = 40  # and of an item of a list or dictionary
@@ -38,7 +38,7 @@ _ITEM = 40  # and of an item of a list or dictionary
 
 def needs(tables: Mapping[str, Sized]) -> int:
     """The bytes of memory that the objects of records need beside arrays, about."""
-    return sum(KINDS[k] * len(table) for k, table in tables.items())
+    return sum(KINDS[key] * len(table) for key, table in tables.items())
 
 
 def item_cost(n: int) -> int:
@@ -58,7 +58,7 @@ class Saver:
         self._places: dict[int, tuple[Any, int, str]] = {}  # of a module: its first parent, and its name there
         self.variable = ""  # whose value is written
         self._handles: list[tuple[KHandle, Record]] = []
-        self.notes: list[str] = []  # what the file does not keep
+        self.notes: list[str] = []  # on everything that the file does not keep
 
     def ref(self, kind: str, obj: Any, key: int | None = None) -> int:
         """The number of an object's record, made if it is new."""
@@ -97,13 +97,13 @@ class Saver:
         return rec
 
     def _owned(self, h: KHandle, obj: Any) -> Any:
-        """What a handle owns."""
+        """The record of a handle's object."""
         if isinstance(h, TensorHandle):
             return self.tensor(obj)
         if isinstance(h, VectorHandle):
             return [self.tensor(t) for t in obj]
         if isinstance(h, DictHandle):
-            return [[k, self.tensor(t)] for k, t in obj.items()]
+            return [[key, self.tensor(t)] for key, t in obj.items()]
         return self.ref(h.kind, obj)
 
     def _part(self, h: KHandle, rec: Record) -> None:
@@ -186,17 +186,17 @@ class Saver:
         replaced = m.__dict__.get(REPLACED, ())
         if replaced:
             rec["replaced"] = list(replaced)
-        rec["parms"] = [[k, self.tensor(t)] for k, t in m._parameters.items()]
-        rec["buffers"] = [[k, self.tensor(t)] for k, t in m._buffers.items()]
+        rec["parms"] = [[key, self.tensor(t)] for key, t in m._parameters.items()]
+        rec["buffers"] = [[key, self.tensor(t)] for key, t in m._buffers.items()]
         rec["children"] = []
         own = self._numbers["module", id(m)]
         self._modules.append((m, own, self.variable))
-        for k, child in m._modules.items():
+        for key, child in m._modules.items():
             n = None if child is None else self.ref("module", child)
-            rec["children"].append([k, n])
+            rec["children"].append([key, n])
             if n is not None and (kept := self.tables["module"][n]) is not None and kept["owner"] is None:
                 kept["owner"] = own
-                self._places[n] = m, own, k
+                self._places[n] = m, own, key
         return rec
 
     def _loss(self, m: Any) -> Record:
@@ -205,7 +205,7 @@ class Saver:
             raise QError(f"a loss of class {type(m).__name__} cannot be saved")
         return {"type": entry.name, "name": name_of_module(m), "training": m.training,
                 "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
-                "buffers": [[k, self.tensor(t)] for k, t in m._buffers.items()]}
+                "buffers": [[key, self.tensor(t)] for key, t in m._buffers.items()]}
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
@@ -224,10 +224,10 @@ class Saver:
                         self.python(settings_of(g))] for g in o.groups],
             "defaults": self.python(dict(plain.defaults)),
             "state": [[self.tensor(p), self.python(state.of(p))] for p in state.owners()],
-            "wraps": [[k, self.encoder.value(w.state())] for k, w in o.wraps.items()]}
+            "wraps": [[key, self.encoder.value(w.state())] for key, w in o.wraps.items()]}
         if o.abilities.keeps_extra:
             rec["extra"] = self.python(state.extra())
-        pending = [[k, self.python(found)] for k, w in o.wraps.items() if (found := w.pending()) is not None]
+        pending = [[key, self.python(found)] for key, w in o.wraps.items() if (found := w.pending()) is not None]
         if pending:
             rec["pending"] = pending
         if o.waiting is not None:
@@ -248,7 +248,7 @@ class Saver:
     def _model(self, m: Any) -> Record:
         return {"module": self.ref("module", m.module), "loss": self.ref("loss", m.loss),
                 "optimizer": self.ref("optimizer", m.optimizer),
-                "options": [[[k, self.encoder.value(v)] for k, v in s.items()] for s in (m.train, m.test)],
+                "options": [[[key, self.encoder.value(value)] for key, value in s.items()] for s in (m.train, m.test)],
                 "data": [self._data(d) for d in (m.data, m.testdata)]}
 
     def _data(self, d: Any) -> Record:

@@ -50,13 +50,13 @@ def _make() -> type:
                     if isinstance(x, torch.Tensor) and _storage(x) not in self.made:
                         raise Agreed(f"noupdate: {func.overloadpacket.__name__} would write a tensor that was "
                                      "there before")
-            out = func(*args, **kwargs)
+            result = func(*args, **kwargs)
             if func is torch.ops.aten.lift_fresh.default:  # of values given in Python
                 self.made.add(_storage(args[0]))
             elif not schema.is_mutable:
-                given = {_storage(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
-                self.made |= {_storage(x) for x in tree_leaves(out) if isinstance(x, torch.Tensor)} - given - {0}
-            return out
+                before = {_storage(x) for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
+                self.made |= {_storage(x) for x in tree_leaves(result) if isinstance(x, torch.Tensor)} - before - {0}
+            return result
 
     return Unwritten
 
@@ -77,10 +77,10 @@ def _storage(t: Any) -> int:
 
 def _generators() -> list[Any]:
     """torch's generators of random numbers that are in use."""
-    made = [torch.default_generator]
+    generators = [torch.default_generator]
     if torch.cuda.is_initialized():
-        made += torch.cuda.default_generators
-    return made
+        generators += torch.cuda.default_generators
+    return generators
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a person at the prompt uses: help, completion, plots, profiles, settings, notes.
+"""Tools for a person at the prompt: help, completion, plots, profiles, settings, notes.
 
 May import every other room of kapi.
 """

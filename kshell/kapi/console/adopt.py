@@ -56,8 +56,8 @@ def value_of(x: Any) -> Value | None:
 
 
 def _scheduler(x: Any) -> Value | None:
-    found = host_schedulers.taken(x, opt_of) if host_schedulers.proper(x) is not None else None
-    return None if found is None else scheduler_handle(found)
+    scheduler = host_schedulers.taken(x, opt_of) if host_schedulers.proper(x) is not None else None
+    return None if scheduler is None else scheduler_handle(scheduler)
 
 
 def _is_loss(m: Any) -> bool:
@@ -65,18 +65,18 @@ def _is_loss(m: Any) -> bool:
 
 
 def opt_of(o: Any) -> Opt:
-    """What the handles of a torch optimizer own. Its parameters have the names of the module that has all of them, if
-    the session has a handle of one."""
-    found: Opt | None = o.__dict__.get(_OPT)
-    if found is None:
-        found = adopt(o)
-        o.__dict__[_OPT] = found
-    found.crossed, found.placed = True, None
-    if found.container is None:
-        mine = {id(p) for p in found.parameters()}
-        found.container = next((h.obj for h in table() if isinstance(h, ModuleHandle)
+    """The Opt of a torch optimizer, which all its handles share. Its parameters have the names of the module that has
+    all of them, if the session has a handle of one."""
+    known: Opt | None = o.__dict__.get(_OPT)
+    if known is None:
+        known = adopt(o)
+        o.__dict__[_OPT] = known
+    known.crossed, known.placed = True, None
+    if known.container is None:
+        mine = {id(p) for p in known.parameters()}
+        known.container = next((h.obj for h in table() if isinstance(h, ModuleHandle)
                                 and mine <= {id(p) for p in h.obj.parameters()}), None)
-    return found
+    return known
 
 
 def all_tensors(items: Sequence[Any]) -> bool:
@@ -114,7 +114,7 @@ def object_of(h: KHandle) -> Any:
 
 def _given(o: Opt) -> Any:
     """The torch optimizer of a handle, or what was around it, which knows what its handles own."""
-    found = o.torch if o.outer is None else o.outer
+    outermost = o.torch if o.outer is None else o.outer
     o.crossed, o.placed = True, None
-    found.__dict__[_OPT] = o
-    return found
+    outermost.__dict__[_OPT] = o
+    return outermost

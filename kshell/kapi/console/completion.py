@@ -1,4 +1,4 @@
-"""What completion offers for the k-api: the symbols that calls take, and the parts of live objects.
+"""Completion for the k-api: the symbols that calls take, and the parts of live objects.
 
 Nothing here imports torch: an object that has parts has brought it.
 """
@@ -72,8 +72,8 @@ def options(entry: registry.Entry) -> tuple[registry.Option, ...]:
 
 def of_call(name: str) -> Words:
     """The symbols that a call takes, and a few words on each; none if it takes none of its own."""
-    found = CALLS.get(name)
-    return list(found()) if found is not None else []
+    symbols = CALLS.get(name)
+    return list(symbols()) if symbols is not None else []
 
 
 def device() -> tuple[str, int]:

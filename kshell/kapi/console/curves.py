@@ -67,10 +67,10 @@ def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, 
         ends = _ends(parts, height)
         rows = [f"{row:<{columns}} {lines[ends[i]].name}" if i in ends else row for i, row in enumerate(rows)]
     bar = "│┤" if unicode else "||"
-    out = [f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip() for label, row in zip(labels, rows, strict=True)]
+    drawn = [f"{label:>{margin}}{bar[bool(label)]}{row}".rstrip() for label, row in zip(labels, rows, strict=True)]
     first, last = (_number(v, logx) if told is None else told(v) for v in (left, right))
     room = max(columns - len(first), len(last) + 1)
-    return [*out, " " * (margin + 1) + first + (last.rjust(room) if right > left else "")]
+    return [*drawn, " " * (margin + 1) + first + (last.rjust(room) if right > left else "")]
 
 
 def _scaled(v: np.ndarray, log: bool) -> np.ndarray:
@@ -91,27 +91,27 @@ def _number(v: float, log: bool) -> str:
 
 def _labels(low: float, high: float, height: int, log: bool = False) -> list[str]:
     """The scale: what the first, the middle and the last line stand for."""
-    out = [""] * height
+    labels = [""] * height
     if low == high:
-        out[height // 2] = f"{10.0 ** low if log else low:.4g}"
-        return out
+        labels[height // 2] = f"{10.0 ** low if log else low:.4g}"
+        return labels
     for i in {0, height // 2, height - 1}:
         v = high - (high - low) * i / max(height - 1, 1)
-        out[i] = f"{10.0 ** v if log else v:.4g}"
-    return out
+        labels[i] = f"{10.0 ** v if log else v:.4g}"
+    return labels
 
 
 def _ends(parts: Sequence[np.ndarray], height: int) -> dict[int, int]:
     """For the lines of text at which curves end, the number of the curve; one whose line is taken gets the nearest
     that is free, and none if all are taken."""
-    out: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for k, dots in enumerate(parts):
-        found = np.flatnonzero(dots.any(0))
-        row = int(np.flatnonzero(dots[:, found[-1]])[0]) * height // len(dots) if len(found) else 0
-        free = sorted((i for i in range(height) if i not in out), key=lambda i: abs(i - row))
+        columns = np.flatnonzero(dots.any(0))
+        row = int(np.flatnonzero(dots[:, columns[-1]])[0]) * height // len(dots) if len(columns) else 0
+        free = sorted((i for i in range(height) if i not in ends), key=lambda i: abs(i - row))
         if free:
-            out[free[0]] = k
-    return out
+            ends[free[0]] = k
+    return ends
 
 
 def _dots(c: Line, across: int, down: int, wide: tuple[float, float], tall: tuple[float, float]) -> np.ndarray:

@@ -70,8 +70,8 @@ def described(entry: Entry, options: Value = None) -> Dict:
 
 def _many(kind: str, every: bool = False) -> Table:
     """The table of modules or losses by name: ktorch's and those of the user's own files; with `every` all."""
-    found = [*(e for e in registry.entries(kind) if every or _listed(e)), *(FUNCTIONS if kind == "module" else ())]
-    rows = [described(e).v.items for e in sorted(found, key=lambda e: e.name)]
+    entries = [*(e for e in registry.entries(kind) if every or _listed(e)), *(FUNCTIONS if kind == "module" else ())]
+    rows = [described(e).v.items for e in sorted(entries, key=lambda e: e.name)]
     name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
     return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
                  [_syms(name), List(torch_name), bools(forward), _syms(result), longs(n), List(args), List(options)])
@@ -87,10 +87,10 @@ def _listed(e: Entry) -> bool:
 
 def _optimizers(every: bool = False) -> Table:
     """ktorch's optimizers and those of the user's own files; with `every` all."""
-    found = sorted((e for e in registry.entries("optimizer") if every or _listed(e)), key=lambda e: e.name)
+    entries = sorted((e for e in registry.entries("optimizer") if every or _listed(e)), key=lambda e: e.name)
     return Table(["optimizer", "pytorch", "options"],
-                 [sym_vec([e.name for e in found]), List([string(pytorch(e)) for e in found]),
-                  List([optimizer_options(e) for e in found])])
+                 [sym_vec([e.name for e in entries]), List([string(pytorch(e)) for e in entries]),
+                  List([optimizer_options(e) for e in entries])])
 
 
 def pytorch(entry: Entry) -> str:
@@ -180,12 +180,12 @@ def help_(x: Value) -> Value:
 
 def of_name(name: str, text: bool = False) -> Value:
     """The help on a topic, a type, or whatever else has this name; with `text`, all that is known of it is printed."""
-    found = named(name)
-    if name in TOPICS and not (text and found):
-        if found and _seen():
-            show_entries(found)
+    entries = named(name)
+    if name in TOPICS and not (text and entries):
+        if entries and _seen():
+            show_entries(entries)
         return TOPICS[name][1]()
-    if not found:
+    if not entries:
         raise unknown("help: unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())])
     if not text:
         entry = _with_options(name)
@@ -194,15 +194,15 @@ def of_name(name: str, text: bool = False) -> Value:
         if entry is not None:
             options = module_options(entry)
             if not len(options):  # the console shows nothing of it
-                show_entries(found)
+                show_entries(entries)
             _tell_examples(entry)
             return options
         entry = registry.find("optimizer", name)
         if entry is not None:
             return optimizer_options(entry)
-        if {e.kind for e in found} <= {"scheduler", "rule"}:
+        if {e.kind for e in entries} <= {"scheduler", "rule"}:
             return next(d for d in (fn(name) for fn in info.NAMED_OPTIONS.values()) if d is not None)
-    show_entries(found)
+    show_entries(entries)
     if name in TOPICS:
         _show_topic(name)
     return NIL
@@ -247,8 +247,8 @@ def named(name: str) -> list[Entry]:
     command = registry.find("command", spelled["command"])
     if command is not None and command.name != name:
         return [command]
-    found = [registry.find(kind, spelled.get(kind, name)) for kind in _ORDER]
-    return [e for e in found if e is not None]
+    entries = [registry.find(kind, spelled.get(kind, name)) for kind in _ORDER]
+    return [e for e in entries if e is not None]
 
 
 def of_object(h: KHandle) -> Value:
@@ -259,7 +259,7 @@ def of_object(h: KHandle) -> Value:
         return options_table(h.obj, every_option())
     own = behaves("help", h)
     if own is not None:
-        return own(h)  # type: ignore[no-any-return]
+        return own(h)
     entry = type_of(h.obj) if isinstance(h, ModuleHandle) else \
         loss_type(h.obj) if isinstance(h, LossHandle) else None
     if entry is None:
@@ -317,7 +317,7 @@ def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
 
 
 def _meaning(o: Option) -> str:
-    """What an option is, with the symbols that it takes, unless they are told."""
+    """The description of an option, with the symbols that it takes unless the text lists them."""
     listed = ", ".join(o.choices) if o.choices and not all(c in o.doc for c in o.choices) else ""
     return f"{o.doc} ({listed})" if o.doc and listed else o.doc or listed
 
@@ -385,7 +385,8 @@ def _named_options(name: str) -> Value | None:
 
 
 def _topic_options(name: str) -> Value | None:
-    """What `options` gives for a topic: that of help, for a class of tensors the default options."""
+    """The `options` of a topic: those of its help, or the default options for a class of tensors; None if there is no
+    topic."""
     if name in ("tensor", "vector", "dictionary"):
         return options_dict(torch.empty(0))
     return TOPICS[name][1]() if name in TOPICS else None

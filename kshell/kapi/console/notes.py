@@ -1,4 +1,4 @@
-"""What an object is, in a few words, and what refers to it: notes that a prompt shows beside handles."""
+"""Short descriptions of objects and of the variables that refer to them: notes that a prompt shows beside handles."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MOST = 60  # rows of a list or dictionary that get notes
 
 
 def note(x: Value) -> str:
-    """What an object is: `tensor float 2 3 cpu`, `module sequential 3 layers 1,234 parameters cpu`; nothing of what is
-    no handle."""
+    """A short description of an object: `tensor float 2 3 cpu`, `module sequential 3 layers 1,234 parameters cpu`;
+    empty unless x is a handle."""
     if not isinstance(x, KHandle):
         return ""
     if x.obj is GONE:
@@ -85,8 +85,8 @@ def notes(x: Value) -> list[str]:
         return _of_items(x.items)
     if x.__class__ is Table and x.names[:1] == ["ptr"] and "names" not in x.names and x.cols[0].__class__ is List:
         names = referring()
-        found = [" ".join(names.get(h.number, ())) if isinstance(h, KHandle) else "" for h in x.cols[0].items[:MOST]]
-        return ["", "", *found] if any(found) else []
+        words = [" ".join(names.get(h.number, ())) if isinstance(h, KHandle) else "" for h in x.cols[0].items[:MOST]]
+        return ["", "", *words] if any(words) else []
     return []
 
 

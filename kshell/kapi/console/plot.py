@@ -55,8 +55,8 @@ def _numbers(x: Value) -> np.ndarray | None:
 
 
 def _named(names: list[str], cols: list[Value]) -> list[Series] | None:
-    found = [(name, y) for name, col in zip(names, cols, strict=True) if (y := _numbers(col)) is not None]
-    return found or None
+    curves = [(name, y) for name, col in zip(names, cols, strict=True) if (y := _numbers(col)) is not None]
+    return curves or None
 
 
 def _series(x: Value) -> list[Series] | None:
@@ -78,9 +78,9 @@ def _series(x: Value) -> list[Series] | None:
     if y is not None:
         return [("", y)]
     if x.__class__ in (List, Nd) and len(x):
-        found = [_numbers(i) for i in seq_items(x)]
-        if all(i is not None for i in found):
-            return [(str(n) * (len(found) > 1), i) for n, i in enumerate(found) if i is not None]
+        columns = [_numbers(i) for i in seq_items(x)]
+        if all(i is not None for i in columns):
+            return [(str(n) * (len(columns) > 1), i) for n, i in enumerate(columns) if i is not None]
     return None
 
 
@@ -97,7 +97,7 @@ class How(NamedTuple):
 
 def _how(given: Sequence[Value]) -> How:
     """The options of a call."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     names = names_of(given[0]) if len(given) == 2 and given[0].__class__ is Vec else None
     try:
         options = pairs(given[0] if len(given) == 1 else List(list(given))) if names is None else \
@@ -115,17 +115,17 @@ def _how(given: Sequence[Value]) -> How:
             if v.__class__ is not Sym and not is_text(v):
                 raise QError("plot: title: expected a symbol or text")
             v = text_of(v)
-        found[name] = v
-    return How(**found)
+        values[name] = v
+    return How(**values)
 
 
 def _call(x: Value) -> tuple[Value | None, Value, How]:
     """The file, the value to draw and the options of a call."""
-    given = list(x.items) if x.__class__ is List else []
-    file = given.pop(0) if len(given) > 1 and given[0].__class__ is Sym else None
-    if len(given) > 1 and (given[1].__class__ in (Dict, Sym) or names_of(given[1])):
-        return file, given[0], _how(given[1:])
-    return (file, given[0], How()) if file is not None and len(given) == 1 else (None, x, How())
+    args = list(x.items) if x.__class__ is List else []
+    file = args.pop(0) if len(args) > 1 and args[0].__class__ is Sym else None
+    if len(args) > 1 and (args[1].__class__ in (Dict, Sym) or names_of(args[1])):
+        return file, args[0], _how(args[1:])
+    return (file, args[0], How()) if file is not None and len(args) == 1 else (None, x, How())
 
 
 def _over(x: Value, how: How) -> np.ndarray | None:
@@ -143,8 +143,8 @@ def _over(x: Value, how: How) -> np.ndarray | None:
 def _known(x: Vec) -> np.ndarray:
     """Which times are neither null nor infinite."""
     if x.t == T.Z:
-        return np.isfinite(x.a)  # type: ignore[no-any-return]
-    return (x.a != T.NULL[x.t]) & (np.abs(x.a) != T.TYPE[x.t].inf)  # type: ignore[no-any-return]
+        return np.isfinite(x.a)
+    return (x.a != T.NULL[x.t]) & (np.abs(x.a) != T.TYPE[x.t].inf)
 
 
 def _first(x: Vec) -> Any:
@@ -168,27 +168,27 @@ def _column(given: Value, name: str) -> Value:
 
 def _lines(given: Value, how: How) -> list[Line]:
     """The curves of a value, over what the option x says."""
-    found = _series(given)
-    if not found:
+    curves = _series(given)
+    if not curves:
         raise QError(f"plot: expected numbers, given {kname(given)}")
     over: np.ndarray | None = None
     if how.x.__class__ is Sym:
         over = _over(_column(given, how.x.s), how) if how.x.s else None
         if over is None:
-            raise unknown("plot: x: no numbers or times named `", how.x.s, [name for name, _ in found if name])
-        found = [(name, y) for name, y in found if name != how.x.s]
+            raise unknown("plot: x: no numbers or times named `", how.x.s, [name for name, _ in curves if name])
+        curves = [(name, y) for name, y in curves if name != how.x.s]
     elif how.x is not NIL:
         over = _over(how.x, how)
         if over is None:
             raise QError(f"plot: x: expected the name of a column, numbers or times, given {kname(how.x)}")
-    if not found or not all(len(y) for _, y in found):
+    if not curves or not all(len(y) for _, y in curves):
         raise QError("plot: there is nothing to plot")
-    if len(found) > _MOST:
-        raise QError(f"plot: up to {_MOST} curves, given {len(found)}")
-    for name, y in found:
+    if len(curves) > _MOST:
+        raise QError(f"plot: up to {_MOST} curves, given {len(curves)}")
+    for name, y in curves:
         if over is not None and len(y) != len(over):
             raise QError(f"plot: x has {len(over)} values, {name or 'the curve'} {len(y)}")
-    lines = [line(name, y, over) for name, y in found]
+    lines = [line(name, y, over) for name, y in curves]
     _check_scales(lines, how)
     return lines
 
@@ -203,14 +203,14 @@ def _check_scales(lines: list[Line], how: How) -> None:
 
 
 class Times(NamedTuple):
-    """What places are that stand for times: the type, and the time of the place 0."""
+    """The type of places that stand for times, and the time of the place 0."""
 
     t: int
     first: Any
 
 
 def _times(given: Value, how: How) -> Times | None:
-    """What the places are; None if they are numbers."""
+    """The type and first time of the places; None if they are numbers."""
     x = _column(given, how.x.s) if how.x.__class__ is Sym else how.x
     return Times(x.t, _first(x)) if x.__class__ is Vec and x.t in T.TEMPORAL else None
 
@@ -219,12 +219,13 @@ _NANOS = 10  # characters of a second's parts in a time of nanoseconds
 
 
 def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[float], str] | None:
-    """What gives the text of a place that is a time; whole seconds if the places reach over minutes."""
+    """A function that formats a place as a time, in whole seconds if the places span more than a minute; None without
+    times."""
     if times is None:
         return None
     t, first = times
-    found = np.concatenate([c.x for c in lines])
-    whole = t in (T.P, T.N) and len(found) > 0 and np.ptp(found) > 60e9
+    places = np.concatenate([c.x for c in lines])
+    whole = t in (T.P, T.N) and len(places) > 0 and np.ptp(places) > 60e9
 
     def told(v: float) -> str:
         text = str(session.show(atom(t, float(v) if t == T.Z else int(first) + round(v)))).strip()
@@ -280,20 +281,20 @@ def plot(x: Value) -> Value:
        1┤⣀⣠⠤⠤⠤⠖⠒⠒⠚⠉⠉⠉⠁
          1                                                                      1000
     """
-    file, given, how = _call(x)
-    lines = _lines(given, how)
+    file, value, how = _call(x)
+    lines = _lines(value, how)
     if file is not None:
         path = path_of(file, "plot")
         kind = path.rsplit(".", 1)[-1].lower()
         if kind not in _FORMATS:
             raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
-        data = _picture(kind, lines, how, _times(given, how))
+        data = _picture(kind, lines, how, _times(value, how))
         if data is None:
             raise QError("plot: a picture needs matplotlib: pip install kshell[plot]")
         atomic.write_bytes(path, data)
         return file
     session: Any = running()
-    times = _times(given, how)
+    times = _times(value, how)
     text = _text(lines, how, session, _teller(times, lines, session))
     data = None if session.picture is None else _picture("png", lines, how, times)
     if data is None:
@@ -309,11 +310,11 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     unicode = has_unicode(session.output)
     panels = [lines] if how.together else [[c] for c in lines]
     height = min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1  # odd, so that one line is the middle
-    out = [how.title] * bool(how.title)
+    text = [how.title] * bool(how.title)
     for part in panels:
-        out += [part[0].name] * bool(part[0].name and len(part) == 1)
-        out += panel(part, columns, height, unicode, how.logx, how.logy, told)
-    return "".join(row + "\n" for row in out)
+        text += [part[0].name] * bool(part[0].name and len(part) == 1)
+        text += panel(part, columns, height, unicode, how.logx, how.logy, told)
+    return "".join(row + "\n" for row in text)
 
 
 # of types that are points in time: numpy's word for the unit, and how many of it one of q is
@@ -357,6 +358,6 @@ def _picture(kind: str, lines: list[Line], how: How, times: Times | None) -> byt
         axis.grid(alpha=0.3)
     if how.title:
         figure.suptitle(how.title)
-    out = io.BytesIO()
-    figure.savefig(out, format=kind)
-    return out.getvalue()
+    file = io.BytesIO()
+    figure.savefig(file, format=kind)
+    return file.getvalue()

@@ -1,4 +1,4 @@
-"""What an expression costs: `profile`, and the memory of a GPU for `\\ts`."""
+"""The cost of an expression: `profile`, and the memory of a GPU for `\\ts`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ clock = time.perf_counter
 
 
 class _Row:
-    """What was measured of one function; `depth` is how often it is in itself now. What a function that is `closed`
-    calls is part of it, save q functions."""
+    """The measurements of one function; `depth` is the number of its active calls. Calls made by a function that is
+    `closed` are part of it, except those of q functions."""
 
     __slots__ = ("calls", "closed", "depth", "name", "own", "total")
 
@@ -43,22 +43,22 @@ Owner = list[tuple[dict[str, Any], Entry]]
 
 def _known() -> dict[CodeType, Owner]:
     """Verbs and functions by their code; where several share a code, with the variables that differ."""
-    out: dict[CodeType, Owner] = {}
+    owners: dict[CodeType, Owner] = {}
     for kind in _KINDS:
         for e in registry.entries(kind):
             for fn in e.fns.values():
                 code = getattr(fn, "__code__", None)
                 if code is not None:
-                    out.setdefault(code, []).append((_bound(fn, code), e))
-    return out
+                    owners.setdefault(code, []).append((_bound(fn, code), e))
+    return owners
 
 
 def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
-    """What a function has beside its code: the variables of its closure and its defaults."""
+    """The bindings of a function: the variables of its closure and its defaults, by name."""
     cells = fn.__closure__ or ()
-    out = {k: c.cell_contents for k, c in zip(code.co_freevars, cells, strict=True) if c.cell_contents is not fn}
+    bindings = {k: c.cell_contents for k, c in zip(code.co_freevars, cells, strict=True) if c.cell_contents is not fn}
     given = fn.__defaults__ or ()
-    return out | dict(zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
+    return bindings | dict(zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
 
 
 class Profiler:
@@ -89,10 +89,10 @@ class Profiler:
         code = frame.f_code
         if code not in self._codes:
             self._codes[code] = self._named(code) if code.co_filename == Q_FILE else None
-        found = self._codes[code]
-        if found.__class__ is not list:
-            return found  # type: ignore[return-value]
-        owners: Owner = found  # type: ignore[assignment]
+        known = self._codes[code]
+        if not isinstance(known, list):
+            return known
+        owners: Owner = known
         if len(owners) == 1:
             row = self._codes[code] = self._entry(owners[0][1])
             return row
@@ -130,10 +130,10 @@ def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
     """Name, calls, total and own milliseconds of torch's operations; of those of a GPU its time, too."""
     kinds = torch.profiler.ProfilerActivity
     on = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])]
-    with torch.profiler.profile(activities=on, acc_events=True) as found:
+    with torch.profiler.profile(activities=on, acc_events=True) as profiler:
         work()
     return [(e.key, e.count, max(e.cpu_time_total, e.device_time_total) / 1000,
-             (e.self_cpu_time_total + e.self_device_time_total) / 1000) for e in found.key_averages()]
+             (e.self_cpu_time_total + e.self_device_time_total) / 1000) for e in profiler.key_averages()]
 
 
 @registry.api("profile", "profile text", "profile(text;`torch)", since="kshell",
@@ -153,10 +153,10 @@ def profile(x: Value) -> Value:
     f   3    
     sum 3    
     """
-    given = [x] if is_text(x) else items(x)
-    text = given[0] if given else x
-    asked = name_of(given[1]) if len(given) == 2 else None
-    if len(given) > 2 or not is_text(text) or (len(given) == 2 and asked != "torch"):
+    args = [x] if is_text(x) else items(x)
+    text = args[0] if args else x
+    asked = name_of(args[1]) if len(args) == 2 else None
+    if len(args) > 2 or not is_text(text) or (len(args) == 2 and asked != "torch"):
         raise QError(f"profile: expected text, or (text;`torch), given {kname(x)}")
     session = running()
     session.names.load_builtins()
@@ -188,7 +188,7 @@ def _gpu(what: str) -> int:
     a new peak), or the most since then (`peak`). 0 without one."""
     if not loaded() or not torch.cuda.is_initialized():
         return 0
-    return invoke("gpu", _GPU[what])  # type: ignore[no-any-return]
+    return invoke("gpu", _GPU[what])
 
 
 def _reset() -> int:

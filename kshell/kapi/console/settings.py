@@ -44,7 +44,7 @@ def _detect_anomaly(flag: bool) -> None:
 
 
 def _deterministic() -> int:
-    return torch.get_deterministic_debug_mode()  # type: ignore[no-any-return]
+    return torch.get_deterministic_debug_mode()
 
 
 def _set_deterministic(n: int) -> None:
@@ -138,16 +138,16 @@ def setting(x: Value) -> Value:
     if is_empty(x):
         values = {n: s.get() for n, s in SETTINGS.items() if s.since == "ktorch" or s.get()}
         return symdict(list(values), list(values.values()))
-    given = items(x)
-    name = name_of(given[0])
-    if name is None or len(given) > 2:
+    args = items(x)
+    name = name_of(args[0])
+    if name is None or len(args) > 2:
         raise QError(f"setting: unrecognized arg(s), expecting symbol or (symbol;value), given {kname(x)}")
-    found = SETTINGS.get(name)
-    if found is None:
+    entry = SETTINGS.get(name)
+    if entry is None:
         raise unknown("unrecognized configuration setting: ", name, SETTINGS)
-    if len(given) == 1:
-        return found.get()
-    _put(name, found, given[1])
+    if len(args) == 1:
+        return entry.get()
+    _put(name, entry, args[1])
     return NIL
 
 

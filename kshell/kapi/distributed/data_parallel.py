@@ -44,12 +44,12 @@ def _averaged(x: Value) -> Value:
             raise QError("ddp: parameters are sharded")
         parallel.around.alone(m)
         return NIL
-    found = parse_options("ddp", _DDP, *split(rest))
+    options = parse_options("ddp", _DDP, *split(rest))
     if parallel.around.is_sharded(m):
         raise QError("ddp: parameters are sharded")
     if next(m.parameters(), None) is None:
         raise QError("ddp: there are no parameters")
-    parallel.around.average(m, {o.torch: found.get(o.name, o.default) for o in _DDP}, told_by("forward"))
+    parallel.around.average(m, {o.torch: options.get(o.name, o.default) for o in _DDP}, told_by("forward"))
     return NIL
 
 
@@ -94,8 +94,8 @@ def _sharded(x: Value) -> Value:
         extra = optim.state_tree.leaves_of(o.state.extra())
         whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
         if o.wraps or not o.entry.extra.get("sharded", True) or whole:
-            what = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
-            raise QError(f"fsdp: {what} does not take sharded parameters")
+            told = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
+            raise QError(f"fsdp: {told} does not take sharded parameters")
         for _, t, p in o.state.buffers():
             if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
                 raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")

@@ -176,28 +176,29 @@ def allreduce(x: Value) -> Value:
 
 
 def _reduced(x: Value) -> Value:
-    given = data_items(x)
-    op = name_of(given[1]) if len(given) == 2 else "sum"
-    if not 1 <= len(given) <= 2 or op is None:
+    args = data_items(x)
+    op = name_of(args[1]) if len(args) == 2 else "sum"
+    if not 1 <= len(args) <= 2 or op is None:
         raise QError("allreduce: expecting a tensor or array, and sum, avg, min, max or prod")
-    h = handle(given[0])
+    h = handle(args[0])
     if isinstance(h, VectorHandle | DictHandle):
         parts = list(h.obj) if isinstance(h, VectorHandle) else list(h.obj.values())
         names = [] if isinstance(h, VectorHandle) else [("keys", " ".join(map(str, h.obj)))]
         if group.joined():
             parallel.collect.alike("allreduce", parts, *names)
-        found = [parallel.collect.allreduce(t, op) for t in parts]
+        sums = [parallel.collect.allreduce(t, op) for t in parts]
         if isinstance(h, VectorHandle):
-            return vector_handle(found)
-        return dict_handle(dict(zip(h.obj, found, strict=True)))
-    if not isinstance(h, TensorHandle) and not is_array(given[0]):
-        raise QError(f"allreduce: expecting a tensor or array, given {kname(given[0])}")
-    return _back(parallel.collect.allreduce(as_tensor(given[0]), op), given[0])
+            return vector_handle(sums)
+        return dict_handle(dict(zip(h.obj, sums, strict=True)))
+    if not isinstance(h, TensorHandle) and not is_array(args[0]):
+        raise QError(f"allreduce: expecting a tensor or array, given {kname(args[0])}")
+    return _back(parallel.collect.allreduce(as_tensor(args[0]), op), args[0])
 
 
 @api("allgather", "allgather x", since="kshell", effect="opens")
 def allgather(x: Value) -> Value:
-    """What x is on each process, in a list; of tensors a tensor with one dimension more, if sizes and types agree.
+    """Gather x from every process into a list; tensors of equal size and type are stacked in a tensor with one more
+    dimension.
 
     q)allgather`a
     ,`a
@@ -210,8 +211,8 @@ def allgather(x: Value) -> Value:
             return tensor_handle(parallel.collect.allgather(as_tensor(h)))
         if h is not None:
             raise QError(f"allgather: not implemented for {h.plural}")
-        found = parallel.collect.gather_bytes(encode(x))
-    return collapse([decode(data) for data in found])
+        parts = parallel.collect.gather_bytes(encode(x))
+    return collapse([decode(data) for data in parts])
 
 
 def _state(h: KHandle) -> list[Any] | None:
@@ -228,15 +229,15 @@ def _state(h: KHandle) -> list[Any] | None:
 
 def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int]:
     """The arguments, of which the last is the number of a process."""
-    given = items(x)
-    n = long_of(given[-1]) if least <= len(given) <= 2 else None
+    args = items(x)
+    n = long_of(args[-1]) if least <= len(args) <= 2 else None
     if n is None:
         raise QError(f"{call}: expecting {'a value and ' if least == 2 else ''}the number of a process")
-    return given, n
+    return args, n
 
 
 def _sent(call: str, x: Value) -> Any:
-    """What travels for a value: a tensor, or bytes."""
+    """The form in which a value is sent: a tensor, or bytes."""
     h = handle(x)
     if isinstance(h, TensorHandle):
         return as_tensor(h)
@@ -251,7 +252,7 @@ def _received(found: Any) -> Value:
 
 @api("broadcast", "broadcast(x;rank)", since="kshell", effect="opens")
 def broadcast(x: Value) -> Value:
-    """What a tensor or q value is on one process, on every process. Modules, models, vectors and dictionaries of
+    """Broadcast a tensor or q value from one process to every process. Modules, models, vectors and dictionaries of
     tensors get the values of that process in place.
 
     q)broadcast(1 2 3;0)
@@ -262,8 +263,8 @@ def broadcast(x: Value) -> Value:
 
 
 def _from(x: Value) -> Value:
-    given, source = _numbered(x, "broadcast")
-    h = handle(given[0])
+    args, source = _numbered(x, "broadcast")
+    h = handle(args[0])
     tensors = None if h is None else _state(h)
     if h is not None and tensors is not None:
         parallel.collect._other(source, "source")
@@ -272,7 +273,7 @@ def _from(x: Value) -> Value:
             for t in tensors:
                 parallel.collect.broadcast_(t, source)
         return NIL
-    message = _sent("broadcast", given[0]) if group.rank() == source else None
+    message = _sent("broadcast", args[0]) if group.rank() == source else None
     return _received(parallel.collect.broadcast(message, source))
 
 
@@ -285,32 +286,32 @@ def send(x: Value) -> Value:
       [0]  send(1 2 3;0)
            ^
     """
-    given, target = _numbered(x, "send")
-    parallel.collect.send(_sent("send", given[0]), target)
+    args, target = _numbered(x, "send")
+    parallel.collect.send(_sent("send", args[0]), target)
     return NIL
 
 
 @api("recv", "recv rank", "recv(t;rank)", since="kshell", effect="opens")
 def recv(x: Value) -> Value:
-    """What a process sends: a tensor or a q value; or, given a tensor, put what is sent into it.
+    """Receive a tensor or a q value from a process; given a tensor, fill it with the one received.
 
     q)recv 1
     'recv: source 1 is no process of 1
       [0]  recv 1
            ^
     """
-    given, source = _numbered(x, "recv", 1)
-    if len(given) == 1:
+    args, source = _numbered(x, "recv", 1)
+    if len(args) == 1:
         return _received(parallel.collect.receive(source))
-    if not isinstance(given[0], TensorHandle):
-        raise QError(f"recv: expecting a tensor to fill, given {kname(given[0])}")
-    t, found = as_tensor(given[0]), parallel.collect.receive(source)
-    if isinstance(found, bytes):
-        found = to_tensor(decode(found))
-    if found is None or found.shape != t.shape:
+    if not isinstance(args[0], TensorHandle):
+        raise QError(f"recv: expecting a tensor to fill, given {kname(args[0])}")
+    t, received = as_tensor(args[0]), parallel.collect.receive(source)
+    if isinstance(received, bytes):
+        received = to_tensor(decode(received))
+    if received is None or received.shape != t.shape:
         raise QError(f"recv: tensor of {list(t.shape)} for what was sent with "
-                     f"{'no size' if found is None else list(found.shape)}")
-    t.detach().copy_(found)
+                     f"{'no size' if received is None else list(received.shape)}")
+    t.detach().copy_(received)
     return NIL
 
 
@@ -349,10 +350,10 @@ def say(x: Value) -> Value:
     """
     session = running()
     with with_all("say", x):
-        found = parallel.collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
+        texts = parallel.collect.gather_bytes(session.show(x).encode("utf-8", "surrogateescape"), "say")
     if group.rank() == 0:
-        text = "".join(f"[{r}] {line}\n" for r, data in enumerate(found)
+        text = "".join(f"[{r}] {line}\n" for r, data in enumerate(texts)
                        for line in data.decode("utf-8", "surrogateescape").split("\n"))
-        out = getattr(session, "out", None)
-        out.raw.write(text) if isinstance(out, Marked) else session.write(text)
+        stream = getattr(session, "out", None)
+        stream.raw.write(text) if isinstance(stream, Marked) else session.write(text)
     return NIL

@@ -24,10 +24,10 @@ def cast_name(call: str, x: Value) -> str:
     name = name_of(x)
     if name is None:
         raise QError(f"{call}: expected symbol for data type, given {kname(x)}")
-    found = dtype_symbol(name)
-    if found not in CASTS:
+    cast = dtype_symbol(name)
+    if cast not in CASTS:
         raise QError(f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + c for c in CASTS))
-    return found
+    return cast
 
 
 def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]] | None:
@@ -36,11 +36,11 @@ def casting(name: str, tensors: Any) -> Callable[[], AbstractContextManager[Any]
         return None
     first = next(iter(tensors), None)
     device, dtype = "cpu" if first is None else first.device.type, dtype_named(name)
-    return lambda: torch.autocast(device, dtype=dtype)  # type: ignore[no-any-return]
+    return lambda: torch.autocast(device, dtype=dtype)
 
 
 class _Step:
-    """What torch's gradient scaler takes for an optimizer: its step is that of the k-api."""
+    """An optimizer as torch's gradient scaler sees it: its step is that of the k-api."""
 
     def __init__(self, o: Opt) -> None:
         self.o = o
@@ -84,5 +84,5 @@ class Scaler:
 
     def state(self) -> tuple[float, float]:
         """The scale, and the number of steps since it changed."""
-        found = self.scaler.state_dict()
-        return float(found["scale"]), float(found["_growth_tracker"])
+        state_of_scaler = self.scaler.state_dict()
+        return float(state_of_scaler["scale"]), float(state_of_scaler["_growth_tracker"])

@@ -38,18 +38,18 @@ def autocast(x: Value) -> Value:
     q)dtype autocast(`bfloat16;{mse(forward(x;y);z)};m;3 2#1e;3 1#tensor 1 1 1e)
     `float
     """
-    given = items(x)
-    if len(given) < 2:
-        raise QError(f"autocast: expecting (data type;function;argument;..), given {len(given)} "
-                     f"arg{'s' * (len(given) != 1)}")
-    dtype = dtype_named(cast_name("autocast", given[0]))
-    if not is_function(given[1]) or isinstance(given[1], ModuleHandle):
-        raise QError(f"autocast: expecting function, its name or text, given {kname(given[1])}")
+    args = items(x)
+    if len(args) < 2:
+        raise QError(f"autocast: expecting (data type;function;argument;..), given {len(args)} "
+                     f"arg{'s' * (len(args) != 1)}")
+    dtype = dtype_named(cast_name("autocast", args[0]))
+    if not is_function(args[1]) or isinstance(args[1], ModuleHandle):
+        raise QError(f"autocast: expecting function, its name or text, given {kname(args[1])}")
     with ExitStack() as casts:
         casts.enter_context(torch.autocast("cpu", dtype=dtype))
         if torch.cuda.is_available():
             casts.enter_context(torch.autocast("cuda", dtype=dtype))
-        return applied(given[1], given[2:])
+        return applied(args[1], args[2:])
 
 
 @api("checkpoint", "checkpoint m", "checkpoint(m;flag)", "checkpoint(m;names)", "checkpoint(m;names;flag)", held=True,
@@ -74,11 +74,11 @@ def checkpoint(x: Value) -> Value:
         names = names_of(rest[0])
         if names is None:
             raise QError(f"checkpoint: expected name(s) or flag, given {kname(rest[0])}")
-        found = dict(m.named_modules())
+        modules = dict(m.named_modules())
         for name in names:
-            if not name or name not in found:
+            if not name or name not in modules:
                 raise QError(f"checkpoint: no module named `{name}")
-        parts, single, rest = [found[n] for n in names], rest[0].__class__ is Sym, rest[1:]
+        parts, single, rest = [modules[n] for n in names], rest[0].__class__ is Sym, rest[1:]
     if not rest:
         flags = [nn.recompute.recomputes(p) for p in parts]
         return flags[0] if single else bools(flags)
@@ -117,9 +117,9 @@ def compile_(x: Value) -> Value:
     q)f 1 2 3e
     14e
     """
-    given = [x] if is_function(x) else items(x)  # a text is one
-    if given and is_function(given[0]) and not isinstance(given[0], ModuleHandle):
-        return compiled(given[0], _backend(given[1:], "backend", "cpu"))
+    args = [x] if is_function(x) else items(x)  # a text is one
+    if args and is_function(args[0]) and not isinstance(args[0], ModuleHandle):
+        return compiled(args[0], _backend(args[1:], "backend", "cpu"))
     m, rest = of_module(x, "compile")
     flag = flag_of(rest[0]) if rest else True
     if flag is False:

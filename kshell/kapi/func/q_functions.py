@@ -36,9 +36,9 @@ class Traced:
         for x in args:
             if x.__class__ is not TensorHandle and not is_array(x):
                 raise QError(f"compile: expecting tensor or array for input, given {kname(x)}")
-        found, handles = as_tensors(args)
+        given, handles = as_tensors(args)
         # the function may write into its inputs, and q arrays are never written
-        tensors = [t if x.__class__ is TensorHandle else t.clone() for x, t in zip(args, found, strict=True)]
+        tensors = [t if x.__class__ is TensorHandle else t.clone() for x, t in zip(args, given, strict=True)]
         return wrapped(invoke("compile", self._calculate, tensors), handles)
 
     def _calculate(self, tensors: list[Any]) -> Any:

@@ -71,8 +71,8 @@ class QFunction:
 
     def __call__(self, *inputs: Any) -> Any:
         if isinstance(self.f, ModuleHandle):
-            found = flat(calculate(self.f.get(), inputs))
-            return found[0] if len(found) == 1 else tuple(found)
+            outputs = flat(calculate(self.f.get(), inputs))
+            return outputs[0] if len(outputs) == 1 else tuple(outputs)
         own = [dict_handle(t) if isinstance(t, dict) else TensorHandle(t) for t in grouped(inputs, self.names)]
         try:
             return self._tensors(applied(self.f, own))
@@ -149,15 +149,15 @@ class Call:
     Of an input that is a dictionary of tensors, each is an input; `names` knows which belong together."""
 
     def __init__(self, x: Value, call: str, least: int = 1, dicts: bool = True) -> None:
-        given = items(x)
-        if x.__class__ is not List or len(given) < 1 + least:
-            raise QError(f"{call}: expecting (function;input;..), given {len(given)} arg{'s' * (len(given) != 1)}")
-        parts = [_members(i, call, dicts) for i in given[1:]]
-        self.f = QFunction(given[0], call)
+        args = items(x)
+        if x.__class__ is not List or len(args) < 1 + least:
+            raise QError(f"{call}: expecting (function;input;..), given {len(args)} arg{'s' * (len(args) != 1)}")
+        parts = [_members(i, call, dicts) for i in args[1:]]
+        self.f = QFunction(args[0], call)
         self.f.names = self.names = [names for _, names in parts]
         each = [i for members, _ in parts for i in members]
-        found, self.wrap = as_tensors(each)
-        self.inputs = [t if i.__class__ is TensorHandle else t.clone() for i, t in zip(each, found, strict=True)]
+        tensors, self.wrap = as_tensors(each)
+        self.inputs = [t if i.__class__ is TensorHandle else t.clone() for i, t in zip(each, tensors, strict=True)]
         # derivatives by tensors that are part of a graph, or have a direction, can be differentiated again
         self.directed = any(_direction(t) is not None for t in self.inputs)
         self.graph = self.directed or any(t.requires_grad for t in self.inputs)
@@ -169,51 +169,51 @@ class Call:
     def gradients(self, inputs: Sequence[Any], weights: Any = None) -> tuple[Any, Sequence[Any]]:
         """The function's result, and its derivatives by the inputs, weighed."""
         if _VMAPS.n:
-            out, back = torch.func.vjp(self.f, *inputs)
-            return out, back(torch.ones_like(out) if weights is None else weights)
+            value, back = torch.func.vjp(self.f, *inputs)
+            return value, back(torch.ones_like(value) if weights is None else weights)
         with torch.enable_grad():
             by = self.leaves(inputs)
-            out = self._one(*by)
-            if not out.requires_grad:
-                return out, [torch.zeros_like(t) for t in inputs]
-            return out, torch.autograd.grad(out, by, weights, create_graph=self.graph, materialize_grads=True)
+            value = self._one(*by)
+            if not value.requires_grad:
+                return value, [torch.zeros_like(t) for t in inputs]
+            return value, torch.autograd.grad(value, by, weights, create_graph=self.graph, materialize_grads=True)
 
     def directional(self, n: int) -> tuple[Any, Any]:
         """The function's result of the first n inputs, and its derivative in the direction of the others, by two
         backward calculations: torch follows one direction forwards, and another call of jvp has it."""
         with torch.enable_grad():
             by = self.leaves(self.inputs[:n])
-            out = self._one(*by)
-            if not out.requires_grad:
-                return out, torch.zeros_like(out)
-            weights = torch.zeros_like(out).detach().requires_grad_()
-            found = torch.autograd.grad(out, by, weights, create_graph=True, materialize_grads=True)
-            if not any(t.requires_grad for t in found):
-                return out, torch.zeros_like(out)
-            found = [(t, v) for t, v in zip(found, self.inputs[n:], strict=True) if t.requires_grad]
-            return out, torch.autograd.grad([t for t, _ in found], weights, [v for _, v in found], create_graph=True,
-                                            materialize_grads=True)[0]
+            value = self._one(*by)
+            if not value.requires_grad:
+                return value, torch.zeros_like(value)
+            weights = torch.zeros_like(value).detach().requires_grad_()
+            grads = torch.autograd.grad(value, by, weights, create_graph=True, materialize_grads=True)
+            if not any(t.requires_grad for t in grads):
+                return value, torch.zeros_like(value)
+            grads = [(t, v) for t, v in zip(grads, self.inputs[n:], strict=True) if t.requires_grad]
+            return value, torch.autograd.grad([t for t, _ in grads], weights, [v for _, v in grads], create_graph=True,
+                                              materialize_grads=True)[0]
 
     def by_input(self, found: Sequence[Any]) -> Any:
-        """What belongs to each tensor as what belongs to each input; of one input that alone."""
-        made = grouped(found, self.names)
-        return made[0] if len(made) == 1 else made
+        """Group one item for each tensor by input; for a single input, its items alone."""
+        groups = grouped(found, self.names)
+        return groups[0] if len(groups) == 1 else groups
 
     def all(self, transform: Callable[..., Any], times: int) -> Value:
         """All derivatives, of the first or second order, by one of torch.autograd.functional's functions."""
-        found = self._all(transform, times)
+        results = self._all(transform, times)
         if not any(self.names):
-            return wrapped(found, self.wrap)
+            return wrapped(results, self.wrap)
         if len(self.inputs) == 1:
-            found = [found] if times == 1 else [[found]]
-        return wrapped(self.by_input(found if times == 1 else [self.by_input(row) for row in found]), self.wrap)
+            results = [results] if times == 1 else [[results]]
+        return wrapped(self.by_input(results if times == 1 else [self.by_input(row) for row in results]), self.wrap)
 
     def _one(self, *inputs: Any) -> Any:
         """The function's result, which is to be one tensor."""
-        out = self.f(*inputs)
-        if not isinstance(out, torch.Tensor):
-            raise QError(f"{self.f.call}: the function must return one tensor, given {len(out)}")
-        return out
+        result = self.f(*inputs)
+        if not isinstance(result, torch.Tensor):
+            raise QError(f"{self.f.call}: the function must return one tensor, given {len(result)}")
+        return result
 
     def _all(self, transform: Callable[..., Any], times: int) -> Any:
         if _VMAPS.n:
@@ -223,9 +223,9 @@ class Call:
                 f = torch.func.jacrev(f, at)
             return f(*self.inputs)
         inputs = self.leaves(self.inputs) if self.directed else self.inputs
-        given = inputs[0] if len(inputs) == 1 else tuple(inputs)
+        args = inputs[0] if len(inputs) == 1 else tuple(inputs)
         with torch.enable_grad():
-            return transform(self._one if any(self.names) else self.f, given, create_graph=self.graph,
+            return transform(self._one if any(self.names) else self.f, args, create_graph=self.graph,
                              vectorize=not self.directed)
 
 
@@ -268,9 +268,9 @@ def autograd(x: Value) -> Value:
     q)tensor autograd(Sum w*w;w)
     2 4e
     """
-    given = items(x)
-    if given and given[0].__class__ is TensorHandle:
-        return _of_tensor(given)
+    args = items(x)
+    if args and args[0].__class__ is TensorHandle:
+        return _of_tensor(args)
     c = Call(x, "autograd")
     return wrapped(c.by_input(c.gradients(c.inputs)[1]), c.wrap)
 
@@ -285,10 +285,10 @@ def _of_tensor(given: Sequence[Value]) -> Value:
     retain, create = MODES[mode]
     held = as_tensor(given[1]) if given[1].__class__ is TensorHandle else given[1].get()
     by = list(held.values()) if isinstance(held, dict) else held
-    found = torch.autograd.grad(y, by, retain_graph=retain, create_graph=create, materialize_grads=True)
+    gradients = torch.autograd.grad(y, by, retain_graph=retain, create_graph=create, materialize_grads=True)
     if isinstance(held, torch.Tensor):
-        return TensorHandle(found[0])
-    return dict_handle(dict(zip(held, found, strict=True))) if isinstance(held, dict) else vector_handle(found)
+        return TensorHandle(gradients[0])
+    return dict_handle(dict(zip(held, gradients, strict=True))) if isinstance(held, dict) else vector_handle(gradients)
 
 
 @api("jacobian", "jacobian(f;x;..)", since="kshell", target="torch.autograd.functional.jacobian")
@@ -337,13 +337,13 @@ def vmap(x: Value) -> Value:
     before = TensorHandle(None).number
     _VMAPS.n += 1
     try:
-        found = torch.func.vmap(c.f, randomness="different")(*c.inputs)
+        result = torch.func.vmap(c.f, randomness="different")(*c.inputs)
     finally:
         _VMAPS.n -= 1
         for h in table():
             if h.number > before:
                 h.free(LENT)
-    return wrapped(found, c.wrap)
+    return wrapped(result, c.wrap)
 
 
 @api("jvp", "jvp(f;x;..;v;..)", since="kshell", target="torch.func.jvp")
@@ -367,12 +367,12 @@ def jvp(x: Value) -> Value:
     _DUALS.inside = True
     try:
         with forward.dual_level():
-            out = c._one(*[forward.make_dual(t, v) for t, v in zip(c.inputs[:n], c.inputs[n:], strict=True)])
-            value, direction = forward.unpack_dual(out)
-            found = value, torch.zeros_like(value) if direction is None else direction
+            dual = c._one(*[forward.make_dual(t, v) for t, v in zip(c.inputs[:n], c.inputs[n:], strict=True)])
+            value, direction = forward.unpack_dual(dual)
+            result = value, torch.zeros_like(value) if direction is None else direction
     finally:
         _DUALS.inside = False
-    return wrapped(found, c.wrap)
+    return wrapped(result, c.wrap)
 
 
 @api("vjp", "vjp(f;x;..;v)", since="kshell", target="torch.func.vjp")
@@ -387,8 +387,8 @@ def vjp(x: Value) -> Value:
     if c.names[-1] is not None:
         raise QError("vjp: expecting a tensor or array for weights")
     c.f.names = c.names[:-1]
-    out, found = c.gradients(c.inputs[:-1], c.inputs[-1])
-    return wrapped((out if c.graph else out.detach(), *grouped(found, c.f.names)), c.wrap)
+    value, gradients = c.gradients(c.inputs[:-1], c.inputs[-1])
+    return wrapped((value if c.graph else value.detach(), *grouped(gradients, c.f.names)), c.wrap)
 
 
 @api("customgrad", "customgrad(f;b;x;..)", since="kshell", target="torch.autograd.Function")
@@ -407,21 +407,21 @@ def customgrad(x: Value) -> Value:
     3 4
     2 4
     """
-    given = items(x)
-    if x.__class__ is not List or len(given) < 3:
-        raise QError(f"customgrad: expecting (function;function of gradient and inputs;input;..), given {len(given)} "
-                     f"arg{'s' * (len(given) != 1)}")
-    c = Call(List([given[0], *given[2:]]), "customgrad", dicts=False)
-    back = _Later(given[1], "customgrad")
+    args = items(x)
+    if x.__class__ is not List or len(args) < 3:
+        raise QError(f"customgrad: expecting (function;function of gradient and inputs;input;..), given {len(args)} "
+                     f"arg{'s' * (len(args) != 1)}")
+    c = Call(List([args[0], *args[2:]]), "customgrad", dicts=False)
+    back = _Later(args[1], "customgrad")
 
     def gradients(*tensors: Any) -> Any:
-        found = back(*tensors)
-        n = len(found) if isinstance(found, tuple) else 1
+        results = back(*tensors)
+        n = len(results) if isinstance(results, tuple) else 1
         if n != len(c.inputs):
             raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {n}")
-        return found
+        return results
 
-    return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)  # type: ignore[no-untyped-call]
+    return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)
 
 
 @api("gradcheck", "gradcheck(f;x;..)", since="torch", target="torch.autograd.gradcheck")
@@ -448,13 +448,13 @@ def gradcheck(x: Value) -> Value:
 
 
 class _Hook(_Later):
-    """What `registerhook` has a tensor call."""
+    """The hook that `registerhook` sets on a tensor."""
 
     def __call__(self, *inputs: Any) -> Any:
-        found = super().__call__(*inputs)
-        if found is not None and (not isinstance(found, torch.Tensor) or found.shape != inputs[0].shape):
+        gradient = super().__call__(*inputs)
+        if gradient is not None and (not isinstance(gradient, torch.Tensor) or gradient.shape != inputs[0].shape):
             raise QError(f"registerhook: the function must return a gradient of size {list(inputs[0].shape)}, or ::")
-        return None if found is None else found.to(inputs[0].dtype)
+        return None if gradient is None else gradient.to(inputs[0].dtype)
 
     def _tensors(self, found: Value) -> Any:
         return None if found is NIL else super()._tensors(found)
@@ -472,16 +472,16 @@ def registerhook(x: Value) -> Value:
     q)grad w
     2 0 6e
     """
-    given = items(x)
-    if len(given) != 2 or given[0].__class__ is not TensorHandle:
+    args = items(x)
+    if len(args) != 2 or args[0].__class__ is not TensorHandle:
         raise QError("registerhook: expecting (tensor;function)")
-    t = as_tensor(given[0])
-    if given[1] is NIL:
+    t = as_tensor(args[0])
+    if args[1] is NIL:
         hooks = t._backward_hooks or {}
         for k in [k for k, f in hooks.items() if isinstance(f, _Hook)]:
             del hooks[k]
     else:
-        t.register_hook(_Hook(given[1], "registerhook"))
+        t.register_hook(_Hook(args[1], "registerhook"))
     return NIL
 
 

@@ -47,14 +47,14 @@ def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
     n = n or high + 1
     if n > _MOST:
         raise QError(f"confusion: up to {_MOST} classes, given {n}")
-    return torch.bincount(y * n + p, minlength=n * n).cpu().numpy().reshape(n, n)  # type: ignore[no-any-return]
+    return torch.bincount(y * n + p, minlength=n * n).cpu().numpy().reshape(n, n)
 
 
 def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
     """The true and the predicted classes, and of how many classes scores tell."""
-    for x, what in zip(given, ("true classes", "predictions"), strict=True):
+    for x, role in zip(given, ("true classes", "predictions"), strict=True):
         if not (isinstance(x, TensorHandle) or is_array(x)):
-            raise QError(f"confusion: expected a tensor or array as {what}, given {kname(x)}")
+            raise QError(f"confusion: expected a tensor or array as {role}, given {kname(x)}")
     (y, p), _ = as_tensors(given)
     deep = p.dim() - y.dim()
     if abs(deep) > 1 or (y.shape[:-1] if deep < 0 else y.shape) != (p.shape[:-1] if deep > 0 else p.shape):
@@ -99,14 +99,14 @@ def confusion(x: Value) -> Value:
     cat  | 1   0
     dog  | 0   1
     """
-    given = items(x)
-    if not 2 <= len(given) <= 4:
-        raise QError(f"confusion: expecting 2-4 args, given {len(given)}")
-    ignored = long_of(given[3]) if len(given) == 4 else None
-    if len(given) == 4 and ignored is None:
-        raise QError(f"confusion: expected the number of the class to ignore, given {kname(given[3])}")
-    y, p, n = _pair(given[:2])
-    names = _names(given[2], n) if len(given) > 2 else []
+    args = items(x)
+    if not 2 <= len(args) <= 4:
+        raise QError(f"confusion: expecting 2-4 args, given {len(args)}")
+    ignored = long_of(args[3]) if len(args) == 4 else None
+    if len(args) == 4 and ignored is None:
+        raise QError(f"confusion: expected the number of the class to ignore, given {kname(args[3])}")
+    y, p, n = _pair(args[:2])
+    names = _names(args[2], n) if len(args) > 2 else []
     counts = _counts(y, p, ignored, len(names) or n)
     names = names or [str(i) for i in range(len(counts))]
     key = "true" if "class" in names else "class"

@@ -116,27 +116,27 @@ def entry_of(name: str) -> Entry:
 
 def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[str, Any]:
     """The options given, as {name: Python value}. A symbol in the last place is the reduction."""
-    given, named = _arguments(args)
+    rest, named = _arguments(args)
     reduce: dict[str, Any] = {}
     names = [o.name for o in entry.options]
-    if given and given[-1].__class__ is Sym and names[-1] == "reduce":
-        reduce = parse(entry, (), [("reduce", given.pop())])
+    if rest and rest[-1].__class__ is Sym and names[-1] == "reduce":
+        reduce = parse(entry, (), [("reduce", rest.pop())])
     if names == ["reduce"]:
-        if len(given) + len(reduce) > 1:
-            raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(given) + len(reduce)} given")
-        if given:
-            raise QError(f"{entry.name} reduce: expected symbol, given {kname(given[0])}")
+        if len(rest) + len(reduce) > 1:
+            raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(rest) + len(reduce)} given")
+        if rest:
+            raise QError(f"{entry.name} reduce: expected symbol, given {kname(rest[0])}")
         for key, _ in named:
             if key != "reduce":
                 raise QError(f"unrecognized option: {key}, {entry.name} loss expects single option: reduce")
     places = len(names) - (names[-1] == "reduce")
-    out = parse(entry, given[:places], (), before)
-    if len(given) > places:
+    values = parse(entry, rest[:places], (), before)
+    if len(rest) > places:
         raise QError(f"{entry.name}: expecting up to {before + places} additional positional args, "
-                     f"{before + len(given) + len(reduce)} given")
+                     f"{before + len(rest) + len(reduce)} given")
     tensors = {o.name for o in entry.options if o.type == "tensor"}
     named = [(k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named]  # no weights
-    return {**out, **reduce, **parse(entry, (), named, before)}
+    return {**values, **reduce, **parse(entry, (), named, before)}
 
 
 def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, Value]]]:
@@ -207,8 +207,8 @@ _RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
 
 def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
     entry = type_of(m)
-    found = _RULES[m.__class__] = (*entry.extra["n"], _SPECIAL.get(entry.name))
-    return found
+    rule = _RULES[m.__class__] = (*entry.extra["n"], _SPECIAL.get(entry.name))
+    return rule
 
 
 def _on_device(m: Any, x: Any, y: Any) -> None:
@@ -226,8 +226,8 @@ _CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
 
 def _one_device(tensors: Sequence[Any]) -> list[Any]:
     """CPU tensors moved to the first other device among them."""
-    found = next(t.device for t in tensors if t.device.type != "cpu")
-    return [t.to(found) if t.device.type == "cpu" else t for t in tensors]
+    device = next(t.device for t in tensors if t.device.type != "cpu")
+    return [t.to(device) if t.device.type == "cpu" else t for t in tensors]
 
 
 def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
@@ -276,18 +276,18 @@ _SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits,
 
 def _inputs(args: Sequence[Value]) -> list[Any]:
     """The tensors of a call: tensor handles, vectors of them, arrays, (vector;indices), or lists of these."""
-    out = []
+    tensors = []
     for x in args:
         if x.__class__ is TensorHandle or is_array(x):
-            out.append(as_tensor(x))
+            tensors.append(as_tensor(x))
         elif x.__class__ is VectorHandle:
-            out.extend(x.get())
+            tensors.extend(x.get())
         elif x.__class__ is List:
             chosen = chosen_of(x.items, "loss")
-            out.extend(_inputs(x.items) if chosen is None else chosen)
+            tensors.extend(_inputs(x.items) if chosen is None else chosen)
         else:
             raise QError(f"loss: unrecognized arg, {kname(x)}")
-    return out
+    return tensors
 
 
 @api("loss", "loss`name", "loss(name;options..)", "loss dict", "loss l", "loss(l;flag)", "loss(l;x;y)",
@@ -315,23 +315,23 @@ def loss(x: Value) -> Value:
         return loss_handle(make(entry_of(x.s), ()))
     if is_state(x) and x.__class__ is Dict:
         return _from_dict(x)
-    given = items(x)
-    first = given[0] if given else None
+    args = items(x)
+    first = args[0] if args else None
     if first.__class__ is Sym:
-        return loss_handle(make(entry_of(first.s), given[1:]))
+        return loss_handle(make(entry_of(first.s), args[1:]))
     own = behaves("loss", first) if isinstance(first, KHandle) else None
     if own is not None:
-        return own(first, *given[1:])  # type: ignore[no-any-return]
+        return own(first, *args[1:])
     if not isinstance(first, LossHandle | ModelHandle):
         raise QError("loss: unrecognized arg(s)")
     handle(first)
     m = first.obj if isinstance(first, LossHandle) else first.obj.loss
-    if len(given) == 1:
+    if len(args) == 1:
         return definition(m, every_option()) if isinstance(first, LossHandle) else loss_handle(m)
-    flag = flag_of(given[1]) if len(given) == 2 else None
+    flag = flag_of(args[1]) if len(args) == 2 else None
     if flag is not None and isinstance(first, LossHandle):
         return definition(m, flag)
-    return tensor_handle(calculate(m, _inputs(given[1:])))
+    return tensor_handle(calculate(m, _inputs(args[1:])))
 
 
 def _from_dict(d: Dict) -> Value:
@@ -352,21 +352,21 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
     plain: dict[int, Any] = {}  # the loss without options
 
     def run(x: Value) -> Value:
-        given = items(x)
-        if len(given) < n:
-            raise QError(f"{name}: expects at least {n} args, {len(given)} given")
+        args = items(x)
+        if len(args) < n:
+            raise QError(f"{name}: expects at least {n} args, {len(args)} given")
         count = n
-        if weighted and len(given) > n and not _is_option(given[n]):
+        if weighted and len(args) > n and not _is_option(args[n]):
             count += 1
-        if len(given) > count:
-            m = class_of(entry)(**torch_args(entry, parse_options(entry, given[count:], count)))
+        if len(args) > count:
+            m = class_of(entry)(**torch_args(entry, parse_options(entry, args[count:], count)))
         else:
             m = plain[0] if plain else plain.setdefault(0, make(entry, ()))
-        tensors = [as_tensor(a) for a in given[:count]]
-        found = calculate(m, tensors)
-        if any(isinstance(a, KHandle) for a in given[:count]):
-            return tensor_handle(found)
-        return to_q(found)
+        tensors = [as_tensor(a) for a in args[:count]]
+        result = calculate(m, tensors)
+        if any(isinstance(a, KHandle) for a in args[:count]):
+            return tensor_handle(result)
+        return to_q(result)
 
     return run
 

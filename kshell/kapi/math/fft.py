@@ -10,7 +10,7 @@ from kshell.kapi.base.device_options import TensorOptions, convert_to
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
 
-# what each transform takes: (what it is of, in its summary), for the names with and without the leading i
+# the input of each transform, in the words of its summary, for the names with and without the leading i
 _KINDS = {
     "fft": "Discrete Fourier transform", "ifft": "Inverse discrete Fourier transform",
     "rfft": "Fourier transform of real values, the half that is not the mirror of the other",

@@ -315,12 +315,12 @@ def einsum(x: Value) -> Value:
     2 1
     4 3
     """
-    given = items(x)
-    if len(given) < 2 or given[0].__class__ is not Vec or given[0].t != T.C:
+    args = items(x)
+    if len(args) < 2 or args[0].__class__ is not Vec or args[0].t != T.C:
         raise QError("einsum: expecting an equation and tensors or arrays, given "
-                     + (kname(given[0]) if given else "nothing"))
-    tensors, wrap = inputs(given[1:])
-    return wrapped(torch.einsum(given[0].a.tobytes().decode("latin-1"), *tensors), wrap)
+                     + (kname(args[0]) if args else "nothing"))
+    tensors, wrap = inputs(args[1:])
+    return wrapped(torch.einsum(args[0].a.tobytes().decode("latin-1"), *tensors), wrap)
 
 
 _PADDING = option_words("batchfirst/batch_first:flag value/padding_value:scalar")
@@ -341,15 +341,15 @@ def padsequence(x: Value) -> Value:
     1 2 3
     4 5 -1
     """
-    given = items(x)
-    n = next((i for i, v in enumerate(given) if not isinstance(v, KHandle) and (is_atom(v) or looks_paired(v))),
-             len(given))
-    options = match("padsequence", _PADDING, given[n:])
-    first = given[0] if given else NIL
+    args = items(x)
+    n = next((i for i, v in enumerate(args) if not isinstance(v, KHandle) and (is_atom(v) or looks_paired(v))),
+             len(args))
+    options = match("padsequence", _PADDING, args[n:])
+    first = args[0] if args else NIL
     if n == 1 and first.__class__ is VectorHandle:
         tensors, wrap = list(first.get()), True
     else:
-        tensors, wrap = inputs(given[:n])
+        tensors, wrap = inputs(args[:n])
     if not tensors or any(t is None or not t.dim() for t in tensors):
         raise QError("padsequence: expecting sequences, each a tensor or array of one dimension or more")
     return wrapped(torch.nn.utils.rnn.pad_sequence(tensors, **options), wrap)

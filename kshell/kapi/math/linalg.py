@@ -194,7 +194,7 @@ _ROWS = (
     _sum("addr", "the outer product of lists y and z", "addr(2 2#0 1 2 3;1 2;3 4)|3 5 \\n8 11"),
     _sum("baddbmm", "the products of batches y and z", "baddbmm(1;2 1 1#1 2;2 1 1#3 4)|4\\n9", baddbmm),
 )
-# what begins to write before it finds that a matrix is not of the kind that it takes, or that it comes to no end
+# functions that begin to write before they find that a matrix is of the wrong kind, or that they do not converge
 _FAILING = {"chol", "cholx", "eig", "eigvals", "eigh", "eigvalsh", "lu", "lux", "svd", "svdvals", "solve", "trisolve",
             "cholsolve", "lusolve", "inverse", "pinverse", "cholinverse", "mrank", "householder", "lun", "luunpack"}
 ROWS = tuple(row._replace(half=APART) if row.name in _FAILING else row for row in _ROWS)

@@ -84,15 +84,15 @@ register(ROWS, "kapi.math.pointwise")
 
 def _trailing(name: str, n: int, x: Value) -> tuple[list[Value], Any]:
     """The n arguments of a call and its output: a tensor handle, :: for in place, or None."""
-    given = arguments(name, n, x)
-    if len(given) > n + 1:
-        raise QError(f"{name}: expecting up to {n + 1} args, given {len(given)}")
-    if len(given) == n:
-        return given, None
-    last = NIL if is_empty(given[n]) else given[n]
+    args = arguments(name, n, x)
+    if len(args) > n + 1:
+        raise QError(f"{name}: expecting up to {n + 1} args, given {len(args)}")
+    if len(args) == n:
+        return args, None
+    last = NIL if is_empty(args[n]) else args[n]
     if last is not NIL and last.__class__ is not TensorHandle:
         raise QError(f"{name}: output must be a tensor, given {kname(last)}")
-    return given[:n], last
+    return args[:n], last
 
 
 def _finish(fn: Any, method: str, given: list[Value], tensors: list[Any], out: Any, wrap: bool) -> Value:
@@ -114,10 +114,10 @@ def clamp(x: Value) -> Value:
     q)clamp(-5 -1 0 1 9;-2;0N)
     -2 -1 0 1 9
     """
-    given, out = _trailing("clamp", 3, x)
-    tensors, wrap = inputs(given[:1])
+    args, out = _trailing("clamp", 3, x)
+    tensors, wrap = inputs(args[:1])
     bounds: list[Any] = []
-    for word, b in zip(("lo", "hi"), given[1:], strict=True):
+    for word, b in zip(("lo", "hi"), args[1:], strict=True):
         if null_bound(b):
             bounds.append(None)
         elif number_of(b) is not None:
@@ -133,7 +133,7 @@ def clamp(x: Value) -> Value:
         bounds = [None, float("inf") if kind.is_floating_point else torch.iinfo(kind).max]
     if any(isinstance(b, torch.Tensor) for b in bounds):
         bounds = [torch.as_tensor(b, device=tensors[0].device) if isinstance(b, int | float) else b for b in bounds]
-    return _finish(torch.clamp, "clamp_", given, [*tensors, *bounds], out, wrap)
+    return _finish(torch.clamp, "clamp_", args, [*tensors, *bounds], out, wrap)
 
 
 @api("lerp", "lerp(x;y;weight)", "lerp(x;y;weight;output)", topic="kapi.math.pointwise", target="torch.lerp")
@@ -143,10 +143,10 @@ def lerp(x: Value) -> Value:
     q)lerp(1 2 3f;10 20 30f;.5)
     5.5 11 16.5
     """
-    given, out = _trailing("lerp", 3, x)
-    weight = number_of(given[2])
+    args, out = _trailing("lerp", 3, x)
+    weight = number_of(args[2])
     if weight is not None:
-        tensors, wrap = inputs(given[:2])
-        return _finish(torch.lerp, "lerp_", given, [*tensors, weight], out, wrap)
-    tensors, wrap = inputs(given)
-    return _finish(torch.lerp, "lerp_", given, tensors, out, wrap)
+        tensors, wrap = inputs(args[:2])
+        return _finish(torch.lerp, "lerp_", args, [*tensors, weight], out, wrap)
+    tensors, wrap = inputs(args)
+    return _finish(torch.lerp, "lerp_", args, tensors, out, wrap)

@@ -62,16 +62,16 @@ def aminmax(x: Any, **options: Any) -> Any:
 def prod(x: Any, **options: Any) -> Any:
     """torch.prod; keepdim without dim is over all dimensions."""
     fn = torch.prod
-    out = options.pop("out", None)
+    output = options.pop("out", None)
     if "dim" in options:
         if len(options["dim"]) > 1:
             raise QError(f"prod: product can only be calculated along a single dimension, given {len(options['dim'])}")
         options["dim"] = options["dim"][0]
-        return fn(x, **options, **({} if out is None else {"out": out}))
+        return fn(x, **options, **({} if output is None else {"out": output}))
     keep = options.pop("keepdim", False)
     r = fn(x, **options)
     r = r.reshape((1,) * x.dim()) if keep else r
-    return r if out is None else out.resize_(r.shape).copy_(r)
+    return r if output is None else output.resize_(r.shape).copy_(r)
 
 
 def _spread(name: str) -> Callable[..., Any]:
@@ -91,8 +91,8 @@ def _with_mean(name: str) -> Callable[..., Any]:
     spread = _spread(name)
 
     def run(x: Any, **options: Any) -> Any:
-        found, mean = spread(x, **options)
-        return torch.stack((mean, found))
+        deviation, mean = spread(x, **options)
+        return torch.stack((mean, deviation))
 
     return run
 

@@ -145,13 +145,13 @@ TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
 
 
 def option_words(text: str) -> tuple[MathOption, ...]:
-    out = []
+    options = []
     for word in text.split():
         name, _, kind = word.partition(":")
         name, _, argument = name.partition("/")
         read, words = TYPES[kind.rstrip("*")]
-        out.append(MathOption(name, argument or name, read, words, kind.endswith("*")))
-    return tuple(out)
+        options.append(MathOption(name, argument or name, read, words, kind.endswith("*")))
+    return tuple(options)
 
 
 def _left_out(x: Value, option: MathOption) -> bool:
@@ -163,7 +163,7 @@ def _left_out(x: Value, option: MathOption) -> bool:
 
 def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
     """The options that the arguments after the inputs give: each goes to the next option of its type."""
-    out: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     at = 0
     paired = bool(given) and looks_paired(given[-1]) and not any(o.read(given[-1]) is not None for o in options)
     for x in given[:-1] if paired else given:
@@ -174,7 +174,7 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
             value = option.read(x)
             if value is not None:
                 if not _left_out(x, option):
-                    out[option.argument] = value
+                    values[option.argument] = value
                 break
             if option.required:
                 raise QError(f"{name} {option.name}: expected {option.words}, given {kname(x)}")
@@ -184,11 +184,11 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
             rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
             raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
     if paired:
-        _named(name, options, given[-1], out)
+        _named(name, options, given[-1], values)
     for option in options:
-        if option.required and option.argument not in out:
+        if option.required and option.argument not in values:
             raise QError(f"{name}: {option.name} not given")
-    return out
+    return values
 
 
 def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, Any]) -> None:
@@ -199,11 +199,11 @@ def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, An
         if option is None:
             rest = ", ".join(known)
             raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
-        found = option.named(value)
-        if found is None:
+        parsed = option.named(value)
+        if parsed is None:
             raise QError(f"{name} {key}: expected {option.words}, given {kname(value)}")
         if not _left_out(value, option):
-            out[option.argument] = found
+            out[option.argument] = parsed
 
 
 def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[Any], bool]:
@@ -250,20 +250,20 @@ def arguments(name: str, n: int, x: Value) -> list[Value]:
     """The arguments of a function of n inputs; one input may be a whole array, also `()`."""
     if n == 1 and x.__class__ is List and not x.items:
         return [x]
-    given = data_items(x) if n == 1 else items(x)
-    if len(given) < n:
-        raise QError(f"{name}: expecting {n} input(s), given {len(given)}")
-    return given
+    args = data_items(x) if n == 1 else items(x)
+    if len(args) < n:
+        raise QError(f"{name}: expecting {n} input(s), given {len(args)}")
+    return args
 
 
 def resolved(target: str | Callable[..., Any]) -> Callable[..., Any]:
     """The torch function of a dotted name below torch."""
     if not isinstance(target, str):
         return target
-    found: Any = torch
+    fn: Any = torch
     for part in target.split(".")[1:]:
-        found = getattr(found, part)
-    return found  # type: ignore[no-any-return]
+        fn = getattr(fn, part)
+    return fn
 
 
 def along_last(name: str) -> Callable[..., Any]:
@@ -276,7 +276,7 @@ def along_last(name: str) -> Callable[..., Any]:
 
 
 def wrapped(r: Any, wrap: bool) -> Value:
-    """What a call gives back: handles if any input was one, else q values; several results as a vector or a list."""
+    """The result of a call: handles if any input was one, else q values; several results as a vector or a list."""
     if r.__class__ is torch.Tensor:
         return TensorHandle(r) if wrap else to_q(r, copy=False)
     if isinstance(r, bool):
@@ -292,8 +292,8 @@ def write(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any
     the first tensors of a vector. An undefined one simply takes the result. A call that fails leaves all as it was."""
     into = out.get()
     if out.__class__ is VectorHandle:
-        made = list(fn(*tensors, **options))
-        into[:len(made)] = made
+        results = list(fn(*tensors, **options))
+        into[:len(results)] = results
         return
     if into is None:
         out.obj = fn(*tensors, **options)
@@ -354,15 +354,15 @@ def _two(x: Value) -> list[Any] | None:
 def _given(row: Row, x: Value, required: bool) -> list[Value]:
     """The arguments of a call; one input may be a whole array, and where the row says so two may come as one."""
     if row.spread is not None:
-        found = list(items(x)) if x.__class__ is not VectorHandle else [x]
-        if row.spread < len(found):
-            found[row.spread:row.spread + 1] = _two(found[row.spread]) or [found[row.spread]]
-        if len(found) >= row.inputs:
-            return found
-        raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(found)}")
+        args = list(items(x)) if x.__class__ is not VectorHandle else [x]
+        if row.spread < len(args):
+            args[row.spread:row.spread + 1] = _two(args[row.spread]) or [args[row.spread]]
+        if len(args) >= row.inputs:
+            return args
+        raise QError(f"{row.name}: expecting {row.inputs} input(s), given {len(args)}")
     if row.more:
-        found = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
-        return found if len(found) >= row.inputs else arguments(row.name, row.inputs, x)
+        args = items(x) if isinstance(x, List) or row.inputs > 1 else [x]
+        return args if len(args) >= row.inputs else arguments(row.name, row.inputs, x)
     if required and row.inputs == 1 and isinstance(x, List):  # a whole array alone would lack what must be given
         return items(x) or arguments(row.name, 1, x)
     if required and row.inputs == 1 and x.__class__ is Vec and x.t == T.J and len(x) == 1 + _needed(row):
@@ -377,12 +377,12 @@ def _needed(row: Row) -> int:
 
 def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
     """The tensors of a function of any number of inputs: a vector's, or one each argument."""
-    given = items(x)
-    if len(given) == 1 and given[0].__class__ is VectorHandle:
-        return list(given[0].get()), True
-    if not given:
+    args = items(x)
+    if len(args) == 1 and args[0].__class__ is VectorHandle:
+        return list(args[0].get()), True
+    if not args:
         raise QError(f"{name}: expecting tensors or arrays")
-    return inputs(given)
+    return inputs(args)
 
 
 def function(row: Row) -> Callable[[Value], Value]:
@@ -405,38 +405,38 @@ def function(row: Row) -> Callable[[Value], Value]:
         if n == ANY:
             tensors, wrap = _all_inputs(name, x)
             return wrapped(fn(*tensors), wrap)
-        given = list(_given(row, x, required))
-        if n == 1 and len(given) > 1 and not (options or lead) and all(is_list(g) and len(g) for g in given):
+        args = list(_given(row, x, required))
+        if n == 1 and len(args) > 1 and not (options or lead) and all(is_list(g) and len(g) for g in args):
             to_tensor(x)  # lists that are no array: it says why
         before: dict[str, Any] = {}
         if lead:
-            before = match(name, lead, given[1:1 + len(lead)])
-            given[1:1 + len(lead)] = []
-            arguments(name, n, List(given))
+            before = match(name, lead, args[1:1 + len(lead)])
+            args[1:1 + len(lead)] = []
+            arguments(name, n, List(args))
         k = n
-        while k < min(n + row.more, len(given)) and _is_data(given[k]):
+        while k < min(n + row.more, len(args)) and _is_data(args[k]):
             k += 1
         for _ in range(n + row.more - k):
-            if k < len(given) and is_empty(given[k]) and not (row.inplace or row.out):
-                del given[k]  # what may follow the inputs is left out
-        tensors, wrap = inputs(given[:k], row.numbers)
+            if k < len(args) and is_empty(args[k]) and not (row.inplace or row.out):
+                del args[k]  # the optional argument is left out
+        tensors, wrap = inputs(args[:k], row.numbers)
         wrap = wrap or row.wrap
         for i in row.writes:
-            tensors[i] = tensors[i] if given[i].__class__ is TensorHandle else tensors[i].clone()
-        rest = given[k:]
+            tensors[i] = tensors[i] if args[i].__class__ is TensorHandle else tensors[i].clone()
+        rest = args[k:]
         if not rest:
             if required:
                 match(name, options, ())
             return wrapped(fn(*tensors, **before), wrap)
         out = _output(row, rest)
-        found = match(name, options, rest) | before
+        values = match(name, options, rest) | before
         if out is None:
-            return wrapped(fn(*tensors, **found), wrap)
+            return wrapped(fn(*tensors, **values), wrap)
         if out is NIL:
-            return _in_place(row, given[0], tensors, found)
+            return _in_place(row, args[0], tensors, values)
         if row.last:
-            found.setdefault("dim", -1)
-        write(fn, tensors, found, out, row)
+            values.setdefault("dim", -1)
+        write(fn, tensors, values, out, row)
         return NIL
 
     return run
@@ -469,15 +469,15 @@ def forms(row: Row) -> tuple[str, ...]:
         return row.forms
     if row.inputs == ANY:
         return (f"{row.name}(x;y;..)", f"{row.name} vector")
-    given = ["x", "y", "z"][:row.inputs]
-    given[1:1] = [o.name for o in option_words(row.lead)]
-    names = [*given, *(o.name for o in option_words(row.options))]
+    inputs_given = ["x", "y", "z"][:row.inputs]
+    inputs_given[1:1] = [o.name for o in option_words(row.lead)]
+    names = [*inputs_given, *(o.name for o in option_words(row.options))]
     full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} {names[0]}"
     more = []
     if row.out and row.outputs:
         more.append(f"{row.name}({';'.join([*names, 'output'])})")
     if row.inplace:
-        more.append(f"{row.name}({';'.join([*given, '[]'])})")
+        more.append(f"{row.name}({';'.join([*inputs_given, '[]'])})")
     return (full, *more)
 
 

@@ -24,8 +24,8 @@ _LONG = 1 << 25  # values that take so long that an interrupt is looked for
 
 
 def _values(t: Any) -> Any:
-    """What is measured of a tensor, floats or doubles: of a complex one absolute values, of a sparse one the values
-    that it holds, of integers the same doubles."""
+    """The values of a tensor to measure, as floats or doubles: the absolute values of a complex tensor, the stored
+    values of a sparse one, doubles for integers."""
     v = whole(t.detach())
     if v.is_nested:
         v = torch.cat([part.reshape(-1) for part in v.unbind()])
@@ -43,7 +43,7 @@ def _values(t: Any) -> Any:
 def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
     """The values of tensors of one device and data type, and their places; None and empty tensors are left out. Those
     that had to be converted come in parts, so that no more than a few of them, or one large one, are held twice."""
-    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    groups: dict[Any, tuple[list[int], list[Any]]] = {}
     copied: dict[Any, int] = {}
     for i, t in enumerate(tensors):
         if PENDING:
@@ -53,14 +53,14 @@ def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
         converted = v.dtype != t.dtype
         key = v.device, v.dtype, converted
         if converted:
-            if copied.get(key, 0) + v.numel() > _AT_ONCE and key in found:
-                yield found.pop(key)
+            if copied.get(key, 0) + v.numel() > _AT_ONCE and key in groups:
+                yield groups.pop(key)
                 copied[key] = 0
             copied[key] = copied.get(key, 0) + v.numel()
-        at, values = found.setdefault(key, ([], []))
+        at, values = groups.setdefault(key, ([], []))
         at.append(i)
         values.append(v)
-    yield from found.values()
+    yield from groups.values()
 
 
 def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
@@ -95,66 +95,66 @@ def activity(t: Any) -> Any:
 
 def activities(found: Sequence[Any]) -> list[Value]:
     """The numbers of `activity` as columns, nulls for None; one transfer from each device."""
-    out = np.full((len(found), 4), math.nan)
+    table = np.full((len(found), 4), math.nan)
     places: dict[Any, list[int]] = {}
     for i, numbers in enumerate(found):
         if numbers is not None:
             places.setdefault(numbers.device, []).append(i)
     for at in places.values():
-        out[at] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in at]).cpu().numpy()
-    bad = np.where(np.isnan(out[:, 3]), NULL_J.v, np.nan_to_num(out[:, 3])).astype(np.int64)
-    return [*(floats(np.ascontiguousarray(c)) for c in out.T[:3]), longs(bad)]
+        table[at] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in at]).cpu().numpy()
+    bad = np.where(np.isnan(table[:, 3]), NULL_J.v, np.nan_to_num(table[:, 3])).astype(np.int64)
+    return [*(floats(np.ascontiguousarray(c)) for c in table.T[:3]), longs(bad)]
 
 
 def _host(numbers: Sequence[Any]) -> np.ndarray:
     """Tensors of one number each as an array of doubles, in one transfer."""
-    out: np.ndarray = torch.stack(list(numbers)).double().cpu().numpy()
-    return out
+    array: np.ndarray = torch.stack(list(numbers)).double().cpu().numpy()
+    return array
 
 
 def _norms(values: Sequence[Any]) -> list[Any]:
     """The norm of each tensor, in one call for each so many values."""
-    out: list[Any] = []
+    norms: list[Any] = []
     start = count = 0
     for i, v in enumerate(values):
         count += v.numel()
         if count >= _LONG or i == len(values) - 1:
-            out += torch._foreach_norm(values[start:i + 1])
+            norms += torch._foreach_norm(values[start:i + 1])
             start, count = i + 1, 0
             if PENDING:
                 stop_here()
-    return out
+    return norms
 
 
 def norms(tensors: Sequence[Any]) -> np.ndarray:
     """The norm of each tensor, of an empty one 0; nan for None."""
-    out = np.array([math.nan if t is None else 0.0 for t in tensors])
+    result = np.array([math.nan if t is None else 0.0 for t in tensors])
     for at, values in _kinds(tensors):
-        out[at] = _host(_norms(values))
-    return out
+        result[at] = _host(_norms(values))
+    return result
 
 
 def _bad(values: Sequence[Any], norms_: np.ndarray) -> np.ndarray:
     """How many values of each tensor are not finite; a finite norm has finite values only."""
-    out = np.zeros(len(values))
+    counts = np.zeros(len(values))
     odd = np.flatnonzero(~np.isfinite(norms_)).tolist()
     if odd:
-        out[odd] = _host([(~torch.isfinite(values[k])).sum() for k in odd])
-    return out
+        counts[odd] = _host([(~torch.isfinite(values[k])).sum() for k in odd])
+    return counts
 
 
 def measured(tensors: Sequence[Any]) -> np.ndarray:
     """A row of numbers for each tensor, in the order of NAMES; nan for None. An empty one has a norm of 0, and none
     that is bad."""
-    out = np.full((len(tensors), len(NAMES)), math.nan)
-    given = [i for i, t in enumerate(tensors) if t is not None]
-    out[given, 0] = out[given, -1] = 0
+    table = np.full((len(tensors), len(NAMES)), math.nan)
+    present = [i for i, t in enumerate(tensors) if t is not None]
+    table[present, 0] = table[present, -1] = 0
     for at, values in _kinds(tensors):
         columns = [_norms(values), *zip(*map(_spread, values), strict=True)]
         numbers = _host([n for c in columns for n in c]).reshape(len(columns), len(at))
-        out[at, :-1] = numbers.T
-        out[at, -1] = _bad(values, numbers[0])
-    return out
+        table[at, :-1] = numbers.T
+        table[at, -1] = _bad(values, numbers[0])
+    return table
 
 
 def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
@@ -175,5 +175,5 @@ def _counts(found: np.ndarray) -> Value:
 
 def columns(tensors: Sequence[Any]) -> list[Value]:
     """The numbers of tensors as the columns of a table, in the order of NAMES."""
-    found = measured(tensors)
-    return [*(floats(np.ascontiguousarray(c)) for c in found.T[:-1]), _counts(found[:, -1])]
+    table = measured(tensors)
+    return [*(floats(np.ascontiguousarray(c)) for c in table.T[:-1]), _counts(table[:, -1])]

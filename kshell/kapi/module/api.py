@@ -66,11 +66,11 @@ def module_behind(x: Value, call: str) -> Any:
 
 def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
     """The torch module of the module or model that a call begins with, and the arguments after it."""
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
-    return module_of(h), given[1:]
+        raise QError(f"{call}: expecting module or model, given {kname(args[0] if args else x)}")
+    return module_of(h), args[1:]
 
 
 # ------------------------------------------------------------------ module
@@ -102,24 +102,24 @@ def module(x: Value) -> Value:
     q)childnames m
     `a`1
     """
-    given = items(x) if x.__class__ is List else [x]
-    first = given[0] if given else NIL
+    args = items(x) if x.__class__ is List else [x]
+    first = args[0] if args else NIL
     if isinstance(first, KHandle):
         handle(first)
         if isinstance(first, ModuleHandle):
-            return _with_module(first, given[1:])
-        if len(given) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
+            return _with_module(first, args[1:])
+        if len(args) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
             return module_handle(module_behind(first, "module"))
         raise QError(f"module: unrecognized arg(s), {kname(first)}")
     if is_empty(x):
         raise QError("module: empty list")
-    made = define(x)
-    made.__dict__[ALONE] = True
-    return module_handle(made)
+    built = define(x)
+    built.__dict__[ALONE] = True
+    return module_handle(built)
 
 
 def _with_module(h: ModuleHandle, rest: list[Value]) -> Value:
-    """What `module` does with a module first: its definition, or adding to it."""
+    """`module` with a module as its first argument: return its definition, or extend it."""
     m = h.obj
     flag = flag_of(rest[0]) if len(rest) == 1 else None
     if not rest or flag is not None:
@@ -199,12 +199,12 @@ def state(x: Value) -> Value:
     q)s~state module s
     1b
     """
-    given = items(x)
-    flag = flag_of(given[1]) if len(given) == 2 else None
-    h = handle(given[0]) if given else None
-    if h is None or len(given) > 2 or (len(given) == 2 and flag is None):
+    args = items(x)
+    flag = flag_of(args[1]) if len(args) == 2 else None
+    h = handle(args[0]) if args else None
+    if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
         raise QError(f"state: expecting module, loss, optimizer or model and optional flag, given {kname(x)}")
-    return ask("state", h, every_option() if flag is None else flag)  # type: ignore[no-any-return]
+    return ask("state", h, every_option() if flag is None else flag)
 
 
 @behaviour("state", ModuleHandle)
@@ -238,10 +238,10 @@ def training(x: Value) -> Value:
     q)training m
     0b
     """
-    given = items(x)
-    h = handle(given[0]) if given else None
-    flag = flag_of(given[1]) if len(given) == 2 else None
-    if h is None or len(given) > 2 or (len(given) == 2 and flag is None):
+    args = items(x)
+    h = handle(args[0]) if args else None
+    flag = flag_of(args[1]) if len(args) == 2 else None
+    if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
         raise QError("training: unrecognized arg(s), expects module/model and optional flag")
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"training: not implemented for {h.kind}")
@@ -315,11 +315,11 @@ def brought(tensors: list[Any], m: Any) -> list[Any]:
     device = beside(tensors, m)
     if device is None:
         return tensors
-    wait = device.type == "cpu"  # what the CPU reads next has to be there
-    made = [t.to(device, non_blocking=not wait) for t in tensors]
-    for t, there in zip(tensors, made, strict=True):
+    wait = device.type == "cpu"  # the CPU reads the data next
+    moved = [t.to(device, non_blocking=not wait) for t in tensors]
+    for t, there in zip(tensors, moved, strict=True):
         guard.copied(t, there)
-    return made
+    return moved
 
 
 @behaviour("device", ModuleHandle, LossHandle)
@@ -438,19 +438,19 @@ def moduletypes(x: Value) -> Value:
     a| linear
     b| relu
     """
-    given = items(x)
-    if not given or len(given) > 2:
+    args = items(x)
+    if not args or len(args) > 2:
         raise QError("moduletypes: expecting 1-2 arguments, e.g. module or (module;types), but "
-                     f"{len(given)} args supplied")
-    found = {n: type_name(m) for n, m in module_behind(given[0], "moduletypes").named_modules()}
-    if len(given) == 1:
-        return symdict(list(found), [sym(t) for t in found.values()])
-    wanted = names_of(given[1])
+                     f"{len(args)} args supplied")
+    types = {n: type_name(m) for n, m in module_behind(args[0], "moduletypes").named_modules()}
+    if len(args) == 1:
+        return symdict(list(types), [sym(t) for t in types.values()])
+    wanted = names_of(args[1])
     if wanted is None:
-        raise QError(f"moduletypes: expecting 2nd arg of module types(symbols), given {kname(given[1])}")
+        raise QError(f"moduletypes: expecting 2nd arg of module types(symbols), given {kname(args[1])}")
     for t in wanted:
         entry_of(t)
-    found = {n: t for n, t in found.items() if t in wanted}
-    if given[1].__class__ is Sym:
-        return sym_vec(found)
-    return symdict(list(found), [sym(t) for t in found.values()])
+    types = {n: t for n, t in types.items() if t in wanted}
+    if args[1].__class__ is Sym:
+        return sym_vec(types)
+    return symdict(list(types), [sym(t) for t in types.values()])

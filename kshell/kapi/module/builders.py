@@ -29,15 +29,15 @@ def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
     """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
     custom = entry.extra.get("parse")
     if custom is not None:
-        given = custom(entry, args)
+        options = custom(entry, args)
     else:
         positional, named = split_args(entry, args)
-        given = parse(entry, positional, named, before)
-        check(entry, given)
-    guard.windows(entry.name, given)
+        options = parse(entry, positional, named, before)
+        check(entry, options)
+    guard.windows(entry.name, options)
     try:
-        m = entry.extra.get("make", _plain)(entry, given)
-        remember(entry, m, given)
+        m = entry.extra.get("make", _plain)(entry, options)
+        remember(entry, m, options)
         return m
     except QError:
         raise
@@ -88,8 +88,8 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
 def parmdict(entry: Entry, given: Given) -> Any:
     """A ParameterDict; parameters of types without gradients are held without."""
     parameter = torch.nn.Parameter
-    return torch.nn.ParameterDict({k: t if isinstance(t, parameter) else
-                                   parameter(t, requires_grad=t.is_floating_point()) for k, t in given.items()})
+    return torch.nn.ParameterDict({key: t if isinstance(t, parameter) else
+                                   parameter(t, requires_grad=t.is_floating_point()) for key, t in given.items()})
 
 
 def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
@@ -125,9 +125,9 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
     """As embed's; a symbol in the last place is the mode, however early it comes."""
     head = ["weight", "freeze"] if _is_weight(positional) else ["rows", "cols"]
     order = [*head, "maxnorm", "p", "scale", "mode", "sparse", "padindex"]
-    n = len(positional)
-    if 1 < n < 6 and positional[-1].__class__ is Sym:
-        return [*order[:n - 1], "mode"]
+    count = len(positional)
+    if 1 < count < 6 and positional[-1].__class__ is Sym:
+        return [*order[:count - 1], "mode"]
     return order
 
 
@@ -172,7 +172,7 @@ def embed_live(m: Any, every: bool, state: bool) -> Dict:
 
 def embed_hide(values: Given) -> Given:
     """The options without those of weights."""
-    return {k: v for k, v in values.items() if k not in ("weight", "freeze")}
+    return {key: value for key, value in values.items() if key not in ("weight", "freeze")}
 
 
 EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze": lambda m: False}
@@ -184,7 +184,7 @@ EMBED_READ: dict[str, Callable[[Any], Any]] = {"weight": lambda m: None, "freeze
 def avgpool1d(entry: Entry, given: Given) -> Any:
     """Average pooling of one dimension, which torch's module has no divisor for."""
     divisor = given.get("divisor")
-    m = _plain(entry, {k: v for k, v in given.items() if k != "divisor"})
+    m = _plain(entry, {key: value for key, value in given.items() if key != "divisor"})
     return m if divisor is None else nn.shape.AvgPool1d(m, divisor)
 
 
@@ -214,11 +214,11 @@ def fractional(entry: Entry, given: Given) -> Any:
 def upsample(entry: Entry, given: Given) -> Any:
     """Resizing: to a size or by a scale."""
     size_or_scale(entry, given)
-    given = {k: v for k, v in given.items() if v != ()}
-    one = {k: v[0] if isinstance(v, tuple) and len(v) == 1 else v for k, v in given.items()}
-    if one.get("mode") == "nearestexact":
-        one["mode"] = "nearest-exact"
-    return _plain(entry, one)
+    given = {key: value for key, value in given.items() if value != ()}
+    options = {key: value[0] if isinstance(value, tuple) and len(value) == 1 else value for key, value in given.items()}
+    if options.get("mode") == "nearestexact":
+        options["mode"] = "nearest-exact"
+    return _plain(entry, options)
 
 
 def size_or_scale(entry: Entry, given: Given) -> None:
@@ -279,8 +279,8 @@ CODER_READ: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 def attention(entry: Entry, given: Given) -> Any:
     """Attention; sizes of keys and values that are not positive are that of the input."""
-    return _plain(entry, {k: None if k in ("kdim", "vdim") and v is not None and v <= 0 else v
-                          for k, v in given.items()})
+    return _plain(entry, {key: None if key in ("kdim", "vdim") and value is not None and value <= 0 else value
+                          for key, value in given.items()})
 
 
 def _part(kind: str, x: Value) -> Any:

@@ -1,4 +1,4 @@
-"""What a live module is: its type, name and options, read from the torch object; definitions and states."""
+"""Descriptions of a live module: its type, name and options, read from the torch object; definitions and states."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def type_of(m: Any) -> Entry | None:
     """The module type of a live module: that of its class or of the nearest base class that has one."""
     classes = _classes()
     for cls in type(m).__mro__:
-        found = classes.get(cls)
-        if found is not None:
-            return found
+        entry = classes.get(cls)
+        if entry is not None:
+            return entry
     return None
 
 
@@ -88,7 +88,7 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
         return symdict([], [])
     live = entry.extra.get("live")
     if live is not None:
-        return live(m, every, state)  # type: ignore[no-any-return]
+        return live(m, every, state)
     return as_dict(entry, live_values(entry, m), every)
 
 
@@ -115,12 +115,12 @@ class _Shared(dict[int, str]):
 
 
 def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
-    out = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
+    row = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
     if state is not None:
-        parms = {k: state.value(t, f"{path}{k}") for k, t in m._parameters.items() if t is not None}
-        buffers = {k: t for k, t in m._buffers.items() if t is not None}
-        out += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
-    return out
+        parms = {key: state.value(t, f"{path}{key}") for key, t in m._parameters.items() if t is not None}
+        buffers = {key: t for key, t in m._buffers.items() if t is not None}
+        row += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
+    return row
 
 
 def _walk(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from kshell import nn
@@ -71,9 +72,9 @@ def inputs_with_names(given: Sequence[Value], m: Any, at: Any, call: str, gaps: 
     if last.__class__ is not Dict and last.__class__ is not DictHandle:
         return [t for a in given for t in inputs_of(a, at, call, gaps)]
     before = [t for a in given[:-1] for t in inputs_of(a, at, call, True)]
-    found = add_named(before, last, m, call, device_of_module(at))
-    if found is not None:
-        return found
+    inputs = add_named(before, last, m, call, device_of_module(at))
+    if inputs is not None:
+        return inputs
     tensors: Any = last
     return [*before, *tensors.get().values()]
 
@@ -109,15 +110,15 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
 def calculate(m: Any, tensors: Sequence[Any]) -> Any:
     """The output of a module for its input tensors; an LSTM's two hidden tensors are passed as the pair it takes."""
     if tensors.__class__ is Inputs:
-        return m(*tensors, **tensors.named)  # type: ignore[attr-defined]
-    n = len(tensors)
-    if n == 1:
+        return m(*tensors, **tensors.named)
+    count = len(tensors)
+    if count == 1:
         try:
             return m(tensors[0])
         except (TypeError, NotImplementedError):
-            _check_count(m, n)
+            _check_count(m, count)
             raise
-    _check_count(m, n)
+    _check_count(m, count)
     return nn.seq.call(m, *tensors)
 
 
@@ -197,15 +198,15 @@ def wrapped(out: Any) -> Value:
 
 def _by_name(named: dict[str, Any], value: Callable[[Any], Value]) -> Value:
     """The parts of an output by name: tensors, lists and dictionaries of them, numbers and texts."""
-    out: dict[str, Value] = {}
-    for k, v in named.items():
-        if v is None or isinstance(v, bool | float):
-            out[k] = NIL if v is None else v
-        elif isinstance(v, int | str):
-            out[k] = long(v) if isinstance(v, int) else sym(v)
-        elif isinstance(v, torch.Tensor | tuple | list) or named_output(v) is not None:
-            out[k] = value(v)
-    return symdict(list(out), list(out.values()))
+    parts: dict[str, Value] = {}
+    for key, val in named.items():
+        if val is None or isinstance(val, bool | float):
+            parts[key] = NIL if val is None else val
+        elif isinstance(val, int | str):
+            parts[key] = long(val) if isinstance(val, int) else sym(val)
+        elif isinstance(val, torch.Tensor | tuple | list) or named_output(val) is not None:
+            parts[key] = value(val)
+    return symdict(list(parts), list(parts.values()))
 
 
 def _values(out: Any) -> Value:
@@ -217,14 +218,14 @@ def _values(out: Any) -> Value:
 
 def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     """The module and the input tensors of a call."""
-    given = x.items if x.__class__ is List else [x]
-    h = handle(given[0]) if given else None
-    if isinstance(h, ModelHandle) and len(given) == 1:
+    args = x.items if x.__class__ is List else [x]
+    h = handle(args[0]) if args else None
+    if isinstance(h, ModelHandle) and len(args) == 1:
         return h.obj.module, h.obj.inputs(test)
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"{call}: requires a module or model and at least one input")
     m = module_of(h)
-    rest = given[1:]
+    rest = args[1:]
     device = m
     if len(rest) > 1 and rest[0].__class__ is Sym:
         m, rest = child_of(m, rest[0], call), rest[1:]
@@ -256,23 +257,23 @@ def output(x: Value, call: str, train: bool, grad: bool) -> Any:
 def _check_mode(m: Any, call: str) -> None:
     """Warn if a callback that calculates in evaluation mode has one of its layers calculate in training mode: with
     dropout, and with gradients."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not nn.callback.Callback.forward.__code__:
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     if frame is not None and any(part is m for part in frame.f_locals["self"].modules()):
         warn_once(f"{call} in a callback calculates `{type_name(m)} in training mode: kforward keeps the mode")
 
 
 def _module_of(x: Value) -> Any:
     """The module whose calculation a call asks for, None if that cannot be said."""
-    given = x.items if x.__class__ is List else [x]
-    h = handle(given[0]) if given else None
+    args = x.items if x.__class__ is List else [x]
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
         return None
     m = module_of(h)
-    if len(given) > 2 and given[1].__class__ is Sym:
+    if len(args) > 2 and args[1].__class__ is Sym:
         try:
-            return child_of(m, given[1], "forward")
+            return child_of(m, args[1], "forward")
         except QError:
             return None
     return m
@@ -304,8 +305,8 @@ def forward(x: Value) -> Value:
                 raise stale(h if m is GONE else a)
             if t is not None and m.training and torch.is_grad_enabled():
                 try:
-                    out = calculate(m, (t,))
-                    return TensorHandle(out) if isinstance(out, torch.Tensor) else wrapped(out)
+                    result = calculate(m, (t,))
+                    return TensorHandle(result) if isinstance(result, torch.Tensor) else wrapped(result)
                 except Exception as exc:
                     raise known_to_all("forward", exc, m, True, x) from None
     return wrapped(output(x, "forward", True, True))
@@ -376,14 +377,14 @@ def functionalcall(x: Value) -> Value:
     weight| 3 3
     bias  | 3
     """
-    given = x.items if x.__class__ is List else [x]
-    h = handle(given[0]) if given else None
-    if len(given) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
+    args = x.items if x.__class__ is List else [x]
+    h = handle(args[0]) if args else None
+    if len(args) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
         raise QError("functionalcall: expecting (module;dictionary;input;..)")
     m = module_of(h)
-    named = _substitutes(given[1], m)
+    named = _substitutes(args[1], m)
     try:
-        tensors = _arguments(List([given[0], *given[2:]]), "functionalcall", False)[1]
+        tensors = _arguments(List([args[0], *args[2:]]), "functionalcall", False)[1]
         options = tensors.named if isinstance(tensors, Inputs) else {}
         return wrapped(torch.func.functional_call(nn.called.Called(m, _called), named, tuple(tensors), options))
     except Exception as exc:

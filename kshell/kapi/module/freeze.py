@@ -54,21 +54,21 @@ def _freeze(x: Value, flag: bool, call: str) -> Value:
     if h is not None:
         set_flags(_all_tensors(h, call), flag)
         return NIL
-    given = items(x) if x.__class__ is List else []
-    if len(given) == 1:
-        return _freeze(given[0], flag, call)
-    if not 2 <= len(given) <= 3:
-        raise QError(f"{call}: expecting 2-3 args, (module;names;values), {len(given)} given")
-    named = _named(given[0], call)
-    wanted = names_of(given[1])
+    args = items(x) if x.__class__ is List else []
+    if len(args) == 1:
+        return _freeze(args[0], flag, call)
+    if not 2 <= len(args) <= 3:
+        raise QError(f"{call}: expecting 2-3 args, (module;names;values), {len(args)} given")
+    named = _named(args[0], call)
+    wanted = names_of(args[1])
     if wanted is not None:
-        values = _new_values(given, wanted, call)
+        values = _new_values(args, wanted, call)
         if not values:
             wanted = [n for name in wanted for n in _inside(named, name)]
-    elif len(given) == 3:
-        raise QError(f"{call}: expecting 2nd arg of dictionary, but given {len(given)} args")
+    elif len(args) == 3:
+        raise QError(f"{call}: expecting 2nd arg of dictionary, but given {len(args)} args")
     else:
-        wanted, values = _from_dict(given[1], call)
+        wanted, values = _from_dict(args[1], call)
     _check_names(named, wanted, values, call)
     set_flags([named[name] for name in wanted], flag)
     with torch.no_grad():
@@ -89,7 +89,7 @@ def _all_tensors(h: Any, call: str) -> Sequence[Any]:
 
 def _named(x: Value, call: str) -> dict[str, Any]:
     if x.__class__ is DictHandle:
-        return x.get()  # type: ignore[no-any-return]
+        return x.get()
     if isinstance(x, ModuleHandle | ModelHandle):
         return dict(module_behind(x, call).named_parameters())
     raise QError(f"{call}: expecting 1st arg of module,model or parameter dictionary, given {kname(x)}")
@@ -97,8 +97,8 @@ def _named(x: Value, call: str) -> dict[str, Any]:
 
 def _inside(named: dict[str, Any], name: str) -> list[str]:
     """The names of the parameters of a child module; of a parameter its own."""
-    found = [] if name in named else [n for n in named if n.startswith(f"{name}.")]
-    return found or [name]
+    inside = [] if name in named else [n for n in named if n.startswith(f"{name}.")]
+    return inside or [name]
 
 
 def _new_values(given: Sequence[Value], wanted: list[str], call: str) -> list[Any]:

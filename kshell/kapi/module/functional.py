@@ -68,7 +68,7 @@ _KEPT_MOST = 64  # modules a function keeps
 
 
 def _key(a: Value) -> Any:
-    """What tells an option from others: of an atom or a few numbers; of anything else None."""
+    """A key for an option that is an atom or a few numbers; None for any other."""
     if a.__class__ in _ATOMS:
         return a.__class__, a
     return (a.t, a.a.tobytes()) if a.__class__ is Vec and a.t in NUMERIC and len(a) <= 8 else None
@@ -94,14 +94,14 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     n = entry.extra.get("n", (1, 1))[0]
     # where more than one argument must be there, a regular list is the arguments, not one array
     several = n > 1 or any(o.default is REQUIRED for o in entry.options)
-    given = items(x) if several else data_items(x)
-    if len(given) < n:
-        raise QError(f"{entry.name}: expects at least {n} args, {len(given)} given")
-    for a in given[:n]:
+    args = items(x) if several else data_items(x)
+    if len(args) < n:
+        raise QError(f"{entry.name}: expects at least {n} args, {len(args)} given")
+    for a in args[:n]:
         if a.__class__ is not TensorHandle and not is_array(a):
             raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
-    tensors, handles = as_tensors(given[:n])
-    m = _module(entry, given[n:], n, kept)
+    tensors, handles = as_tensors(args[:n])
+    m = _module(entry, args[n:], n, kept)
     if not tensors[0].is_cpu:
         m.to(tensors[0].device)
     if getattr(m, "inplace", False):
@@ -116,7 +116,7 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
 def _register(name: str) -> None:
     entry = entry_of(name)
     inputs = "xy"[:entry.extra.get("n", (1, 1))[0]]
-    call, _, out = _EXAMPLES[name].partition("|")
+    call, _, shown = _EXAMPLES[name].partition("|")
 
     kept: dict[Any, Any] = {}
 
@@ -124,7 +124,7 @@ def _register(name: str) -> None:
         return _call(entry, x, kept)
 
     run.__doc__ = (f"{entry.summary}\n\nThe module type `{name}` as a function: its options follow the input.\n\n"
-                   f"q){call}\n{out}\n")
+                   f"q){call}\n{shown}\n")
     form = f"{name}({';'.join(inputs)}[;options..])"
     api(name, form, since="kshell" if name in ("gelu", "mish", "silu") else entry.since)(run)
 
@@ -181,7 +181,7 @@ assert _UPSAMPLE is not None
 _INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
     *(o._replace(choices=(*o.choices, "area")) if o.name == "mode" else o for o in _UPSAMPLE.options),
     B("rescale", "", None))), extra={"example": {"size": 4}})
-# what help lists beside the module types: functions with options of the same kind
+# listed by help beside the module types: functions with options of the same kind
 FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
     "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12)))))
 _MODES = {"nearestexact": "nearest-exact"}
@@ -194,19 +194,19 @@ def interpolate(x: Value) -> Value:
     q)interpolate(1 1 2#1 2f;4)
     1 1 2 2
     """
-    given = data_items(x)
-    if not given or (given[0].__class__ is not TensorHandle and not is_array(given[0])):
-        raise QError(f"interpolate: expected tensor or array, given {kname(given[0] if given else x)}")
-    positional, named = split_args(_INTERPOLATE, given[1:])
+    args = data_items(x)
+    if not args or (args[0].__class__ is not TensorHandle and not is_array(args[0])):
+        raise QError(f"interpolate: expected tensor or array, given {kname(args[0] if args else x)}")
+    positional, named = split_args(_INTERPOLATE, args[1:])
     o = parse(_INTERPOLATE, positional, named)
     size_or_scale(_INTERPOLATE, o)
-    t = as_tensor(given[0])
+    t = as_tensor(args[0])
     spatial = max(t.dim() - 2, 1)
     size, scale, mode = (o.get(k) for k in ("size", "scale", "mode"))
-    out = torch.nn.functional.interpolate(
+    resized = torch.nn.functional.interpolate(
         t, _spread(size, spatial), _spread(scale, spatial), _MODES.get(mode or "", mode or "nearest"), o.get("align"),
         o.get("rescale"))
-    return result(out, given[0].__class__ is TensorHandle)
+    return result(resized, args[0].__class__ is TensorHandle)
 
 
 def _spread(v: Any, n: int) -> Any:

@@ -10,7 +10,7 @@ from kshell.values.base.core import Sym, Value, is_list
 
 
 def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
-    """What to say if an option was meant by the symbol that was taken for the module's name."""
+    """A hint where an option was meant by the symbol that was taken for the module's name; empty otherwise."""
     if not name or not entry.options:
         return ""
     if name in {o.name for o in entry.options}:
@@ -23,7 +23,7 @@ def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
 
 
 def layers_hint(entry: Entry, args: Sequence[Value]) -> str:
-    """What to say if a container's layers stand among its own options, or its options beside it."""
+    """A hint where a container's layers stand among its own options, or its options beside it; empty otherwise."""
     if "container" not in entry.extra or (args and not any(head_type(a) for a in args)):
         return ""
     head = f"(`{entry.name};..)" if entry.options else f"`{entry.name}"

@@ -138,10 +138,10 @@ ROWS = (
 
 
 def _given(name: str, x: Value) -> list[Value]:
-    given = data_items(x)
-    if not given:
+    args = data_items(x)
+    if not args:
         raise QError(f"{name}: expecting tensors or an array")
-    return list(given)
+    return list(args)
 
 
 def _selected(options: Sequence[MathOption], named: bool, rest: list[Value], indexed: bool) -> Value:
@@ -149,13 +149,13 @@ def _selected(options: Sequence[MathOption], named: bool, rest: list[Value], ind
     only if it cannot be an option, or is a long and `indexed`."""
     x = rest[0] if rest else NIL
     if x.__class__ is Vec:
-        found = bool(names_of(x)) if named else bool(longs_of(x))
+        selects = bool(names_of(x)) if named else bool(longs_of(x))
     elif named:
-        found = name_of(x) is not None and not any(o.read(x) is not None for o in options)
+        selects = name_of(x) is not None and not any(o.read(x) is not None for o in options)
     else:
         numbers = [o for o in options if o.read(0) is not None]
-        found = long_of(x) is not None and (indexed or sum(number_of(a) is not None for a in rest) > len(numbers))
-    return rest.pop(0) if found else None
+        selects = long_of(x) is not None and (indexed or sum(number_of(a) is not None for a in rest) > len(numbers))
+    return rest.pop(0) if selects else None
 
 
 def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
@@ -171,12 +171,12 @@ def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
         return [known[key] for key in names_of(select) or ()]
     if h.__class__ is TensorHandle and select is not None:
         return _parts(name, as_tensor(h), select)
-    found = tensors_in(h, select, name)
-    if found is None:
+    named = tensors_in(h, select, name)
+    if named is None:
         raise QError(f"{name}: not implemented for {h.plural}")
-    if any(t is None for _, t in found):
+    if any(t is None for _, t in named):
         raise QError("undefined tensor")
-    return [t for _, t in found]
+    return [t for _, t in named]
 
 
 def _parts(name: str, t: Any, select: Value) -> list[Any]:
@@ -194,10 +194,10 @@ def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any
         if len(tensors) == 1:
             fn(tensors[0], **options)
             return
-        made = [t.clone() for t in tensors]
-        for t in made:
+        filled = [t.clone() for t in tensors]
+        for t in filled:
             fn(t, **options)
-        for t, new in zip(tensors, made, strict=True):
+        for t, new in zip(tensors, filled, strict=True):
             t.copy_(new)
 
 
@@ -212,12 +212,12 @@ def _register(row: Init) -> None:
             named = h is not None and h.__class__ not in (TensorHandle, VectorHandle)
             select = _selected(options, named, rest, row.indexed)
         rest.sort(key=lambda a: next((i for i, o in enumerate(options) if o.read(a) is not None), len(options)))
-        found = match(row.name, options, rest)
+        options_given = match(row.name, options, rest)
         if h is not None:
-            _fill(row.fill, _tensors(row.name, h, select), found)
+            _fill(row.fill, _tensors(row.name, h, select), options_given)
             return NIL
         own = to_tensor(data)
-        _fill(row.fill, [own] if select is None else _parts(row.name, own, select), found)
+        _fill(row.fill, [own] if select is None else _parts(row.name, own, select), options_given)
         return to_q(own, copy=False)
 
     expression, _, output = row.example.partition("|")
@@ -245,13 +245,13 @@ def gain(x: Value) -> Value:
     q)gain(`leakyrelu;.5)
     1.264911
     """
-    given = items(x)
-    if not 1 <= len(given) <= 2:
-        raise QError(f"gain: expecting 1-2 args, given {len(given)}")
-    name = nonlinearity(given[0])
+    args = items(x)
+    if not 1 <= len(args) <= 2:
+        raise QError(f"gain: expecting 1-2 args, given {len(args)}")
+    name = nonlinearity(args[0])
     if name is None:
         known = "".join("`" + n for n in NONLINEAR)
         raise QError(f"gain: expected a nonlinearity, one of {known}, given "
-                     + (f"`{name_of(given[0])}" if given[0].__class__ is Sym else kname(given[0])))
-    factor = None if len(given) < 2 else need(number_of(given[1]), "gain factor", "number", given[1])
+                     + (f"`{name_of(args[0])}" if args[0].__class__ is Sym else kname(args[0])))
+    factor = None if len(args) < 2 else need(number_of(args[1]), "gain factor", "number", args[1])
     return float(torch.nn.init.calculate_gain(name, factor))

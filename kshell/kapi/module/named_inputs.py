@@ -35,14 +35,14 @@ class Inputs(list[Any]):
 
 
 class _Signature:
-    """What the forward calculation of a module takes: names, places for positional inputs, any other names."""
+    """The signature of a module's forward calculation: names, places for positional inputs, any other names."""
 
     def __init__(self, m: Any) -> None:
-        found = inspect.signature(m.forward).parameters.values()
-        self.names = [p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        self.places = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.all_places = any(p.kind is p.VAR_POSITIONAL for p in found)
-        self.all_names = any(p.kind is p.VAR_KEYWORD for p in found)
+        parameters = inspect.signature(m.forward).parameters.values()
+        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self.places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.all_places = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.all_names = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def takes_dictionary(self, before: int) -> bool:
         """Is the input after so many one that must be given, or is said to be a dictionary?"""
@@ -127,7 +127,7 @@ def argument(x: Value, device: Any, call: str) -> Any:
 def named_output(out: Any) -> dict[str, Any] | None:
     """The parts by name of an output that has names: a mapping, a dataclass, a named tuple; None of any other."""
     if isinstance(out, Mapping):
-        return {str(k): v for k, v in out.items()}
+        return {str(key): value for key, value in out.items()}
     if dataclasses.is_dataclass(out) and not isinstance(out, type):
         return {f.name: getattr(out, f.name) for f in dataclasses.fields(out)}
     if isinstance(out, tuple) and hasattr(out, "_asdict"):

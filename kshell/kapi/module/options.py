@@ -126,28 +126,28 @@ _WORDS = {"bool": "boolean", "int": "long", "float": "double", "str": "symbol"}
 
 def signature_options(cls: type) -> tuple[Option, ...]:
     """The options in the signature of a class, by the types of its defaults and annotations."""
-    out = []
+    options = []
     for name, p in list(inspect.signature(cls).parameters.items()):
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
-        given = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "")
-        kind = _TYPES.get(type(p.default)) or _WORDS.get(given.split(" ")[0])
-        kind = kind or ("longs" if given.startswith("tuple") else "any")
-        out.append(Option(name, kind, REQUIRED if p.default is p.empty else p.default))
-    return tuple(out)
+        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "")
+        kind = _TYPES.get(type(p.default)) or _WORDS.get(annotation.split(" ")[0])
+        kind = kind or ("longs" if annotation.startswith("tuple") else "any")
+        options.append(Option(name, kind, REQUIRED if p.default is p.empty else p.default))
+    return tuple(options)
 
 
 def with_defaults(cls: type, options: Sequence[Option]) -> tuple[Option, ...]:
     """Options of a class, those without a default with that of the class; such as the class must have are required."""
     known = inspect.signature(cls).parameters
-    out = []
+    completed = []
     for o in options:
         p = known.get(torch_name(o))
         if o.default is None and p is not None:
             plain = p.default is None or type(p.default) in _TYPES
             o = o._replace(default=REQUIRED if p.default is p.empty else p.default if plain else None)
-        out.append(o)
-    return tuple(out)
+        completed.append(o)
+    return tuple(completed)
 
 
 _NAMES: dict[str, tuple[int, set[str]]] = {}
@@ -170,9 +170,9 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
         by_name = {o.name: o for o in entry.options}
         return [by_name[k] for k in place(positional)]
     options = list(entry.options)
-    n = len(positional)
-    if "shortflag" in entry.extra and 0 < n < len(options) and flag_of(positional[-1]) is not None:
-        return [*options[:n - 1], options[-1]]
+    count = len(positional)
+    if "shortflag" in entry.extra and 0 < count < len(options) and flag_of(positional[-1]) is not None:
+        return [*options[:count - 1], options[-1]]
     return options
 
 
@@ -185,7 +185,7 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
             raise QError(f"{name}: no arguments expected, given {len(positional)}")
         raise QError(f"{name}: expecting up to {before + len(slots)} positional args, "
                      f"{before + len(positional)} given")
-    given = {o.name: read(name, o, x, widths.get(o.name, dims)) for o, x in zip(slots, positional, strict=False)}
+    values = {o.name: read(name, o, x, widths.get(o.name, dims)) for o, x in zip(slots, positional, strict=False)}
     options = {o.name: o for o in entry.options}
     for key, x in named:
         option = options.get(key)
@@ -193,15 +193,15 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
             if key not in known_names(entry.kind):
                 raise unknown_option(entry, key)
             raise QError(f"{name} option: {key} not recognized")
-        given[key] = read(name, option, x, widths.get(key, dims), True)
-    return given
+        values[key] = read(name, option, x, widths.get(key, dims), True)
+    return values
 
 
 def unknown_option(entry: Entry, key: str) -> QError:
     """The error for a name that is no option of any entry of the kind."""
-    what = "unrecognized loss setting: " if entry.kind == "loss" else f"{entry.name}: unrecognized option `"
+    prefix = "unrecognized loss setting: " if entry.kind == "loss" else f"{entry.name}: unrecognized option `"
     words = spellings(entry.options)
-    return unknown(what, key, words, stand=words)
+    return unknown(prefix, key, words, stand=words)
 
 
 def check(entry: Entry, given: dict[str, Any]) -> None:
@@ -230,10 +230,10 @@ def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
     own = entry.extra.get("own", {})
     if "class" in entry.extra:
         given = {o.name: o.default for o in entry.options if o.default not in (None, REQUIRED)} | given
-    out = {torch_name(o): given[o.name] for o in entry.options if o.name in given and o.torch != "-"}
+    kwargs = {torch_name(o): given[o.name] for o in entry.options if o.name in given and o.torch != "-"}
     for key, value in own.items():
-        out.setdefault(key, value)
-    return out
+        kwargs.setdefault(key, value)
+    return kwargs
 
 
 def torch_name(o: Option) -> str:
@@ -255,15 +255,15 @@ def _differs(a: Any, b: Any) -> bool:
     if hasattr(a, "shape") or hasattr(b, "shape"):
         return a is not b
     if a.__class__ is tuple or b.__class__ is tuple:
-        one = set(a if isinstance(a, tuple) else (a,)) | set(b if isinstance(b, tuple) else (b,))
-        return len(one) != 1 and a != b
+        values = set(a if isinstance(a, tuple) else (a,)) | set(b if isinstance(b, tuple) else (b,))
+        return len(values) != 1 and a != b
     return bool(a != b)
 
 
 def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
     """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults. A value
     of type any may be a function of `every`."""
-    names, out = [], []
+    names, items = [], []
     dims, widths, always = entry.extra.get("dims", 1), entry.extra.get("widths", {}), entry.extra.get("always", ())
     for o in entry.options:
         if o.name not in values:
@@ -273,8 +273,8 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
             value = value(every)
         if every or o.default is REQUIRED or o.name in always or _differs(value, default_of(entry, o, values)):
             names.append(o.name)
-            out.append(option_q(o, value, widths.get(o.name, dims)))
-    return symdict(names, out) if names else symdict([], [])
+            items.append(option_q(o, value, widths.get(o.name, dims)))
+    return symdict(names, items) if names else symdict([], [])
 
 
 _GIVEN = "kshell_options"
@@ -307,18 +307,18 @@ def _attribute(m: Any, o: Option) -> Any:
 def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
     """The options of a module of a class of the user's: those with which it was made, unless the attribute has changed
     since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
-    made = m.__dict__.get(_GIVEN, {})
-    out = {}
+    saved = m.__dict__.get(_GIVEN, {})
+    values = {}
     for o in entry.options:
         now = _attribute(m, o)
-        given, then = made.get(o.name, (_NONE, _NONE))
-        if given is not _NONE and (now is _NONE or not _differs(now, then)):
-            now = given
+        before, then = saved.get(o.name, (_NONE, _NONE))
+        if before is not _NONE and (now is _NONE or not _differs(now, then)):
+            now = before
         if now is _NONE:
             now = o.default
         if now is not REQUIRED:
-            out[o.name] = now
-    return out
+            values[o.name] = now
+    return values
 
 
 def live_values(entry: Entry, m: Any) -> dict[str, Any]:

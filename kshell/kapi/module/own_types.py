@@ -53,12 +53,12 @@ row("matmul", _OPS + "Matmul", "The matrix product of two tensors.", n=(2, 2), p
 
 def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
     name = given.get("dtype")
-    found = dtype_named(name) if name else None
-    if name and found is None:
+    dtype = dtype_named(name) if name else None
+    if name and dtype is None:
         raise QError(f"{entry.name}: unrecognized data type `{name}")
     if given.get("classes", -1) < -1:
         raise QError(f"{entry.name}: number of classes must be nonnegative or set to -1 to derive from input")
-    return nn.ops.OneHot(given.get("classes", -1), found)
+    return nn.ops.OneHot(given.get("classes", -1), dtype)
 
 
 row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
@@ -138,33 +138,33 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
     rest = list(args)
     named: Sequence[tuple[str, Value]] = ()
-    if rest and is_pairs(rest[-1]) and (found := pairs(rest[-1])) and found[0][0] in _FIELDS:
-        named = found
+    if rest and is_pairs(rest[-1]) and (named_fields := pairs(rest[-1])) and named_fields[0][0] in _FIELDS:
+        named = named_fields
         rest.pop()
     if len(rest) > len(_FIELDS):
         raise QError(f"callback: expecting up to {len(_FIELDS)} options, {len(rest)} given")
-    given = dict(zip(_FIELDS, rest, strict=False))
+    fields = dict(zip(_FIELDS, rest, strict=False))
     for key, value in named:
         if key not in _FIELDS:
             raise QError(f"callback option: {key} not recognized")
-        given[key] = value
-    fn = given.get("fn")
+        fields[key] = value
+    fn = fields.get("fn")
     if fn is None:
         raise QError("callback: no k function defined")
     if isinstance(fn, Lambda) and not fn.ctx.strip("."):  # its text is all of it; one of a namespace has names there
         if 1 < fn.rank <= 4:
-            given.setdefault("in", _inputs(fn.rank - 1))
+            fields.setdefault("in", _inputs(fn.rank - 1))
         fn = string(fn.text)
     if not (fn.__class__ is Sym and fn.s) and not (is_text(fn) and text_of(fn)):
         raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
-    words = names_of(given.get("in", sym("tensor")))
+    words = names_of(fields.get("in", sym("tensor")))
     if not words or any(w != "tensor" for w in words) or len(words) > 3:
         raise QError("callback in: expecting 1-3 symbols, each `tensor")
-    out = given.get("out", sym("tensor"))
-    if out.__class__ is not Sym or out.s != "tensor":
+    output = fields.get("out", sym("tensor"))
+    if output.__class__ is not Sym or output.s != "tensor":
         raise QError("callback out: expecting `tensor")
-    return {"fn": fn, "in": len(words), "parms": _named("parms", given.get("parms")),
-            "buffers": _named("buffers", given.get("buffers"))}
+    return {"fn": fn, "in": len(words), "parms": _named("parms", fields.get("parms")),
+            "buffers": _named("buffers", fields.get("buffers"))}
 
 
 def _named(word: str, x: Value) -> dict[str, Any]:
@@ -214,12 +214,12 @@ class _QFunction:
         fn = self._function()
         own = [ModuleHandle(m), *map(TensorHandle, inputs)]
         try:
-            found = stoppable(apply, fn, own)
-            if found.__class__ is TensorHandle and found.obj is GONE:
-                raise stale(found)
-            if found.__class__ is not TensorHandle or found.obj is None:
-                raise QError(f"callback: {self.text} must return a tensor, given {kname(found)}")
-            return found.obj
+            result = stoppable(apply, fn, own)
+            if result.__class__ is TensorHandle and result.obj is GONE:
+                raise stale(result)
+            if result.__class__ is not TensorHandle or result.obj is None:
+                raise QError(f"callback: {self.text} must return a tensor, given {kname(result)}")
+            return result.obj
         except QError:
             raise
         except Exception as exc:
@@ -236,16 +236,16 @@ def _callback(entry: Entry, given: dict[str, Any]) -> Any:
 
 def _callback_live(m: Any, every: bool, state: bool) -> Dict:
     """The options of a live callback; parameters and buffers are in its state."""
-    out = {"fn": m.fn.source}
+    options = {"fn": m.fn.source}
     if every or m.inputs != 1:
-        out["in"] = _inputs(m.inputs)
+        options["in"] = _inputs(m.inputs)
     if every:
-        out["out"] = sym("tensor")
+        options["out"] = sym("tensor")
     for key, own in (("parms", m.named_parameters), ("buffers", m.named_buffers)):
         named = {} if state else dict(own(recurse=False))
         if named or (every and not state):
-            out[key] = dict_q(named)
-    return symdict(list(out), list(out.values()))
+            options[key] = dict_q(named)
+    return symdict(list(options), list(options.values()))
 
 
 def _callback_text(m: Any) -> str:

@@ -29,7 +29,7 @@ from kshell.kapi.module.describe import type_name
 from kshell.values.base.build import collapse, symdict
 from kshell.values.base.core import NIL, Dict, List, Special, Sym, Value, sym, sym_vec
 
-_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # what functions give
+_WORDS = {"child": "child", "parm": "parameter", "buffer": "buffer"}  # results of functions
 
 
 class Parameters(dict[str, Any]):
@@ -47,10 +47,10 @@ class Buffers(dict[str, Any]):
 def child_of(m: Any, x: Value, call: str) -> Any:
     """A submodule by dotted name, or by index among all submodules, depth first."""
     if x.__class__ is Sym:
-        found = _inside(m, x.s)
-        if found is None:
+        child = _inside(m, x.s)
+        if child is None:
             raise unknown(f"{call}: no child module named `", x.s, (n for n, _ in m.named_modules()))
-        return found
+        return child
     n = x if x.__class__ is int else x.v
     every = list(m.modules())[1:]
     if not 0 <= n < len(every):
@@ -78,15 +78,15 @@ def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
 
 def _module_and_child(x: Value, call: str) -> Any:
     """The module of `m` or `(m;child)`."""
-    given = items(x)
-    if len(given) != 1 and len(given) != 2:
-        raise QError(f"{call}: expecting up to two args, (object; index/name), given {len(given)} args")
-    m = module_behind(given[0], call)
-    if len(given) == 1:
+    args = items(x)
+    if len(args) != 1 and len(args) != 2:
+        raise QError(f"{call}: expecting up to two args, (object; index/name), given {len(args)} args")
+    m = module_behind(args[0], call)
+    if len(args) == 1:
         return m
-    if given[1].__class__ not in (int, Special, Sym):
-        raise QError(f"{call}: expecting integer or symbol for 2nd arg, given {kname(given[1])}")
-    return child_of(m, given[1], call)
+    if args[1].__class__ not in (int, Special, Sym):
+        raise QError(f"{call}: expecting integer or symbol for 2nd arg, given {kname(args[1])}")
+    return child_of(m, args[1], call)
 
 
 def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
@@ -202,11 +202,11 @@ def parmtypes(x: Value) -> Value:
     """
     if handle(x) is None:
         raise QError(f"parmtypes: expecting model, module or optimizer, given {kname(x)}")
-    found = {}
+    types = {}
     for path, m in module_behind(x, "parmtypes").named_modules():
         for key in dict(m.named_parameters(recurse=False)):
-            found[f"{path}.{key}" if path else key] = sym(type_name(m))
-    return symdict(list(found), list(found.values()))
+            types[f"{path}.{key}" if path else key] = sym(type_name(m))
+    return symdict(list(types), list(types.values()))
 
 
 @api("inputmodule", "inputmodule m", effect="none")
@@ -234,8 +234,8 @@ def _end_type(x: Value, call: str, at: int) -> Value:
     h = handle(x)
     if isinstance(h, LossHandle):
         return ask("objtype", h)
-    found = end_of(module_behind(x, call), at)
-    return sym("" if found is None else type_name(found))
+    m = end_of(module_behind(x, call), at)
+    return sym("" if m is None else type_name(m))
 
 
 # the containers that only hold modules, or hand their input on from one to the next; others calculate themselves
@@ -246,8 +246,8 @@ def end_of(m: Any, at: int) -> Any:
     """The first (0) or last (-1) module of a network that calculates, down through its containers; None if they are
     empty."""
     while m is not None and type_name(m) in _HOLDERS:
-        found = list(m.children())
-        m = found[at] if found else None
+        children = list(m.children())
+        m = children[at] if children else None
     return m
 
 
@@ -256,34 +256,34 @@ def end_of(m: Any, at: int) -> Any:
 
 def _tensor(x: Value, kind: str, call: str) -> Value:
     """Get, set or register one parameter or buffer."""
-    given = items(x)
-    if not given or handle(given[0]) is None:
+    args = items(x)
+    if not args or handle(args[0]) is None:
         raise QError(f"{call}: first arg must be a module, model, loss or optimizer")
-    m = module_behind(given[0], call)
-    if not 2 <= len(given) <= 3:
+    m = module_behind(args[0], call)
+    if not 2 <= len(args) <= 3:
         raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
-                     f"but given {len(given)} args")
-    name = name_of(given[1])
+                     f"but given {len(args)} args")
+    name = name_of(args[1])
     if name is None:
-        raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(given[1])}")
+        raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(args[1])}")
     path, _, last = name.rpartition(".")
     owner = _inside(m, path)
-    found = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
-    if len(given) == 2:
-        if found is None:
+    tensor = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
+    if len(args) == 2:
+        if tensor is None:
             own = m.named_parameters() if kind == "parameter" else m.named_buffers()
             raise unknown(f"{call}: {kind} `", name, (n for n, _ in own), " not found")
-        return tensor_handle(found)
-    other = _enlisted(given[2]) if kind == "parameter" else None
-    if found is not None:
+        return tensor_handle(tensor)
+    other = _enlisted(args[2]) if kind == "parameter" else None
+    if tensor is not None:
         if other is None:
-            put(found, as_tensor(given[2]))
+            put(tensor, as_tensor(args[2]))
         else:
-            _tie(owner, last, found, other)
+            _tie(owner, last, tensor, other)
         return NIL
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
-    new = given[2] if other is None else given[2].items[0]
+    new = args[2] if other is None else args[2].items[0]
     t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(m))
     if kind == "parameter":
         owner.register_parameter(last, _as_parameter(t))

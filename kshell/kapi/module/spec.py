@@ -104,12 +104,12 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
     if floats and all(t.dtype == torch.float64 for t in floats):
         m.double()  # the state of a double module, not of a float one with doubles in it
     with torch.no_grad():
-        for kind, given, own in (("parameter", spec.parms, m.named_parameters(recurse=False)),
+        for kind, saved, own in (("parameter", spec.parms, m.named_parameters(recurse=False)),
                                  ("buffer", spec.buffers, m.named_buffers(recurse=False))):
-            if given is not None:
-                own = {k: t for k, t in own if k not in _shared(given)}
+            if saved is not None:
+                own = {k: t for k, t in own if k not in _shared(saved)}
                 _copy_in(spec.kind, name, kind, parms if kind == "parameter" else buffers, own)
-    for k, t in parms.items():  # what a callback has, or `parm` and `buffer` put into a module
+    for k, t in parms.items():  # of a callback, or put into a module by `parm` and `buffer`
         if k not in m._parameters:
             m.register_parameter(k, torch.nn.Parameter(t, requires_grad=_is_float(t)))
     for k, t in buffers.items():
@@ -149,21 +149,21 @@ def share(base: Any, rows: Sequence[tuple[int, Spec]]) -> None:
     for path, spec in _paths(rows):
         for key, name in _shared(spec.parms).items():
             owner, _, last = name.rpartition(".")
-            found = modules[owner]._parameters.get(last) if owner in modules else None
-            if found is None:
+            parameter = modules[owner]._parameters.get(last) if owner in modules else None
+            if parameter is None:
                 raise QError(f"{spec.kind}: no parameter `{name} to share as {key}")
-            modules[path].register_parameter(key, found)
+            modules[path].register_parameter(key, parameter)
 
 
 def state_dict(x: Value) -> dict[str, Any]:
     """The parameters and buffers of a state by dotted name."""
-    out: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for path, spec in _paths(_rows(x, 0)):
-        for k, t in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
-            out[f"{path}.{k}" if path else k] = t
-        for k, name in _shared(spec.parms).items():
-            out[f"{path}.{k}" if path else k] = out.get(name)
-    return out
+        for key, t in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
+            tensors[f"{path}.{key}" if path else key] = t
+        for key, name in _shared(spec.parms).items():
+            tensors[f"{path}.{key}" if path else key] = tensors.get(name)
+    return tensors
 
 
 def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ class Stack:
 
     def __init__(self, root: Any = None) -> None:
         self.open: list[Any] = []
-        self.undone: list[Callable[[], Any]] = []  # what takes out again what was added to the root
+        self.undone: list[Callable[[], Any]] = []  # removes the additions to the root
         self.extends = root is not None
         self.made: list[Any] = []  # a module that made children itself, and those down to that of the last row
         m = root
@@ -207,11 +207,11 @@ class Stack:
 
     def to_depth(self, kind: str, depth: int) -> None:
         """Close the containers below a depth, which must be reachable."""
-        n = len(self.open)
-        if depth < (1 if n else 0):
-            raise QError(f"{kind}: depth {depth} below min depth of {1 if n else 0}")
-        if depth > n:
-            raise QError(f"{kind}: depth {depth} above max depth of {n}")
+        count = len(self.open)
+        if depth < (1 if count else 0):
+            raise QError(f"{kind}: depth {depth} below min depth of {1 if count else 0}")
+        if depth > count:
+            raise QError(f"{kind}: depth {depth} above max depth of {count}")
         del self.open[depth:]
 
     def push(self, depth: int, spec: Spec) -> Any:
@@ -313,10 +313,10 @@ def _is_of(m: Any, spec: Spec) -> bool:
 
 def same_options(a: Any, b: Any) -> bool:
     """Do two modules have the same type and options?"""
-    one, two = type_of(a), type_of(b)
-    if one is None or one is not two:
+    entry, two = type_of(a), type_of(b)
+    if entry is None or entry is not two:
         return False
-    x, y = live_values(one, a), live_values(one, b)
+    x, y = live_values(entry, a), live_values(entry, b)
     return all(_plain(x[k]) == _plain(y[k]) for k in x)
 
 
@@ -377,11 +377,11 @@ def pairs_of(x: Value) -> list[tuple[int, Value]] | None:
     """The (depth, definition) pairs of a list of two-item lists, or of one pair; None if x is neither."""
     if x.__class__ is not List or not x.items:
         return None
-    one = _pair(x)
-    if one is not None:
-        return [one]
-    found = [_pair(i) for i in x.items]
-    return None if any(p is None for p in found) else found  # type: ignore[return-value]
+    single = _pair(x)
+    if single is not None:
+        return [single]
+    pairs = [pair for i in x.items if (pair := _pair(i)) is not None]
+    return pairs if len(pairs) == len(x.items) else None
 
 
 def _pair(x: Value) -> tuple[int, Value] | None:
@@ -412,18 +412,18 @@ def spec_row(d: Dict, at: int) -> Spec:
 
 def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
     """The definitions of a state with their depths; where none are given, that of the first, and 1."""
-    out = []
+    rows = []
     for k, d in enumerate([x] if x.__class__ is Dict else x.items):
         depth = next((v for n, v in zip(seq_items(d.k), seq_items(d.v), strict=True) if n.s == "depth"),
                      1 if k else first)
         if depth.__class__ is not int:
             raise QError(f"module: expected long depth, given {kname(depth)}")
-        out.append((depth, spec_row(d, k)))
-    return out
+        rows.append((depth, spec_row(d, k)))
+    return rows
 
 
 def _head(x: Value) -> Value:
-    """What a tree's root is: the first item of a list; a symbol or symbol list is a root by itself."""
+    """The root of a tree: the first item of a list; a symbol or symbol list is a root by itself."""
     return x if x.__class__ is not List or not x.items else x.items[0]
 
 
@@ -479,11 +479,11 @@ def define(x: Value, root: Any = None, depth: int | None = None) -> Any:
             if any(_shared(spec.parms) for _, spec in rows):
                 share(base, rows)
         else:
-            found = pairs_of(x)
-            if found is None:
+            pairs = pairs_of(x)
+            if pairs is None:
                 _push_tree(x, at, q)
             else:
-                for d, v in found:
+                for d, v in pairs:
                     _push(v, d, q)
     except BaseException:
         if root is not None:
@@ -509,11 +509,11 @@ def seq_of(x: Value) -> Value:
     if x.__class__ is Sym:
         return x
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
-        found = x.items
-        if not found:
+        items = x.items
+        if not items:
             raise QError("seq: empty list" if isinstance(x, List) else
                          "seq: expecting at least one module symbol, given  empty list")
-        return List([found[0], *(_enlist(i) for i in found[1:])])
+        return List([items[0], *(_enlist(i) for i in items[1:])])
     raise QError(f"seq: expecting module symbol{'s' * (x.__class__ is Vec)}, given {kname(x)}")
 
 
@@ -562,20 +562,20 @@ def pairs_from_tree(x: Value, depth: int = 0) -> list[Value]:
     head = x.items[0] if tree else x
     if head.__class__ is Vec and head.t == T.S and len(head) == 1:
         head = head.items[0]
-    out: list[Value] = [List([depth, head])]
+    pairs: list[Value] = [List([depth, head])]
     for child in x.items[1:] if tree else ():
-        out += pairs_from_tree(child, depth + 1)
-    return out
+        pairs += pairs_from_tree(child, depth + 1)
+    return pairs
 
 
 def tree_from_pairs(x: Value) -> Value:
     """The tree of (depth;value) pairs."""
-    found = pairs_of(x)
-    if found is None:
+    pairs = pairs_of(x)
+    if pairs is None:
         raise QError(f"tree: expecting depth,value pairs, given {kname(x)}")
-    value, at = _subtree(found, 0, found[0][0])
-    if at < len(found):
-        raise QError(f"tree: pair[{at}] has depth {found[at][0]}, expecting a depth above {found[0][0]}")
+    value, at = _subtree(pairs, 0, pairs[0][0])
+    if at < len(pairs):
+        raise QError(f"tree: pair[{at}] has depth {pairs[at][0]}, expecting a depth above {pairs[0][0]}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""What a module is made of, layer by layer: `summary`."""
+"""Summary of a module, layer by layer: `summary`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def summary(x: Value) -> Value:
     1     1    relu       5 4  0        0         0
     1     b    linear     5 2  10       0         40
     """
-    m, given = of_module(x, "summary")
+    m, inputs = of_module(x, "summary")
     try:
-        sizes = _sizes(m, [t for a in given for t in _inputs(m, a)]) if given else {}
+        sizes = _sizes(m, [t for a in inputs for t in _inputs(m, a)]) if inputs else {}
     except Exception as exc:
         raise known_to_all("summary", exc, m, False, x) from None
     names, parts = zip(*m.named_modules(), strict=True)
@@ -68,11 +68,11 @@ def _inputs(m: Any, x: Value) -> Sequence[Any]:
 
 def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
     """By module (its id), the size of what it gives for the inputs, or a list of sizes."""
-    out: dict[int, Value] = {}
+    by_id: dict[int, Value] = {}
 
     def note(part: Any, _: Any, found: Any) -> None:
         sizes = [longs(list(t.shape)) for t in flat(found)]
-        out[id(part)] = sizes[0] if len(sizes) == 1 else List(list(sizes))
+        by_id[id(part)] = sizes[0] if len(sizes) == 1 else List(list(sizes))
 
     hooks = [part.register_forward_hook(note) for part in m.modules()]
     try:
@@ -81,6 +81,6 @@ def _sizes(m: Any, inputs: Sequence[Any]) -> dict[int, Value]:
         for hook in hooks:
             hook.remove()
     for part in reversed(list(m.modules())):  # a sequence of several inputs is run by its children alone
-        if isinstance(part, torch.nn.Sequential) and id(part) not in out and len(part) and id(part[-1]) in out:
-            out[id(part)] = out[id(part[-1])]
-    return out
+        if isinstance(part, torch.nn.Sequential) and id(part) not in by_id and len(part) and id(part[-1]) in by_id:
+            by_id[id(part)] = by_id[id(part[-1])]
+    return by_id

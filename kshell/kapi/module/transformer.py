@@ -29,9 +29,9 @@ def _layer_of(coder: Any) -> Given | None:
 
 def _layer(m: Any) -> Given:
     """The options of the layers of a transformer that are not custom ones."""
-    found = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
-    found.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
-    return found[0] if found else {"dim": 2048, "dropout": .1, "fn": "relu", "normfirst": False}
+    layers = [v for v in (_layer_of(m.decoder), _layer_of(m.encoder)) if v is not None]
+    layers.sort(key=lambda v: (v["in"], v["heads"]) != (m.d_model, m.nhead))
+    return layers[0] if layers else {"dim": 2048, "dropout": .1, "fn": "relu", "normfirst": False}
 
 
 def _coder_options(m: Any, coder: Any) -> Any:

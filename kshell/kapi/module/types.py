@@ -111,8 +111,8 @@ row("parmdict", "ParameterDict", "Container of named parameters.",
 
 def _parameters(m: Any) -> str:
     """The parameters of a dictionary as libtorch writes them, a line each."""
-    return "\n" + "".join(f"({k}): Parameter containing: [{scalar_text(t)} of size {list(t.shape)}]\n"
-                          for k, t in m.items())
+    return "\n" + "".join(f"({key}): Parameter containing: [{scalar_text(t)} of size {list(t.shape)}]\n"
+                          for key, t in m.items())
 
 
 # ------------------------------------------------------------------ linear, convolution
@@ -323,7 +323,7 @@ _BATCHFIRST, _NORMFIRST = B("batchfirst", "batch_first", False), B("normfirst", 
 
 
 def _hidden(o: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in o.items() if v or k not in ("batchfirst", "normfirst")}
+    return {key: value for key, value in o.items() if value or key not in ("batchfirst", "normfirst")}
 
 
 row("attention", "MultiheadAttention", "Multi-head attention.",

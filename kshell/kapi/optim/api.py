@@ -79,24 +79,24 @@ def opt(x: Value) -> Value:
     if x.__class__ is Sym:
         return _define([x])
     if isinstance(x, KHandle):
-        found: Sequence[Value] = [x]
+        args: Sequence[Value] = [x]
         handle(x)
     else:
-        found = items(x) if x.__class__ is List else []
-    first = found[0] if found else NIL
+        args = items(x) if x.__class__ is List else []
+    first = args[0] if args else NIL
     if first.__class__ is Sym:
-        return _define(found)
+        return _define(args)
     if isinstance(first, OptimizerHandle):
         o = first.get()
-        if len(found) > 1 and flag_of(found[1]) is None and o.abilities.meets:
+        if len(args) > 1 and flag_of(args[1]) is None and o.abilities.meets:
             with with_all("opt", x):
-                return _get_or_edit(o, found)
-        return _get_or_edit(o, found)
-    if isinstance(first, ModelHandle) and len(found) == 1:
+                return _get_or_edit(o, args)
+        return _get_or_edit(o, args)
+    if isinstance(first, ModelHandle) and len(args) == 1:
         return optimizer_handle(first.obj.optimizer)
-    if first.__class__ is Dict and len(found) == 2 and isinstance(found[1], RESTORABLE):
+    if first.__class__ is Dict and len(args) == 2 and isinstance(args[1], RESTORABLE):
         with with_all("opt", x) if _meets(first) else nullcontext():
-            return optimizer_handle(restore(first, found[1]))
+            return optimizer_handle(restore(first, args[1]))
     raise QError("opt: unrecognized arg(s)")
 
 
@@ -162,18 +162,18 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
         raise QError(f"opt: group {long(n)} invalid, cannot be negative")
     if n > count:
         raise QError(f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})")
-    given = parse(o.entry, *split(found, at), before=at)
+    options = parse(o.entry, *split(found, at), before=at)
     if n == count:
         if count >= o.entry.extra.get("groups", count + 1):
             raise QError(f"opt: {o.entry.name} optimizer has a single parameter group")
-        given = group_values(o.entry, o.torch.defaults) | given
-    elif given:
-        given = group_values(o.entry, o.groups[n]) | given
-    if given:
+        options = group_values(o.entry, o.torch.defaults) | options
+    elif options:
+        options = group_values(o.entry, o.groups[n]) | options
+    if options:
         if "fill" in o.entry.extra:
-            o.entry.extra["fill"](given)
-        build(o.entry, given)  # refuses what torch refuses when an optimizer is made
-    put_parameters(o, n, given, found[at - 1])
+            o.entry.extra["fill"](options)
+        build(o.entry, options)  # refuses what torch refuses when an optimizer is made
+    put_parameters(o, n, options, found[at - 1])
     return NIL
 
 
@@ -206,24 +206,24 @@ def lr(x: Value) -> Value:
     q)lr o
     0.05 0.005
     """
-    given = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
-    first = handle(given[0]) if given else None
+    args = [x] if isinstance(x, KHandle) else items(x) if x.__class__ is List else []
+    first = handle(args[0]) if args else None
     if first is None:
         raise QError(f"lr: not implemented for {kname(x)}")
     if not isinstance(first, OptimizerHandle | ModelHandle):
         own = behaves("lr", first)
         if own is None:
             raise QError(f"lr: not implemented for {first.kind}")
-        return own(first, *given[1:])
-    if len(given) > 3:
-        raise QError(f"lr: expecting 1-3 args, given {len(given)}")
+        return own(first, *args[1:])
+    if len(args) > 3:
+        raise QError(f"lr: expecting 1-3 args, given {len(args)}")
     o = optimizer_of(first)
-    if len(given) == 1:
+    if len(args) == 1:
         return floats([float(g["lr"]) for g in o.groups])
-    flag = flag_of(given[2]) if len(given) == 3 else False
+    flag = flag_of(args[2]) if len(args) == 3 else False
     if flag is None:
-        raise QError(f"lr: expecting optimizer, rates and a flag, given {kname(given[2])}")
-    rates = _rates(given[1], len(o.groups))
+        raise QError(f"lr: expecting optimizer, rates and a flag, given {kname(args[2])}")
+    rates = _rates(args[1], len(o.groups))
     with edited(o, "lr", flag):
         if flag:
             move_base(o, rates)
@@ -267,17 +267,17 @@ def step(x: Value) -> Value:
     """
     if x.__class__ is OptimizerHandle:
         return _stepped(x.get().step())
-    given: Sequence[Value] = items(x) if x.__class__ is List else []
-    h = handle(given[0]) if given else handle(x)
+    args: Sequence[Value] = items(x) if x.__class__ is List else []
+    h = handle(args[0]) if args else handle(x)
     own = None if h is None else behaves("step", h)
     if own is not None:
-        return own(h, *given[1:])
-    if given and isinstance(h, OptimizerHandle | ModelHandle):
+        return own(h, *args[1:])
+    if args and isinstance(h, OptimizerHandle | ModelHandle):
         o = optimizer_of(h)
         if joined() and o.meets():
             with with_all("step", x):
-                return step_with(o, given[1:])
-        return step_with(o, given[1:])
+                return step_with(o, args[1:])
+        return step_with(o, args[1:])
     if isinstance(h, OptimizerHandle | ModelHandle):
         return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):
@@ -288,7 +288,7 @@ def step(x: Value) -> Value:
 
 
 def _stepped(found: Any) -> Value:
-    """What a step says: was it made, or the loss; :: if nothing."""
+    """The result of a step as a q value: whether it was made, or the loss; :: if there is none."""
     line().tally("step")
     stepped()
     return NIL if found is None else found if isinstance(found, bool) else to_q(found)
@@ -299,10 +299,10 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
     call = None
     if given and is_function(given[0]):
         call, given = given[0], given[1:]
-    found = [None if n is NIL else number_of(n) for n in given]
-    if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(found, given, strict=True)):
+    numbers = [None if n is NIL else number_of(n) for n in given]
+    if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(numbers, given, strict=True)):
         raise QError("step: expecting an optimizer, and a function or numbers: denominator and multiplier")
-    args = {k: float(n) for k, n in zip(("denom", "multiplier"), found, strict=False) if n is not None}
+    args = {k: float(n) for k, n in zip(("denom", "multiplier"), numbers, strict=False) if n is not None}
 
     def closure() -> Any:
         return as_tensor(stoppable(apply1, call, NIL))
@@ -312,10 +312,10 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
 
 def _optimizer_for(m: Any) -> Opt:
     """The one live optimizer that has parameters of a module."""
-    found = optimizers_with(m.parameters())
-    if len(found) != 1:
-        raise QError(f"step: expects module with one optimizer, given module with {len(found)}")
-    return found[0]
+    optimizers = optimizers_with(m.parameters())
+    if len(optimizers) != 1:
+        raise QError(f"step: expects module with one optimizer, given module with {len(optimizers)}")
+    return optimizers[0]
 
 
 # ------------------------------------------------------------------ what every class of handle answers

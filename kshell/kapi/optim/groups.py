@@ -32,14 +32,14 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
     for p in o.parameters():
         if id(p) not in stay:
             o.state.drop(p)
-    n = len(o.groups)
+    count = len(o.groups)
     moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
     o.placed = None
     with with_names(o):
-        for g, new in zip(o.groups, groups[:n], strict=True):
+        for g, new in zip(o.groups, groups[:count], strict=True):
             g["params"][:] = new.params  # the list stays: lbfgs has it too
         for i, new in enumerate(groups):
-            edit_group(o, i, new.values, new.params if i >= n else [], new.source, last=False)
+            edit_group(o, i, new.values, new.params if i >= count else [], new.source, last=False)
     for w in o.wraps.values():
         w.attached(o)
     if moved and "added" in o.entry.extra:
@@ -69,10 +69,10 @@ def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
         return
     check_groups(o, params)
     at = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
-    n = len(o.groups)
+    count = len(o.groups)
     groups = []
     for i, own in enumerate(params):
-        source = i if i < n else at[id(own[0])] if own else n - 1
+        source = i if i < count else at[id(own[0])] if own else count - 1
         groups.append(Group(group_values(o.entry, o.groups[source]), list(own), source))
     commit(o, groups)
 
@@ -93,7 +93,7 @@ def with_names(o: Opt) -> Iterator[None]:
     if "param_names" not in o.groups[0]:
         yield
         return
-    given = {id(p): name for g in o.groups for p, name in zip(g["params"], g["param_names"], strict=True)}
+    own_names = {id(p): name for g in o.groups for p, name in zip(g["params"], g["param_names"], strict=True)}
     for g in o.groups:
         g.pop("param_names", None)
     try:
@@ -101,7 +101,7 @@ def with_names(o: Opt) -> Iterator[None]:
     finally:
         known = owners(o.container)
         for g in o.groups:
-            g["param_names"] = [given.get(id(p)) or known.get(id(p), ("", f"param{i}"))[1]
+            g["param_names"] = [own_names.get(id(p)) or known.get(id(p), ("", f"param{i}"))[1]
                                 for i, p in enumerate(g["params"])]
 
 
@@ -124,8 +124,8 @@ def _scan(o: Opt) -> list[Any]:
 
 
 def _of_session(o: Opt) -> list[Sched]:
-    found = schedulers_of(o)
-    return found if o.waiting is None else [*found, o.waiting]
+    schedulers = schedulers_of(o)
+    return schedulers if o.waiting is None else [*schedulers, o.waiting]
 
 
 def _follow(o: Opt, source: int | None) -> None:
@@ -166,12 +166,12 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
     if len(o.groups) > n and program:
         lines.append(f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups")
     if not moved and [float(g["lr"]) for g in o.groups[:n]] != before:
-        found: dict[str, list[str]] = {}
+        by_manner: dict[str, list[str]] = {}
         for s in own:
-            found.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
+            by_manner.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
         for p in program:
-            found.setdefault(optim.schedules.manner(p), []).append(f"{type(p).__name__} of the program")
-        lines += [_SAID[k].format(_list(found[k])) for k in _SAID if k in found]
+            by_manner.setdefault(optim.schedules.manner(p), []).append(f"{type(p).__name__} of the program")
+        lines += [_SAID[k].format(_list(by_manner[k])) for k in _SAID if k in by_manner]
     for text in lines:
         running().warn(f"{call}: {text}\n")
 

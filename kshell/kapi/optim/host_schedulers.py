@@ -71,11 +71,11 @@ class LiveSched(Sched):
 
 def _twin(x: Any, o: Any) -> Any:
     """A copy of a scheduler for another optimizer; functions in it are shared."""
-    out = object.__new__(type(x))
-    vars(out).update({k: v.copy() if isinstance(v, list | dict) else v for k, v in vars(x).items()}, optimizer=o)
+    twin = object.__new__(type(x))
+    vars(twin).update({k: v.copy() if isinstance(v, list | dict) else v for k, v in vars(x).items()}, optimizer=o)
     if "_schedulers" in vars(x):
-        out._schedulers = [_twin(c, o) for c in x._schedulers]
-    return out
+        twin._schedulers = [_twin(c, o) for c in x._schedulers]
+    return twin
 
 
 # ------------------------------------------------------------------ taking one
@@ -83,25 +83,25 @@ def _twin(x: Any, o: Any) -> Any:
 
 def proper(x: Any) -> Any:
     """The torch scheduler that a Python object is, or that a wrapper of one holds; None of anything else."""
-    found = sys.modules.get("torch.optim.lr_scheduler")
-    if found is None:
+    schedulers = sys.modules.get("torch.optim.lr_scheduler")
+    if schedulers is None:
         return None
-    if issubclass(type(x), found.LRScheduler):
+    if issubclass(type(x), schedulers.LRScheduler):
         return x
     if not all(hasattr(type(x), name) for name in ("step", "state_dict", "get_last_lr")):
         return None
     inner = getattr(x, "__dict__", {}).get("scheduler")
-    return inner if issubclass(type(inner), found.LRScheduler) else None
+    return inner if issubclass(type(inner), schedulers.LRScheduler) else None
 
 
 def taken(x: Any, opt_of: Callable[[Any], Opt]) -> Sched | None:
-    """What the handle of a program's scheduler owns: the same for all handles of it. None of what is no scheduler."""
+    """The Sched of a program's scheduler, which all its handles share; None if x is not a scheduler."""
     inner = proper(x)
     if inner is None or getattr(inner, "optimizer", None) is None:
         return None
     for h in table():
         if isinstance(h, SchedulerHandle) and h.obj.torch is inner:
-            return h.obj  # type: ignore[no-any-return]
+            return h.obj
     return _made(inner, x, opt_of(inner.optimizer))
 
 
@@ -186,9 +186,9 @@ def _value(p: Option, x: Any, o: Opt) -> Any:
             v = way(x, o)
         except (KeyError, AttributeError, TypeError, ValueError, IndexError, ZeroDivisionError):
             continue
-        found = _as(p.type, v)
-        if found is not None:
-            return found
+        value = _as(p.type, v)
+        if value is not None:
+            return value
     return None
 
 
@@ -197,8 +197,8 @@ def _as(kind: str, v: Any) -> Any:
     if v is None or callable(v) or kind == "any":
         return None
     if kind in ("doubles", "longs"):
-        found = list(v) if isinstance(v, list | tuple) else [v]
-        return [float(n) if kind == "doubles" else int(n) for n in found]
+        numbers = list(v) if isinstance(v, list | tuple) else [v]
+        return [float(n) if kind == "doubles" else int(n) for n in numbers]
     if isinstance(v, list):  # a number for each parameter group, where the option is one for all
         return _as(kind, v[0]) if v and all(n == v[0] for n in v) else None
     return {"long": int, "double": float, "boolean": bool, "symbol": str}[kind](v)

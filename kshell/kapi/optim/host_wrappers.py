@@ -32,12 +32,12 @@ def is_optimizer(x: Any) -> bool:
 
 def _held(x: Any) -> Any:
     """The optimizer, or the wrapper around one, that a wrapper is around; None if x is no wrapper."""
-    found: Any = None
+    attributes: Any = None
     with suppress(Exception):
-        found = object.__getattribute__(x, "__dict__")
-    if found.__class__ is not dict:
+        attributes = object.__getattribute__(x, "__dict__")
+    if attributes.__class__ is not dict:
         return None
-    return next((y for n in _INSIDE if (y := found.get(n)) is not None and y is not x and is_optimizer(y)), None)
+    return next((y for n in _INSIDE if (y := attributes.get(n)) is not None and y is not x and is_optimizer(y)), None)
 
 
 def _entry(cls: type) -> Entry | None:
@@ -48,13 +48,13 @@ def _entry(cls: type) -> Entry | None:
 
 def chain(x: Any) -> list[Any]:
     """x and all that it is around, from the outermost wrapper to the optimizer."""
-    out = [x]
+    wrappers = [x]
     while _entry(type(x)) is None:
         x = _held(x)
-        if x is None or any(x is y for y in out):
+        if x is None or any(x is y for y in wrappers):
             break
-        out.append(x)
-    return out
+        wrappers.append(x)
+    return wrappers
 
 
 def adopt(x: Any, container: Any = None) -> Opt:

@@ -80,16 +80,16 @@ def entry_of(name: str) -> Entry:
 
 def class_of(entry: Entry) -> Any:
     """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
-    found = entry.extra.get("class")
-    if found is None:
+    cls = entry.extra.get("class")
+    if cls is None:
         try:
-            found = entry.resolve()
+            cls = entry.resolve()
         except (AttributeError, ModuleNotFoundError):
-            found = None
-        if found is None:
+            cls = None
+        if cls is None:
             raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
-        entry.extra["class"] = found
-    return found
+        entry.extra["class"] = cls
+    return cls
 
 
 def options_of(entry: Entry) -> tuple[Option, ...]:
@@ -108,28 +108,28 @@ _OTHER = "decoupled_weight_decay"
 
 def signature_options(cls: type) -> tuple[Option, ...]:
     """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
-    out = []
+    options = []
     for name, p in list(inspect.signature(cls).parameters.items())[1:]:
         if name in _HOW or name == _OTHER or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
         if name == "lr":
-            out.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
+            options.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
         elif name == "betas":
-            out += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
+            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
         elif type(p.default) in _TYPES:
-            out.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
-    return tuple(out)
+            options.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
+    return tuple(options)
 
 
 def how_of(entry: Entry) -> tuple[Option, ...]:
     """The options of how to compute that the optimizer's class has; they are given by name only."""
-    found: tuple[Option, ...] | None = entry.extra.get("how")
-    if found is None:
+    options: tuple[Option, ...] | None = entry.extra.get("how")
+    if options is None:
         taken = {o.torch or o.name for o in options_of(entry)}
-        given = inspect.signature(class_of(entry)).parameters
-        found = entry.extra["how"] = tuple(Option(n, "boolean", given[n].default) for n in _HOW
-                                           if n in given and n not in taken)
-    return found
+        parameters = inspect.signature(class_of(entry)).parameters
+        options = entry.extra["how"] = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
+                                             if n in parameters and n not in taken)
+    return options
 
 
 _KNOWN: list[Any] = [-1, frozenset()]
@@ -140,18 +140,18 @@ def known_options() -> frozenset[str]:
     if _KNOWN[0] != registry.version():
         names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options).union(_HOW)
         _KNOWN[:] = registry.version(), names
-    return _KNOWN[1]  # type: ignore[no-any-return]
+    return _KNOWN[1]
 
 
 def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int = 0) -> Values:
     """The options given, {name: Python value}: q nulls are None where an option may be absent."""
     options = options_of(entry)
-    given = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
-                          before=before, more=how_of(entry))
+    values = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
+                           before=before, more=how_of(entry))
     for o in options:
-        if o.default is None and _is_null(given.get(o.name)):
-            given[o.name] = None
-    return given
+        if o.default is None and _is_null(values.get(o.name)):
+            values[o.name] = None
+    return values
 
 
 def _is_null(value: Any) -> bool:
@@ -165,31 +165,31 @@ def default_values(entry: Entry) -> Values:
 
 def torch_args(entry: Entry, values: Values) -> dict[str, Any]:
     """Option values under torch's names, items of a tuple put together."""
-    out: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
     for o in (*options_of(entry), *how_of(entry)):
         if o.name in values:
             name, _, item = (o.torch or o.name).partition(".")
-            out[name] = (*out.get(name, ()), values[o.name]) if item else values[o.name]
-    return out
+            kwargs[name] = (*kwargs.get(name, ()), values[o.name]) if item else values[o.name]
+    return kwargs
 
 
 def group_values(entry: Entry, group: dict[str, Any]) -> Values:
     """The option values of a torch parameter group."""
-    out = {}
+    values = {}
     for o in (*options_of(entry), *how_of(entry)):
         name, _, item = (o.torch or o.name).partition(".")
         value = group.get(name, o.default)
         if item and isinstance(value, tuple | list):
             value = value[int(item)]
-        out[o.name] = value.item() if isinstance(value, torch.Tensor) else value
-    return out
+        values[o.name] = value.item() if isinstance(value, torch.Tensor) else value
+    return values
 
 
 # ------------------------------------------------------------------ the optimizer of a handle
 
 
 class Opt:
-    """What an optimizer handle owns: the registered entry, the torch optimizer, and the module that holds the
+    """The object behind an optimizer handle: the registered entry, the torch optimizer, and the module that holds the
     parameters it was given (`own`: made here, because they are tensors, or came from several objects). `outer` is the
     wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
 
@@ -198,21 +198,21 @@ class Opt:
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
-        self.contents: Any = None  # what is in a container that was made here: kapi/optim/parameters.py
+        self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
         self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: parameters.py
         self.outer: Any = None
         self.crossed = self.scheduled = False  # does a Python program know it; has a scheduler been made of it here?
         self.program: list[Any] | None = None  # while it is edited: the schedulers that a Python program has for it
         self.placed: set[int] | None = None  # the ids of its parameters, if only edits here have changed its groups
-        self.tree: StateTree | None = None  # what `state` gives, once it was asked for
-        self.inner: Any = None  # what has the state, if that is not `torch`: an optimizer inside with groups of its own
-        self.wraps: dict[str, Any] = {}  # what stands around a step, by name: kapi/optim/wraps.py
+        self.tree: StateTree | None = None  # cached for `state`
+        self.inner: Any = None  # holder of the state, if that is not `torch`: an optimizer inside with own groups
+        self.wraps: dict[str, Any] = {}  # wraps around a step, by name: kapi/optim/wraps.py
         self.waiting: Any = None  # a scheduler that was restored with it and has no handle yet
         self.timings: dict[str, float] | None = None  # seconds by phase of a step, when asked for
 
     @property
     def groups(self) -> list[dict[str, Any]]:
-        return self.torch.param_groups  # type: ignore[no-any-return]
+        return self.torch.param_groups
 
     @property
     def state(self) -> optim.state_tree.StateTree:
@@ -225,7 +225,7 @@ class Opt:
 
     @property
     def abilities(self) -> Abilities:
-        """What the optimizer can do beyond torch's contract."""
+        """The optimizer's abilities beyond torch's contract."""
         return abilities(self.torch)
 
     def parameters(self) -> list[Any]:
@@ -293,9 +293,9 @@ def _refused(exc: ValueError) -> QError:
 def _without_compiler() -> None:
     """Let torch make optimizers without its compiler, whose import takes most of a second and 80 MB: it is imported to
     be told that it shall leave this method alone. Nothing here compiles what makes optimizers."""
-    made = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
-    if made is not None and not hasattr(made, "__dynamo_disable"):
-        made.__dynamo_disable = made
+    add_group = getattr(torch.optim.Optimizer.add_param_group, "__wrapped__", None)
+    if add_group is not None and not hasattr(add_group, "__dynamo_disable"):
+        add_group.__dynamo_disable = add_group
 
 
 def build(entry: Entry, values: Values) -> Any:
@@ -311,7 +311,7 @@ def build(entry: Entry, values: Values) -> Any:
     except ValueError as exc:
         error = _refused(exc)
     else:
-        lost = next((k for k, v in values.items() if isinstance(v, float) and math.isnan(v)), None)
+        lost = next((key for key, value in values.items() if isinstance(value, float) and math.isnan(value)), None)
         if lost is None:
             o.param_groups[0]["params"].clear()
             optim.state_tree.StateTree(o).clear()
@@ -323,7 +323,7 @@ def build(entry: Entry, values: Values) -> Any:
 def create(entry: Entry, given: Values) -> Opt:
     """A new optimizer with no parameters: the options given, defaults for the others."""
     values = default_values(entry) | given
-    missing = next((k for k, v in values.items() if v is REQUIRED), None)
+    missing = next((key for key, value in values.items() if value is REQUIRED), None)
     if missing is not None:
         raise QError(f"{entry.name}: {missing} not defined")
     if "fill" in entry.extra:
@@ -340,7 +340,7 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         held.fill_(rate)
 
 
-# what is told of a group that was added: the optimizer, and the number of the group that it came from, if there is one
+# called when a group was added: with the optimizer, and the number of the group that it came from, if there is one
 NEW_GROUP: list[Callable[[Opt, int | None], None]] = []
 
 
@@ -392,8 +392,8 @@ def _append(t: Any, group: dict[str, Any]) -> None:
     try:
         t.add_param_group(group)
     finally:
-        made, t.param_groups = t.param_groups, groups
-    groups.extend(made)
+        own_groups, t.param_groups = t.param_groups, groups
+    groups.extend(own_groups)
 
 
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What an optimizer optimizes: selecting parameters of tensors, vectors, dictionaries, modules and models, and the
+"""The parameters of an optimizer: selecting them from tensors, vectors, dictionaries, modules and models, and the
 module that holds everything an optimizer was given, from which its parameters have their names.
 
 Selecting and planning change nothing; only `Plan.commit` does.
@@ -126,22 +126,22 @@ def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
             raise _unrecognized(f"{type_name(m)} module", selector)
         parts = _named(m, names)
     params: dict[int, Any] = {}
-    for place, found in parts:
-        if any(id(p) in params for p in found):
+    for place, parameters in parts:
+        if any(id(p) in params for p in parameters):
             raise QError(f"opt: duplicate parameter(s) with module[{place}]")
-        params |= {id(p): p for p in found}
+        params |= {id(p): p for p in parameters}
     return Selection(list(params.values()), m)
 
 
 def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str, list[Any]]]:
     """Place and parameters of the submodules with these numbers."""
-    found = _layers(m, o) or list(_parts(m, set()))
+    layers = _layers(m, o) or list(_parts(m, set()))
     for i in at:
         if i < 0:
             raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
-        if i >= len(found):
-            raise QError(f"opt: module[{i}] out of bounds, {len(found)} submodule(s)")
-        yield str(i), list(found[i].parameters())
+        if i >= len(layers):
+            raise QError(f"opt: module[{i}] out of bounds, {len(layers)} submodule(s)")
+        yield str(i), list(layers[i].parameters())
 
 
 class Layers(NamedTuple):
@@ -163,7 +163,7 @@ def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
         known = Layers(m, now, below) if plain else None
         if o is not None:
             o.layers = known
-    return () if known is None else known.children  # type: ignore[no-any-return]
+    return () if known is None else known.children
 
 
 def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
@@ -185,9 +185,9 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
     for name in names:
         above, _, last = name.rpartition(".")
         part = _at(m, above)
-        found = None if part is None else part._modules.get(last)
-        if found is not None:
-            yield f"`{name}", list(found.parameters())
+        child = None if part is None else part._modules.get(last)
+        if child is not None:
+            yield f"`{name}", list(child.parameters())
         elif part is not None and part._parameters.get(last) is not None:
             yield f"`{name}", [part._parameters[last]]
         else:
@@ -236,11 +236,11 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
 
 def owners(container: Any) -> dict[int, tuple[str, str]]:
     """By parameter (its id): the type of the module that owns it and its dotted name in the container."""
-    out: dict[int, tuple[str, str]] = {}
+    names: dict[int, tuple[str, str]] = {}
     if container is not None:
         for p, kind, name in named_parameters(container):
-            out.setdefault(id(p), (kind, name))
-    return out
+            names.setdefault(id(p), (kind, name))
+    return names
 
 
 class Row(NamedTuple):
@@ -256,8 +256,8 @@ def parameters_of(o: Opt) -> list[Row]:
     """The parameters of an optimizer; those that are not in its container have their numbers for names."""
     known = owners(o.container)
     placed = [(g, p) for g, group in enumerate(o.groups) for p in group["params"]]
-    found = [(known.get(id(p), ("", str(i))), p, g) for i, (g, p) in enumerate(placed)]
-    return [Row(name, kind, p, g) for (kind, name), p, g in found]
+    placed_names = [(known.get(id(p), ("", str(i))), p, g) for i, (g, p) in enumerate(placed)]
+    return [Row(name, kind, p, g) for (kind, name), p, g in placed_names]
 
 
 class Plan(NamedTuple):
@@ -307,7 +307,7 @@ def plan(o: Opt, chosen: Selection) -> Plan:
 
 
 def kept(o: Opt) -> Callable[[], None]:
-    """What sets an optimizer's container back to what it is now."""
+    """A function that restores the present content of an optimizer's container."""
     container, own = o.container, o.own
     parts = [] if container is None else [container] if _made_dict(o) is None else [container, _made_dict(o)]
     held = [(m, dict(m._modules), dict(m._parameters)) for m in parts]
@@ -334,7 +334,7 @@ def _made_dict(o: Opt) -> Any:
 
 
 class Contents:
-    """What is in a container that was made here, so that it is not looked through for each group that is added: the ids
+    """The contents of a container that was made here, so that it is not searched for each group that is added: the ids
     of its children and of tensors in a ParameterDict made for these; the children that are a user's modules, and those
     of them that may have parts."""
 
@@ -358,29 +358,29 @@ class Contents:
 
 
 def _contents(o: Opt) -> Contents:
-    """What is in the container of an optimizer."""
+    """The contents of an optimizer's container."""
     if not o.own:
         return Contents(o.container)
     if o.contents is None or o.contents.container is not o.container:
         o.contents = Contents(o.container)
-    return o.contents  # type: ignore[no-any-return]
+    return o.contents
 
 
 def _held(o: Opt, chosen: Selection) -> bool:
     """Are the chosen tensors parameters of the container already (got from it by `parm`, say)?"""
     if not isinstance(chosen.holder, torch.nn.ParameterDict):
         return False
-    found = _contents(o)
-    left = {id(p) for p in chosen.params} - found.ids
+    contents = _contents(o)
+    left = {id(p) for p in chosen.params} - contents.ids
     if left and not o.own:
         left -= {id(p) for p in o.container.parameters()}
-    return not left or not left - {id(p) for part in found.modules for p in part.parameters()}
+    return not left or not left - {id(p) for part in contents.modules for p in part.parameters()}
 
 
 def _within(o: Opt, new: Any) -> bool:
     """Is a module the container, or a part of it?"""
-    found = _contents(o)
-    return id(new) in found.ids or any(new is m for part in found.deep for m in part.modules())
+    contents = _contents(o)
+    return id(new) in contents.ids or any(new is m for part in contents.deep for m in part.modules())
 
 
 _TENSORS = "parms"
@@ -408,5 +408,5 @@ def _key(m: Any, used: Collection[str], made: bool) -> str:
 def group_number(x: Value) -> int | None:
     """The group number that an argument is, None if it is none."""
     if x.__class__ is int:
-        return x  # type: ignore[no-any-return]
+        return x
     return x.v if x.__class__ is Special else None

@@ -47,19 +47,19 @@ def child(x: Value) -> Value:
     0         head.weight 3 4
     0         head.bias   ,3
     """
-    given = items(x)
-    if not 2 <= len(given) <= 3:
-        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(given)} arg(s) given")
-    if given[1].__class__ not in (int, Special, Sym):
-        raise QError(f"child: expects 2nd arg of name or index, given {kname(given[1])}")
-    m = module_behind(given[0], "child")
-    if len(given) == 2:
-        return module_handle(child_of(m, given[1], "child"))
-    if given[1].__class__ is not Sym:
-        raise QError(f"child: a child is replaced by its name, given {kname(given[1])}")
-    h = handle(given[0])
+    args = items(x)
+    if not 2 <= len(args) <= 3:
+        raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(args)} arg(s) given")
+    if args[1].__class__ not in (int, Special, Sym):
+        raise QError(f"child: expects 2nd arg of name or index, given {kname(args[1])}")
+    m = module_behind(args[0], "child")
+    if len(args) == 2:
+        return module_handle(child_of(m, args[1], "child"))
+    if args[1].__class__ is not Sym:
+        raise QError(f"child: a child is replaced by its name, given {kname(args[1])}")
+    h = handle(args[0])
     if h is not None:
-        _replace(h, m, given[1].s, given[2])
+        _replace(h, m, args[1].s, args[2])
     return NIL
 
 
@@ -91,8 +91,8 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
 
 
 def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
-    """What puts a module in the place of the child `key`. A container must take it as one of its children; in the
-    module of any other class the attribute is set."""
+    """A function that puts a module in the place of the child `key`. A container must take it as one of its children;
+    in the module of any other class the attribute is set."""
     entry = type_of(parent)
     if entry is None or "container" not in entry.extra:
         return lambda: _set_attribute(parent, key, new)
@@ -116,11 +116,11 @@ def _with(parent: Any, key: str, new: Any) -> dict[str, Any]:
     trial.__dict__["_modules"] = {}
     if not hasattr(trial, "kshell_add"):
         add_child(trial, new, True)
-        return {k: new if k == key else child for k, child in parent._modules.items()}
+        return {name: new if name == key else child for name, child in parent._modules.items()}
     problem = ""
     try:
-        for k, child in parent._modules.items():
-            trial.kshell_add(k, new if k == key else child)
+        for name, child in parent._modules.items():
+            trial.kshell_add(name, new if name == key else child)
     except ValueError as e:
         problem = str(e)
     if problem:
@@ -148,7 +148,7 @@ class _Place(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What becomes of an optimizer: its groups, and the parameters that are new to it."""
+    """A change of an optimizer: its new groups, and the parameters that are new to it."""
 
     o: Opt
     groups: list[Group]
@@ -173,8 +173,8 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
         rest = dict(added)
         groups = []
         for g in o.groups:
-            found = [rest.pop(names[id(p)], None) if id(p) in names else p for p in g["params"]]
-            groups.append(Group(group_values(o.entry, g), [p for p in found if p is not None]))
+            replaced = [rest.pop(names[id(p)], None) if id(p) in names else p for p in g["params"]]
+            groups.append(Group(group_values(o.entry, g), [p for p in replaced if p is not None]))
         groups[last].params.extend(rest.values())
         yield Change(o, groups, list(added.values()))
 

@@ -34,8 +34,8 @@ from kshell.values.session.interrupts import PENDING, give_up, stop_here
 
 
 class Sched:
-    """What a scheduler handle owns: the registered entry, its option values, the k-api's optimizer, the scheduler
-    proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
+    """The object behind a scheduler handle: the registered entry, its option values, the k-api's optimizer, the
+    scheduler proper (`torch`), the learning rates before it was made, and which entries of a group it writes."""
 
     __slots__ = ("entry", "opt", "rates", "torch", "values", "written")
     live = False  # did the Python program make it? (kapi/optim/host_schedulers.py)
@@ -54,8 +54,8 @@ class Sched:
     @property
     def count(self) -> int:
         """The steps made."""
-        found = getattr(self.torch, "last_epoch", None)
-        return self.children[0].count if found is None else int(found)
+        epoch = getattr(self.torch, "last_epoch", None)
+        return self.children[0].count if epoch is None else int(epoch)
 
     @property
     def children(self) -> list[Sched]:
@@ -76,7 +76,7 @@ class Sched:
         return {"rates": self.rates, "groups": groups, "state": self.torch.state_dict()}
 
     def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
-        """What a state has of a parameter group: the numbers that the scheduler writes there."""
+        """The entries of a parameter group that a state keeps: the numbers that the scheduler writes there."""
         names = sorted({*self.written, "lr", "initial_lr"})
         return {k: float(group[k]) if k == "lr" else group[k] for k in names
                 if k in group and (k == "lr" or is_numbers(group[k]))}
@@ -115,11 +115,11 @@ class Sched:
         """Set the scheduler, which is at step 0, and the parameter groups to those of a state."""
         _fill(self, state)
         for g, own in zip(self.opt.groups, groups, strict=True):
-            for k, v in own.items():
-                if k == "lr":
-                    set_rate(g, float(v))
+            for key, value in own.items():
+                if key == "lr":
+                    set_rate(g, float(value))
                 else:
-                    g[k] = tuple(v) if isinstance(v, list) else v
+                    g[key] = tuple(value) if isinstance(value, list) else value
 
     def load(self, d: Dict) -> bool:
         """Load a state in a form of its own; False of a kind that has none."""
@@ -128,9 +128,9 @@ class Sched:
     def check(self) -> None:
         """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
         for s in self.parts:
-            n = len(getattr(s.torch, "base_lrs", self.opt.groups))
-            if n != len(self.opt.groups):
-                raise QError(f"{s.entry.name}: made for {n} parameter group(s), the optimizer has "
+            count = len(getattr(s.torch, "base_lrs", self.opt.groups))
+            if count != len(self.opt.groups):
+                raise QError(f"{s.entry.name}: made for {count} parameter group(s), the optimizer has "
                              f"{len(self.opt.groups)}")
 
 
@@ -180,11 +180,11 @@ def _fill(s: Sched, state: dict[str, Any]) -> None:
     own = vars(s.torch)
     for c, part in zip(s.children, state.get("_schedulers") or [], strict=False):
         _fill(c, part)
-    for k, v in state.items():
-        was = own.get(k)
+    for key, value in state.items():
+        was = own.get(key)
         numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
-        if k in own and (numbers or isinstance(was, int | float | str | None)):
-            own[k] = float(v) if isinstance(was, float) and isinstance(v, int) else v
+        if key in own and (numbers or isinstance(was, int | float | str | None)):
+            own[key] = float(value) if isinstance(was, float) and isinstance(value, int) else value
 
 
 # ------------------------------------------------------------------ making one
@@ -200,18 +200,18 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     rates = [float(g["initial_lr"]) for g in o.groups] if own else rates_of(o)
     before = [dict(g) for g in o.groups]
     with _Undo(o, alive):
-        made = kind_of(entry).proper(entry, values, o, beside or bool(alive))
+        proper = kind_of(entry).proper(entry, values, o, beside or bool(alive))
     for g in o.groups:
         add_buffers(o, g)  # it may have set a momentum
-    written = sorted({k for g, was in zip(o.groups, before, strict=True) for k, v in settings_of(g).items()
-                      if k not in was or k == "lr" or v is not was[k]})
+    written = sorted({key for g, was in zip(o.groups, before, strict=True) for key, value in settings_of(g).items()
+                      if key not in was or key == "lr" or value is not was[key]})
     o.scheduled = True
-    return kind_of(entry)(entry, values, o, made, rates, written)
+    return kind_of(entry)(entry, values, o, proper, rates, written)
 
 
 def kind_of(entry: Entry) -> type[Sched]:
     """The class of what a handle of this scheduler owns."""
-    return entry.extra.get("kind", Sched)  # type: ignore[no-any-return]
+    return entry.extra.get("kind", Sched)
 
 
 def valued(entry: Entry, fn: Callable[[], Any], names: Mapping[str, str] | None = None) -> Any:
@@ -269,10 +269,10 @@ def _function(entry: Entry, f: Value) -> Callable[[Any], float]:
     """A function of q as one of a number that gives a number."""
 
     def call(n: Any) -> float:
-        found = applied(f, [n])
-        number = number_of(found)
-        if number is None or found is NULL_J or not math.isfinite(number):
-            raise QError(f"{entry.name}: the function must give a number, given {kname(found)}")
+        result = applied(f, [n])
+        number = number_of(result)
+        if number is None or result is NULL_J or not math.isfinite(number):
+            raise QError(f"{entry.name}: the function must give a number, given {kname(result)}")
         return float(number)
 
     return call
@@ -333,7 +333,7 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     last = int(steps.max(initial=0))
     if last > MOST_STEPS:
         raise QError("limit")
-    params = [{**{k: v for k, v in g.items() if k not in ("params", "initial_lr")}, "lr": rate,
+    params = [{**{key: value for key, value in g.items() if key not in ("params", "initial_lr")}, "lr": rate,
                "params": [torch.nn.Parameter(torch.zeros(1))]} for g, rate in zip(s.opt.groups, s.rates, strict=True)]
     o = Opt(s.opt.entry, torch.optim.Optimizer(params, dict(s.opt.torch.defaults)))
     twin, rates = again(s, o), []

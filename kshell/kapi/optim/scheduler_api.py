@@ -86,27 +86,27 @@ def sched(x: Value) -> Value:
     2    0.1
     3    0.08535534
     """
-    given = items(x)
-    first = handle(given[0]) if given else None
+    args = items(x)
+    first = handle(args[0]) if args else None
     if isinstance(first, SchedulerHandle):
-        if len(given) == 1:
+        if len(args) == 1:
             return definition(first.obj)
-        if len(given) == 2 and given[1].__class__ is Dict:
-            load(first.obj, given[1])
+        if len(args) == 2 and args[1].__class__ is Dict:
+            load(first.obj, args[1])
             return NIL
         raise QError("sched: expecting scheduler and optional state")
-    if len(given) == 1 and isinstance(first, OptimizerHandle | ModelHandle):
+    if len(args) == 1 and isinstance(first, OptimizerHandle | ModelHandle):
         return _waiting(optimizer_of(first))
-    o, name = head(given, "sched", "scheduler")
-    if name.__class__ is Dict and len(given) == 2:
+    o, name = head(args, "sched", "scheduler")
+    if name.__class__ is Dict and len(args) == 2:
         return scheduler_handle(restored(name, o))
     if name.__class__ is not Sym:
         raise QError(f"sched: expecting a scheduler's name, given {kname(name)}")
     entry = entry_of(name.s)
-    values, taken = _with_handles(entry, parse(entry, *_arguments(entry, given[2:]), before=2), o)
-    made = scheduler_handle(make(entry, values, o))
-    lend(taken, made)
-    return made
+    values, taken = _with_handles(entry, parse(entry, *_arguments(entry, args[2:]), before=2), o)
+    scheduler = scheduler_handle(make(entry, values, o))
+    lend(taken, scheduler)
+    return scheduler
 
 
 def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
@@ -125,18 +125,18 @@ def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[
         for key, _ in ramp:
             if key not in known:
                 raise QError(f"{entry.name}: unrecognized setting of the weight decay: {key}")
-        found, named = split(given[:-1])
-        return found, [*named, *((known[k], v) for k, v in ramp)]
+        positional, named = split(given[:-1])
+        return positional, [*named, *((known[k], v) for k, v in ramp)]
     return split(given)
 
 
 def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KHandle]]:
     """The option values with the schedulers of handles in their place, and the handles."""
-    found = values.get("schedulers")
-    if found is None:
+    schedulers = values.get("schedulers")
+    if schedulers is None:
         return values, []
     taken: list[KHandle] = []
-    for h in found:
+    for h in schedulers:
         if not isinstance(handle(h), SchedulerHandle) or any(h.obj is t.obj for t in taken):
             raise QError(f"{entry.name} schedulers: expected different schedulers, given {kname(h)}")
         taken.append(h)
@@ -187,15 +187,15 @@ def lrs(x: Value) -> Value:
     2    0.5 0.1
     4    0   0.1
     """
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, SchedulerHandle):
-        raise QError(f"lrs: expecting scheduler and numbers of steps, given {kname(given[0] if given else x)}")
-    found = longs_of(given[1]) if len(given) == 2 else None
-    if found is None or min(found, default=0) < 0:
+        raise QError(f"lrs: expecting scheduler and numbers of steps, given {kname(args[0] if args else x)}")
+    steps = longs_of(args[1]) if len(args) == 2 else None
+    if steps is None or min(steps, default=0) < 0:
         raise QError("lrs: expecting scheduler and numbers of steps from 0 on")
-    lr, wd = tabulated(h.obj, np.array(found, dtype=np.int64))
-    names, cols = ["step", "lr"], [longs(found), _column(lr)]
+    lr, wd = tabulated(h.obj, np.array(steps, dtype=np.int64))
+    names, cols = ["step", "lr"], [longs(steps), _column(lr)]
     if wd is not None:
         names.append("wd")
         cols.append(_column(wd))
@@ -241,35 +241,35 @@ _TO_Q, _FROM_Q = SchedulerToQ(), SchedulerFromQ()
 
 def state_of(s: Sched) -> Dict:
     """Everything that makes the scheduler again: name, options, and what it keeps."""
-    kept = {k: _TO_Q.value(v) for k, v in s.kept().items()}
+    kept = {key: _TO_Q.value(value) for key, value in s.kept().items()}
     return symdict(["scheduler", "options", *kept], [sym(s.entry.name), shown(s), *kept.values()])
 
 
 def _field(d: Dict, key: str) -> Value:
-    found = dict(pairs(d))
-    if key not in found:
+    fields = dict(pairs(d))
+    if key not in fields:
         raise QError(f"sched: the state has no {key}")
-    return found[key]
+    return fields[key]
 
 
 def _name(d: Dict) -> str:
     name = _field(d, "scheduler")
     if name.__class__ is not Sym:
         raise QError(f"sched: unrecognized state, expecting a scheduler's name, given {kname(name)}")
-    return name.s  # type: ignore[no-any-return]
+    return name.s
 
 
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
-    """What a state has for each parameter group: numbers, and lists of them."""
+    """The entries of each parameter group in a state: numbers, and lists of them."""
     x = _field(d, "groups")
-    found = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(g) for g in seq_items(x)]
-    for own in found:
+    groups = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(g) for g in seq_items(x)]
+    for own in groups:
         if not isinstance(own, dict) or \
                 not all(is_numbers(tuple(v) if isinstance(v, list) else v) for v in own.values()):
             raise QError("sched: unrecognized state, expecting numbers for each parameter group")
-    if len(found) != len(o.groups):
-        raise QError(f"sched: the state is of {len(found)} parameter group(s), the optimizer has {len(o.groups)}")
-    return found
+    if len(groups) != len(o.groups):
+        raise QError(f"sched: the state is of {len(groups)} parameter group(s), the optimizer has {len(o.groups)}")
+    return groups
 
 
 def restored(d: Dict, o: Opt) -> Sched:
@@ -309,10 +309,10 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
 
 
 def _dicts(x: Value) -> list[Dict]:
-    found = seq_items(x)
-    if not found or any(c.__class__ is not Dict for c in found):
+    dicts = seq_items(x)
+    if not dicts or any(c.__class__ is not Dict for c in dicts):
         raise QError("sched: unrecognized state, expecting the definitions of schedulers")
-    return found
+    return dicts
 
 
 def _put(s: Sched, x: Value, groups: Sequence[dict[str, Any]]) -> None:
@@ -340,11 +340,11 @@ def load(s: Sched, d: Dict) -> None:
 
 def _schedulers() -> Table:
     """The table of help`scheduler."""
-    found = sorted(registry.entries("scheduler"), key=lambda e: e.name)
+    entries = sorted(registry.entries("scheduler"), key=lambda e: e.name)
     return Table(["scheduler", "pytorch", "options"],
-                 [sym_vec([e.name for e in found]),
-                  List([string(e.target if e.since == "torch" else "") for e in found]),
-                  List([defaults(e) for e in found])])
+                 [sym_vec([e.name for e in entries]),
+                  List([string(e.target if e.since == "torch" else "") for e in entries]),
+                  List([defaults(e) for e in entries])])
 
 
 TOPICS["scheduler"] = "", _schedulers
@@ -363,8 +363,8 @@ NAMED_OPTIONS["scheduler"] = _named_options
 
 def _beside(o: Opt, state: bool) -> Value | None:
     """The last scheduler made of an optimizer, for `opt o` and `state o`."""
-    found = schedulers_of(o) or ([o.waiting] if o.waiting is not None else [])
-    return None if not found else state_of(found[-1]) if state else definition(found[-1])
+    schedulers = schedulers_of(o) or ([o.waiting] if o.waiting is not None else [])
+    return None if not schedulers else state_of(schedulers[-1]) if state else definition(schedulers[-1])
 
 
 def _put_beside(o: Opt, x: Value) -> None:
@@ -379,8 +379,8 @@ BESIDE["sched"] = _beside, _put_beside
 
 def _waiting(o: Opt) -> Value:
     """The scheduler of an optimizer: what was restored with it, or the last one made."""
-    found = o.waiting or next(iter(reversed(schedulers_of(o))), None)
-    if found is None:
+    scheduler = o.waiting or next(iter(reversed(schedulers_of(o))), None)
+    if scheduler is None:
         raise QError("sched: the optimizer has no scheduler")
     o.waiting = None
-    return scheduler_handle(found)
+    return scheduler_handle(scheduler)

@@ -232,11 +232,11 @@ def _kind(text: str) -> tuple[str, tuple[str, ...]]:
     if text.startswith("Literal"):
         return "symbol", tuple(re.findall(r"'(\w+)'", text))
     text = text.removesuffix(" | None")
-    found = {"int": "long", "float": "double", "bool": "boolean", "str": "symbol"}.get(text)
-    if found is None:
+    kind = {"int": "long", "float": "double", "bool": "boolean", "str": "symbol"}.get(text)
+    if kind is None:
         numbers = "doubles" if "list[float]" in text else "longs" if re.search(r"\[int\]$", text) else "any"
-        found = "any" if "Callable" in text else numbers
-    return found, ()
+        kind = "any" if "Callable" in text else numbers
+    return kind, ()
 
 
 def entry_of(name: str) -> Entry:
@@ -252,11 +252,11 @@ def known_options() -> frozenset[str]:
 def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int) -> Values:
     """All options, {name: Python value}, of those given and the defaults; None where one may be absent."""
     options = options_of(entry)
-    given = parse_options(entry.name, options, positional, named, kind="scheduler", known=known_options(),
-                          before=before)
-    out: Values = {}
+    parsed = parse_options(entry.name, options, positional, named, kind="scheduler", known=known_options(),
+                           before=before)
+    values: Values = {}
     for o in options:
-        value = given.get(o.name, o.default)
+        value = parsed.get(o.name, o.default)
         if value is REQUIRED or (o.default is REQUIRED and _null(value)):
             raise QError(f"{entry.name}: {o.name} not defined")
         if _null(value):
@@ -265,8 +265,8 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
             value = _special(entry, o, value)
         elif o.type == "longs" and o.low is not None and min(value, default=o.low) < o.low:
             raise QError(f"{entry.name} {o.name}: {min(value)} is below {o.low:g}")
-        out[o.name] = value
-    return out
+        values[o.name] = value
+    return values
 
 
 def _null(value: Any) -> bool:
@@ -277,10 +277,10 @@ def _special(entry: Entry, o: Option, value: Any) -> Any:
     """An option that is a q value: functions, or schedulers."""
     if value is None or value is NIL:
         return None
-    found = value.items if value.__class__ is List else [value]
+    items = value.items if value.__class__ is List else [value]
     if o.name == "schedulers":
-        return list(found)
-    for f in found:
+        return list(items)
+    for f in items:
         if not isinstance(f, Function) and f.__class__ is not Sym:
             raise QError(f"{entry.name} {o.name}: expected function, given {kname(f)}")
     return value

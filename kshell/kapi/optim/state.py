@@ -90,13 +90,13 @@ def _differs(entry: Entry, option: Option, values: Values) -> bool:
 def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
     """Type, options by group and parameters of an optimizer, and what is around its steps; with `state` the buffers of
     each parameter too, and what it keeps for none of them."""
-    found = {"optimizer": sym(o.entry.name), "options": options_table(o, every), "parms": parms_table(o, state)}
+    fields = {"optimizer": sym(o.entry.name), "options": options_table(o, every), "parms": parms_table(o, state)}
     around = wraps.shown(o, state)
     if len(around):
-        found["wrap"] = around
+        fields["wrap"] = around
     if state and o.abilities.keeps_extra:
-        found["extra"] = StateToQ().value(o.state.extra())
-    return Dict(sym_vec(list(found)), List(list(found.values())))
+        fields["extra"] = StateToQ().value(o.state.extra())
+    return Dict(sym_vec(list(fields)), List(list(fields.values())))
 
 
 def parms_table(o: Opt, state: bool = False) -> Table:
@@ -112,7 +112,7 @@ def parms_table(o: Opt, state: bool = False) -> Table:
 
 
 def buffers(o: Opt, p: Any) -> Dict:
-    """What an optimizer keeps for a parameter: its documented buffers in order (:: for one it does not need), then any
+    """The buffers of an optimizer for a parameter: the documented ones in order (:: for one it does not need), then any
     others; empty before the first step."""
     kept = o.state.named(p)
     return symdict(list(kept), [StateToQ().value(v, key) for key, v in kept.items()])
@@ -176,8 +176,8 @@ def restore(state: Dict, h: KHandle) -> Opt:
     for i, params in enumerate(groups):
         edit_group(o, i, {}, params)
     samples = Samples(o)
-    for at, p, found in held:
-        put_buffers(samples, at, p, found)
+    for at, p, kept in held:
+        put_buffers(samples, at, p, kept)
     if "wrap" in fields:
         wraps.restore(o, fields["wrap"])
     if "extra" in fields:
@@ -190,15 +190,15 @@ def _with_inner(samples: Samples, extra: Any) -> Any:
     vectors in single precision, by group."""
     if not isinstance(extra, dict):
         return extra
-    return {k: _inner(samples, v) if k == "inner" else _with_inner(samples, v) for k, v in extra.items()}
+    return {key: _inner(samples, val) if key == "inner" else _with_inner(samples, val) for key, val in extra.items()}
 
 
 def _inner(samples: Samples, buffers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    out = []
+    fitted = []
     for at, (kept, group) in enumerate(zip(buffers, samples.o.groups, strict=True)):
         p = torch.zeros(1, dtype=torch.float32, device=next((p.device for p in group["params"]), "cpu"))
-        out.append(samples.fitted(kept, at, p))
-    return out
+        fitted.append(samples.fitted(kept, at, p))
+    return fitted
 
 
 def _fields(d: Dict) -> dict[str, Value]:
@@ -214,7 +214,7 @@ def _field(fields: dict[str, Value], key: str) -> Value:
 def _table_rows(x: Value) -> list[Dict]:
     """The rows of a table, or of a list of dictionaries."""
     if x.__class__ is Table or (x.__class__ is List and all(d.__class__ is Dict for d in x.items)):
-        return x.items  # type: ignore[no-any-return]
+        return x.items
     raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
 
 
@@ -226,10 +226,10 @@ def _rows(x: Value, entry: Entry) -> list[Dict]:
     """The settings of each group."""
     if x.__class__ is not Table and x.__class__ is not List:
         raise QError(f"opt: unrecognized settings for {entry.name} optimizer, expecting table, given {_word(x)}")
-    found = _table_rows(x)
-    if not found:
+    rows = _table_rows(x)
+    if not rows:
         raise QError(f"opt: empty table of settings supplied for {entry.name} optimizer")
-    return found
+    return rows
 
 
 def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
@@ -237,8 +237,8 @@ def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
     o = create(entry, first)
     if others and len(rows) > entry.extra.get("groups", len(rows)):
         raise QError(f"opt: {entry.name} optimizer has a single parameter group, {len(rows)} given")
-    for i, given in enumerate(others, 1):
-        values = group_values(entry, o.torch.defaults) | given
+    for i, options in enumerate(others, 1):
+        values = group_values(entry, o.torch.defaults) | options
         build(entry, values)
         edit_group(o, i, values, [])
     return o
@@ -250,17 +250,17 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
     if name.__class__ is not Sym or at.__class__ is not int:
         raise QError("opt: unrecognized state, expecting name and group of a parameter, "
                      f"given {kname(name)}, {kname(at)}")
-    what = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
+    wanted = f"{kind.s if kind.__class__ is Sym and kind.s else 'tensor'} parameter `{name.s}"
     if not 0 <= at < groups:
-        raise QError(f"opt: group[{at}] for {what} is invalid, {groups} group(s) defined")
+        raise QError(f"opt: group[{at}] for {wanted} is invalid, {groups} group(s) defined")
     p = known.get(name.s)
     if p is None:
-        raise QError(f"opt: unable to find {what}")
+        raise QError(f"opt: unable to find {wanted}")
     if id(p) in taken:
-        raise QError(f"opt: {what} is repeated")
-    given = [n for n in seq_items(size)] if not is_atom(size) else [size]
-    if given != list(p.shape):
-        raise QError(f"opt: size mismatch for {what}, expected {size_text(list(p.shape))}, given {size_text(given)}")
+        raise QError(f"opt: {wanted} is repeated")
+    sizes = [n for n in seq_items(size)] if not is_atom(size) else [size]
+    if sizes != list(p.shape):
+        raise QError(f"opt: size mismatch for {wanted}, expected {size_text(list(p.shape))}, given {size_text(sizes)}")
     return p
 
 
@@ -272,8 +272,8 @@ def put_buffers(samples: Samples, at: int, p: Any, found: Value) -> None:
     if found.__class__ is not Dict:
         return
     state = samples.o.state
-    kept = {state.names.get(k, k): v for k, v in StateFromQ().value(found).items()}
-    kept = {k: v for k, v in kept.items() if v is not None or k in samples.of(at, p)}  # those in use
+    kept = {state.names.get(key, key): value for key, value in StateFromQ().value(found).items()}
+    kept = {key: value for key, value in kept.items() if value is not None or key in samples.of(at, p)}  # those in use
     if kept:
         state.put(p, samples.fitted(kept, at, p))
 
@@ -322,10 +322,10 @@ def load_state(o: Opt, value: dict[str, Any]) -> None:
     before = [dict(g) for g in o.groups]
     o.torch.load_state_dict(value)
     for g, was in zip(o.groups, before, strict=True):
-        g.update({k: v for k, v in was.items() if k not in g})
+        g.update({key: val for key, val in was.items() if key not in g})
     samples, state = Samples(o), o.state
-    for at, (given, g) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
-        for i, p in zip(given["params"], g["params"], strict=True):
+    for at, (saved, g) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
+        for i, p in zip(saved["params"], g["params"], strict=True):
             kept = value["state"].get(i)
             if kept and state.of(p) and samples.of(at, p):
                 state.put(p, samples.fitted(kept, at, p))

@@ -37,18 +37,18 @@ from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Table, Value, 
 
 TENSORS_IN = Hook()  # the tensors in any value, by dotted names: kapi/checkpoint/state_dicts.py
 
-_TENSORS = (Dict, DictHandle, VectorHandle)  # what holds tensors that need not be parameters
+_TENSORS = (Dict, DictHandle, VectorHandle)  # containers of tensors that need not be parameters
 
 
 def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
     """The module, model, optimizer or dictionary of tensors that a call is about, and the arguments after it."""
-    given = items(x)
-    h = handle(given[0]) if given else None
-    if given and isinstance(given[0], _TENSORS):
-        return given[0], given[1:]
+    args = items(x)
+    h = handle(args[0]) if args else None
+    if args and isinstance(args[0], _TENSORS):
+        return args[0], args[1:]
     if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
-        raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
-    return h, given[1:]
+        raise QError(f"{call}: expecting module, model or optimizer, given {kname(args[0] if args else x)}")
+    return h, args[1:]
 
 
 def _rows(h: Value) -> list[Row]:
@@ -57,10 +57,10 @@ def _rows(h: Value) -> list[Row]:
         return [Row(name, "", t) for name, t in TENSORS_IN.fn(h)]
     if isinstance(h, OptimizerHandle):
         return parameters_of(h.obj)
-    out: dict[int, Row] = {}
+    rows: dict[int, Row] = {}
     for p, kind, name in named_parameters(module_of(h)):
-        out.setdefault(id(p), Row(name, kind, p))
-    return list(out.values())
+        rows.setdefault(id(p), Row(name, kind, p))
+    return list(rows.values())
 
 
 def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
@@ -72,13 +72,13 @@ def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
 
 def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
     """By parameter (its id): the number of its group, and the group's options."""
-    out: dict[int, tuple[int, Values]] = {}
+    places: dict[int, tuple[int, Values]] = {}
     for o in optimizers:
         for i, g in enumerate(o.groups):
             values = group_values(o.entry, g)
             for p in g["params"]:
-                out.setdefault(id(p), (i, values))
-    return out
+                places.setdefault(id(p), (i, values))
+    return places
 
 
 def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
@@ -88,8 +88,8 @@ def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
     if flag is None and names is None:
         return None
     if names is None:
-        found = [p for o in optimizers for p in shown_options(o) if flag]
-        return list({p.name: p for p in found if p.name not in _SHOWN}.values())
+        options = [p for o in optimizers for p in shown_options(o) if flag]
+        return list({p.name: p for p in options if p.name not in _SHOWN}.values())
     held = [o.entry for o in optimizers] or entries("optimizer")
     known = {p.name: p for e in reversed(list(held)) for p in (*how_of(e), *options_of(e))}
     for name in names:
@@ -223,8 +223,8 @@ def statetable(x: Value) -> Value:
     if not isinstance(h, OptimizerHandle | ModelHandle):
         raise QError(f"statetable: expecting optimizer or model, given {kname(h)}")
     o = optimizer_of(h)
-    found = [(row.group, row.name, key, t) for row in parameters_of(o) for key, t in _buffers(o, row.p)]
-    groups, names, keys, tensors = zip(*found, strict=True) if found else [()] * 4
+    buffers = [(row.group, row.name, key, t) for row in parameters_of(o) for key, t in _buffers(o, row.p)]
+    groups, names, keys, tensors = zip(*buffers, strict=True) if buffers else [()] * 4
     return table(("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
                  [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)])
 
@@ -256,14 +256,14 @@ def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
     if column is None or (len(column) and not all(n.__class__ is Sym for n in seq_items(column))):
         raise QError("parmtable: expecting a table with the names of parameters in a column `name")
     by_name = {r.name: r for r in rows}
-    out: dict[str, Row] = {}
+    chosen: dict[str, Row] = {}
     for n in seq_items(column):
         if n.s not in by_name:
             raise QError(f"parmtable: no parameter `{n.s}")
-        if n.s in out:
+        if n.s in chosen:
             raise QError(f"parmtable: parameter `{n.s} is repeated")
-        out[n.s] = by_name[n.s]
-    return list(out.values())
+        chosen[n.s] = by_name[n.s]
+    return list(chosen.values())
 
 
 def _flags(chosen: Sequence[Row], column: Value) -> list[bool]:
@@ -360,13 +360,13 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
     kept: list[Group] = []
     more: list[Group] = []
     for i, base in enumerate(bases):
-        found: dict[Any, Group] = {}
+        groups: dict[Any, Group] = {}
         for p, values in members[i]:
             key = _key(values)
-            if key not in found:
-                found[key] = Group(values, [], i if i < n else None)
-            found[key].params.append(p)
-        kinds = list(found.values())
+            if key not in groups:
+                groups[key] = Group(values, [], i if i < n else None)
+            groups[key].params.append(p)
+        kinds = list(groups.values())
         if len(kinds) > 1 and "parts" in o.entry.extra:
             raise QError(f"parmtable: parameters in a group of {o.entry.name} have the same options")
         first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
@@ -392,5 +392,5 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
 
 
 def _key(values: Values) -> Any:
-    """What is the same for equal values of options."""
+    """A key that is the same for equal values of options."""
     return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(values.items()))

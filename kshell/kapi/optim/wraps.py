@@ -1,4 +1,4 @@
-"""What stands around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
+"""Wraps around the steps of an optimizer: aggregation, scaling rules and the like, one class each.
 
 A step runs through the phases of all wraps in one order, whatever the order in which they were put on: gradients are
 aggregated, looked at, clipped, rates are scaled; then comes the optimizer's own step; then what was changed for it is
@@ -23,12 +23,13 @@ from kshell.values.base.core import Dict, Value
 if TYPE_CHECKING:
     from kshell.kapi.optim.optimizer import Opt
 
-# what a wrap does before the step, in this order; a phase that returns False leaves the step out
+# the phases of a wrap before the step, in this order; one that returns False skips the step
 PHASES = ("aggregate", "note", "clip", "rates")
 
 
 class Wrap:
-    """What is put around an optimizer. `name` is its key in a state, `given` the arguments a step may have for it."""
+    """A wrap around the steps of an optimizer. `name` is its key in a state, `given` the arguments a step may have for
+    it."""
 
     name = ""
     given: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Wrap:
         self.keep(self.kept())
 
     def pending(self) -> Any:
-        """What it knows of the step that is being made, as plain numbers, for a snapshot; None if there is nothing."""
+        """The state of the current step as plain numbers, for a snapshot; None if there is none."""
 
     def set_pending(self, found: Any) -> None:
         """Go on with a step that was being made."""
@@ -103,19 +104,19 @@ def kind(cls: type[Wrap]) -> type[Wrap]:
     return cls
 
 
-# what goes with an optimizer and is not around its steps, by name: (what `opt` or `state` shows of it, None for
+# companions of an optimizer that are not around its steps, by name: (the value that `opt` or `state` shows, None for
 # nothing; how it is put on an optimizer again)
 BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Value], None]]] = {}
 
 
 def shown(o: Opt, state: bool = False) -> Dict:
-    """What is around and beside the steps of an optimizer, {name: options or state}."""
-    found = {k: w.state() if state else w.options() for k, w in o.wraps.items()}
+    """The wraps of an optimizer and the objects beside it, {name: options or state}."""
+    fields = {key: w.state() if state else w.options() for key, w in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)
         if value is not None:
-            found[name] = value
-    return symdict(list(found), list(found.values()))
+            fields[name] = value
+    return symdict(list(fields), list(fields.values()))
 
 
 def restore(o: Opt, found: Value) -> None:
@@ -140,41 +141,41 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
     start, before = time.perf_counter(), optim.comm.METER.seconds
     own = o.abilities
     if "fp16" in o.wraps or not (o.wraps or own.gathers):
-        out = o.bare_step(closure, **given)
+        result = o.bare_step(closure, **given)
         _count(o, start, before)
-        return out
+        return result
     if closure is not None and o.entry.extra.get("closure"):
         raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
     loss = optim.comm.loss_of(closure)
     due = own.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)
     start, before = time.perf_counter(), optim.comm.METER.seconds
-    out = _around(o, given) if due else False
+    result = _around(o, given) if due else False
     own.settle()
     _count(o, start, before)
-    return out if loss is None or own.gathers else loss
+    return result if loss is None or own.gathers else loss
 
 
 def _around(o: Opt, given: dict[str, Any]) -> Any:
     """The phases of all wraps, and the optimizer's own update between them. (One that gathers gradients over steps, and
     of which an update is due, has them again as they were if none could be made.)"""
-    own, made = o.abilities, True
+    own, stepping = o.abilities, True
     try:
         for phase in PHASES:
             for w in o.wraps.values():
-                made = made and getattr(w, phase)(o, given) is not False
+                stepping = stepping and getattr(w, phase)(o, given) is not False
     except BaseException:
         own.undo()
         raise
-    out: Any = False
+    result: Any = False
     try:
-        if not made:
+        if not stepping:
             own.undo()
         elif own.gathers:
             own.update()
-            out = True
+            result = True
         else:
-            out = o.bare_step()
+            result = o.bare_step()
     except BaseException:
         own.undo()
         for w in o.wraps.values():
@@ -182,7 +183,7 @@ def _around(o: Opt, given: dict[str, Any]) -> Any:
         raise
     for w in o.wraps.values():
         w.done(o)
-    return out
+    return result
 
 
 # ------------------------------------------------------------------ timings

@@ -19,7 +19,7 @@ from kshell.values.base.core import NIL, Value
 
 
 class _Part(NamedTuple):
-    """What a tensor that shows a part was: the whole, the dimension and where the part starts."""
+    """The origin of a tensor that shows a part: the whole, the dimension, and the place where the part starts."""
 
     whole: Any
     dim: int
@@ -40,18 +40,18 @@ def _parts() -> Any:
 
 def part_of(t: Any) -> _Part | None:
     """The record of a tensor that shows a part of itself; None for others, and once it got other memory."""
-    found = _parts().get(t)
-    if found is not None and found.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr():
+    part = _parts().get(t)
+    if part is not None and part.whole.untyped_storage().data_ptr() != t.untyped_storage().data_ptr():
         del _parts()[t]
         return None
-    return found  # type: ignore[no-any-return]
+    return part
 
 
 def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
     """Let a tensor show n places from `start` of its whole along a dimension."""
-    found = part_of(t)
-    whole = t.detach() if found is None else found.whole
-    if found is not None and found.dim != dim:
+    shown = part_of(t)
+    whole = t.detach() if shown is None else shown.whole
+    if shown is not None and shown.dim != dim:
         t.data = whole
     part = whole.narrow(dim, start, n)
     _parts()[t] = _Part(whole, dim, start)
@@ -60,16 +60,16 @@ def show_part(t: Any, start: int, n: int, dim: int = 0) -> None:
 
 def show_whole(t: Any) -> None:
     """Let a tensor show all of itself again."""
-    found = part_of(t)
-    if found is not None:
-        t.data = found.whole
+    part = part_of(t)
+    if part is not None:
+        t.data = part.whole
         del _parts()[t]
 
 
 def whole_of(t: Any) -> Any:
     """The whole of a tensor, whatever part it shows."""
-    found = part_of(t)
-    return t if found is None else found.whole
+    part = part_of(t)
+    return t if part is None else part.whole
 
 
 def count(n: int, w: int, drop: bool = False) -> int:
@@ -88,7 +88,7 @@ def _members(x: Value, call: str) -> list[tuple[str, Any]]:
     if isinstance(h, VectorHandle):
         return [(f"vector[{i}]", t) for i, t in enumerate(h.obj) if t is not None]
     if isinstance(h, DictHandle):
-        return [(f"dictionary[{k}]", t) for k, t in h.obj.items() if t is not None]
+        return [(f"dictionary[{key}]", t) for key, t in h.obj.items() if t is not None]
     raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
 
 
@@ -135,35 +135,35 @@ def batch(x: Value) -> Value:
     3 4 5
     ,6
     """
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if h is None:
         raise QError(f"batch: not implemented for {kname(x)}")
-    if isinstance(h, ModelHandle) and len(given) == 1:
+    if isinstance(h, ModelHandle) and len(args) == 1:
         return _of_model("batch", h)
-    if not 2 <= len(given) <= 3:
-        raise QError(f"batch: expecting 2-3 args, given {len(given)}")
-    found = _members(h, "batch")
-    size = longs_of(given[1])
+    if not 2 <= len(args) <= 3:
+        raise QError(f"batch: expecting 2-3 args, given {len(args)}")
+    members = _members(h, "batch")
+    size = longs_of(args[1])
     if size is None:
-        raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(given[1])}")
+        raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {kname(args[1])}")
     if not 1 <= len(size) <= 2:
         raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {len(size)} elements")
     w, dim = size[0], size[1] if len(size) == 2 else 0
     if dim < 0:
         raise QError("batch: dimension cannot be negative")
-    if len(given) == 2:
-        return _next(found, w, dim)
-    i = long_of(given[2])
+    if len(args) == 2:
+        return _next(members, w, dim)
+    i = long_of(args[2])
     if i is None:
-        raise QError(f"batch: 3rd arg is batch index, but given {kname(given[2])}")
-    n = _extent(found, dim, "batch")
+        raise QError(f"batch: 3rd arg is batch index, but given {kname(args[2])}")
+    n = _extent(members, dim, "batch")
     w = min(w, n)
     if w < 1:
         raise QError(f"batch: size {w} not in the range 1-{n}")
     if not 0 <= i * w < n:
         raise QError(f"batch[{i}] invalid, valid range is from 0-{count(n, w, True) - 1}")
-    for _, t in found:
+    for _, t in members:
         show_part(t, i * w, min(w, n - i * w), dim)
     return NIL
 
@@ -192,16 +192,16 @@ def restore(x: Value) -> Value:
 
 def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     """The handle of a call and the dimension that may follow it."""
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if h is None:
         raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
-    if len(given) > 2:
+    if len(args) > 2:
         raise QError(f"{call}: expecting 1-2 args, tensor/vector/dictionary/model & optional dimension, but given "
-                     f"{len(given)} args")
-    dim = long_of(given[1]) if len(given) == 2 else 0
+                     f"{len(args)} args")
+    dim = long_of(args[1]) if len(args) == 2 else 0
     if dim is None:
-        raise QError(f"{call}: 2nd arg is dimension, but given {kname(given[1])}")
+        raise QError(f"{call}: 2nd arg is dimension, but given {kname(args[1])}")
     if dim and isinstance(h, ModelHandle):
         raise QError(f"{call}: model data is only batched on dimension 0, but given dimension {dim}")
     if dim < 0:
@@ -222,12 +222,12 @@ def shuffle(x: Value) -> Value:
     h, dim = _with_dim(x, "shuffle")
     if isinstance(h, ModelHandle):
         return _of_model("shuffle", h)
-    found = _members(h, "shuffle")
-    n = _extent(found, dim, "shuffle")
+    members = _members(h, "shuffle")
+    n = _extent(members, dim, "shuffle")
     if n <= 0:
         return NIL
-    order = torch.randperm(n, device=found[0][1].device)
-    moved = reordered([whole_of(t) for _, t in found], order, dim)
+    order = torch.randperm(n, device=members[0][1].device)
+    moved = reordered([whole_of(t) for _, t in members], order, dim)
     if isinstance(h, TensorHandle):
         h.obj = moved[0]
     elif isinstance(h, VectorHandle):

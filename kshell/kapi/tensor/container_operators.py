@@ -60,7 +60,7 @@ def each_monad(h: KHandle, name: str) -> Value:
     if name not in _ATOMIC:
         raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
     fn = MONADS[name]
-    return _holder(h, {k: invoke(name, fn, _defined(name, t)) for k, t in _tensors_of(h).items()})
+    return _holder(h, {key: invoke(name, fn, _defined(name, t)) for key, t in _tensors_of(h).items()})
 
 
 @behaviour("dyad", VectorHandle, DictHandle)
@@ -71,24 +71,24 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
     own = _tensors_of(h)
     a, b = _spread(name, x, h, own), _spread(name, y, h, own)
-    return _holder(h, {k: pair(name, a[k], b[k], _defined(name, t)) for k, t in own.items()})
+    return _holder(h, {key: pair(name, a[key], b[key], _defined(name, t)) for key, t in own.items()})
 
 
 def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
-    """What an operand has for each tensor of h: its items, if it is a list or dictionary of as many, else itself."""
+    """The operand for each tensor of h: an item of x, if it is a list or dictionary of as many, else x itself."""
     if x is h:
         return own
-    c = x.__class__
-    if c in (DictHandle, Dict):
+    cls = x.__class__
+    if cls in (DictHandle, Dict):
         if h.__class__ is not DictHandle:
             raise QError(f"{name}: not implemented for {kname(h)} and {kname(x)}")
-        found = x.get() if c is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
-        if found.keys() != own.keys():
-            raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(found)}")
-        return found  # type: ignore[no-any-return]
-    if c is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
+        operands = x.get() if cls is DictHandle else dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
+        if operands.keys() != own.keys():
+            raise QError(f"{name}: expected the keys {_listed(own)}, given {_listed(operands)}")
+        return operands
+    if cls is not VectorHandle and (isinstance(x, KHandle) or not is_list(x)):
         return dict.fromkeys(own, x)
-    items = x.get() if c is VectorHandle else seq_items(x)
+    items = x.get() if cls is VectorHandle else seq_items(x)
     if len(items) != len(own):
         raise QError(f"{name}: {len(own)} tensor(s) and {len(items)} value(s)")
     return dict(zip(own, items, strict=True))
@@ -116,9 +116,9 @@ def at_place(h: KHandle, args: Sequence[Value]) -> Value:
     """`v i`, ``d`key``: a handle of a vector's or dictionary's tensor, of several a list; further indices index the
     tensors."""
     places = _places_in(h, args[0])
-    made: list[Value] = [tensor_handle(h.get()[n]) for n in places]
-    found = [index(t, args[1:]) for t in made] if len(args) > 1 else made
-    return List(found) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else found[0]
+    handles: list[Value] = [tensor_handle(h.get()[n]) for n in places]
+    items = [index(t, args[1:]) for t in handles] if len(args) > 1 else handles
+    return List(items) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else items[0]
 
 
 @behaviour("amend", VectorHandle, DictHandle)
@@ -147,18 +147,18 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
             for t, v in zip(own, values, strict=True):
                 amend(tensor_handle(t), args[1:], f, v)
         return h
-    made = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
+    tensors = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
     if isinstance(h, DictHandle):
-        put_named(h, dict(zip(places, made, strict=True)), "amend")
+        put_named(h, dict(zip(places, tensors, strict=True)), "amend")
         return h
-    for n, t in zip(places, made, strict=True):
+    for n, t in zip(places, tensors, strict=True):
         held[n] = t
     return h
 
 
 @behaviour("undo", VectorHandle, DictHandle)
 def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """What gives a vector or dictionary the tensors that it has now, and the indexed ones their values."""
+    """A function that restores the present tensors of a vector or dictionary, and the values of the indexed ones."""
     held = h.get()
     before = held.copy()
     if len(args) > 1:
@@ -190,7 +190,7 @@ def _shown(places: Iterable[Any]) -> str:
 
 
 def _put(old: Any, f: Value, y: Value) -> Any:
-    """What is put in the place of a tensor: y, f of the tensor, or f of the tensor and y."""
+    """The replacement for a tensor: y, f of the tensor, or f of the tensor and y."""
     name = f.name if f.__class__ is Prim else ""
     if f is not None and f is not NIL and name != ":":
         part = tensor_handle(_defined("amend", old))

@@ -24,9 +24,9 @@ from kshell.values.base.core import NIL, NULL_J, Dict, Value, Vec, is_atom, is_l
 
 def _vector_of(values: Sequence[Value]) -> VectorHandle:
     """A vector of the tensors of some values, which are lent to it."""
-    made = vector_handle(read_tensors(values, "vector"))
-    lend(values, made)
-    return made
+    whole = vector_handle(read_tensors(values, "vector"))
+    lend(values, whole)
+    return whole
 
 
 def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
@@ -102,10 +102,10 @@ def vector(x: Value) -> Value:
         return vector_handle([t.clone() for t in to_tensor(x, own=False)])
     if not is_list(x):
         return _vector_of([x])
-    found = items(x)
-    if found[0].__class__ is VectorHandle:
-        return _vector_edit(found[0], found[1:])
-    return _vector_of(found)
+    args = items(x)
+    if args[0].__class__ is VectorHandle:
+        return _vector_edit(args[0], args[1:])
+    return _vector_of(args)
 
 
 def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
@@ -123,9 +123,9 @@ def _vector_edit(h: VectorHandle, rest: Sequence[Value]) -> Value:
         raise QError(f"vector: expecting up to 3 args, given {len(rest) + 1}")
     at = _positions(rest[0], len(tensors), "vector", grow=True)
     values = _values(rest[1], len(at), long_of(rest[0]) is not None, "vector")
-    made = read_tensors(values, "vector")
+    new = read_tensors(values, "vector")
     tensors.extend([None] * (max(at, default=-1) + 1 - len(tensors)))
-    for i, t in zip(at, made, strict=True):
+    for i, t in zip(at, new, strict=True):
         tensors[i] = t
     lend(values, h)
     return NIL
@@ -156,13 +156,13 @@ def dict_(x: Value) -> Value:
         return _dict_of(_keys(x.k), seq_items(x.v))
     if not is_list(x):
         raise QError(f"dict: expected dictionary, or keys and values, given {kname(x)}")
-    found = items(x)
-    if found[0].__class__ is DictHandle:
-        return _dict_edit(found[0], found[1:])
-    if len(found) != 2:
-        raise QError(f"dict: expecting keys and values, given {len(found)} arg(s)")
-    names = _keys(found[0])
-    return _dict_of(names, _values(found[1], len(names), is_atom(found[0]), "dict"))
+    args = items(x)
+    if args[0].__class__ is DictHandle:
+        return _dict_edit(args[0], args[1:])
+    if len(args) != 2:
+        raise QError(f"dict: expecting keys and values, given {len(args)} arg(s)")
+    names = _keys(args[0])
+    return _dict_of(names, _values(args[1], len(names), is_atom(args[0]), "dict"))
 
 
 def _keys(x: Value) -> list[str]:

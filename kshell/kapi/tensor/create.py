@@ -48,30 +48,30 @@ def tensor(x: Value) -> Value:
     q)tensor tensor(`arange;0;10;3)
     0 3 6 9
     """
-    c = x.__class__
-    if c is TensorHandle:
+    cls = x.__class__
+    if cls is TensorHandle:
         return to_q(x.get())
     if isinstance(x, KHandle):
         return _shared(x, [])
-    if is_empty(x) or c is not List:
-        words = names_of(x) if c is not List else None
+    if is_empty(x) or cls is not List:
+        words = names_of(x) if cls is not List else None
         if words and words[0] in MODES:  # a mode that lacks its arguments
-            return _create(words[0], seq_items(x)[1:] if c is Vec else [])
+            return _create(words[0], seq_items(x)[1:] if cls is Vec else [])
         return tensor_handle(to_tensor(x))
-    found = items(x)
-    first = found[0]
+    args = items(x)
+    first = args[0]
     if first.__class__ is TensorHandle:
-        return _read(first.get(), found[1:])
+        return _read(first.get(), args[1:])
     if isinstance(first, KHandle):
-        return _shared(first, found[1:])
+        return _shared(first, args[1:])
     if first.__class__ is Sym:
-        return _create(first.s, found[1:])
-    if len(found) == 2:
-        if found[1].__class__ is TensorHandle:
-            _assign(found[1], to_tensor(first, own=False))
+        return _create(first.s, args[1:])
+    if len(args) == 2:
+        if args[1].__class__ is TensorHandle:
+            _assign(args[1], to_tensor(first, own=False))
             return NIL
-        if names_of(found[1]):
-            t, o = to_tensor(first), tensor_options(found[1], "tensor")
+        if names_of(args[1]):
+            t, o = to_tensor(first), tensor_options(args[1], "tensor")
             return tensor_handle(None if t is None else _finish(t, o))
     return tensor_handle(to_tensor(x))
 
@@ -144,8 +144,8 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
         for i in at:
             if not 0 <= i < len(tensors):
                 raise QError(f"tensor: vector[{i}] out of bounds, index must be less than {len(tensors)}")
-        made = [tensor_handle(tensors[i]) for i in at]
-        return made[0] if long_of(rest[0]) is not None else List(list(made))
+        handles = [tensor_handle(tensors[i]) for i in at]
+        return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:
         named = h.get()
         if not rest:
@@ -156,8 +156,8 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
         for n in names:
             if n not in named:
                 raise QError(f"tensor: no dictionary key `{n}")
-        found = [tensor_handle(named[n]) for n in names]
-        return found[0] if name_of(rest[0]) is not None else List(list(found))
+        handles_of_names = [tensor_handle(named[n]) for n in names]
+        return handles_of_names[0] if name_of(rest[0]) is not None else List(list(handles_of_names))
     raise QError(f"tensor: not implemented for {h.plural}")
 
 

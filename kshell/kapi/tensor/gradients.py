@@ -28,8 +28,8 @@ def _head(x: Value, call: str) -> tuple[KHandle, Sequence[Value]]:
     """The handle that a call is about and the arguments after it."""
     if isinstance(x, KHandle) or x.__class__ is not List or not x.items:
         return need_handle(x, call), ()
-    found = items(x)
-    return need_handle(found[0], call), found[1:]
+    args = items(x)
+    return need_handle(args[0], call), args[1:]
 
 
 @api("grad", "grad t", "grad enlist t", "grad vector", "grad dict", effect="none")
@@ -56,14 +56,14 @@ def grad(x: Value) -> Value:
     if h.__class__ is not TensorHandle or rest:
         raise QError(f"grad: expecting a tensor, given {kname(x)}")
     t = h.get()
-    found = None if t is None else t.grad
+    gradient = None if t is None else t.grad
     if x.__class__ is List:
-        if found is None:
+        if gradient is None:
             raise QError("no gradient defined", hint=_NO_LEAF if _unkept(t) else "")
-        return tensor_handle(found)
-    if found is None and _unkept(t):
+        return tensor_handle(gradient)
+    if gradient is None and _unkept(t):
         warn_once(f"grad: {_NO_LEAF}")
-    return to_q(found)
+    return to_q(gradient)
 
 
 _NO_LEAF = ("this tensor was calculated from others and keeps no gradient: call retaingrad t before backward, or begin "
@@ -91,20 +91,20 @@ def gradflag(x: Value) -> Value:
     if select is not None and isinstance(h, TensorHandle):
         raise QError("gradflag: expected boolean scalar, indices or names not valid with a tensor, given "
                      f"{kname(select)}")
-    found = tensors_in(h, select, "gradflag")
-    if found is None:
+    tensors = tensors_in(h, select, "gradflag")
+    if tensors is None:
         return ask("gradflag", h, select, *rest)
     if not rest:
-        flags = [t is not None and t.requires_grad for _, t in found]
+        flags = [t is not None and t.requires_grad for _, t in tensors]
         if isinstance(h, DictHandle) and (select is None or select.__class__ is not Sym):
-            return Dict(sym_vec([str(key) for key, _ in found]), bools(flags))
+            return Dict(sym_vec([str(key) for key, _ in tensors]), bools(flags))
         single = isinstance(h, TensorHandle) or (select is not None and not isinstance(select, List)
                                                  and not hasattr(select, "a"))
         return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
         raise QError(f"gradflag: expected boolean scalar, given {kname(rest[0])}")
-    set_flags([t for _, t in found], flag)
+    set_flags([t for _, t in tensors], flag)
     return NIL
 
 
@@ -138,12 +138,12 @@ def detach(x: Value) -> Value:
             return tensor_handle(t.detach())
         h.obj = _detached(t)
         return NIL
-    found = tensors_in(h, rest[0] if rest else None, "detach")
-    if found is None:
+    tensors = tensors_in(h, rest[0] if rest else None, "detach")
+    if tensors is None:
         raise QError(f"detach: not implemented for {h.plural}")
     if len(rest) > 1:
         raise QError(f"detach: expecting up to 2 args, given {len(rest) + 1}")
-    for place, t in found:
+    for place, t in tensors:
         put_in(h, place, _detached(t))
     return NIL
 
@@ -188,27 +188,27 @@ def backward(x: Value) -> Value:
     tensors = list(tensors_of(h))
     if any(t is None for t in tensors):
         raise QError("backward: undefined tensor")
-    given = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
-    if len(given) != len(tensors):
-        raise QError(f"backward: {len(tensors)} tensor(s) and {len(given)} gradient(s)")
-    outer = [_gradient(g, t) for g, t in zip(given, tensors, strict=True)]
+    weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
+    if len(weights) != len(tensors):
+        raise QError(f"backward: {len(tensors)} tensor(s) and {len(weights)} gradient(s)")
+    outer = [_gradient(g, t) for g, t in zip(weights, tensors, strict=True)]
     run_backward("backward", tensors, lambda: torch.autograd.backward(tensors, outer, retain_graph=retain,
                                                                       create_graph=create))
     return NIL
 
 
 def _outer(h: KHandle, x: Value) -> list[Value]:
-    """What was given as gradients, one for each tensor of a handle."""
+    """The gradients that were given, one for each tensor of a handle."""
     if h.__class__ is TensorHandle:
         return [x]
     if x.__class__ is VectorHandle and h.__class__ is VectorHandle:
         return list(map(tensor_handle, x.get()))
     if h.__class__ is DictHandle and isinstance(x, Dict | DictHandle):
-        found = {k: tensor_handle(t) for k, t in x.get().items()} if isinstance(x, DictHandle) else \
+        gradients = {k: tensor_handle(t) for k, t in x.get().items()} if isinstance(x, DictHandle) else \
             dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
-        if found.keys() != h.get().keys():
-            raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(found)}")
-        return [found[k] for k in h.get()]
+        if gradients.keys() != h.get().keys():
+            raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(gradients)}")
+        return [gradients[k] for k in h.get()]
     if isinstance(x, KHandle) or not is_list(x):
         raise QError(f"backward: expected a gradient for each tensor, given {kname(x)}")
     return seq_items(x)
@@ -260,10 +260,10 @@ def nograd(x: Value) -> Value:
     q)gradflag nograd({x*x};x)
     0b
     """
-    given = items(x)
-    if len(given) > 1 and isinstance(given[0], Function):
+    args = items(x)
+    if len(args) > 1 and isinstance(args[0], Function):
         with torch.no_grad():
-            return applied(given[0], given[1:])
+            return applied(args[0], args[1:])
     ask("nograd", need_handle(x, "nograd"))
     return NIL
 

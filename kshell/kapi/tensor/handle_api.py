@@ -87,7 +87,7 @@ def _to_free(x: Value) -> list[KHandle]:
             raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
         if v.obj is GONE:
             raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(v).hint)
-    return values  # type: ignore[no-any-return]
+    return values
 
 
 @api("return", "return ptr", held=True, effect="changes")
@@ -203,14 +203,14 @@ def obj(x: Value) -> Value:
         raise QError(f"obj: empty arg expected, given {kname(x)}")
     rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
     cols = list(zip(*rows, strict=True)) if rows else [()] * 7
-    found = make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
+    result = make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
         List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
         collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
     if named:
         names = referring()
-        found.names.append("names")
-        found.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))
-    return found
+        result.names.append("names")
+        result.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))
+    return result
 
 
 def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:
@@ -233,8 +233,8 @@ def first_device(h: KHandle) -> str:
     """The device of the first tensor of a vector, dictionary, module, loss or model, of an optimizer's first parameter;
     empty without any."""
     own = behaves("parameters", h) if h.__class__ is OptimizerHandle else None
-    found = (t for _, t in own(h)) if own is not None else tensors_of(h)
-    return device_of(next(iter(found), None))
+    tensors = (t for _, t in own(h)) if own is not None else tensors_of(h)
+    return device_of(next(iter(tensors), None))
 
 
 def counted(cls: type[KHandle], counts: Callable[[Any], tuple[int, int, int]]) -> None:
@@ -272,7 +272,7 @@ def bytes_of(t: Any) -> int:
         return 0
     if t.layout is not torch.strided:
         return bytes_of(t._indices()) + bytes_of(t._values())
-    return t.untyped_storage().nbytes()  # type: ignore[no-any-return]
+    return t.untyped_storage().nbytes()
 
 
 def elements_of(t: Any) -> int:
@@ -281,7 +281,7 @@ def elements_of(t: Any) -> int:
         return 0
     if t.layout is not torch.strided:
         return elements_of(t._values())
-    return t.untyped_storage().nbytes() // t.element_size()  # type: ignore[no-any-return]
+    return t.untyped_storage().nbytes() // t.element_size()
 
 
 @api("class", "class ptr", effect="none")

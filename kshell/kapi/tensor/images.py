@@ -52,11 +52,11 @@ def png(x: Value) -> Value:
     q)hdel`:grey.png
     `:grey.png
     """
-    given = items(x)
-    if len(given) != 2 or given[0].__class__ is not Sym or len(given[0].s) < 2 or not given[0].s.startswith(":"):
+    args = items(x)
+    if len(args) != 2 or args[0].__class__ is not Sym or len(args[0].s) < 2 or not args[0].s.startswith(":"):
         raise QError("png: expecting (file symbol;tensor or array)")
-    write_bytes(given[0].s[1:], png_bytes(_picture(given[1], "png")))
-    return given[0]
+    write_bytes(args[0].s[1:], png_bytes(_picture(args[1], "png")))
+    return args[0]
 
 
 @api("makegrid", "makegrid(x;rows[;cols;pad;padvalue])", effect="none")
@@ -72,21 +72,21 @@ def makegrid(x: Value) -> Value:
     q)size makegrid(tensor(`ones;6 3 8 8);2)
     3 22 32
     """
-    given = items(x)
-    if not 2 <= len(given) <= 5:
-        raise QError(f"makegrid: expecting 2-5 args, (x;rows;cols;pad;padvalue), given {len(given)}")
-    t = _picture(given[0], "makegrid")
-    numbers = [_count(v, w) for v, w in zip(given[1:4], ("rows", "cols", "pad"), strict=False)]
-    value = number_of(given[4]) if len(given) == 5 else 0
+    args = items(x)
+    if not 2 <= len(args) <= 5:
+        raise QError(f"makegrid: expecting 2-5 args, (x;rows;cols;pad;padvalue), given {len(args)}")
+    t = _picture(args[0], "makegrid")
+    numbers = [_count(v, w) for v, w in zip(args[1:4], ("rows", "cols", "pad"), strict=False)]
+    value = number_of(args[4]) if len(args) == 5 else 0
     if value is None:
-        raise QError(f"makegrid: padding value is {kname(given[4])}, expecting a number")
+        raise QError(f"makegrid: padding value is {kname(args[4])}, expecting a number")
     if t.dim() not in (3, 4) or not t.numel():
         raise QError(f"makegrid: expecting 3 or 4-dimensional input, given size {list(t.shape)}")
     t = t[:, None] if t.dim() == 3 else t
     t = t.expand(-1, 3, -1, -1) if t.shape[1] == 1 else t
     if all(n is None for n in numbers[:2]):
         raise QError("makegrid: both rows & columns cannot be null")
-    return result(grid(t, numbers, value), given[0].__class__ is TensorHandle)
+    return result(grid(t, numbers, value), args[0].__class__ is TensorHandle)
 
 
 def _count(x: Value, word: str) -> int | None:

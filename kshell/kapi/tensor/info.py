@@ -1,4 +1,4 @@
-"""What a tensor is: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each attribute."""
+"""Attributes of a tensor: size, stride, types, flags, `info`, `detail`, `options`: one row of a table for each."""
 
 from __future__ import annotations
 
@@ -143,17 +143,17 @@ def contiguous(x: Value) -> Value:
     q)contiguous each(a;transpose a:tensor 2 3#til 6)
     10b
     """
-    found = items(x)
-    if not found:
+    args = items(x)
+    if not args:
         raise QError("contiguous: need allocated torch object, e.g. tensor, module, given null/unary primitive")
     name = "contiguous"
-    if len(found) == 2:
-        name = need(name_of(found[1]), "contiguous", "symbol for memory format", found[1])
+    if len(args) == 2:
+        name = need(name_of(args[1]), "contiguous", "symbol for memory format", args[1])
         if name not in SYMBOLS["memory"]:
             raise unknown("contiguous: unrecognized memory format: ", name, SYMBOLS["memory"])
     form = memory_format("contiguous" if name == "preserve" else name)
     row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")
-    return attribute("contiguous", row, found[0])
+    return attribute("contiguous", row, args[0])
 
 
 @api("dtype", "dtype()", "dtype symbol", "dtype ptr", target="torch.set_default_dtype", effect="own")
@@ -170,11 +170,11 @@ def dtype(x: Value) -> Value:
         return sym(dtype_name(torch.get_default_dtype()))
     name = name_of(x)
     if name is not None:
-        found = dtype_named(name)
-        if found is None:
+        dtype_found = dtype_named(name)
+        if dtype_found is None:
             raise QError(f"dtype: unrecognized data type `{name}")
         refuse("dtype")
-        torch.set_default_dtype(found)
+        torch.set_default_dtype(dtype_found)
         return NIL
     return attribute("dtype", Attribute(lambda t: sym(dtype_name(t.dtype)), sym(""), "", ""), x)
 
@@ -206,9 +206,9 @@ def options(x: Value) -> Value:
         return options_dict(torch.empty(0))
     if name is not None:
         for fn in NAMED_OPTIONS.values():
-            found = fn(name)
-            if found is not None:
-                return found
+            values = fn(name)
+            if values is not None:
+                return values
         raise unknown("options: unrecognized name `", name, (
             e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)))
     h = need_handle(x, "options")
@@ -239,13 +239,13 @@ def _info(t: Any) -> tuple[list[str], list[Value]]:
         row = ATTRIBUTES[n]
         names.append(n)
         values.append(row.undefined if t is None else row.fn(t))
-    for n, found in (("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
+    for n, value in (("contiguous", False if t is None else bool(_strided(t) and t.is_contiguous())),
                      ("coalesced", ATTRIBUTES["coalesced"].fn(t) if t is not None else False),
                      ("offset", 0 if t is None else ATTRIBUTES["offset"].fn(t)),
                      ("ptr", long(0 if t is None else address(t))),
                      ("ref", 0 if t is None else references(t))):
         names.append(n)
-        values.append(found)
+        values.append(value)
     return names, values
 
 

@@ -219,16 +219,16 @@ def _cast(x: Value, t: Any) -> Any:
     """`float$t, "e"$t, 8h$t: t in another data type; None if x is no name of a type."""
     name = name_of(x)
     if name is not None:
-        found = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
+        dtype = dtype_named({"real": "float", "float": "double", "boolean": "bool"}.get(name, name))
     elif x.__class__ is Atom and x.t == T.C:
-        found = dtype_of_q(T.BY_CHAR[chr(x.v)].num) if chr(x.v) in "befxhijc" else None
+        dtype = dtype_of_q(T.BY_CHAR[chr(x.v)].num) if chr(x.v) in "befxhijc" else None
     elif x.__class__ is Atom and x.t == T.H:
-        found = dtype_of_q(x.v)
+        dtype = dtype_of_q(x.v)
     else:
         return None
-    if found is None:
+    if dtype is None:
         raise QError(f"$: expected a data type, given {running().show(x).strip()}")
-    return t.to(found) if found.is_floating_point or not t.is_floating_point() else _rounded(t, found)
+    return t.to(dtype) if dtype.is_floating_point or not t.is_floating_point() else _rounded(t, dtype)
 
 
 def _rounded(t: Any, kind: Any) -> Any:
@@ -245,8 +245,8 @@ def _rounded(t: Any, kind: Any) -> Any:
 def operand(name: str, x: Any, like: Any = None) -> Any:
     """An operand of the verb `name` as torch takes it: plain numbers as they are, so that they do not change the
     tensor's type."""
-    c = x.__class__
-    if c is int or c is float or c is bool or isinstance(x, torch.Tensor):
+    cls = x.__class__
+    if cls is int or cls is float or cls is bool or isinstance(x, torch.Tensor):
         return x
     try:
         t = as_tensor(x, like)
@@ -256,7 +256,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
             raise
         error = exc.text
     if error is not None:
-        if c is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
+        if cls is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
     return t
@@ -416,20 +416,20 @@ def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
     lists = [i for i in at if isinstance(i, torch.Tensor)]
     if len(lists) < 2:
         return tuple(slice(None) if i is None else i for i in at)
-    out: list[Any] = []
+    indices: list[Any] = []
     seen = 0
     full = [torch.arange(n, device=t.device) if i is None else i for i, n in zip(at, t.shape, strict=False)]
     count = sum(not isinstance(i, int) for i in full)
     for i in full:
         if isinstance(i, int):
-            out.append(i)
+            indices.append(i)
             continue
         i = i.nonzero().squeeze(-1) if i.dtype == torch.bool else i
         shape = [1] * count
         shape[seen] = -1
-        out.append(i.reshape(shape))
+        indices.append(i.reshape(shape))
         seen += 1
-    return tuple(out)
+    return tuple(indices)
 
 
 @behaviour("same", TensorHandle)
@@ -484,8 +484,8 @@ def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
                 _add_at(t, at, _value(y, t), 1 if name == "+" else -1)
             else:
                 part = tensor_handle(t[at].clone())
-                made = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
-                t[at] = _value(made, t)
+                result = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
+                t[at] = _value(result, t)
 
     invoke("amend", run)
     return h
@@ -499,7 +499,7 @@ def _writing(t: Any) -> Any:
 
 @behaviour("undo", TensorHandle)
 def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """What gives the elements at an index the values (and the way of their gradients) that they have now."""
+    """A function that restores the present values of the elements at an index, with their gradient history."""
     t = as_tensor(h)
 
     def kept() -> tuple[Any, Any]:

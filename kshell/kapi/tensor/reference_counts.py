@@ -78,7 +78,7 @@ def storage_ptr(t: Any) -> int:
     """The address of a tensor's data, the same for every view of it."""
     if t is None or t.layout is not torch.strided:
         return 0
-    return t.untyped_storage().data_ptr()  # type: ignore[no-any-return]
+    return t.untyped_storage().data_ptr()
 
 
 def references(found: Any) -> int:
@@ -135,8 +135,8 @@ def storage_references(t: Any) -> int:
     if t is None:
         return 0
     at = storage_ptr(t)
-    found = {id(o) for h in table() for o in tensors_of(h) if o is not None and storage_ptr(o) == at}
-    return max(len(found), 1)
+    sharing = {id(o) for h in table() for o in tensors_of(h) if o is not None and storage_ptr(o) == at}
+    return max(len(sharing), 1)
 
 
 @api("weakref", "weakref ptr")
@@ -174,9 +174,9 @@ def alias(x: Value) -> Value:
 
 
 def _two(x: Value, call: str) -> tuple[Any, Any]:
-    found = items(x)
-    if len(found) != 2 or any(h.__class__ is not TensorHandle for h in found):
+    args = items(x)
+    if len(args) != 2 or any(h.__class__ is not TensorHandle for h in args):
         raise QError(f"{call}: expecting two tensors, given {kname(x)}")
-    return found[0].obj, found[1].obj
+    return args[0].obj, args[1].obj
 
 

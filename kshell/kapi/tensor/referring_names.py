@@ -15,17 +15,17 @@ DEEP = 4  # levels of lists, dictionaries and tables in which handles are looked
 def referring() -> dict[int, list[str]]:
     """The variables of all namespaces that refer to each object, by the number of its handle: those whose value it is,
     or is within."""
-    out: dict[int, list[str]] = {}
+    names: dict[int, list[str]] = {}
     for space, variables in running().names.spaces.items():
         for name, x in list(variables.items()):
             if name[0] == "_":
                 continue
             full = name if space == "." else f"{space}.{name}"
             for h in _handles(x, DEEP):
-                found = out.setdefault(h.number, [])
-                if full not in found:
-                    found.append(full)
-    return out
+                own_names = names.setdefault(h.number, [])
+                if full not in own_names:
+                    own_names.append(full)
+    return names
 
 
 def _handles(x: Value, deep: int) -> Iterator[Handle]:

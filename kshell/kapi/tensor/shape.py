@@ -23,11 +23,11 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 def _first(x: Value, call: str, low: int, high: int) -> tuple[Any, bool, list[Value]]:
     """The tensor of the first argument, whether it came as a handle, and the arguments after it."""
-    given = items(x) if low > 1 else data_items(x)  # (1 2;2 1) is one array only where one argument is enough
-    if not given or not low <= len(given) <= high:
-        raise QError(f"{call}: expecting {low}-{high} args, given {len(given)}" if low != high
-                     else f"{call}: expecting {low} args, given {len(given)}")
-    return as_tensor(given[0]), given[0].__class__ is TensorHandle, list(given[1:])
+    args = items(x) if low > 1 else data_items(x)  # (1 2;2 1) is one array only where one argument is enough
+    if not args or not low <= len(args) <= high:
+        raise QError(f"{call}: expecting {low}-{high} args, given {len(args)}" if low != high
+                     else f"{call}: expecting {low} args, given {len(args)}")
+    return as_tensor(args[0]), args[0].__class__ is TensorHandle, list(args[1:])
 
 
 def _size(x: Value, call: str) -> list[int]:
@@ -205,15 +205,15 @@ def narrow(x: Value) -> Value:
     q)narrow(til 10;0;3;4)
     3 4 5 6
     """
-    given = items(x)
-    if len(given) != 4:
-        raise QError(f"narrow: expecting 4 args, given {len(given)}")
-    dim, start, size = (_long(a, "narrow", w) for a, w in zip(given[1:], ("dim", "offset", "size"), strict=True))
-    if given[0].__class__ is VectorHandle:
-        return vector_handle([t.narrow(dim, start, size) for t in given[0].get()])
-    if given[0].__class__ is DictHandle:
-        return dict_handle({n: t.narrow(dim, start, size) for n, t in given[0].get().items()})
-    return result(as_tensor(given[0]).narrow(dim, start, size), given[0].__class__ is TensorHandle)
+    args = items(x)
+    if len(args) != 4:
+        raise QError(f"narrow: expecting 4 args, given {len(args)}")
+    dim, start, size = (_long(a, "narrow", w) for a, w in zip(args[1:], ("dim", "offset", "size"), strict=True))
+    if args[0].__class__ is VectorHandle:
+        return vector_handle([t.narrow(dim, start, size) for t in args[0].get()])
+    if args[0].__class__ is DictHandle:
+        return dict_handle({n: t.narrow(dim, start, size) for n, t in args[0].get().items()})
+    return result(as_tensor(args[0]).narrow(dim, start, size), args[0].__class__ is TensorHandle)
 
 
 @api("index", "index(x;dim;i)", "index(x;dim;indices)")
@@ -249,10 +249,10 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
     """The parts are a vector, a list of tensors and arrays, or the arguments themselves; then dim and output."""
     if x.__class__ is VectorHandle:
         return result(fn(x.get()), True)
-    given = items(x)
-    if not given:
+    args = items(x)
+    if not args:
         raise QError(f"{name}: expecting tensors or arrays")
-    head, rest = given[0], list(given[1:])
+    head, rest = args[0], list(args[1:])
     # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
     if head.__class__ is VectorHandle:
         parts: Sequence[Any] = head.get()
@@ -260,7 +260,7 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
     elif isinstance(head, List) and not is_empty(head) and (not rest or _tail(rest)):
         parts, wrap = as_tensors(head.items)
     else:
-        parts, wrap = as_tensors(given)
+        parts, wrap = as_tensors(args)
         rest = []
     dim = 0
     if rest and long_of(rest[0]) is not None:
@@ -296,16 +296,16 @@ def amend(x: Value) -> Value:
     q)tensor t
     4 5 6
     """
-    given = list(items(x))
-    n = 2 if given and given[0].__class__ is TensorHandle else 3
-    wait = not (len(given) == n + 1 and flag_of(given[-1]) is not None and given.pop())
-    found = tensors_in(given[0], None if n == 2 else given[1], "amend") if len(given) == n else None
-    if found is None:
+    args = list(items(x))
+    n = 2 if args and args[0].__class__ is TensorHandle else 3
+    wait = not (len(args) == n + 1 and flag_of(args[-1]) is not None and args.pop())
+    named = tensors_in(args[0], None if n == 2 else args[1], "amend") if len(args) == n else None
+    if named is None:
         raise QError("amend: expecting a tensor and values, or a vector or dictionary, a place and values")
-    values = [given[-1]] if n == 2 or is_atom(given[1]) else seq_items(given[-1]) if is_list(given[-1]) else []
-    if len(values) != len(found):
-        raise QError(f"amend: {len(found)} place(s) and {len(values)} value(s)")
-    pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(found, values, strict=True)]
+    values = [args[-1]] if n == 2 or is_atom(args[1]) else seq_items(args[-1]) if is_list(args[-1]) else []
+    if len(values) != len(named):
+        raise QError(f"amend: {len(named)} place(s) and {len(values)} value(s)")
+    pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(named, values, strict=True)]
     for t, source in pairs:  # all fit before anything is written
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
@@ -334,21 +334,21 @@ def reset(x: Value) -> Value:
     2 3 4
     5 6 7
     """
-    given = items(x)
-    if not 2 <= len(given) <= 4:
-        raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(given)} given")
-    if given[0].__class__ is not TensorHandle:
+    args = items(x)
+    if not 2 <= len(args) <= 4:
+        raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(args)} given")
+    if args[0].__class__ is not TensorHandle:
         raise QError("reset: tensor expected as 1st of at least two arguments")
-    t = as_tensor(given[0])
-    start = long_of(given[1])
+    t = as_tensor(args[0])
+    start = long_of(args[1])
     if start is None:
-        raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(given[1])}")
-    found: list[Any] = [longs_of(v) for v in given[2:]]
-    for v, word, at in zip(given[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+        raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")
+    layout: list[Any] = [longs_of(v) for v in args[2:]]
+    for v, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
         if longs_of(v) is None:
             raise QError(f"reset: {word} expected as {at} argument, given {kname(v)}")
-    size = list(t.shape) if not found else found[0]
-    stride = list(t.stride()) if not found else found[1] if len(found) > 1 else _rows(size)
+    size = list(t.shape) if not layout else layout[0]
+    stride = list(t.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
     if len(size) != len(stride):
         raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
     if start < 0 or any(n < 0 for n in (*size, *stride)):
@@ -365,8 +365,8 @@ def reset(x: Value) -> Value:
 
 def _rows(size: Sequence[int]) -> list[int]:
     """The strides of a size laid out in rows."""
-    out, n = [], 1
+    strides, n = [], 1
     for k in reversed(size):
-        out.append(n)
+        strides.append(n)
         n *= max(k, 1)
-    return out[::-1]
+    return strides[::-1]

@@ -18,16 +18,16 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 def _input(x: Value, call: str) -> tuple[Any, bool, Value | None]:
     """The tensor of the first argument, whether it was a handle, and the second argument."""
-    given = data_items(x)
-    if not 1 <= len(given) <= 2:
-        raise QError(f"{call}: expecting 1-2 args, given {len(given)}")
-    return as_tensor(given[0]), given[0].__class__ is TensorHandle, given[1] if len(given) == 2 else None
+    args = data_items(x)
+    if not 1 <= len(args) <= 2:
+        raise QError(f"{call}: expecting 1-2 args, given {len(args)}")
+    return as_tensor(args[0]), args[0].__class__ is TensorHandle, args[1] if len(args) == 2 else None
 
 
 def _dims(x: Value | None, t: Any, call: str) -> int:
     """The number of sparse dimensions asked for, all if none is."""
     if x is None:
-        return t.dim()  # type: ignore[no-any-return]
+        return t.dim()
     n = long_of(x)
     if n is None or not 0 < n <= t.dim():
         raise QError(f"{call}: expected 1-{t.dim()} sparse dimension(s), given {kname(x) if n is None else n}")
@@ -52,8 +52,8 @@ def sparse(x: Value) -> Value:
         if mask.layout is torch.strided:
             raise QError("sparse: 2nd arg is not a sparse tensor, unable to use its indices")
         return tensor_handle(t.sparse_mask(mask.coalesce()))
-    made = t.to_sparse(_dims(second, t, "sparse")) if t.layout is torch.strided else t
-    return tensor_handle(made)
+    result = t.to_sparse(_dims(second, t, "sparse")) if t.layout is torch.strided else t
+    return tensor_handle(result)
 
 
 @api("sparseindex", "sparseindex x", "sparseindex(x;sparsedim)")

@@ -59,8 +59,8 @@ def _exponents(size: Any) -> tuple[int, int]:
     """Digits before the point of the smallest and the largest absolute value."""
     if not size.numel():
         return 1, 1
-    ends = (float(size.min()), float(size.max()))
-    return tuple(math.floor(math.log10(v)) + 1 if v else 1 for v in ends)  # type: ignore[return-value]
+    low, high = (math.floor(math.log10(v)) + 1 if v else 1 for v in (float(size.min()), float(size.max())))
+    return low, high
 
 
 def _matrix(t: Any, indent: str) -> str:
@@ -126,9 +126,9 @@ def str_(x: Value) -> Value:
     h = need_handle(x, "str")
     if h.__class__ is TensorHandle:
         return string(tensor_text(h.obj))
-    found = ask("str", h)
-    if isinstance(found, str):
-        return string(found)
-    if found is None:
+    text = ask("str", h)
+    if isinstance(text, str):
+        return string(text)
+    if text is None:
         raise QError(f"str: not implemented for {h.plural}")
-    return found
+    return text

@@ -27,24 +27,24 @@ from kshell.values.base.core import NIL, Value
 
 def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
     """The handle, the options asked for (by symbols or an example tensor), and whether to wait for the copy."""
-    given: Sequence[Value] = items(x)
-    if not 2 <= len(given) <= 3:
-        raise QError(f"{call}: expecting 2-3 args, given {len(given) if not isinstance(x, KHandle) else 1}")
-    h = need_handle(given[0], call)
+    args: Sequence[Value] = items(x)
+    if not 2 <= len(args) <= 3:
+        raise QError(f"{call}: expecting 2-3 args, given {len(args) if not isinstance(x, KHandle) else 1}")
+    h = need_handle(args[0], call)
     if h.__class__ is TensorHandle and h.get() is None:
         raise QError(f"{call}: cannot change attribute(s) of an undefined tensor")
     wait = True
-    if len(given) == 3:
-        flag = flag_of(given[2])
+    if len(args) == 3:
+        flag = flag_of(args[2])
         if flag is None:
-            raise QError(f"{call}: expected boolean for async flag, given {kname(given[2])}")
+            raise QError(f"{call}: expected boolean for async flag, given {kname(args[2])}")
         wait = not flag
-    if given[1].__class__ is TensorHandle:
-        example = given[1].get()
+    if args[1].__class__ is TensorHandle:
+        example = args[1].get()
         if example is None:
             raise QError(f"{call}: example tensor is undefined")
         return h, like_options(example), wait
-    return h, tensor_options(given[1], call), wait
+    return h, tensor_options(args[1], call), wait
 
 
 @api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True, effect="changes")
@@ -58,12 +58,12 @@ def to(x: Value) -> Value:
     1 2 3f
     """
     h, options, wait = _parse(x, "to")
-    found = tensors_in(h)
-    if found is None:
+    tensors = tensors_in(h)
+    if tensors is None:
         ask("to", h, options, wait)
         return NIL
-    made = [(place, t if t is None else convert_to(t, options, wait=wait)) for place, t in found]
-    for place, t in made:
+    converted = [(place, t if t is None else convert_to(t, options, wait=wait)) for place, t in tensors]
+    for place, t in converted:
         put_in(h, place, t)
     return NIL
 

@@ -23,7 +23,7 @@ def floating(t: Any) -> Any:
 
 
 def _has_nulls(t: Any) -> bool:
-    return t.is_floating_point() or t.is_complex()  # type: ignore[no-any-return]
+    return t.is_floating_point() or t.is_complex()
 
 
 def _nulls_as(t: Any, value: float) -> Any:
@@ -95,14 +95,14 @@ def ema(a: Any, t: Any) -> Any:
         a = _beside(a.to(t.dtype), t) if a.dim() else a.to(t.dtype)
     if len(t) < 2:
         return t.clone()
-    out = torch.cat((t[:1], (a * t)[1:]))
+    average = torch.cat((t[:1], (a * t)[1:]))
     rest = torch.broadcast_to(torch.as_tensor(1 - a, dtype=t.dtype, device=t.device), t.shape)
     k = 1
     while k < len(t):
-        out = torch.cat((out[:k], out[k:] + rest[k:] * out[:-k]))
+        average = torch.cat((average[:k], average[k:] + rest[k:] * average[:-k]))
         rest = torch.cat((rest[:k], rest[k:] * rest[:-k]))
         k *= 2
-    return out
+    return average
 
 
 # ------------------------------------------------------------------ moving
@@ -122,17 +122,17 @@ def _after(t: Any, k: int, value: Any) -> Any:
 
 def _window_sum(t: Any, n: int) -> Any:
     """Sums of the last n rows, put together from windows of 1, 2, 4.. rows: no difference of large totals."""
-    out, at, width = torch.zeros_like(t), 0, 1
+    sums, at, width = torch.zeros_like(t), 0, 1
     n = min(n, len(t))
     while n > 0:
         if n & 1:
-            out = out + _after(t, at, 0)
+            sums = sums + _after(t, at, 0)
             at += width
         n >>= 1
         if n:
             t = t + _after(t, width, 0)
             width *= 2
-    return out
+    return sums
 
 
 def _window_best(t: Any, n: int, better: Fn) -> Any:

@@ -1,4 +1,4 @@
-"""What the layers of a module give, layer by layer: `acttable`. Hooks of torch see it, and nothing is replaced.
+"""The activations of a module, layer by layer: `acttable`. Hooks of torch record them, and nothing is replaced.
 
 A layer is a call in which no other module is called: a leaf, or a module such as multi-head attention that uses the
 parameters of its children itself.
@@ -57,10 +57,10 @@ def acttable(x: Value) -> Value:
     q)cols acttable(m;2 2#1 0 0 1e;{Sum x*x})
     `name`module`call`output`size`mean`std`zeros`bad`gmean`gstd`gzeros`gbad
     """
-    m, given = of_module(x, "acttable")
+    m, inputs = of_module(x, "acttable")
     h = handle(x.items[0] if x.__class__ is List else x)
     try:
-        call = _Call(m, h.obj if isinstance(h, ModelHandle) else None, given)
+        call = _Call(m, h.obj if isinstance(h, ModelHandle) else None, inputs)
         rows = call.run()
     except Exception as exc:
         raise known_to_all("acttable", exc, m, False, x) from None
@@ -105,7 +105,7 @@ class _Call:
         if not given:
             raise QError("acttable: requires a module or model and at least one input")
         inputs = inputs_with_names(given, m, m, "acttable", True)
-        self.named = {k: _own(v) for k, v in inputs.named.items()} if isinstance(inputs, Inputs) else {}
+        self.named = {key: _own(value) for key, value in inputs.named.items()} if isinstance(inputs, Inputs) else {}
         while inputs and inputs[-1] is None:
             inputs.pop()
         self.inputs = [_own(t) for t in inputs]
@@ -118,10 +118,10 @@ class _Call:
         seen = _Recorder(self.m, self.graded)
         with _undisturbed(self.m, [*self.inputs, *self.named.values()]), torch.set_grad_enabled(self.graded), \
                 self._cast(), seen:
-            out = self._output()
+            output = self._output()
             seen.ends()
             if self.graded:
-                self._backward(self._loss(out))
+                self._backward(self._loss(output))
         return seen.rows
 
     def _cast(self) -> AbstractContextManager[Any]:
@@ -134,10 +134,10 @@ class _Call:
         if self.f is None:
             first = next((t for _, t in tensors_of(out)), None)
             return losses.calculate(self.model.loss, [first, *self.targets])
-        found = applied(self.f, [_handle_of(out)])
-        if not isinstance(found, TensorHandle) or found.obj is None or found.obj.numel() != 1:
-            raise QError(f"acttable: expecting a function that gives a tensor of one number, given {kname(found)}")
-        return found.obj.sum()
+        loss = applied(self.f, [_handle_of(out)])
+        if not isinstance(loss, TensorHandle) or loss.obj is None or loss.obj.numel() != 1:
+            raise QError(f"acttable: expecting a function that gives a tensor of one number, given {kname(loss)}")
+        return loss.obj.sum()
 
     def _backward(self, loss: Any) -> None:
         """Let the gradients reach the layers; none is kept."""
@@ -167,12 +167,12 @@ def tensors_of(out: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, out
         return
     if isinstance(out, Mapping):
-        found: Any = out.items()
+        parts: Any = out.items()
     elif isinstance(out, list | tuple):
-        found = enumerate(out)
+        parts = enumerate(out)
     else:
-        found = vars(out).items() if dataclasses.is_dataclass(out) and hasattr(out, "__dict__") else ()
-    for k, v in found:
+        parts = vars(out).items() if dataclasses.is_dataclass(out) and hasattr(out, "__dict__") else ()
+    for k, v in parts:
         yield from tensors_of(v, f"{path}.{k}" if path else str(k))
 
 
@@ -180,8 +180,8 @@ def _handle_of(out: Any) -> Value:
     """The output of a module as a value of q, of an object with other things in it its tensors."""
     if isinstance(out, torch.Tensor):
         return wrapped(out)
-    found = list(tensors_of(out))
-    return wrapped(dict(found) if isinstance(out, Mapping) or dataclasses.is_dataclass(out) else [t for _, t in found])
+    parts = list(tensors_of(out))
+    return wrapped(dict(parts) if isinstance(out, Mapping) or dataclasses.is_dataclass(out) else [t for _, t in parts])
 
 
 # ------------------------------------------------------------------ watching

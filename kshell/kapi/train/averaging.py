@@ -42,19 +42,19 @@ def _module(h: KHandle, call: str) -> Any:
 
 
 def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]]:
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if h is None:
-        raise QError(f"{call}: expecting module, model or optimizer, given {kname(given[0] if given else x)}")
-    if len(given) > most:
-        raise QError(f"{call}: expecting 1-{most} args, given {len(given)}")
-    return h, _module(h, call), given[1:]
+        raise QError(f"{call}: expecting module, model or optimizer, given {kname(args[0] if args else x)}")
+    if len(args) > most:
+        raise QError(f"{call}: expecting 1-{most} args, given {len(args)}")
+    return h, _module(h, call), args[1:]
 
 
 def _source(x: Value, call: str) -> dict[str, Any]:
     """The tensors of a dictionary, of tensors or of arrays."""
     if x.__class__ is DictHandle:
-        return x.get()  # type: ignore[no-any-return]
+        return x.get()
     if x.__class__ is Dict and all(k.__class__ is Sym for k in seq_items(x.k)):
         return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
     raise QError(f"{call}: expecting dictionary of tensors, given {kname(x)}")
@@ -78,8 +78,8 @@ def copyparms(x: Value) -> Value:
     own = dict(m.named_parameters())
     if not rest:
         return dict_handle({k: p.detach().clone() for k, p in own.items()})
-    given = _source(rest[0], "copyparms")
-    new = {k: t.to(device=own[k].device, dtype=own[k].dtype) for k, t in given.items() if k in own and t is not None}
+    source = _source(rest[0], "copyparms")
+    new = {k: t.to(device=own[k].device, dtype=own[k].dtype) for k, t in source.items() if k in own and t is not None}
     for k, t in new.items():  # all shapes fit before anything is copied
         if torch.broadcast_tensors(own[k], t)[0].shape != own[k].shape:
             raise QError(f"copyparms: size {list(t.shape)} of {k} does not fit {list(own[k].shape)}")
@@ -166,10 +166,10 @@ def emaparms(x: Value) -> Value:
 
 def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
     """The names of parameters by data type and device of their means, as one call takes them."""
-    found: dict[Any, list[str]] = {}
+    names: dict[Any, list[str]] = {}
     for k in own:
-        found.setdefault((means[k].dtype, means[k].device), []).append(k)
-    return list(found.values())
+        names.setdefault((means[k].dtype, means[k].device), []).append(k)
+    return list(names.values())
 
 
 def _norms(m: Any) -> dict[str, Any]:
@@ -209,9 +209,9 @@ def batchnorm(x: Value) -> Value:
 
 def _pass(h: ModelHandle) -> None:
     begin(h.obj, False)
-    out: Any = None
+    output: Any = None
     for inputs, _ in batches_of("batchnorm", h.obj.data, h.obj.train, h.obj.module):
-        out = calculate(h.obj.module, carried(inputs, out, h.obj.train))
+        output = calculate(h.obj.module, carried(inputs, output, h.obj.train))
         if PENDING:
             stop_here()  # the statistics are again what they were
 
@@ -219,13 +219,13 @@ def _pass(h: ModelHandle) -> None:
 def _set_momenta(norms: dict[str, Any], x: Value) -> None:
     if x.__class__ is not Dict:
         raise QError(f"batchnorm: expecting dictionary of names and momenta, given {kname(x)}")
-    found = {}
+    momenta = {}
     for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
         n = number_of(v)
         if k.__class__ is not Sym or k.s not in norms:
             raise QError(f"batchnorm: no batch normalization named {k!r}")
         if n is None:
             raise QError(f"batchnorm: momentum of `{k.s} is {kname(v)}, expecting long/double")
-        found[k.s] = None if math.isnan(n) else float(n)
-    for name, momentum in found.items():
+        momenta[k.s] = None if math.isnan(n) else float(n)
+    for name, momentum in momenta.items():
         norms[name].momentum = momentum

@@ -50,9 +50,9 @@ def _tensors(h: KHandle, call: str) -> list[Any]:
     if isinstance(h, ModuleHandle):
         return list(h.obj.parameters())
     if isinstance(h, OptimizerHandle):
-        return h.obj.parameters()  # type: ignore[no-any-return]
+        return h.obj.parameters()
     if isinstance(h, ModelHandle):
-        return h.obj.optimizer.parameters()  # type: ignore[no-any-return]
+        return h.obj.optimizer.parameters()
     raise QError(f"{call}: not implemented for {h.kind}")
 
 
@@ -82,17 +82,17 @@ def clip_model(model: Model) -> Any:
 
 
 def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[Value], float]:
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if h is None:
         raise QError(f"{call}: expects tensor(s), module, model or optimizer as 1st of 2{rest} args")
-    if not 2 <= len(given) <= most:
-        raise QError(f"{call}: expects 2{rest} args, given {len(given)}")
-    limit = number_of(given[1])
+    if not 2 <= len(args) <= most:
+        raise QError(f"{call}: expects 2{rest} args, given {len(args)}")
+    limit = number_of(args[1])
     if limit is None:
-        raise QError(f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(given[1])}, expecting "
+        raise QError(f"{call}: 2nd arg, max {'value' if most == 2 else 'norm'}, is {kname(args[1])}, expecting "
                      "long/double")
-    return h, given[2:], limit_of(f"{call}: max {'value' if most == 2 else 'norm'}", given[1])
+    return h, args[2:], limit_of(f"{call}: max {'value' if most == 2 else 'norm'}", args[1])
 
 
 @api("clip", "clip(ptr;max)", "clip(ptr;max;exponent)", "clip(ptr;max;groupflag)", "clip(ptr;max;exponent;groupflag)",

@@ -1,4 +1,4 @@
-"""What models are trained and tested on: options, data, batches in place, shuffling."""
+"""Data and options of models for training and testing: data, batches in place, shuffling."""
 
 from __future__ import annotations
 
@@ -60,29 +60,29 @@ def _whole(name: str, x: Value, least: int) -> int:
 
 
 def _flag(name: str, x: Value) -> bool:
-    found = flag_of(x)
-    if found is None:
+    flag = flag_of(x)
+    if flag is None:
         raise QError(f"{name}: expects one boolean, given {kname(x)}")
-    return found
+    return flag
 
 
 def _metrics(name: str, x: Value) -> Value:
-    found = names_of(x)
-    if found is None:
+    metrics = names_of(x)
+    if metrics is None:
         raise QError(f"{name}: expects symbol(s), given {kname(x)}")
-    for metric in found:
+    for metric in metrics:
         if metric not in METRICS:
             raise unknown("unrecognized metric: ", metric, METRICS)
-    return sym_vec(found)
+    return sym_vec(metrics)
 
 
 def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
     """A number and a second one, which may be left out."""
     n = number_of(x)
-    found = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
-    if any(i is None for i in found) or not 1 <= len(found) <= 2:
-        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(found)}")
-    return found[0], found[1] if len(found) == 2 else second
+    numbers = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
+    if any(i is None for i in numbers) or not 1 <= len(numbers) <= 2:
+        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(numbers)}")
+    return numbers[0], numbers[1] if len(numbers) == 2 else second
 
 
 def _clipnorm(name: str, x: Value) -> Value:
@@ -125,7 +125,7 @@ _READ: dict[str, Callable[[str, Value], Value]] = {
     "accumulate": lambda name, x: _whole(name, x, 1), "autocast": _autocast, "gradscale": _gradscale}
 
 
-# what is no setting of a model, and where it is said
+# words that are no settings of a model, and where they belong
 _PASSES, _RATE = "run is one pass over the data: do[3;run k] makes three", "lr(k;.1) sets the rate"
 _ELSEWHERE = {"epochs": _PASSES, "epoch": _PASSES, "lr": _RATE, "learningrate": _RATE}
 
@@ -164,50 +164,50 @@ def _get_options(settings: Settings, names: Sequence[str], call: str) -> list[Va
 def _setup(x: Value, test: bool) -> Value:
     """`train` and `test`: options read and set, data given."""
     call = "test" if test else "train"
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: 1st argument must be a model")
     model: Model = h.obj
     settings = model.settings(test)
-    if len(given) == 1:
+    if len(args) == 1:
         return shown(settings, every_option())
-    what = given[1]
-    flag = flag_of(what)
-    if flag is not None and len(given) == 2:
+    setting = args[1]
+    flag = flag_of(setting)
+    if flag is not None and len(args) == 2:
         return shown(settings, flag)
-    name = name_of(what)
+    name = name_of(setting)
     if name is not None:
-        if len(given) == 2:
+        if len(args) == 2:
             return _get_options(settings, [name], call)[0]
-        if len(given) > 3:
-            raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(given)} arg(s) supplied")
-        _set_options(model, test, [name], [given[2]])
+        if len(args) > 3:
+            raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied")
+        _set_options(model, test, [name], [args[2]])
         return NIL
-    if what.__class__ is Dict and len(given) == 2:
-        names = names_of(what.k)
+    if setting.__class__ is Dict and len(args) == 2:
+        names = names_of(setting.k)
         if names is None:
-            raise QError(f"{call}: unable to get option names from {kname(what)}")
-        _set_options(model, test, names, seq_items(what.v))
+            raise QError(f"{call}: unable to get option names from {kname(setting)}")
+        _set_options(model, test, names, seq_items(setting.v))
         return NIL
-    if what.__class__ is List and what.items and len(given) == 2 and is_pairs(what):
-        found = pairs(what)
-        _set_options(model, test, [k for k, _ in found], [v for _, v in found])
+    if setting.__class__ is List and setting.items and len(args) == 2 and is_pairs(setting):
+        options = pairs(setting)
+        _set_options(model, test, [k for k, _ in options], [v for _, v in options])
         return NIL
-    names = names_of(what) if what.__class__ is Vec else None
+    names = names_of(setting) if setting.__class__ is Vec else None
     if names is not None:
-        if len(given) == 2:
+        if len(args) == 2:
             return symdict(names, _get_options(settings, names, call))
-        if len(given) > 3:
-            raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(given)} args")
-        values = given[2]
+        if len(args) > 3:
+            raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(args)} args")
+        values = args[2]
         if not is_list(values):
             raise QError(f"{call}: unable to set values from {kname(values)}")
         if len(values) != len(names):
             raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
         _set_options(model, test, names, seq_items(values))
         return NIL
-    return define(model, given, test, call)
+    return define(model, args, test, call)
 
 
 @api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)", "train(m;pairs)",
@@ -263,10 +263,10 @@ def gather(given: Sequence[Value], m: Any, call: str) -> Any:
         if is_empty(x):
             return None
         if x.__class__ is TensorHandle or is_array(x):
-            found = inputs_of(x, m, call)
-            return found[0] if found else None
-        found = inputs_of(x, m, call)
-        return found[0] if len(found) == 1 and x.__class__ is not VectorHandle else found
+            tensors = inputs_of(x, m, call)
+            return tensors[0] if tensors else None
+        tensors = inputs_of(x, m, call)
+        return tensors[0] if len(tensors) == 1 and x.__class__ is not VectorHandle else tensors
     return [t for x in given for t in inputs_of(x, m, call)] or None
 
 
@@ -311,7 +311,7 @@ def _model_of(x: Value, call: str) -> Model:
     h = handle(x)
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: expected model as argument, given {kname(x)}")
-    return h.obj  # type: ignore[no-any-return]
+    return h.obj
 
 
 def _value(data: Any) -> Value:
@@ -333,32 +333,32 @@ def _handle(data: Any) -> Value:
 
 
 def _data(x: Value, test: bool, call: str) -> Value:
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: 1st argument must be a model")
-    if len(given) > 1:
-        return define(h.obj, given, test, call)
-    found = h.obj.data_of(test)
-    return collapse([_value(found.x), _value(found.y)])
+    if len(args) > 1:
+        return define(h.obj, args, test, call)
+    held = h.obj.data_of(test)
+    return collapse([_value(held.x), _value(held.y)])
 
 
 def _side(x: Value, test: bool, target: bool, call: str) -> Value:
     """`input` and `target`: the data of one side, got or given."""
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
         raise QError(f"{call}: 1st argument must be a model")
-    found = h.obj.data_of(test)
-    if len(given) == 1:
-        return _handle(found.y if target else found.x)
-    new = gather(given[1:], h.obj.module, call)
-    return _assign(h.obj, test, found.x if target else new, new if target else found.y)
+    held = h.obj.data_of(test)
+    if len(args) == 1:
+        return _handle(held.y if target else held.x)
+    new = gather(args[1:], h.obj.module, call)
+    return _assign(h.obj, test, held.x if target else new, new if target else held.y)
 
 
 def _size(x: Value, test: bool, call: str) -> int:
-    found = parts_of(_model_of(x, call).data_of(test).x)
-    return 0 if not found else found[0].size(0) if found[0].dim() else 1
+    tensors = parts_of(_model_of(x, call).data_of(test).x)
+    return 0 if not tensors else tensors[0].size(0) if tensors[0].dim() else 1
 
 
 _TWINS = {"train": "test"}

@@ -36,13 +36,13 @@ class Log:
         """A record: of the next step, if none is given."""
         step = self.lines.steps.get(call, 0) + 1 if step is None else step
         now = time.time()
-        for out in self.outs:
-            out.add(call, step, now, values)
+        for sink in self.outs:
+            sink.add(call, step, now, values)
         self.lines.steps[call] = step
 
     def close(self) -> None:
-        for out in self.outs:
-            out.close()
+        for sink in self.outs:
+            sink.close()
 
 
 def note(call: str, values: Values) -> None:
@@ -108,22 +108,22 @@ def logto(x: Value) -> Value:
     """
     session: Any = running()
     log: Log | None = session.log
-    given = items(x)
-    if not given or x is NIL:
-        return sym_vec([":" + out.path for out in log.outs] if log is not None else [])
-    if given[-1].__class__ is Dict and len(given) <= 2:
-        _by_hand(log, given)
+    args = items(x)
+    if not args or x is NIL:
+        return sym_vec([":" + sink.path for sink in log.outs] if log is not None else [])
+    if args[-1].__class__ is Dict and len(args) <= 2:
+        _by_hand(log, args)
         return NIL
-    if len(given) == 1 and flag_of(x) is False:
+    if len(args) == 1 and flag_of(x) is False:
         if log is not None:
             log.close()
             session.log = None
         return NIL
-    if len(given) != 1 or x.__class__ not in (Sym, Vec):
+    if len(args) != 1 or x.__class__ not in (Sym, Vec):
         raise QError(f"logto: expected a file symbol or a dictionary of numbers, given {kname(x)}")
     path = path_of(x, "logto")
-    made = Log(path)
+    log_file = Log(path)
     if log is not None:
         log.close()
-    session.log = made
+    session.log = log_file
     return sym(":" + path)

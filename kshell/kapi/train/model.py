@@ -74,7 +74,7 @@ def parts_of(part: Any) -> list[Any]:
 
 
 class Model:
-    """What a model handle owns: module, loss, optimizer, and the options and data of training and testing."""
+    """The object behind a model handle: module, loss, optimizer, and the options and data of training and testing."""
 
     __slots__ = ("__weakref__", "data", "loss", "module", "optimizer", "test", "testdata", "train")
 
@@ -113,8 +113,8 @@ class Model:
     def loss_of(self, inputs: list[Any], targets: list[Any]) -> Any:
         """The loss of the module's output for inputs, and targets; of several outputs the first counts."""
         with self.cast(False)():
-            out = flat(calculate(self.module, inputs))
-            return losses.calculate(self.loss, [out[0], *targets])
+            outputs = flat(calculate(self.module, inputs))
+            return losses.calculate(self.loss, [outputs[0], *targets])
 
     def cast(self, test: bool) -> Callable[[], AbstractContextManager[Any]]:
         """A maker of the contexts in which outputs and losses of training, or of testing, are calculated."""
@@ -147,37 +147,37 @@ def model(x: Value) -> Value:
     q)mapped q
     0b
     """
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if isinstance(h, ModelHandle):
-        flag = flag_of(given[1]) if len(given) == 2 else None
-        if len(given) == 1 or flag is not None:
+        flag = flag_of(args[1]) if len(args) == 2 else None
+        if len(args) == 1 or flag is not None:
             return describe(h.obj, every_option() if flag is None else flag, False)
-        for name, part in _parts(given[1:], 1).items():
+        for name, part in _parts(args[1:], 1).items():
             setattr(h.obj, name, part)
-        lend(given[1:], h, True)
+        lend(args[1:], h, True)
         _release(h)
         return NIL
-    parts = _parts(given, 0)
+    parts = _parts(args, 0)
     for _, name in _PARTS:
         if name not in parts:
             raise QError(f"{name} not specified")
-    made = model_handle(Model(parts["module"], parts["loss"], parts["optimizer"]))
-    lend(given, made, True)
-    return made
+    new = model_handle(Model(parts["module"], parts["loss"], parts["optimizer"]))
+    lend(args, new, True)
+    return new
 
 
 def _parts(given: list[Value], start: int) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for k, h in enumerate(given):
         handle(h)
         name = _part(h)
         if name is None:
             raise QError(f"model arg[{k + start}] unrecognized: {kname(h)}")
-        if name in out:
+        if name in parts:
             raise QError(f"model: more than one {name} given")
-        out[name] = h.obj
-    return out
+        parts[name] = h.obj
+    return parts
 
 
 def _release(h: ModelHandle) -> None:
@@ -278,7 +278,7 @@ def _to(h: ModelHandle, options: TensorOptions, wait: bool) -> Value:
 
 def managed(m: Model) -> list[Any]:
     """The parameters that a model's optimizer manages."""
-    return m.optimizer.parameters()  # type: ignore[no-any-return]
+    return m.optimizer.parameters()
 
 
 @behaviour("zerograd", ModelHandle)
@@ -304,8 +304,8 @@ def _backward(h: ModelHandle, *rest: Value) -> Value:
     try:
         inputs = inputs_with_names(rest[:1], m.module, m.module, "backward") if rest else m.inputs()
         targets = inputs_of(rest[1], m.module, "backward") if len(rest) > 1 else m.targets()
-        found = m.loss_of(inputs, targets)
-        run_backward("backward", [found], found.backward)
-        return to_q(found)
+        loss = m.loss_of(inputs, targets)
+        run_backward("backward", [loss], loss.backward)
+        return to_q(loss)
     except Exception as exc:
         raise known_to_all("backward", exc, m.module, True) from None

@@ -40,23 +40,23 @@ from kshell.values.session.progress import Task, clock, line
 
 def hidden_of(out: Any, metric: str) -> Any:
     """The hidden state, or with `hiddencell` the cell state, in a recurrent module's output."""
-    found = flat(out)
+    tensors = flat(out)
     at = 2 if metric == "hiddencell" else 1
-    if len(found) <= at:
-        raise QError(f"metric: unable to retrieve {metric} from output of {len(found)} tensor(s)")
-    return found[at]
+    if len(tensors) <= at:
+        raise QError(f"metric: unable to retrieve {metric} from output of {len(tensors)} tensor(s)")
+    return tensors[at]
 
 
 _LOGGED = ("batchloss", "loss", "accuracy", "matches")
 
 
 def _joined(kept: Sequence[Any]) -> Any:
-    """What batches have given, as one tensor."""
+    """The results of all batches, as one tensor."""
     return torch.cat(kept) if kept[0].dim() else torch.stack(kept)
 
 
 class _Record:
-    """What is kept of each batch for the metrics; nothing is read from the device before `result`."""
+    """The outputs and losses of each batch that the metrics need; nothing is read from the device before `result`."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -78,8 +78,8 @@ class _Record:
 
     def note(self, batches: Sequence[tuple[list[Any], list[Any]]], made: Sequence[tuple[Any, Any]]) -> None:
         """Keep what the metrics need of some batches with their outputs and losses."""
-        for (_, targets), (out, found) in zip(batches, made, strict=True):
-            self.add(out, targets, found)
+        for (_, targets), (out, loss) in zip(batches, made, strict=True):
+            self.add(out, targets, loss)
 
     def _add(self, out: Any, targets: Sequence[Any]) -> None:
         first = flat(out)[0].detach()
@@ -105,21 +105,21 @@ class _Record:
 
     def so_far(self, last: Any) -> dict[str, float]:
         """The metrics that a progress line shows: the loss of the last batch, and the accuracy, if it is asked for."""
-        found = {"loss": float(last)}
+        metrics = {"loss": float(last)}
         new = self.kept.get("matches", [])[self._counted:]
         if new:
             self._good += int(torch.stack(new).sum())
             self._counted += len(new)
         if self._counted:
-            found["accuracy"] = 100 * self._good / self.seen
-        return found
+            metrics["accuracy"] = 100 * self._good / self.seen
+        return metrics
 
     def log(self, call: str) -> None:
         """Keep the metrics that are numbers, if the session has a log: of matches how many there are."""
         if running().log is None:
             return
-        found = {name: self._one(name) for name in self.names if name in _LOGGED}
-        logs.note(call, {k: t[0].item() if k == "matches" else t.tolist() for k, t in found.items() if t is not None})
+        metrics = {name: self._one(name) for name in self.names if name in _LOGGED}
+        logs.note(call, {k: t[0].item() if k == "matches" else t.tolist() for k, t in metrics.items() if t is not None})
 
     def _one(self, name: str) -> Any:
         """A metric over all batches; None without any."""
@@ -136,15 +136,15 @@ class _Record:
 
     def result(self, s: Settings) -> Value:
         """The metrics: one by itself, several as a list, or a dictionary; q values, or tensors if so set."""
-        found = {name: self._one(name) for name in self.names}
+        metrics = {name: self._one(name) for name in self.names}
         if s["tensor"]:
             if s["dictionary"]:
-                return dict_handle(found)
-            tensors = list(found.values())
+                return dict_handle(metrics)
+            tensors = list(metrics.values())
             return tensor_handle(tensors[0]) if len(tensors) == 1 else vector_handle(tensors)
-        values = [to_q(t) for t in found.values()]
+        values = [to_q(t) for t in metrics.values()]
         if s["dictionary"]:
-            return symdict(list(found), values)
+            return symdict(list(metrics), values)
         return values[0] if len(values) == 1 else collapse(values) if values else List([])
 
 
@@ -199,9 +199,9 @@ def _calculator(m: Any) -> Callable[[Any, Sequence[Any]], Any]:
         nonlocal straight
         if straight is not None and len(tensors) == 1 and tensors.__class__ is list:
             return straight(tensors[0])
-        out = calculate(module, tensors)
+        output = calculate(module, tensors)
         straight = nn.direct.forward_of(module)
-        return out
+        return output
 
     return run
 
@@ -237,46 +237,46 @@ class _Trainer:
 
     def _calculate(self, inputs: list[Any], targets: list[Any]) -> tuple[Any, Any]:
         """The output for a batch, and its loss."""
-        out = self.forward(self.model.module, inputs)
-        first = flat(out)[0] if out.__class__ is not torch.Tensor else out
-        return out, losses.calculate(self.model.loss, [first, *targets])
+        output = self.forward(self.model.module, inputs)
+        first = flat(output)[0] if output.__class__ is not torch.Tensor else output
+        return output, losses.calculate(self.model.loss, [first, *targets])
 
     def _gradients(self, batches: Sequence[Batch], out: Any) -> list[tuple[Any, Any]]:
         """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
         output and the loss of each are the result."""
         for p in self.parameters:
             drop_gradient(p)
-        made: list[tuple[Any, Any]] = []
+        results: list[tuple[Any, Any]] = []
         for inputs, targets in batches:
-            given = carried(inputs, out, self.s)
+            carried_inputs = carried(inputs, out, self.s)
             if self.cast is None:
-                out, found = self._calculate(given, targets)
+                out, loss = self._calculate(carried_inputs, targets)
             else:
                 with self.cast():
-                    out, found = self._calculate(given, targets)
-            if self.finite and not torch.isfinite(found).all():
-                raise QError(self._unusable(found, len(made)))
-            part = found if len(batches) == 1 else found / len(batches)
+                    out, loss = self._calculate(carried_inputs, targets)
+            if self.finite and not torch.isfinite(loss).all():
+                raise QError(self._unusable(loss, len(results)))
+            part = loss if len(batches) == 1 else loss / len(batches)
             part.backward() if self.scaler is None else self.scaler.backward(part)
-            if self.s["sync"] and found.device.type != "cpu":
-                torch.accelerator.synchronize(found.device)
-            made.append((out, found.detach()))
+            if self.s["sync"] and loss.device.type != "cpu":
+                torch.accelerator.synchronize(loss.device)
+            results.append((out, loss.detach()))
         if self.scaler is not None:
             self.scaler.unscale()
         if self.clips:
             clip_model(self.model)
-        return made
+        return results
 
     def update(self, batches: Sequence[Batch], out: Any = None, note: Note | None = None) -> list[tuple[Any, Any]]:
         """One step. The output of each batch, and its loss before the step, are the result; `note` gets the batches
         and these, before the step where that can be, so that what it refuses changes no parameter."""
         if not self.closure:
-            made = self._gradients(batches, out)
+            results = self._gradients(batches, out)
             if note is not None:
-                note(batches, made)
+                note(batches, results)
             with HOLD:  # in a thread an interrupt is raised anywhere else
                 self.o.step() if self.scaler is None else self.scaler.step()
-            return made
+            return results
         first: list[tuple[Any, Any]] = []
         last: list[tuple[Any, Any]] = []
 
@@ -290,10 +290,10 @@ class _Trainer:
 
         with HOLD:
             self.o.step(closure)
-        made = [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
+        results = [(end, found) for (end, _), (_, found) in zip(last, first, strict=True)]
         if note is not None:
-            note(batches, made)
-        return made
+            note(batches, results)
+        return results
 
     def _unusable(self, loss: Any, i: int) -> str:
         """The error of a loss that no step is to be made by, of batch i of this update."""
@@ -315,12 +315,12 @@ def _train(model: Model) -> Value:
     _agreed("run", model, model.data, s, True)
 
     def loop() -> None:
-        out: Any = None
+        output: Any = None
         batches = batches_of("run", model.data, s, model.module)
         work, done = _task("run", model.data, s), 0
         trainer.total = work.total
         while several := list(islice(batches, s["accumulate"])):
-            out, loss = trainer.update(several, out, record.note)[-1]
+            output, loss = trainer.update(several, output, record.note)[-1]
             done = trainer.done = done + len(several)
             if clock() >= work.line.due:
                 work.tell(done, partial(record.so_far, loss))
@@ -345,15 +345,15 @@ def _test(model: Model) -> Value:
     _agreed("testrun", model, model.testdata, s, False)
 
     def loop() -> None:
-        out: Any = None
+        output: Any = None
         work = _task("testrun", model.testdata, s)
         for done, (inputs, targets) in enumerate(batches_of("testrun", model.testdata, s, model.module)):
             with cast():
-                out = forward(model.module, carried(inputs, out, s))
-                found = None if record.loss is None else losses.calculate(model.loss, [flat(out)[0], *targets])
-            record.add(out, targets, found)
+                output = forward(model.module, carried(inputs, output, s))
+                loss = None if record.loss is None else losses.calculate(model.loss, [flat(output)[0], *targets])
+            record.add(output, targets, loss)
             if clock() >= work.line.due:
-                work.tell(done + 1, None if found is None else partial(record.so_far, found))
+                work.tell(done + 1, None if loss is None else partial(record.so_far, loss))
             if PENDING and done + 1 < work.total:
                 stop_here(work.stopped(done + 1))
 
@@ -363,13 +363,13 @@ def _test(model: Model) -> Value:
 
 
 def _run(x: Value, test: bool, call: str) -> Value:
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
-        raise QError(f"{call}: model expected as 1st argument, given {kname(given[0] if given else x)}")
+        raise QError(f"{call}: model expected as 1st argument, given {kname(args[0] if args else x)}")
     model: Model = h.obj
     try:
-        return _ran(model, given, test, call)
+        return _ran(model, args, test, call)
     except Exception as exc:
         raise known_to_all(call, exc, model.module, not test, x) from None
 
@@ -408,28 +408,28 @@ def backstep(x: Value) -> Value:
     q)type backstep(m;4 1#1e;4 1#1e)
     -8h
     """
-    given = items(x)
-    h = handle(given[0]) if given else None
+    args = items(x)
+    h = handle(args[0]) if args else None
     if not isinstance(h, ModelHandle):
-        raise QError(f"backstep: model expected as 1st argument, given {kname(given[0] if given else x)}")
+        raise QError(f"backstep: model expected as 1st argument, given {kname(args[0] if args else x)}")
     model: Model = h.obj
-    if len(given) not in (1, 3):
-        raise QError(f"backstep expecting (model;inputs;targets), but {len(given)} args given")
+    if len(args) not in (1, 3):
+        raise QError(f"backstep expecting (model;inputs;targets), but {len(args)} args given")
     try:
-        inputs = inputs_with_names(given[1:2], model.module, model.module, "backstep") if len(given) == 3 \
+        inputs = inputs_with_names(args[1:2], model.module, model.module, "backstep") if len(args) == 3 \
             else model.inputs()
-        targets = inputs_of(given[2], model.module, "backstep") if len(given) == 3 else model.targets()
+        targets = inputs_of(args[2], model.module, "backstep") if len(args) == 3 else model.targets()
         trainer, data = _Trainer(model, "backstep"), model.data
-        before = data.hidden if len(given) == 1 else None
+        before = data.hidden if len(args) == 1 else None
         try:
-            made = with_gradients(True, lambda: trainer.update([(inputs, targets)], before))
+            results = with_gradients(True, lambda: trainer.update([(inputs, targets)], before))
         finally:
             trainer.end()
-        if len(given) == 1 and model.train["hidden"] and data.batch >= 0:
-            data.hidden = [t.detach() for t in flat(made[0][0])]
+        if len(args) == 1 and model.train["hidden"] and data.batch >= 0:
+            data.hidden = [t.detach() for t in flat(results[0][0])]
     except Exception as exc:
         raise known_to_all("backstep", exc, model.module, True, x) from None
-    loss = made[0][1]
+    loss = results[0][1]
     line().tally("backstep", lambda: {"loss": float(loss)})
     stepped()
     return to_q(loss)

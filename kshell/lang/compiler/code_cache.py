@@ -62,7 +62,7 @@ class Kept:
 
 
 def of(script: bytes) -> Kept | None:
-    """What is kept for a script; None if it is too small."""
+    """The cache of a script's compiled code; None if the script is too small."""
     if len(script) < SMALLEST:
         return None
     made_by = f"{__version__} {sys.version} ".encode()
@@ -75,7 +75,7 @@ def folder() -> str:
 
 
 def _read(path: str) -> dict[bytes, Assembled]:
-    """What a file holds, if it is whole and nobody else could have written it."""
+    """The content of a cache file, if it is whole and nobody else could have written it; else empty."""
     with suppress(OSError, ValueError, EOFError, TypeError):
         with open(path, "rb") as f:
             told, above = os.fstat(f.fileno()), os.stat(os.path.dirname(path))

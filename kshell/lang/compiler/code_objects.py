@@ -23,8 +23,8 @@ Block = list[Any]  # str lines and nested Blocks
 
 
 class CodeInfo:
-    """What a compiled code object remembers of its q text: the source, and the q offset of each Python line; and what
-    lang/session/resume.py makes the rest of a function from: the Python text, or of such a rest its tree, and the
+    """The origin of a compiled code object: its q source, and the q offset of each Python line; and the parts from
+    which lang/session/resume.py makes the rest of a function: the Python text, or of such a rest its tree, and the
     constants."""
 
     __slots__ = ("consts", "offsets", "source", "text", "tree", "turn")
@@ -107,7 +107,7 @@ def assemble(text: str) -> tuple[CodeType, list[int]]:
 
 
 def running_code() -> tuple[CodeInfo, int] | None:
-    """What is known of the q code that runs, and the Python line that it is at."""
+    """The q code that is running, and the Python line that it is at; None if there is none."""
     level: FrameType | None = sys._getframe(1)
     while level is not None:
         code = level.f_code
@@ -119,12 +119,12 @@ def running_code() -> tuple[CodeInfo, int] | None:
 
 def caller_locals() -> dict[str, Any]:
     """The local variables, by name, of the q function that is running."""
-    level = sys._getframe(1)
+    level: FrameType | None = sys._getframe(1)
     while level is not None:
         consts = level.f_code.co_consts
         if level.f_code.co_filename == FILE and consts and consts[-1].__class__ is CodeInfo and consts[-1].source.text:
             return level.f_locals
-        level = level.f_back  # type: ignore[assignment]
+        level = level.f_back
     return {}
 
 

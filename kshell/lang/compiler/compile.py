@@ -163,7 +163,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         return e
 
     def _Ready(self, node: Any) -> E:
-        return node.e  # type: ignore[no-any-return]
+        return node.e
 
     def _Lit(self, node: Any) -> E:
         self.const_values[node.start] = node

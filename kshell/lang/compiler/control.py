@@ -21,7 +21,7 @@ MANY = 3000  # statements of a lambda
 
 
 def join(a: Kinds, b: Kinds) -> Kinds:
-    """What holds on both of two ways."""
+    """The kinds that hold on both of two branches."""
     return {k: v for k, v in a.items() if b.get(k) == v}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 from kshell.errors import Frame, QError
 from kshell.lang.compiler import code_objects
@@ -97,7 +98,7 @@ def backtrace_text(frames: list[Frame]) -> str:
 def live_frames() -> list[Frame]:
     """The q call stack of the code that runs now, innermost first."""
     out: list[Frame] = []
-    level = sys._getframe(1)
+    level: FrameType | None = sys._getframe(1)
     phrase: code_objects.CodeInfo | None = None  # of the qSQL phrase just met: part of the function it stands in
     while level is not None:
         consts = level.f_code.co_consts
@@ -106,5 +107,5 @@ def live_frames() -> list[Frame]:
             if info is not phrase and info.source.text:
                 out.append(Frame(info.source, code_objects._position(info, level.f_lineno)))
             phrase = info if level.f_code.co_name.startswith("_p") else None
-        level = level.f_back  # type: ignore[assignment]
+        level = level.f_back
     return out

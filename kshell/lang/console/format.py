@@ -144,7 +144,7 @@ def enum_values(v: Vec) -> Vec | None:
         domain = domain.k.cols[0]
     if domain.__class__ is not Vec:
         return None
-    return take_at(domain, v.a)  # type: ignore[no-any-return]
+    return take_at(domain, v.a)
 
 
 _FEW = 16  # items, of which fewer are written one by one
@@ -197,7 +197,7 @@ def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
         return [guid_text(v) for v in a]
     m = text_matrix(t, a)
     if m is not None:
-        return m.view(f"S{m.shape[1]}").ravel().astype(str).tolist()  # type: ignore[no-any-return]
+        return m.view(f"S{m.shape[1]}").ravel().astype(str).tolist()
     raws = a.tolist()
     now = _ALWAYS.get(t)
     if now is not None:
@@ -306,7 +306,7 @@ def atom_text(t: int, v: Any, digits: int) -> str:
 
 
 def atom_string(x: Value, digits: int) -> str | None:
-    """What `string` gives of an atom; None if x is none (or a function)."""
+    """`string` of an atom; None if x is none (or a function)."""
     c = x.__class__
     if c is int:
         return str(x)
@@ -315,7 +315,7 @@ def atom_string(x: Value, digits: int) -> str | None:
     if c is bool:
         return "1" if x else "0"
     if c is Sym:
-        return x.s  # type: ignore[no-any-return]
+        return x.s
     if c is Special:
         return raw_text(T.J, x.v, digits)
     if c is Atom:

@@ -35,7 +35,7 @@ class _Writer:
             return self.enum(x) if t == T.ENUM else atom_text(t, raw(x), self.digits)
         found = _BY_CLASS.get(x.__class__)
         if found is not None:
-            return found(self, x, room)  # type: ignore[no-any-return]
+            return found(self, x, room)
         if isinstance(x, Lambda):
             return x.text
         if isinstance(x, Handle):

@@ -1,4 +1,4 @@
-"""What a value holds by name, for completion: nothing is computed, and what is on disk is not read."""
+"""The parts of a value by name, for completion: nothing is computed, and data on disk is not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the console prints for a value: lists line by line, matrices, dictionaries and tables in aligned columns.
+"""The console's text for a value: lists line by line, matrices, dictionaries and tables in aligned columns.
 
 Only what fits on the console is formatted: rows beyond its height and text beyond its width are replaced by `..`.
 """

@@ -11,8 +11,8 @@ CHUNK = 1 << 16
 
 
 class Input:
-    """What comes in on a file descriptor (standard input unless given), or what `ask`, if it is set, gives: a line with
-    its end, nothing at the end of input."""
+    """Input from a file descriptor (standard input unless given), or from `ask`, if it is set: it returns a line with
+    its end, and nothing at the end of input."""
 
     __slots__ = ("ask", "buffer", "fd")
 
@@ -22,7 +22,7 @@ class Input:
         self.ask: Callable[[], bytes] | None = None
 
     def _more(self, timeout: float | None) -> bytes | None:
-        """What comes next, put into the buffer: nothing at the end of input, None if nothing came in time."""
+        """Read more input into the buffer, and return it: nothing at the end of input, None if none came in time."""
         if self.ask is not None:
             data = self.ask()
         else:

@@ -67,7 +67,7 @@ def over1(f: Value, x: Value) -> Value:
 
 
 def _identity(f: Value, x: Value) -> Value:
-    """What folding an empty list gives: the identity of the operator, else an empty list."""
+    """The result of folding an empty list: the identity of the operator, else an empty list."""
     name = name_of(f)
     if name in _REDUCE and name != ",":
         return _REDUCE[name](x)

@@ -65,7 +65,7 @@ class Dicts:
         return rows(self.k.t, self.k.a, len(self), None, self.ends)
 
     def values(self) -> Value | None:
-        """What `value` gives of each, if those are vectors."""
+        """`value` of each, if those are vectors; else None."""
         return rows(self.v.t, self.v.a, len(self), None, self.ends) if self.v.__class__ is Vec else None
 
     def items(self) -> list[Value]:

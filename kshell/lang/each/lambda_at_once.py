@@ -214,7 +214,7 @@ class _Batch:
         return merged(done, n)
 
     def result(self, statements: list[Any]) -> Any:
-        """What they give: Many, or one value for all items."""
+        """The result of the statements: Many, or one value for all items."""
         done: list[tuple[Any, Any]] = []
         n = self.n
         last = self.statements(statements, done)
@@ -405,7 +405,7 @@ class _Batch:
         return Many(self.table(names, Columns(cols, self.n)))
 
     def table(self, names: list[str], c: Columns) -> Table:
-        """What every item gives as a dictionary, which in a list are a table."""
+        """The dictionaries of all items, which in a list are a table."""
         cols = c.columns()
         if any(isinstance(col, Columns) for col in cols):
             raise No

@@ -104,7 +104,7 @@ def _pool() -> Pool:
         if session.pool is not None:
             session.pool.executor.shutdown(wait=False)
         session.pool = Pool(size)
-    return session.pool  # type: ignore[no-any-return]
+    return session.pool
 
 
 def _stop(deal: _Deal, tasks: list[Future[None]]) -> None:

@@ -1,4 +1,5 @@
-"""What a lambda gives for every item of a list, where it is carried out for all of them at once (lambda_at_once.py)."""
+"""The results of a lambda for every item of a list, where it is evaluated for all of them at once
+(lambda_at_once.py)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class No(Exception):
 
 
 class Many:
-    """What every item gives: a list, table, `Columns` or `Dicts`."""
+    """The results for all items: a list, table, `Columns` or `Dicts`."""
 
     __slots__ = ("v",)
 
@@ -34,7 +35,7 @@ class Many:
 
 
 class Columns:
-    """What `(a;b;c)` gives for every item, as the list of what each of a, b, c does."""
+    """`(a;b;c)` for every item, as the list of the results of a, b and c."""
 
     __slots__ = ("cols", "n")
 
@@ -76,7 +77,7 @@ def value_list(v: Any, n: int) -> Value:
 
 
 def listed(v: Any) -> Value:
-    """What every item gives as a list, whose dictionaries are no table."""
+    """The results for all items as a list, whose dictionaries are no table."""
     return List(v.items()) if v.__class__ is Dicts else v
 
 
@@ -108,11 +109,11 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
     first = lists[0]
     if all(v.__class__ is Vec and v.t == first.t and v.t != T.ENUM for v in lists):
         return Vec(first.t, np.concatenate([v.a for v in lists])[back])
-    parts = [part(v) for v in lists]
-    if all(p is not None and p.m != -1 and p.t == parts[0].t for p in parts):  # type: ignore[union-attr]
-        sizes = np.concatenate([p.sizes for p in parts])  # type: ignore[union-attr]
-        a = np.concatenate([p.a for p in parts])  # type: ignore[union-attr]
-        return take_at(rows(parts[0].t, a, n, None, np.cumsum(sizes)), back)  # type: ignore[union-attr]
+    parts = [p for v in lists if (p := part(v)) is not None]
+    if len(parts) == len(lists) and all(p.m != -1 and p.t == parts[0].t for p in parts):
+        sizes = np.concatenate([p.sizes for p in parts])
+        a = np.concatenate([p.a for p in parts])
+        return take_at(rows(parts[0].t, a, n, None, np.cumsum(sizes)), back)
     items = [i for v in lists for i in seq_items(v)]
     return collapse([items[k] for k in back.tolist()])
 

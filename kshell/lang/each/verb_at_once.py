@@ -128,7 +128,7 @@ def _reverse(p: Part) -> Value | None:
         return p.vector()
     if p.m is not None:
         return Nd(p.t, p.a.reshape(p.n, p.m)[:, ::-1])
-    ends = p.starts + p.ends  # type: ignore[operator]
+    ends = p.starts + p.ends
     return rows(p.t, p.a[ends[p.ids] - 1 - np.arange(len(p.a))], p.n, None, p.ends)
 
 

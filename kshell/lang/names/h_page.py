@@ -146,7 +146,7 @@ def jx(n: Value, x: Value) -> Value:
 
 @name(".h.val")
 def val(x: Value) -> Value:
-    """What a web console evaluates requests with: value, unless a program assigns another function.
+    """The function that evaluates the requests of a web console: value, unless a program assigns another one.
 
     q).h.val "1+1"
     2
@@ -202,7 +202,7 @@ def ht(x: Value) -> Value:
 
 
 def _kind(line: str) -> str:
-    """What a line begins with, as far as it tells how the line is marked up."""
+    """The character that a line begins with, if it tells how the line is marked up; else empty."""
     return line[:1] if line[:1] in (".", "\t", " ") else ""
 
 

@@ -126,7 +126,7 @@ def number(x: Value) -> float:
     if t not in T.NUMERIC and t not in T.TEMPORAL:
         raise QError("type")
     v = raw(x)
-    return T.NAN if t in T.SIGNED and v == T.NULL[t] else v  # type: ignore[no-any-return]
+    return T.NAN if t in T.SIGNED and v == T.NULL[t] else v
 
 
 def fixed(places: int, x: Value) -> str:
@@ -253,7 +253,7 @@ def addmonths(x: Value, y: Value) -> Value:
 def data_of(x: Value) -> bytes:
     """The bytes of a string, char or byte vector."""
     if x.__class__ is Vec and x.t in (T.C, T.X):
-        return x.a.tobytes()  # type: ignore[no-any-return]
+        return x.a.tobytes()
     return text_of(x).encode("utf-8", "surrogateescape")
 
 

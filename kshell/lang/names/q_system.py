@@ -314,7 +314,7 @@ def request(url: Value, kind: str = "", body: bytes | None = None) -> Value:
 
 @name(".Q.hg", effect="opens")
 def hg(url: Value) -> Value:
-    """What a web address gives, as a string.
+    """Get the content of a web address, as a string.
 
     q)@[.Q.hg;`:http://localhost:1;{"no answer"}]
     "no answer"
@@ -324,7 +324,7 @@ def hg(url: Value) -> Value:
 
 @name(".Q.hp", ".Q.hp[address;kind;text]", effect="opens")
 def hp(url: Value, kind: Value, text: Value) -> Value:
-    """What a web address answers to a text that is sent to it.
+    """Post a text to a web address, and return the answer as a string.
 
     q).[.Q.hp;(`:http://localhost:1;.h.ty`json;"{}");{"no answer"}]
     "no answer"

@@ -64,7 +64,7 @@ def _is_false(p: Phrase) -> bool:
 
 def tree(x: Value) -> Phrase:
     """The phrase of a parse tree."""
-    return TREE.fn(x)  # type: ignore[no-any-return]
+    return TREE.fn(x)
 
 
 def constraints(c: Value) -> list[Phrase]:

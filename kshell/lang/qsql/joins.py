@@ -68,7 +68,7 @@ def _keyed(y: Value) -> Dict:
     y = fetch(y)
     if y.__class__ is not Dict or not y.keyed:
         raise QError("type")
-    return y  # type: ignore[no-any-return]
+    return y
 
 
 # ------------------------------------------------------------------ left, inner, plus

@@ -40,7 +40,7 @@ Named = list[tuple[str | None, Phrase]]
 Limit = tuple[Value | None, str | None, Phrase | None] | None
 
 class Source:
-    """What a query is from: a table, a keyed table (`keys` names its keys) or a dictionary."""
+    """The source of a query: a table, a keyed table (`keys` names its keys) or a dictionary."""
 
     __slots__ = ("cols", "keys", "n", "plain", "value")
 
@@ -175,7 +175,7 @@ def _whole(p: Phrase, c: Columns) -> Value | None:
 
 
 def _of_nothing(p: Phrase, c: Columns) -> Value:
-    """What a column is when there is no group: empty, of the type that the phrase would give."""
+    """The column of a query that has no group: empty, of the type that the phrase would give."""
     try:
         x = p.fn(c)
     except QError:
@@ -219,7 +219,7 @@ def run_select(src: Source, c: Columns, by: Named | None, cols: Named, distinct:
 
 def _select_dict(src: Source, c: Columns, cols: Named) -> Dict:
     if not cols and c.rows is None:
-        return src.value  # type: ignore[no-any-return]
+        return src.value
     pairs = [(str(n), p.fn(c)) for n, p in cols] if cols else [(n, c[n]) for n in src.cols]
     return symdict([n for n, _ in pairs], [v for _, v in pairs])
 

@@ -1,4 +1,4 @@
-"""What a session does beside evaluating: commands, scripts, views, the timer, the debugger.
+"""The work of a session beside evaluation: commands, scripts, views, the timer, the debugger.
 
 May import each and the rooms below it.
 """

@@ -1,4 +1,4 @@
-"""What q code may ask to be told of: `.z.vs`, called after a variable of the root namespace is set."""
+"""The callback after assignments: `.z.vs`, called after a variable of the root namespace is set."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def exit_(x: Value) -> Value:
 
 
 def _leave(call: str, code: int) -> None:
-    """What comes before the end: not in reval, but whose session is read-only may leave it."""
+    """Prepare to exit: call `.z.exit`, or refuse inside reval. A read-only session may exit."""
     if restricted() == REVAL:
         refuse(call, "access")
     call_exit(code)
@@ -148,7 +148,7 @@ def _timed(arg: str) -> float:
     n = int(count) if colon and count.isdigit() else 1
     if not (colon and count.isdigit()):
         text = arg
-    _gpu("peak")  # what it was given before is done
+    _gpu("peak")  # so that the GPU has finished earlier work
     start = time.perf_counter()
     stoppable(repeat, text, n)
     _gpu("peak")
@@ -284,7 +284,7 @@ def _flag(name: str, arg: str, low: int, high: int) -> Value:
 
 @command("e", "\\e", "\\e 0|1|2", effect="reads0")
 def error_mode(arg: str) -> Value:
-    """What an error of a client does: 0 nothing, 1 suspends, 2 prints the stack.
+    """The effect of a client's error: 0 nothing, 1 suspends, 2 prints the stack.
 
     q)\\e
     0i

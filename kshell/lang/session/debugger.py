@@ -50,7 +50,7 @@ class Level:
             any(isinstance(step, resume.Stuck) for step in self.after)
 
     def go_on(self, value: Value) -> Value:
-        """What is left, with the variables as they are now."""
+        """Run the rest, with the present values of the variables, and return its result."""
         if self.rest is None:
             return value
         for k in self.rest.locals:
@@ -149,8 +149,8 @@ class Suspension:
 
 def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None) -> \
         list[Suspension]:
-    """What an error with its frames stopped, if a function was running; nothing if only a line was. `outer` is what was
-    gone on with when it came: its other levels are added, to the error too."""
+    """The suspension by an error with its frames, if a function was running; empty if only a line was. `outer` is the
+    suspension that was resumed when the error came: its other levels are added, to the error too."""
     found = code_objects.levels(tb)
     inner = error.frames[: len(error.frames) - len(found)]  # of a text that a verb parsed: without variables
     space = space_of(found[0][1], names) if found else "."

@@ -41,7 +41,7 @@ from kshell.values.session.restrict import refuse
 
 @verb("value", handle=True, effect="own")
 def value(x: Value) -> Value:
-    """What x stands for: of a name, text, parse tree; a dictionary's values.
+    """The value of x: of a name, text or parse tree; a dictionary's values.
 
     q)value "2+3"
     5
@@ -101,7 +101,7 @@ def read_file(x: Sym) -> Value:
 
 
 def _structure(x: Value) -> Value:
-    """What a function is made of."""
+    """The parts of a function, as `value` lists them."""
     if isinstance(x, Lambda):
         source = x.source
         name = source.name if source.name[:1] == "." else ".." + source.name
@@ -131,7 +131,7 @@ def _structure(x: Value) -> Value:
 
 
 def _primitive(name: str) -> Value:
-    """What `value` gives of a built-in: its number, or what it is made of in k."""
+    """`value` of a built-in: its number, or its definition in k."""
     if name in DERIVED:
         return known(DERIVED[name][0])
     if name in COMPOSED:
@@ -145,8 +145,8 @@ def _primitive(name: str) -> Value:
 
 
 def _library(name: str) -> Value:
-    """What `value` gives of a function of q's library, which has no text in q: a list as of a lambda, with its
-    parameters, its name, and its name for its text."""
+    """`value` of a function of q's library, which has no text in q: a list as of a lambda, with its parameters, its
+    name, and its name for its text."""
     entry = registry.find("verb", name) or registry.find("name", name)
     if entry is None or not entry.fns:
         raise QError("type")

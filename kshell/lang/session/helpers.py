@@ -1,4 +1,4 @@
-"""What compiled q code calls: the helpers behind the names with a leading underscore in emitted Python."""
+"""Helpers for compiled q code: the functions behind the names with a leading underscore in emitted Python."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def op_global(name: str, ctx: str, fn: Callable[[Value, Value], Value], y: Value
     return let_through(ASSIGNED, x) if PENDING else x
 
 
-# what getrefcount says of a value that only one variable holds: the variable, the argument (or local name) here, and
+# getrefcount of a value that only one variable holds: the variable, the argument (or local name) here, and
 # getrefcount's own
 _ALONE = 3
 

@@ -1,4 +1,4 @@
-"""What `\\l` does: scripts, data files, splayed tables, databases."""
+"""`\\l`: load scripts, data files, splayed tables, databases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load(arg: str) -> Value:
         name = os.path.basename(path)
         session.names.set(name, kdb.read(path))
         return sym(name)
-    return session.load(path)  # type: ignore[no-any-return]
+    return session.load(path)
 
 
 def is_data(path: str) -> bool:

@@ -49,15 +49,15 @@ def _of_python(code: CodeType) -> CodeInfo:
 
 
 class Stuck:
-    """What cannot go on: a function of Python that was at work on more than the call that failed, or (q) a phrase of a
-    query."""
+    """A point from which evaluation cannot go on: a function of Python that was at work on more than the call that
+    failed, or (q) a phrase of a query."""
 
     def __init__(self, q: bool) -> None:
         self.q = q
 
 
 class Rest:
-    """What is left of a q function that failed."""
+    """The rest of a q function that failed."""
 
     __slots__ = ("code", "info", "last", "locals", "ran", "space")
 
@@ -93,7 +93,7 @@ class Rest:
         info.tree, info.turn = tree, turn + 1
         module = compile(ast.Module([tree], []), FILE, "exec", dont_inherit=True, optimize=1)
         made = next(c for c in module.co_consts if c.__class__ is CodeType)
-        return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())  # type: ignore[no-any-return]
+        return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())
 
 
 class _Left:
@@ -121,8 +121,8 @@ class _Left:
         return [*heads, *(_assign(flag, True) for flag in self.flags), *left], self.offsets
 
     def instead(self, node: ast.expr) -> ast.expr:
-        """What stands for an expression that failed: the value. Of `g+:x` of a global that is then assigned; of an
-        assignment to items nothing is, and the variable stays as it is."""
+        """The replacement for an expression that failed: the value. For `g+:x` of a global the value is then assigned;
+        an assignment to items is dropped, and the variable stays as it is."""
         f = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         if isinstance(node, ast.Call) and f in ("_asg", "_amd"):
             return node.args[0]
@@ -131,7 +131,7 @@ class _Left:
         return _load(self.given)
 
     def after(self, body: list[ast.stmt], way: list[ast.AST]) -> list[ast.stmt]:
-        """What is left of statements, one of which is the first of the way to what failed."""
+        """The statements still to run, given the first one on the way to the failure."""
         at = next(i for i, s in enumerate(body) if s is way[0])
         return [*self.within(body[at], way[1:]), *body[at + 1:]]
 

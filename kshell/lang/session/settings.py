@@ -16,7 +16,7 @@ class Settings:
     z: int = 0  # "D"$ reads month before day (0) or day before month (1)
     W: int = 2  # the day that starts a week: 0 is Saturday, 2 Monday
     o: int | None = None  # offset of local time from UTC in hours; None takes the system's
-    e: int = 0  # what an error of a client does
+    e: int = 0  # the effect of a client's error
     T: int = 0  # the longest a client's call may take, in seconds; 0 is no limit
     g: int = 0  # whether memory goes back to the system at once
     s: int = 0  # threads that peach may use

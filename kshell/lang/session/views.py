@@ -54,7 +54,8 @@ def define(node: Any, source: Source, names: Names) -> Value:
 
 
 def from_text(name: str, text: str) -> Callable[[], Value]:
-    """What defines a view that was read as data: the text must be that of one view. Nothing is computed."""
+    """Check the text of one view that was read as data ('corrupt if it is anything else), and return a function that
+    defines the view. Nothing is computed."""
     source = Source(f"{name}::{text}", "", 0)
     nodes = parse(source.text, lambda _: False, source)
     if len(nodes) != 1 or not isinstance(nodes[0], N.Statement) or not isinstance(nodes[0].expr, N.View) or \
@@ -85,7 +86,7 @@ def needed(nodes: Any) -> Iterator[str]:
 
 
 def parts(v: View) -> Value:
-    """What `value` gives of a view: the last value, the parse tree, what it depends on, the text."""
+    """`value` of a view: the last value, the parse tree, its dependencies, the text."""
     return List([NIL if v.value is None else v.value, v.tree(), sym_vec(v.needs), string(v.text)])
 
 

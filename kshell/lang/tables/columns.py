@@ -1,4 +1,5 @@
-"""What the phrases of a template see: the columns of a table, restricted to the rows, or to the group, at hand."""
+"""The names that the phrases of a template see: the columns of a table, restricted to the rows, or to the group, at
+hand."""
 
 from __future__ import annotations
 

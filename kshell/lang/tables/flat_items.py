@@ -60,7 +60,7 @@ class Part:
 
     def spread(self, shape: Part) -> Array:
         """Atoms, once for each value of the vectors of another."""
-        return np.repeat(self.a, shape.sizes if shape.m is None else shape.m)  # type: ignore[arg-type]
+        return np.repeat(self.a, shape.sizes if shape.m is None else shape.m)
 
     def filled(self, v: Value) -> Value | None:
         """The list of items of this shape whose values are v."""

@@ -26,7 +26,7 @@ from kshell.values.session.context import running
 from kshell.values.session.interrupts import ASSIGNED, PENDING, brief, let_through, stoppable
 
 Array = np.ndarray
-NAMED = 3  # what getrefcount says of a value that only a global has: that, a local name, and its own argument
+NAMED = 3  # getrefcount of a value that only a global has: that, a local name, and its own argument
 
 
 # ------------------------------------------------------------------ making
@@ -123,7 +123,7 @@ def flat(x: Value) -> Table:
 def unkeyed(x: Value) -> Table:
     """A table without its keys; 'type for anything else, a name too."""
     if x.__class__ is Table:
-        return x  # type: ignore[no-any-return]
+        return x
     if x.__class__ is Dict and x.keyed:
         return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
     raise QError("type")
@@ -188,7 +188,8 @@ def _change(t: Sym, change: Callable[[Value], Value]) -> Value:
 
 
 def on_disk_kind(x: Value) -> str:
-    """What names a table on disk in errors: `par` if it is partitioned, `splay` if splayed; empty for another value."""
+    """The kind of a table on disk, as errors name it: `par` if it is partitioned, `splay` if splayed; empty for another
+    value."""
     if x.__class__ is not Table or x.cols.__class__ is list:
         return ""
     return "par" if isinstance(x.cols, PartCols) else "splay" if isinstance(x.cols, SplayedCols) else ""
@@ -242,7 +243,7 @@ def member(x: Value, dom: str) -> Value:
 
 
 def given_rows(t: Value, y: Value) -> Table:
-    """What `insert` was given, as a table: a table, a dictionary, one record, or a list of columns."""
+    """The rows given to `insert`, as a table: from a table, a dictionary, one record, or a list of columns."""
     names = [*key_names(t), *(t.v.names if t.__class__ is Dict else t.names)]
     if is_table(y):
         return flat(y)
@@ -250,7 +251,7 @@ def given_rows(t: Value, y: Value) -> Table:
         one = collapse([y])
         if one.__class__ is not Table:
             raise QError("type")
-        return one  # type: ignore[no-any-return]
+        return one
     if not is_list(y):
         raise QError("type")
     items = seq_items(y)

@@ -1,4 +1,4 @@
-"""What matching a value to a pattern calls: the parts of a value, or an error that says that they are not there."""
+"""Helpers for matching a value to a pattern: the parts of a value, or an error that says that they are not there."""
 
 from __future__ import annotations
 

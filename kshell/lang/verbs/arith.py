@@ -65,7 +65,7 @@ def _difference_type(tx: int, ty: int) -> int:
 
 
 def _operand_type(t: int, tr: int) -> int:
-    """What a temporal operand becomes before it is added, for a result of type tr."""
+    """The type to which a temporal operand is converted before addition, for a result of type tr."""
     if t in SPANS:
         return T.N if tr in (T.P, T.N) else tr if tr in SPANS or tr == T.Z else t
     return T.P if t in T.TEMPORAL and tr == T.P else t
@@ -87,7 +87,7 @@ def _int_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int, 
             np.copyto(r, null, where=m)
         if n is not None:
             np.copyto(r, null, where=n)
-        return r  # type: ignore[no-any-return]
+        return r
 
     # where an operand is converted, atoms go the way of vectors: what becomes of an infinity is decided in one place
     return Plan(tr, fn, int_one(op, tx, ty, tr, ox, oy) if (ox, oy) == (tx, ty) else None)
@@ -100,7 +100,7 @@ def _native(ufunc: np.ufunc, null: int) -> Callable[[Array, Array], Array]:
         r = ufunc(a, b)
         if r.size and (a.item(a.argmin()) == null or b.item(b.argmin()) == null):
             np.copyto(r, null, where=(a == null) | (b == null))
-        return r  # type: ignore[no-any-return]
+        return r
 
     return fn
 
@@ -175,7 +175,7 @@ def _divide_planner(tx: int, ty: int) -> Plan | None:
 def _divide_longs(a: Array, b: Array) -> Array:
     if has_null(a, T.J) or has_null(b, T.J):
         a, b = to_float(a, T.J), to_float(b, T.J)
-    return np.divide(a, b)  # type: ignore[no-any-return]
+    return np.divide(a, b)
 
 
 def divide_floats(x: float, y: float) -> float:

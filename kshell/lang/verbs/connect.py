@@ -29,7 +29,7 @@ class OpenFile:
 
 def opened() -> dict[int, OpenFile]:
     """The open files of the session."""
-    return running().files  # type: ignore[no-any-return]
+    return running().files
 
 
 @verb("hopen", effect="own")
@@ -146,7 +146,8 @@ def lines(x: Value) -> bytes:
 
 
 def data_of(x: Value) -> bytes:
-    """What a handle appends to a file: the items of a list as they are serialized, the bytes of a vector or atom."""
+    """The bytes that a handle appends to a file: the items of a list as they are serialized, the bytes of a vector or
+    atom."""
     if isinstance(x, List):
         return b"".join(codec.encode(v, file=True) for v in x.items)
     t = x.t if x.__class__ is Vec else atom_t(x)

@@ -38,9 +38,9 @@ def read_path(x: Sym) -> Value:
 
 
 def entry(x: Sym, path: Sequence[Value], make: bool = False) -> tuple[Sym, Sequence[Value]]:
-    """What the names that a path begins with lead to from a folder: a file or folder in it, and the rest of the path.
-    A folder is a dictionary of its files; a splayed table one of its columns. The empty name ends in a slash. With
-    `make` the folders need not be there yet."""
+    """The file or folder that the leading names of a path lead to from a folder, and the rest of the path. A folder is
+    a dictionary of its files; a splayed table one of its columns. The empty name ends in a slash. With `make` the
+    folders need not be there yet."""
     while path and path[0].__class__ is Sym:
         where, name = path_of(x), path[0].s
         if not os.path.isdir(where) and (not make or os.path.exists(where)):
@@ -165,7 +165,7 @@ def _needs_old(f: Value, where: str) -> bool:
 
 
 def _amended_column(file: str, path: Sequence[Value], f: Value, y: Value, amend: Callable[..., Value]) -> Any:
-    """What a column's file is to hold, and how it is to be compressed."""
+    """The file of a column, its new content, and its compression."""
     old = kdb.read(file) if path or _needs_old(f, file) else List([])
     new = amend(old, path, f, y)
     if not splay.storable(new) and os.path.basename(file) != ".d":
@@ -204,7 +204,7 @@ def upsert_splayed(x: Sym, y: Value) -> bool:
 
 
 def _path(x: Sym) -> str:
-    return x.s.removeprefix(":")  # type: ignore[no-any-return]
+    return x.s.removeprefix(":")
 
 
 @verb("save", effect="changes")

@@ -51,7 +51,7 @@ def _whole_plan(ufunc: np.ufunc, op: Callable[[Any, Any], Any], tx: int, ty: int
         for where in (m, n, zero if zero.any() else None):
             if where is not None:
                 np.copyto(r, null, where=where)
-        return r  # type: ignore[no-any-return]
+        return r
 
     inner = int_one(lambda x, y: op(x, y), tx, ty, tr, tx, ty)
 

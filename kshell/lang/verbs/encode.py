@@ -42,7 +42,7 @@ _BY_WIDTH = {1: T.X, 2: T.H, 4: T.I, 8: T.J, 16: T.G}
 def _text(x: Value) -> bytes | None:
     """The bytes of a string, char or byte vector; None for anything else."""
     if x.__class__ is Vec and x.t in (T.C, T.X):
-        return x.a.tobytes()  # type: ignore[no-any-return]
+        return x.a.tobytes()
     if x.__class__ is Atom and x.t == T.C:
         return bytes([x.v])
     return None

@@ -212,7 +212,7 @@ def domain_of(x: Value) -> Value:
 
 def path_of(x: Value) -> str:
     if x.__class__ is Sym and x.s[:1] == ":":
-        return x.s[1:]  # type: ignore[no-any-return]
+        return x.s[1:]
     raise QError("type")
 
 
@@ -384,7 +384,7 @@ def master_key(x: Value) -> Value:
 
 @internal(-38)
 def socket_table(x: Value) -> Value:
-    """What kind of connection a handle is.
+    """The kind of connection behind a handle.
 
     q)-38!0i
     '0 is not an ipc handle

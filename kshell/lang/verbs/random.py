@@ -150,7 +150,7 @@ def _choose(count: int, n: int) -> np.ndarray:
     rng = running().rng
     if n * 8 > count:
         return rng.permutation(count)[:n]
-    return rng.choice(count, n, replace=False)  # type: ignore[no-any-return]
+    return rng.choice(count, n, replace=False)
 
 
 def permute(y: Value) -> Value:

@@ -70,7 +70,8 @@ def _there(x: Value, y: Value) -> np.ndarray:
 
 
 def _asked(name: str, x: Value, y: Value) -> Value | None:
-    """What a tensor among them makes of the verb; None if there is none, or it is an item of a list of handles."""
+    """The result of a verb as a tensor among the operands defines it; None if there is none, or it is an item of a list
+    of handles."""
     if isinstance(x, Handle) and x.folded:
         return x.dyad(name, x, y)
     return y.dyad(name, x, y) if isinstance(y, Handle) and y.folded and not isinstance(x, List) else None

@@ -65,9 +65,9 @@ def bytes_of(x: Value) -> bytes:
     """The bytes of a string, char or symbol; 'type for anything else."""
     c = x.__class__
     if c is Vec and x.t == T.C:
-        return x.a.tobytes()  # type: ignore[no-any-return]
+        return x.a.tobytes()
     if c is Sym:
-        return x.s.encode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+        return x.s.encode("utf-8", "surrogateescape")
     if c is Atom and x.t == T.C:
         return bytes((x.v,))
     if isinstance(x, List) and not len(x):

@@ -8,7 +8,7 @@ import numpy as np
 
 from kshell.errors import QError
 from kshell.lang.verbs.arith import add, sub
-from kshell.lang.verbs.cast import part as part  # what `x.year` asks for
+from kshell.lang.verbs.cast import part as part  # for `x.year`
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.core import Atom, Value, Vec, atom_t

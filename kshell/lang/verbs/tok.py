@@ -149,7 +149,7 @@ class Symbols:
     their characters, as integers; where most come for the first time the tables are left."""
 
     def __init__(self) -> None:
-        self.tables = _Slots(), _Slots()  # what has no place in the first is in the second
+        self.tables = _Slots(), _Slots()  # entries without a place in the first are in the second
         self.known = self.left = False
         self.raw = b""
 

@@ -1,4 +1,4 @@
-"""What a q value is.
+"""The classes of q values.
 
 A long, float or boolean atom is Python's own int, float or bool; 0N, 0W and -0W are the three objects of Special,
 which are no ints, so that arithmetic on ints need not look for nulls.  Every other atom is an Atom (type, raw value) or

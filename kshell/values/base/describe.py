@@ -1,4 +1,4 @@
-"""What a function is, in a few words, for errors and hints."""
+"""Short descriptions of functions, for errors and hints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def listed(names: Sequence[str]) -> str:
 
 
 def function_words(f: Function) -> str:
-    """What a function is: `function {x+y} of x and y`, `projection of {x+y} that lacks 1 of 2 arguments`."""
+    """A short description of a function: `function {x+y} of x and y`, `projection of {x+y} that lacks 1 of 2
+    arguments`."""
     if f.__class__ is Proj:
         return f"projection of {short(f)} that lacks {f.rank} of {f.rank + _given(f)} arguments"
     if isinstance(f, Lambda):
@@ -42,12 +43,12 @@ def _given(f: Proj) -> int:
 
 
 def word_hint(name: str) -> str:
-    """What to do where the name of a keyword is assigned."""
+    """A hint where the name of a keyword is assigned."""
     return f"{name} is a function of q, which cannot be assigned: choose another name"
 
 
 def rank_hint(f: Value, n: int) -> str:
-    """What to do when a function was given n arguments, which are too many."""
+    """A hint where a function was given n arguments, which are too many."""
     if isinstance(f, Prim) and getattr(f.entry, "kind", "") == "api":
         forms = [form for form in f.entry.forms if "(" in form and "[" not in form]
         form = min(forms, key=lambda form: abs(form.count(";") + 1 - n), default=f"{f.name}(a;b)")

@@ -242,12 +242,12 @@ class Foreign(Function):
 
     @property
     def unsaved(self) -> str:
-        """What is said where the bytes of the value are wanted."""
+        """The error message where the bytes of the value are wanted."""
         return f"type: expected a value, given a Python object of class {type(self.obj).__name__}"
 
     @property
     def hint(self) -> str:
-        """What to do where something in the object is wanted."""
+        """A hint where something in the object is wanted."""
         return (f"q only holds the {type(self.obj).__name__}, an object of Python: "
                 "a function of the program can give what is in it")
 
@@ -294,7 +294,7 @@ class Handle:
         raise QError("type")
 
     def undo(self, args: Sequence[Value]) -> Callable[[], None]:
-        """What takes back a change of its items at an index that has not happened yet."""
+        """A function that undoes a change of its items at an index, which has not happened yet."""
         raise QError("type")
 
     def same(self, other: Value) -> bool:
@@ -310,11 +310,11 @@ class Handle:
         raise QError("type")
 
     def rows(self) -> list[Value]:
-        r"""What `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
+        r"""The items that `f/ h` and `f\ h` go through, of classes that are `folded`; others are one item."""
         return [self]
 
     def parts(self) -> list[Value] | None:
-        """What `(a;b):h` gives to a and b; None if each of them gets the handle."""
+        """The values that `(a;b):h` gives to a and b; None if each of them gets the handle."""
         return None
 
     def show(self) -> str:

@@ -1,4 +1,4 @@
-"""What the built-in names are in k, the language that kdb+ defines q in: primitives by number, or made from others.
+"""The built-in names in k, the language that kdb+ defines q in: primitives by number, or made from others.
 
 `type`, `value`, what the console shows and kdb+'s binary form all follow from these tables; a name that is in none of
 them is, to q, a function.
@@ -44,7 +44,7 @@ def spelled(name: str) -> Derived | None:
 
 
 def in_k(name: str) -> str:
-    """What a built-in name stands for in k; kdb+ has one primitive under several names."""
+    """The text in k for a built-in name; kdb+ has one primitive under several names."""
     return K_TEXT.get(name, name)
 
 

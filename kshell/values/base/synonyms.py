@@ -1,4 +1,5 @@
-"""What others call things that have another name here: one table for names near a wrong one, one for the search.
+"""Synonyms of other languages and libraries for names that are different here: one table for names near a wrong one,
+one for the search.
 
 Words stand without underscores, blanks and capitals. Where torch's own name without underscores is the name here, or
 the name of the class or function behind an entry, nothing need be said.
@@ -144,7 +145,7 @@ TENSOR_TYPES = {"bool": "boolean", "double": "float"} | dict.fromkeys(
 
 
 def of_python(name: str) -> str:
-    """What is written here for a name of Python or torch that is not defined; nothing for other names."""
+    """A hint for a name of Python or torch that is not defined here; empty for other names."""
     base, _, member = name.partition(".")
     if base in PYTHON:
         return f"{base} of Python is here: {PYTHON[base]}"

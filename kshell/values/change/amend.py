@@ -169,7 +169,7 @@ class _Amend:
         self.fn: Any = None if f is None else pyfn(f, 1) if alone else pyfn(f, 2)
 
     def new(self, old: Value, y: Value) -> Value:
-        """What takes the place of one item."""
+        """The replacement for one item."""
         return y if self.plain else self.fn(old) if self.alone else self.fn(old, y)
 
     def at(self, x: Value, path: Path, y: Value) -> Value:
@@ -491,7 +491,7 @@ _ASSIGN = _Assign(None)
 
 
 def first_value(d: Dict, f: Value, y: Value) -> Value:
-    """What `d[key]f:y` puts under a key that is new."""
+    """The value that `d[key]f:y` puts under a new key."""
     return _Amend(f).first(d, (), y)
 
 

@@ -73,7 +73,7 @@ def single(place: tuple[Any, ...]) -> bool:
 
 
 def part(x: Value, place: tuple[Any, ...]) -> Value:
-    """What an array holds at a place."""
+    """The item or part of an array at a place."""
     a = x.a[place]
     if x.t == T.ENUM:
         return Vec(x.t, a, "", x.dom) if a.ndim else EnumAtom(int(a), x.dom)

@@ -86,7 +86,7 @@ def _warn_of_projection(f: Lambda) -> None:
 
 
 def named(x: Sym) -> Value:
-    """What a symbol names: a variable, or with a colon before it a data file or a splayed table."""
+    """The value that a symbol names: of a variable, or with a colon before it of a data file or a splayed table."""
     found = registry.find("verb", "get") if x.s[:1] == ":" else None
     return running().names.get(x.s) if found is None else found.fns[1](x)
 

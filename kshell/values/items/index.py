@@ -67,7 +67,7 @@ def positions(i: Value) -> np.ndarray | None:
 
 
 def list_positions(i: Value) -> np.ndarray | None:
-    """What a list takes as indexes: positions, or an enumeration, which stands for its places in the domain."""
+    """The positions that an index of a list stands for; of an enumeration, its places in the domain."""
     return i.a if i.__class__ is Vec and i.t == T.ENUM else positions(i)
 
 

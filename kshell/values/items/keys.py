@@ -146,7 +146,7 @@ def _group_little(keys: Array) -> tuple[Array, Array]:
 
 
 def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
-    """What group_lists_of gives of a few keys, by a dictionary."""
+    """`group_lists_of` for a few keys, by a dictionary."""
     known: dict[int, list[int]] = {}
     for k, v in enumerate(keys.tolist()):
         g = known.get(v)

@@ -29,7 +29,7 @@ from kshell.values.session.context import running
 
 
 def null_of(x: Value) -> Value:
-    """What a list gives for an index outside it: the null of its type; for a general list, that of its first item."""
+    """The value of a list at an index outside it: the null of its type; for a general list, that of its first item."""
     if x.__class__ is Vec:
         if x.t == T.ENUM:
             return enum_null(x.dom)
@@ -138,7 +138,7 @@ def _numbered(x: Value) -> bool:
 
 
 def enum_null(name: str) -> Value:
-    """What an enumeration over `name` stands for where its index is outside."""
+    """The value of an enumeration over `name` at an index outside it."""
     found = running().names.find(name)
     if found is None or (found.__class__ is Vec and found.t == T.S):
         return sym_at(0)

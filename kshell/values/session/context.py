@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class Running(Protocol):
-    """What of a session the packages below it may use."""
+    """The part of a session that the packages below it may use."""
 
     names: Any  # every global variable, by namespace: values/change/names.py
     settings: Any  # P, c, C, S, z, W, o, e ... as attributes: lang/session/settings.py
@@ -132,7 +132,7 @@ def blocked() -> bool:
 
 
 def restricted() -> str:
-    """What restricts evaluation here, `reval` or `read-only`; empty if nothing does."""
+    """The restriction on evaluation here, `reval` or `read-only`; empty if there is none."""
     return RESTRICTED.get()
 
 

@@ -56,7 +56,7 @@ def brief(fn: F) -> F:
 
 
 def _kind(frame: FrameType | None, past: int | None = None) -> int:
-    """What a frame is in; frames of the kind `past` do not count."""
+    """The kind of code that a frame is in; frames of the kind `past` do not count."""
     while frame is not None:
         kind = _KINDS.get(id(frame.f_code))
         if kind is not None and kind != past:

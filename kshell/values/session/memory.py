@@ -146,7 +146,7 @@ def limit(asked: int = 0) -> None:
 
 
 def _with_reserve(most: int, hard: int) -> tuple[int, int]:
-    """What q code may use, and what the session may: with the reserve, unless the system gives no more."""
+    """The memory limits of q code and of the session: with the reserve, unless the system gives no more."""
     return (most, most + _RESERVE) if hard < 0 or most + _RESERVE <= hard else (min(most, hard - _RESERVE), hard)
 
 
