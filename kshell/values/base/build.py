@@ -126,7 +126,7 @@ def regular(t: int, a: np.ndarray) -> Value:
 def as_nd(x: Value) -> Nd | None:
     """The Nd of a general list whose items are equally long vectors of one type (or such lists again), else None."""
     if x.__class__ is Nd:
-        return x  # type: ignore[no-any-return]
+        return x
     if x.__class__ is not List or not x.items:
         return None
     first = x.items[0]

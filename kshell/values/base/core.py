@@ -537,9 +537,9 @@ def seq_items(x: Value) -> list[Value]:
     """The items of any list, table or dictionary (its values), as a Python list. An atom is 'type."""
     c = x.__class__
     if c is List:
-        return x.items  # type: ignore[no-any-return]
+        return x.items
     if c is Vec or c is Nd or c is Table:
-        return x.items  # type: ignore[no-any-return]
+        return x.items
     if c is Dict:
         return seq_items(x.v)
     raise QError("type")
@@ -558,9 +558,9 @@ def text_of(x: Value) -> str:
     """The Python string of a q string, char or symbol; anything else is 'type."""
     c = x.__class__
     if c is Sym:
-        return x.s  # type: ignore[no-any-return]
+        return x.s
     if c is Vec and x.t == T.C:
-        return x.a.tobytes().decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+        return x.a.tobytes().decode("utf-8", "surrogateescape")
     if c is Atom and x.t == T.C:
         return chr(x.v)
     if c is List and not x.items:

@@ -150,7 +150,7 @@ def _name_of(x: Value) -> str:
     """The name of a column, which must be a symbol."""
     if x.__class__ is not Sym:
         raise QError("type")
-    return x.s  # type: ignore[no-any-return]
+    return x.s
 
 
 class _Amend:

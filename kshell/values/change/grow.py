@@ -73,7 +73,7 @@ def _fitting(x: Vec, y: Value) -> np.ndarray | None:
     if t == T.ENUM or x.attr not in ("", "g"):
         return None
     if y.__class__ is Vec:
-        return y.a if y.t == t else None  # type: ignore[no-any-return]
+        return y.a if y.t == t else None
     return raw_array(y, t) if atom_t(y) == t else None
 
 
@@ -89,11 +89,11 @@ def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
         room = np.empty(size + size // 2 + 8, a.dtype)
         room[:n] = a
     room[n:size] = more
-    return room[:size]  # type: ignore[no-any-return]
+    return room[:size]
 
 
 def _take(x: Vec, longer: np.ndarray) -> None:
-    """Make what `_longer` gave the array of x."""
+    """Make the longer array, which `_longer` made, the array of x."""
     n = len(x.a)
     x.a = longer
     x.whole = False
@@ -283,7 +283,7 @@ def _put_rows(d: Dict, y: Value) -> bool:
     longer = [_longer(col, new, 1) for col, new in zip(cols, [*keys, *fit], strict=True)]
     look = getattr(d.k, "look", 0)
     if len(raws) > 1 and look.__class__ is dict:
-        look[raws] = len(d.k)  # type: ignore[index]
+        look[raws] = len(d.k)
     _take_all(cols, longer)
     return True
 

@@ -133,7 +133,7 @@ def row_table(d: Dict) -> Table:
     one = collapse([d])
     if one.__class__ is not Table:
         raise QError("type")
-    return one  # type: ignore[no-any-return]
+    return one
 
 
 def join_tables(x: Table, y: Table) -> Table:
@@ -203,7 +203,7 @@ def _found(x: Value, y: Value) -> np.ndarray:
         return np.zeros(len(y), np.int64)
     at = find(x, y)
     if at.__class__ is np.ndarray and len(at) == len(y):
-        return at  # type: ignore[no-any-return]
+        return at
     return np.array([find(x, k) for k in seq_items(y)], np.int64)
 
 
@@ -262,10 +262,10 @@ def _flats(items: list[Value]) -> Value | None:
     first = flats[0]
     if first is None or any([f is None or f.t != first.t for f in flats]):
         return None
-    last = [int(f.ends[-1]) for f in flats]  # type: ignore[union-attr]
-    ends = np.concatenate([f.ends for f in flats])  # type: ignore[union-attr]
+    last = [int(f.ends[-1]) for f in flats]
+    ends = np.concatenate([f.ends for f in flats])
     ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
-    return flat_list(first.t, np.concatenate([f.a[:n] for f, n in zip(flats, last, strict=True)]), ends)  # type: ignore[union-attr]
+    return flat_list(first.t, np.concatenate([f.a[:n] for f, n in zip(flats, last, strict=True)]), ends)
 
 
 _MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
@@ -362,7 +362,7 @@ def _kept(x: Vec, out: Vec) -> str:
 
 def _append_enum(x: Vec, y: Value) -> Vec:
     if _enum_type(y) and y.dom == x.dom:
-        return join(x, y)  # type: ignore[no-any-return]
+        return join(x, y)
     if is_list(y) and not len(y):
         return x
     dom = domain(x.dom)
@@ -409,7 +409,7 @@ def as_rows(y: Value, names: list[str]) -> Table:
     if y.__class__ is Table:
         if not set(y.names) <= set(names):
             raise QError("mismatch")
-        return y  # type: ignore[no-any-return]
+        return y
     items = seq_items(y)
     nested = bool(items) and all(is_list(i) and len(i) == len(names) for i in items) and (
         y.__class__ is Nd or len(items) != len(names) or all(i.__class__ is Vec or isinstance(i, List) for i in items))

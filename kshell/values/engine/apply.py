@@ -59,7 +59,7 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
         raise QError("rank", hint=rank_hint(f, n))
     if f.__class__ is Sym:
         if f.s[:1] == ":" and args[0].__class__ is Sym and (found := registry.find("verb", "get")) is not None:
-            return found.fns[1](List([f, *args]))  # type: ignore[no-any-return]
+            return found.fns[1](List([f, *args]))
         return apply(named(f), args)
     if f is NIL:
         if len(args) == 1:
@@ -130,7 +130,7 @@ def pyfn(f: Value, n: int) -> Callable[..., Value]:
     if f.__class__ is Prim:
         fn = f.fns.get(n)
         if fn is not None:
-            return fn  # type: ignore[no-any-return]
+            return fn
     if isinstance(f, Function) and f.rank in (n, 0) and f.__class__ is not Prim:
         call = f.call
         return lambda *args: call(args)

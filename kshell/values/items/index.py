@@ -63,7 +63,7 @@ def positions(i: Value) -> np.ndarray | None:
     a = i.a
     if a.dtype != np.int64:
         return a.astype(np.int64)  # a null of a narrower type is negative, so outside too
-    return a  # type: ignore[no-any-return]
+    return a
 
 
 def list_positions(i: Value) -> np.ndarray | None:

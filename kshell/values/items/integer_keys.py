@@ -34,7 +34,7 @@ def symbol_ranks(codes: Array) -> Array:
     """The alphabetic ranks of symbol codes. Equal ranks are equal symbols, for one call."""
     n = len(SYMBOLS)
     if _RANKS[1] == n:
-        return _RANKS[0][codes]  # type: ignore[no-any-return]
+        return _RANKS[0][codes]
     if n > 4 * len(codes) + 1000:
         used = np.sort(codes, axis=None)
         used = used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used  # np.unique is slow

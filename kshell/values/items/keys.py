@@ -245,10 +245,10 @@ def find_keys(hay: Array, needles: Array) -> Array:
         table = _first_table(_offset(hay, lo), size)
         at = _offset(needles, lo)
         if int(at.min()) >= 0 and int(at.max()) < size:
-            return table[at]  # type: ignore[no-any-return]
+            return table[at]
         edged = np.full(size + 2, n, np.int64)  # one place on either side for the needles outside the range
         edged[1:-1] = table
-        return edged[np.clip(at, -1, size) + 1]  # type: ignore[no-any-return]
+        return edged[np.clip(at, -1, size) + 1]
     lo, hi = bounds(hay)
     words, low, lost = pack(hay, lo, hi - lo)
     if lost:
@@ -302,9 +302,9 @@ def place_one(x: Vec, v: Any) -> int:
         return find_one(a, v)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        return look.get(v, n)  # type: ignore[no-any-return, union-attr]
-    if look < _LOOKS:  # type: ignore[operator]
-        x.look = look + 1  # type: ignore[operator]
+        return look.get(v, n)
+    if look < _LOOKS:
+        x.look = look + 1
         return find_one(a, v)
     x.look = known = dict(zip(reversed(a.tolist()), range(n - 1, -1, -1), strict=True))
     return known.get(v, n)
@@ -315,13 +315,13 @@ def place_row(x: Table, raws: tuple[Any, ...]) -> int:
     n = len(x)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        return look.get(raws, n)  # type: ignore[no-any-return, union-attr]
+        return look.get(raws, n)
     if n >= _HASHED:
-        if look >= _LOOKS:  # type: ignore[operator]
+        if look >= _LOOKS:
             rows = list(zip(*(c.a.tolist() for c in x.cols), strict=True))
             x.look = known = dict(zip(reversed(rows), range(n - 1, -1, -1), strict=True))
             return known.get(raws, n)
-        x.look = look + 1  # type: ignore[operator]
+        x.look = look + 1
     hit = np.logical_and.reduce([c.a == v for c, v in zip(x.cols, raws, strict=True)])
     at = int(hit.argmax()) if n else 0
     return at if n and hit[at] else n

@@ -123,7 +123,7 @@ class Rows:
 
     def _word(self, at: int) -> Array:
         """Eight characters of each text, from a place on, as an integer; zero behind its end."""
-        return self._gather(8, self.starts + at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]  # type: ignore[no-any-return]
+        return self._gather(8, self.starts + at).view(np.int64) & _MASKS[np.clip(self.sizes - at, 0, 8)]
 
     def joined(self) -> Array:
         """The characters of all texts, one text after the other."""

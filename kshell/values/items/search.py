@@ -283,11 +283,11 @@ def _find_one(x: List, y: Value) -> int:
     if look.__class__ is not list and n >= _SCANNED:
         x.look = look = look + 1 if look < 2 else [0, {}]  # type: ignore[operator]
     if look.__class__ is list:
-        known = look[1]  # type: ignore[index]
-        for i in range(look[0], n):  # type: ignore[index]
+        known = look[1]
+        for i in range(look[0], n):
             known.setdefault(key_of(items[i]), i)
-        look[0] = n  # type: ignore[index]
-        return known.get(key, n)  # type: ignore[no-any-return]
+        look[0] = n
+        return known.get(key, n)
     many, vec = isinstance(y, List), y.__class__ is Vec
     for i, item in enumerate(items):
         if vec and (item.__class__ is not Vec or item.t != y.t or len(item.a) != len(y.a)):

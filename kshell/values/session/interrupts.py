@@ -51,7 +51,7 @@ def whole(*codes: CodeType) -> None:
 def brief(fn: F) -> F:
     """fn, an edit that is soon over and on no account half done (a decorator): an interrupt comes again after it. In a
     loop of it that may never be at a place where it can stop, so it calls `let_through` where it is done."""
-    _KINDS[id(fn.__code__)] = _BRIEF  # type: ignore[attr-defined]
+    _KINDS[id(fn.__code__)] = _BRIEF
     return fn
 
 
@@ -279,7 +279,7 @@ def _around(fn: F, work: Callable[..., Any], note: str) -> F:
         EDITED[0] = note
         return _after(note, out) if PENDING else out
 
-    code = fn.__code__  # type: ignore[attr-defined]
+    code = fn.__code__
     run.__code__ = run.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno,
                                         co_name=code.co_name)
     run.__doc__, run.__name__, run.__wrapped__ = fn.__doc__, fn.__name__, fn  # type: ignore[attr-defined]
