@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.base.call import api
@@ -59,7 +59,7 @@ def module_behind(x: Value, call: str) -> Any:
         return h.obj.module
     if isinstance(h, OptimizerHandle):
         if h.obj.container is None:
-            raise QError(f"{call}: no module registered with given optimizer")
+            raise CallError(call, "no module registered with given optimizer")
         return h.obj.container
     raise QError(f"{call}: not implemented for {h.kind}")
 
@@ -69,7 +69,7 @@ def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
     given = items(x)
     h = handle(given[0]) if given else None
     if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: expecting module or model, given {kname(given[0] if given else x)}")
+        raise CallError(call, expecting="module or model", given=kname(given[0] if given else x))
     return module_of(h), given[1:]
 
 
@@ -110,9 +110,9 @@ def module(x: Value) -> Value:
             return _with_module(first, given[1:])
         if len(given) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
             return module_handle(module_behind(first, "module"))
-        raise QError(f"module: unrecognized arg(s), {kname(first)}")
+        raise CallError("module", f"unrecognized arg(s), {kname(first)}", given=SAID, expected=UNSAID)
     if is_empty(x):
-        raise QError("module: empty list")
+        raise CallError("module", "empty list", expected=UNSAID)
     made = define(x)
     made.__dict__[ALONE] = True
     return module_handle(made)
@@ -203,7 +203,7 @@ def state(x: Value) -> Value:
     flag = flag_of(given[1]) if len(given) == 2 else None
     h = handle(given[0]) if given else None
     if h is None or len(given) > 2 or (len(given) == 2 and flag is None):
-        raise QError(f"state: expecting module, loss, optimizer or model and optional flag, given {kname(x)}")
+        raise CallError("state", expecting="module, loss, optimizer or model and optional flag", given=kname(x))
     return ask("state", h, every_option() if flag is None else flag)  # type: ignore[no-any-return]
 
 
@@ -242,7 +242,7 @@ def training(x: Value) -> Value:
     h = handle(given[0]) if given else None
     flag = flag_of(given[1]) if len(given) == 2 else None
     if h is None or len(given) > 2 or (len(given) == 2 and flag is None):
-        raise QError("training: unrecognized arg(s), expects module/model and optional flag")
+        raise CallError("training", "unrecognized arg(s), expects module/model and optional flag")
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"training: not implemented for {h.kind}")
     m = module_behind(h, "training")
@@ -412,8 +412,8 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
 def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
     """Move a module to a device, change the type of its floating-point tensors or their memory format, in place."""
     if options.layout == "sparse" or options.grad is not None or options.pinned is not None:
-        raise QError("to: converts device, type & memory format of a module, but cannot be used for layout, gradient "
-                     "or pinned memory")
+        raise CallError("to", "converts device, type & memory format of a module, but cannot be used for layout, "
+                        "gradient or pinned memory", given=SAID, expected=UNSAID)
     form = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
     move(h.obj, lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form))
     return NIL
@@ -447,7 +447,7 @@ def moduletypes(x: Value) -> Value:
         return symdict(list(found), [sym(t) for t in found.values()])
     wanted = names_of(given[1])
     if wanted is None:
-        raise QError(f"moduletypes: expecting 2nd arg of module types(symbols), given {kname(given[1])}")
+        raise CallError("moduletypes", expecting="2nd arg of module types(symbols)", given=kname(given[1]))
     for t in wanted:
         entry_of(t)
     found = {n: t for n, t in found.items() if t in wanted}

@@ -9,7 +9,7 @@ from typing import Any
 import kshell.kapi.module.own_types
 import kshell.kapi.module.torch_types  # noqa: F401  (some of the types of both are functions here)
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, as_tensors, is_array, kname, result
@@ -99,7 +99,7 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
         raise QError(f"{entry.name}: expects at least {n} args, {len(given)} given")
     for a in given[:n]:
         if a.__class__ is not TensorHandle and not is_array(a):
-            raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
+            raise CallError(entry.name, expected="tensor or array", given=kname(a))
     tensors, handles = as_tensors(given[:n])
     m = _module(entry, given[n:], n, kept)
     if not tensors[0].is_cpu:
@@ -196,7 +196,7 @@ def interpolate(x: Value) -> Value:
     """
     given = data_items(x)
     if not given or (given[0].__class__ is not TensorHandle and not is_array(given[0])):
-        raise QError(f"interpolate: expected tensor or array, given {kname(given[0] if given else x)}")
+        raise CallError("interpolate", expected="tensor or array", given=kname(given[0] if given else x))
     positional, named = split_args(_INTERPOLATE, given[1:])
     o = parse(_INTERPOLATE, positional, named)
     size_or_scale(_INTERPOLATE, o)

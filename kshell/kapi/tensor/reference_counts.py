@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -176,7 +176,7 @@ def alias(x: Value) -> Value:
 def _two(x: Value, call: str) -> tuple[Any, Any]:
     found = items(x)
     if len(found) != 2 or any(h.__class__ is not TensorHandle for h in found):
-        raise QError(f"{call}: expecting two tensors, given {kname(x)}")
+        raise CallError(call, expecting="two tensors", given=kname(x))
     return found[0].obj, found[1].obj
 
 
