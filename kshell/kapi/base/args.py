@@ -348,8 +348,8 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
         raise CallError(name, at=option.name, expected=words if named else positional, given=kname(x),
                         hint="" if named else pairs_hint(x))
     if option.choices and value not in option.choices and not (value == "" and option.default is None):
-        raise QError(f"{name} {option.name}: unrecognized setting `{value}, expecting one of "
-                     + "".join("`" + c for c in option.choices))
+        raise CallError(name, f"unrecognized setting `{value}, expecting one of "
+                        + "".join("`" + c for c in option.choices), at=option.name, given=SAID)
     _check_range(name, option, value)
     return value
 
@@ -368,9 +368,9 @@ def _check_range(name: str, option: Option, value: Any) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or value == NULL_J.v or math.isnan(value):
         return
     if option.low is not None and value < option.low:
-        raise QError(f"{name} {option.name}: {value:g} is below {option.low:g}")
+        raise CallError(name, f"{value:g} is below {option.low:g}", at=option.name, given=SAID)
     if option.high is not None and value > option.high:
-        raise QError(f"{name} {option.name}: {value:g} is above {option.high:g}")
+        raise CallError(name, f"{value:g} is above {option.high:g}", at=option.name, given=SAID)
 
 
 def parse_options(name: str, options: Sequence[Option], positional: Sequence[Value],

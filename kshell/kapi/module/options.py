@@ -82,7 +82,8 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
         return value if dims > 1 else value[0]
     if len(value) == 1:
         return value * dims
-    raise QError(f"{name} {option.name}: expected scalar or {dims}-element input, given {len(value)}-element list")
+    raise CallError(name, at=option.name, expected=f"scalar or {dims}-element input",
+                    given=f"{len(value)}-element list")
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
@@ -96,7 +97,7 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
         raise CallError(name, at=option.name, expected=words, given=kname(x), hint="" if named else pairs_hint(x))
     if value.__class__ is float and value != value:
         if option.type == "long" and option.default is not None:
-            raise QError(f"{name} {option.name}: expected {words}, given null")
+            raise CallError(name, at=option.name, expected=words, given="null")
         return None if option.default is None or option.type == "long" or option.choices == ("null",) else value
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
