@@ -37,7 +37,7 @@ def items(x: Value) -> list[Value]:
         for item in found:
             if isinstance(item, KHandle) and item.obj is GONE:
                 raise stale(item)
-        return found  # type: ignore[no-any-return]
+        return found
     if x is NIL:
         return []
     if isinstance(x, KHandle) and x.obj is GONE:
@@ -60,11 +60,11 @@ def long_of(x: Value) -> int | None:
     """The Python int of a long, int or short atom (the nulls as their 64-bit pattern), else None."""
     c = x.__class__
     if c is int:
-        return x  # type: ignore[no-any-return]
+        return x
     if c is Special:
-        return x.v  # type: ignore[no-any-return]
+        return x.v
     if c is Atom and x.t in (T.H, T.I):
-        return x.v  # type: ignore[no-any-return]
+        return x.v
     return None
 
 
@@ -74,7 +74,7 @@ def longs_of(x: Value) -> list[int] | None:
     if n is not None:
         return [n]
     if x.__class__ is Vec and x.t in (T.H, T.I, T.J):
-        return x.a.tolist()  # type: ignore[no-any-return]
+        return x.a.tolist()
     return [] if x.__class__ is List and not x.items else None
 
 
@@ -82,9 +82,9 @@ def number_of(x: Value) -> int | float | None:
     """The Python number of a numeric atom (not of a boolean), else None."""
     c = x.__class__
     if c is float or c is int:
-        return x  # type: ignore[no-any-return]
+        return x
     if c is Special:
-        return x.v  # type: ignore[no-any-return]
+        return x.v
     return x.v if c is Atom and x.t in (T.H, T.I, T.E) else None
 
 
@@ -356,7 +356,7 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
 
 def number_word(v: float) -> str:
     """A number of an option in a message, as q shows it."""
-    return {NULL_J.v: "0N", 2**63 - 1: "0W", 1 - 2**63: "-0W"}.get(v, f"{v:g}")  # type: ignore[call-overload, no-any-return]
+    return {NULL_J.v: "0N", 2**63 - 1: "0W", 1 - 2**63: "-0W"}.get(v, f"{v:g}")  # type: ignore[call-overload]
 
 
 def pairs_hint(x: Value) -> str:

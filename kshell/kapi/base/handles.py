@@ -104,14 +104,14 @@ class KHandle(Handle):
         return ask("amend", self, args, f, y)
 
     def undo(self, args: Sequence[Value]) -> Callable[[], None]:
-        return ask("undo", self, args)  # type: ignore[no-any-return]
+        return ask("undo", self, args)
 
     def same(self, other: Value) -> bool:
         return self is other or (other.__class__ is self.__class__ and bool(behaves("same", self))
                                  and ask("same", self, other))
 
     def length(self) -> int:
-        return ask("length", self) if self.folded else super().length()  # type: ignore[no-any-return]
+        return ask("length", self) if self.folded else super().length()
 
     def choose(self, x: Value, y: Value, z: Value) -> Value:
         return ask("choose", self, x, y, z)
@@ -240,7 +240,7 @@ def whole_of(h: KHandle) -> KHandle | None:
     """The handle to which the object of a handle is lent; None if it is its own."""
     lending = getattr(h, "lent", None)
     whole = lending() if lending is not None else None
-    return None if whole is None or whole.obj is GONE else whole  # type: ignore[no-any-return]
+    return None if whole is None or whole.obj is GONE else whole
 
 
 # ------------------------------------------------------------------ the session's table
@@ -287,7 +287,7 @@ _ALONE = HandleTable()  # for handles made by Python code while no session runs
 def table() -> HandleTable:
     """The handle table of the running session."""
     try:
-        return running().handles  # type: ignore[no-any-return]
+        return running().handles
     except LookupError:
         return _ALONE
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def optimizer_of(h: KHandle) -> Opt:
     """The optimizer of an optimizer or model handle."""
-    return h.get() if isinstance(h, OptimizerHandle) else h.get().optimizer  # type: ignore[no-any-return]
+    return h.get() if isinstance(h, OptimizerHandle) else h.get().optimizer
 
 
 def live_optimizers() -> Iterator[Opt]:
