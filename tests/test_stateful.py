@@ -991,8 +991,9 @@ class Programs(RuleBasedStateMachine):
         before = [dict(g) for g in t.o.param_groups]
         t.o.load_state_dict(again(old, {}, old.m).o.state_dict())
         for p, kept in zip(t.params, old.params, strict=True):
-            if "t" in old.o.state.get(kept, ()):  # of lbfgs: torch gives the number the type of the parameter
-                t.o.state[p]["t"] = copy.deepcopy(old.o.state[kept]["t"])
+            for key, x in old.o.state.get(kept, {}).items():
+                if isinstance(x, torch.Tensor) and not x.dim():  # torch gives numbers the type of the parameter
+                    t.o.state[p][key] = copy.deepcopy(x)
         for g, was in zip(t.o.param_groups, before, strict=True):
             for n in was:  # a scheduler goes on
                 g.setdefault(n, was[n])
