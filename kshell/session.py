@@ -409,6 +409,7 @@ class Session:
             token = context.enter(self)
             if outer:
                 interrupts.forget()
+                interrupts.EDITED[0] = ""
             memory.recover()
             with np.errstate(all="ignore"):  # q's arithmetic gives infinities and nulls
                 value = interrupts.stoppable(work, *args)
@@ -418,6 +419,8 @@ class Session:
         except QExit:
             raise
         except BaseException as e:
+            if isinstance(e, KeyboardInterrupt):  # one that came again when the last statement was over
+                interrupts.said(e, interrupts.EDITED[0])
             error, tb, value = as_qerror(e), e.__traceback__, None
             missing = error.text if isinstance(e, NameError) else ""
         finally:
