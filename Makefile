@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | lint | check | bench | golden | conformance
+# make setup | demo | test | test-undrawn | test-all | lint | check | bench | golden | conformance
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ SHARED ?= ../shared
 MARK := $(VENV)/.installed
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: setup demo test test-all lint check bench golden conformance docs clean
+.PHONY: setup demo test test-undrawn test-all lint check bench golden conformance docs clean
 
 setup: $(MARK)
 
@@ -24,6 +24,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not slow'
+
+# the sampled tests that `make test` with the same KSHELL_SAMPLE leaves out
+test-undrawn: setup
+	$(BIN)/python -m pytest $(PARALLEL) -m 'sampled and slow'
 
 # the long runs too, and the tests of notebooks and of other programs' tables and files, which are skipped without those
 test-all: setup

@@ -37,6 +37,7 @@ def whole(path: Path) -> bool:
     return len(x) == 2_500_000 and len(np.unique(x.a)) == 1
 
 
+@pytest.mark.sampled(3)
 def test_a_killed_saver_leaves_a_whole_file(tmp_path: Path) -> None:
     """25 kills at random moments of saving 20 MB; what they left beside is swept by the next save."""
     path = tmp_path / "f"

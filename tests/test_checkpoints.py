@@ -155,6 +155,7 @@ torch.save(dict(model=m.state_dict(), optimizer=o.state_dict()), "b.pt")
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", OURS)
 def test_training_here_goes_on_in_plain_torch_and_back(kind: str, session: Session) -> None:
     session.run("q:module seq(`sequential;(`linear;3;4);`relu;(`linear;4;1))\n" + OURS[kind][0])

@@ -112,6 +112,7 @@ def test_a_closed_pipe_is_silent() -> None:
     p.wait(30)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loop", ["while[1b;]", "while[1b;a:1]", "do[0W;a:1]", "{while[1b;x+:1]}1",
                                   "{x}each 100000000#0", "{x+1}/[0W;0]", "@[{while[1b;]};1;{2}]"])
 def test_interrupt_stops_the_line_not_the_session(loop: str) -> None:
@@ -396,6 +397,7 @@ def test_names_are_looked_up_anew(cache: Path, tmp_path: Path) -> None:
     assert len(kept(cache)) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["cut", "bit", "empty", "head", "other", "shared"])
 def test_a_damaged_file_is_made_again(cache: Path, tmp_path: Path, how: str) -> None:
     run("s.q", cwd=tmp_path)
@@ -418,6 +420,7 @@ def test_a_folder_that_cannot_be_written(cache: Path, tmp_path: Path) -> None:
     assert done.stdout == "14\n" and done.stderr.startswith("'type\n")
 
 
+@pytest.mark.sampled(3)
 def test_nothing_is_kept(cache: Path, tmp_path: Path) -> None:
     """With --no-cache, of small scripts, of locked ones, in a session of Python's."""
     (tmp_path / "small.q").write_text("-1\"small\";\n")

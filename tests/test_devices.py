@@ -448,6 +448,7 @@ def on_a_second_device(marked: str) -> int:
     return int(re.search(r"(\d+) passed", done.stdout)[1])  # type: ignore[index]
 
 
+@pytest.mark.sampled(3)
 def test_on_a_second_device() -> None:
     assert on_a_second_device("not slow") > 30
 

@@ -60,6 +60,7 @@ def ids(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", PAGES, ids=ids)
 def test_sessions(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line of a page's sessions prints what the page says."""

@@ -88,6 +88,7 @@ def test_a_short_line_and_quiet_show_nothing() -> None:
     assert terminal("-q", "-e", BUSY).strip() == "done"
 
 
+@pytest.mark.sampled(3)
 def test_a_pipe_and_a_dumb_terminal_get_plain_lines_now_and_then() -> None:
     start = time.monotonic()
 
@@ -528,6 +529,7 @@ def test_what_cannot_be_saved_is_told(session: Session, tmp_path: Path) -> None:
 CHILD = "n:{};a:1000000#n;autosave(`:a.ks;.1);-1\"ready\";"
 
 
+@pytest.mark.sampled(3)
 def test_killed_in_the_midst(tmp_path: Path) -> None:
     """Whenever the process is killed, the file is whole, and of one moment between lines."""
     draw, n = random.Random(5), 0

@@ -111,6 +111,7 @@ def test_calls_that_fail_have_written_nothing(session: Session, monkeypatch: pyt
     assert sum(failures.values()) > 10000 / every
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 def test_large_outputs_are_refused_what_small_ones_are(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is checked before calls with large outputs refuses nothing else, and the results are the same."""

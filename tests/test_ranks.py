@@ -289,6 +289,7 @@ def test_optimizers_of_several_processes(n: int) -> None:
     assert done.stdout.split() == names and done.returncode == 0, done.stderr
 
 
+@pytest.mark.sampled(3)
 def test_restored_on_two_processes(tmp_path: Path) -> None:
     """State saved by each process, continued by two others bit for bit."""
     first, second = [], []

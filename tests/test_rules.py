@@ -309,6 +309,7 @@ def test_a_gradient_of_a_double_model_and_of_a_sparse_one() -> None:
     assert all(map(math.isfinite, s.noise.sqr))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("groups,accum,noise", [(1, 1, 0.0), (2, 1, 0.0), (2, 2, 0.05)])
 def test_rosenbrock(groups: int, accum: int, noise: float) -> None:
     """AdaScale goes down the valley, with one and two groups, micro-batches, noise."""
@@ -444,6 +445,7 @@ def run(folder: Path, *parts: str, n: int = 1) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.sampled(3)
 def test_saved_restored_and_continued_is_bit_equal(tmp_path: Path) -> None:
     """Of every rule: five steps, a file, a new process, five more; restored by itself and with its optimizer."""
     whole, first, alone, along = [SCRIPT], [SCRIPT], [SCRIPT], [SCRIPT]

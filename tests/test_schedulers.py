@@ -247,6 +247,7 @@ def run(folder: Path, *parts: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(3)
 def test_saved_restored_and_continued_is_bit_equal(tmp_path: Path) -> None:
     """Of every scheduler: five steps, a file, a new process, five more; and the same without the break."""
     whole, first, second = [], [], []

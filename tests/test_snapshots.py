@@ -63,6 +63,7 @@ SHOWN = ("(a;b;s;t;kt;f 1;g 1;p 1 2;h 1;c 3;lib[1;2 3];d;n;v;.n.b;.n.m.c;.z.ts;e
          "kf 2;kp(1 2f;1 4f);1%3;attr e;views[])\n")
 
 
+@pytest.mark.sampled(3)
 def test_values_come_back(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("one\n\nthree\n")
     first = shell(DATA + "snapshot`:a.ks;\n" + SHOWN + "rand 1f\n", tmp_path)
@@ -125,6 +126,7 @@ def test_handles_come_back(tmp_path: Path) -> None:
     assert again == rest
 
 
+@pytest.mark.sampled(3)
 def test_between_two_batches(tmp_path: Path) -> None:
     """The hidden state that the next batch begins with comes back."""
     made = ("q:module enlist(`gru;3;2)\nm:model(q;loss`mse;opt(`sgd;q;.5))\ntrain(m;`batchsize`hidden;(2;1b))\n"
@@ -160,6 +162,7 @@ GOES_ON = "do[3;run m;STEP]\n-8!((state m)`module;delete pointer from((state m)`
 QUICK = ("sgd", "adam", "lbfgs", "schedule", "groups")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in TRAINING])
 def test_training_goes_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
     step = "step each(sc;sc2)" if kind == "schedule" else "::"

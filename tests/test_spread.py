@@ -132,6 +132,7 @@ def saved(tmp_path: Path, kind: str, n: int) -> Done:
     return job(n, script(tmp_path, *lines))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "n", "others"), [
     ("fsdp", 2, (("fsdp", 3), ("none", 1))), pytest.param("fsdp", 2, (("ddp", 2),), marks=pytest.mark.slow),
     pytest.param("ddp", 2, (("fsdp", 2),), marks=pytest.mark.slow)])
@@ -153,6 +154,7 @@ def test_state_on_another_number_of_processes(kind: str, n: int, others: tuple[t
              for s in part], done.stderr
 
 
+@pytest.mark.sampled(3)
 def test_damaged_checkpoints_change_nothing(tmp_path: Path) -> None:
     """A wrong folder, a missing rank's file, a damaged one, a damaged index, other objects: the same error on all."""
     done = saved(tmp_path, "fsdp", 2)
@@ -202,6 +204,7 @@ def test_damaged_checkpoints_change_nothing(tmp_path: Path) -> None:
     assert all(w in s for w, s in zip(want, own, strict=True)), [(w, s) for w, s in zip(want, own, strict=True) if w not in s]
 
 
+@pytest.mark.sampled(3)
 def test_a_save_that_fails_or_is_killed_leaves_the_old_one(tmp_path: Path) -> None:
     """Full disks by a limit on files of one process; killed after the tensors and before the index."""
     first = (*KEEP, "seed 1;m:net[];fsdp m", f"d:`$\":{tmp_path}/c\"", "ckptsave(d;(enlist`m)!enlist m)",

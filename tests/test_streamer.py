@@ -408,6 +408,7 @@ def test_timings_and_a_function() -> None:
     assert s.run("all 0<timings[o]`backward`update") is True
 
 
+@pytest.mark.sampled(3)
 def test_aggregation_is_one_process_with_the_whole_batch(tmp_path: Path) -> None:
     """agg around layers: equal everywhere, and what one process does with all examples."""
     text = (f"seed 3;{NET};o:opt(`streamer;(((m;`f0);(m;`p0));((m;`f1);(m;`p1)));(`lr;.05;`optimize;2));agg(o;`world);",

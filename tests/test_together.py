@@ -71,6 +71,7 @@ def test_messages_that_nobody_took_are_gone() -> None:
         f'[{r}] "forward: the processes have lost "\n' for r in range(2)), done.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("last", "code"), [
     ("exit 3", 3), ("if[rank[];exit 4]", 4), ("1", 0), ("'x", 1),
     pytest.param("exit 0", 0, marks=pytest.mark.slow),
