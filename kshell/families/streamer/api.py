@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from kshell.extend import (
     NIL,
-    CallError,
     KHandle,
     List,
     Opt,
@@ -118,7 +117,7 @@ def _head(x: Value, call: str, n: int, what: str) -> tuple[Opt, Sequence[Value]]
     given = items(x)
     o = _streamer(given[0] if given else x, call)
     if len(given) != n:
-        raise CallError(call, f"expecting {what}")
+        raise QError(f"{call}: expecting {what}")
     return o, given
 
 
@@ -129,7 +128,7 @@ def _loss(h: OptimizerHandle, *rest: Value) -> Value:
     layer = long_of(rest[0]) if rest else None
     scale = number_of(rest[2]) if len(rest) == 3 else 1.0
     if layer is None or scale is None or not 2 <= len(rest) <= 3 or rest[1].__class__ is not TensorHandle:
-        raise CallError("loss", "expecting an optimizer, the number of a layer, its loss and the time scale")
+        raise QError("loss: expecting an optimizer, the number of a layer, its loss and the time scale")
     o.torch.loss(layer, as_tensor(rest[1]), float(scale))
     return NIL
 
@@ -146,7 +145,7 @@ def groups(x: Value) -> Value:
     o, given = _head(x, "groups", 2, "an optimizer and the number of a layer")
     layer = long_of(given[1])
     if layer is None:
-        raise CallError("groups", expecting="the number of a layer", given=kname(given[1]))
+        raise QError(f"groups: expecting the number of a layer, given {kname(given[1])}")
     found, weights = o.torch.groups(layer)
     return List([List([longs(g) for g in found]), floats(weights)])
 
@@ -162,12 +161,12 @@ def addlayer(x: Value) -> Value:
     """
     o, given = _head(x, "addlayer", 2, "an optimizer, and (encoder;predictor)")
     if not _is_layer(given[1]):
-        raise CallError("addlayer", expecting="(encoder;predictor)", given=kname(given[1]))
+        raise QError(f"addlayer: expecting (encoder;predictor), given {kname(given[1])}")
     chosen = [select_parameters(part) for part in given[1].items]
     check_new(o, [p for c in chosen if c is not None for p in c.params])
     most = o.torch.settings["max_layers"]
     if o.torch.layers >= most:
-        raise CallError("addlayer", f"no more than {most} layer(s), the option maxlayers")
+        raise QError(f"addlayer: no more than {most} layer(s), the option maxlayers")
     _put(o, 2 * o.torch.layers, given[1].items)
     return NIL
 
