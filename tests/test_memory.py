@@ -137,7 +137,8 @@ def test_nothing_stays(kind: str, times: int, tmp_path: Path) -> None:
     grown, handles, same = child(GROWTH, kind, str(times), folder=tmp_path)
     print(f"{times} {kind}: {grown / MEGA:.1f} MB more, {handles} handles")
     assert same and handles == 5
-    assert grown < 20 * MEGA
+    # the allocator may keep a few blocks of 8 MB at either moment; 300 errors that stay would be 2,400
+    assert grown < (64 if kind == "errors" else 20) * MEGA
 
 
 # ------------------------------------------------------------------ memory that ends
