@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import io
 import json
 import os
@@ -390,6 +391,7 @@ def test_a_log_that_cannot_be_written_ends(session: Session, monkeypatch: pytest
 
 
 def test_memory_of_an_expression(session: Session) -> None:
+    gc.collect()  # what tests before left is not freed meanwhile
     for line in ("til 5000000", "til 5000000", "sum til 5000000", "tensor(`zeros;5000000;`long)"):
         assert 37 << 20 < session.run(f"(system\"ts {line}\")1") < 60 << 20 or "tensor" in line
     assert 75 << 20 < session.run("x:tensor(`ones;10000000;`float);(system\"ts add(mul(x;x);x)\")1") < 100 << 20

@@ -30,6 +30,15 @@ def status(field: str) -> int:
     return 0
 
 
+def _in_use() -> tuple[int, int]:
+    """The bytes of the process that are in memory, and those of them that are its own: not of a file, not shared."""
+    with suppress(OSError, ValueError), open("/proc/self/statm") as f:
+        _, resident, shared, *_ = map(int, f.read().split())
+        page = os.sysconf("SC_PAGE_SIZE")
+        return resident * page, (resident - shared) * page
+    return 0, 0
+
+
 def physical() -> int:
     """The memory of the machine, or of the container if that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -72,7 +81,8 @@ class Grown:
 
     The system's own record, VmHWM, tells if the block reached more than the process ever did; it is not made to begin
     anew, as other programs read it. Below it a thread looks now and then, and what is in use at the end is counted
-    before freed memory is given back, which keeps most of what was freed in between."""
+    before freed memory is given back, which keeps most of what was freed in between. Private memory is counted by
+    itself too: the system may take pages of the program's files away meanwhile, which is not memory that was freed."""
 
     _EVERY = 0.005  # seconds between two looks
 
@@ -81,26 +91,31 @@ class Grown:
         _trim_top()
         trim()
         keep_freed(True)
-        self._before, self._record, self._seen = status("VmRSS"), status("VmHWM"), 0
+        self._record = status("VmHWM")
+        self._resident, self._private = _in_use()
+        self.most = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
         return self
 
+    def _count(self) -> None:
+        resident, private = _in_use()
+        self.most = max(self.most, resident - self._resident, private - self._private)
+
     def _look(self) -> None:
-        page = os.sysconf("SC_PAGE_SIZE")
-        with suppress(OSError, ValueError), open("/proc/self/statm", "rb", buffering=0) as f:
-            while not self._over.wait(self._EVERY):
-                f.seek(0)
-                self._seen = max(self._seen, int(f.read().split()[1]) * page)
+        while not self._over.wait(self._EVERY):
+            self._count()
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
-        seen, record = max(self._seen, status("VmRSS")), status("VmHWM")
+        self._count()
+        record = status("VmHWM")
         if not self._kept:
             keep_freed(False)
-        self.most = max(0, (record if record > self._record else seen) - self._before)
+        if record > self._record:
+            self.most = max(self.most, record - self._resident)
 
 
 class _Limit:
