@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.optim import SGD, Adam, Optimizer
 
+from kshell.errors import said
 from kshell.optim import comm
 from kshell.parallel.meet import refuse
 
@@ -90,11 +91,11 @@ class Aggregation:
     def __init__(self, average: str = "world", before: bool = False, bylayer: bool = False, agggrad: bool = True,
                  clip: float = math.inf) -> None:
         if average not in AVERAGES:
-            raise ValueError(f"agg: unrecognized average {average}, expecting world or custom")
+            raise said(ValueError(f"agg: unrecognized average {average}, expecting world or custom"), average)
         if average == "custom" and not agggrad:
             raise ValueError("agg: weights can only be averaged over the world")
         if not clip > 0:
-            raise ValueError(f"agg: Invalid clip value: {clip:g}")
+            raise said(ValueError(f"agg: Invalid clip value: {clip:g}"))
         self.average, self.before, self.bylayer, self.agggrad, self.clip = average, before, bylayer, agggrad, clip
 
     def divisor(self, denom: float | None) -> float:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from kshell.errors import said
 from kshell.optim import comm
 from kshell.optim.aggregate import mean_gradients
 from kshell.optim.gradients import drop_gradient
@@ -301,7 +302,7 @@ def _hooked(p: Tensor, hook: Callable[[Tensor], None]) -> Any:
 
 def _positive(name: str, value: float) -> float:
     if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} is {value}, expecting a positive number")
+        raise said(ValueError(f"{name} is {value}, expecting a positive number"))
     return float(value)
 
 
@@ -431,7 +432,7 @@ class LEGWScale(ScalingRule):
     def __init__(self, optimizer: Optimizer, base_warmup_epochs: float, data_size: int, batch_size: int,
                  accum_scale: float | None = None, loss_scale: float = 1.0) -> None:
         if not (math.isfinite(base_warmup_epochs) and base_warmup_epochs >= 0):
-            raise ValueError(f"base_warmup_epochs is {base_warmup_epochs}, expecting 0 or above")
+            raise said(ValueError(f"base_warmup_epochs is {base_warmup_epochs}, expecting 0 or above"))
         _positive("data_size", data_size)
         _positive("batch_size", batch_size)
         super().__init__(optimizer, accum_scale, loss_scale)

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from kshell.errors import said
+
 
 class Lamb(Optimizer):
     """Adam's update, scaled for each parameter by the ratio of the parameter's norm to the update's norm.
@@ -36,12 +38,12 @@ class Lamb(Optimizer):
         for name, value in (("learning rate", lr), ("epsilon value", eps), ("weight_decay value", weight_decay),
                             ("trustmin value", trustmin)):
             if not value >= 0.0:
-                raise ValueError(f"Invalid {name}: {value}")
+                raise said(ValueError(f"Invalid {name}: {value}"))
         for i, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+                raise said(ValueError(f"Invalid beta parameter at index {i}: {beta}"))
         if not trustmax >= trustmin:
-            raise ValueError(f"Invalid trustmax value: {trustmax}")
+            raise said(ValueError(f"Invalid trustmax value: {trustmax}"))
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "unbiased": unbiased,
             "globalnorm": globalnorm, "trustclip": trustclip, "trustmin": trustmin, "trustmax": trustmax})

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from kshell.errors import said
 from kshell.optim import comm
 from kshell.optim.abilities import Extra, abilities
 from kshell.optim.aggregate import Aggregation, clip_
@@ -29,9 +30,9 @@ class LossScale:
         for name, value, least in (("init", init, 0), ("factor", factor, 1), ("max", math.inf if most is None else most,
                                                                                 0)):
             if not value > least or (name != "max" and math.isinf(value)):
-                raise ValueError(f"Invalid {name} value: {value:g}")
+                raise said(ValueError(f"Invalid {name} value: {value:g}"))
         if window < 1:
-            raise ValueError(f"Invalid window value: {window}")
+            raise said(ValueError(f"Invalid window value: {window}"))
         self.factor, self.window, self.most = factor, window, most
         self.scale = init if most is None else min(init, most)
         self.iter, self.last = 0, -1
@@ -72,11 +73,11 @@ class FP16(Extra, Optimizer):
         self.scaler, self.least, self.clip = LossScale(init, factor, window, most), least, clip
         self.aggregation = Aggregation(average, before, bylayer)
         if not clip > 0:
-            raise ValueError(f"Invalid clip value: {clip:g}")
+            raise said(ValueError(f"Invalid clip value: {clip:g}"))
         if not least >= 0:
-            raise ValueError(f"Invalid min value: {least:g}")
+            raise said(ValueError(f"Invalid min value: {least:g}"))
         if most is not None and least > most:
-            raise ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}")
+            raise said(ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}"))
         super().__init__(params, {})
         self.masters = [_master(g["params"]) for g in self.param_groups]
         self.inner = inner([{**settings_of(g), "params": [m]}
@@ -160,7 +161,7 @@ class FP16(Extra, Optimizer):
              denom: float | None = None) -> bool:
         """One update: was it made, or skipped because gradients overflowed? A closure calls `backward` itself."""
         if not 0 < multiplier < math.inf:
-            raise ValueError(f"Invalid multiplier value: {multiplier:g}")
+            raise said(ValueError(f"Invalid multiplier value: {multiplier:g}"))
         comm.loss_of(closure)
         self.aggregation.gradients(self.param_groups, denom, call="step: fp16", own=self._own(multiplier))
         self.gradients_to_master()
@@ -174,7 +175,7 @@ class FP16(Extra, Optimizer):
         self.scaler.update(overflow)
         if overflow:
             if self.scaler.scale <= self.least:
-                raise RuntimeError(f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}")
+                raise said(RuntimeError(f"Minimum loss scale ({self.least:g}) reached: {self.scaler.scale:g}"))
             return False
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
             group.update(settings_of(mine))

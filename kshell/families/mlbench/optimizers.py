@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.optim import SGD, Optimizer
 
+from kshell.errors import said
 from kshell.optim import comm
 from kshell.optim.comm import Draws
 
@@ -23,7 +24,7 @@ def _at_least(least: float, **values: float) -> None:
     """A ValueError for a value that is below the least."""
     for name, value in values.items():
         if not value >= least:
-            raise ValueError(f"Invalid {name} value: {value:g}")
+            raise said(ValueError(f"Invalid {name} value: {value:g}"))
 
 
 class SignSGD(Optimizer):
@@ -41,7 +42,7 @@ class SignSGD(Optimizer):
                  weight_decay: float = 0, nesterov: bool = False) -> None:
         _at_least(0, **{"learning rate": lr, "momentum": momentum, "weight_decay": weight_decay})
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise said(ValueError("Nesterov momentum requires a momentum and zero dampening"))
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
                                   "weight_decay": weight_decay, "nesterov": nesterov})
 
@@ -252,7 +253,8 @@ def neighbors_of(topology: str, rank: int, world: int) -> list[int]:
     elif topology == "star":
         found = {0} if rank else set(range(world))
     else:
-        raise ValueError(f"topo: unrecognized topology {topology}, expecting one of {', '.join(TOPOLOGIES)}")
+        raise said(ValueError(f"topo: unrecognized topology {topology}, expecting one of {', '.join(TOPOLOGIES)}"),
+                   topology)
     return sorted(found - {rank})
 
 
@@ -275,7 +277,7 @@ class DecentralizedSGD(comm.Together, SGD):
                  weights: str = "uniform", bylayer: bool = False) -> None:
         given = _listed(neighbors)
         if weights not in ("uniform", "metropolis"):
-            raise ValueError(f"Invalid weights value: {weights}")
+            raise said(ValueError(f"Invalid weights value: {weights}"))
         super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                          nesterov=nesterov)
         self.defaults.update(neighbors=given, weights=weights, bylayer=bylayer)
@@ -337,14 +339,14 @@ def _graph(mine: Sequence[int]) -> list[int]:
     rows = [row] if n == 1 else [[int(v) for v in found] for found in comm.gathered(row)]
     for i, (wrong, refused, twice, *_) in enumerate(rows):
         if refused:
-            raise ValueError(f"neighbors: {i} lists {wrong}, expecting others of 0 to {n - 1}")
+            raise said(ValueError(f"neighbors: {i} lists {wrong}, expecting others of 0 to {n - 1}"))
         if twice:
-            raise ValueError(f"neighbors: {i} lists one of them twice")
+            raise said(ValueError(f"neighbors: {i} lists one of them twice"))
     links = [found[3:] for found in rows]
     for i in range(n):
         for j in range(n):
             if links[i][j] and not links[j][i]:
-                raise ValueError(f"neighbors not symmetric ({i} lists {j}, {j} does not list {i})")
+                raise said(ValueError(f"neighbors not symmetric ({i} lists {j}, {j} does not list {i})"))
     return [sum(found) for found in links]
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim import SGD
 
+from kshell.errors import said
 from kshell.optim import comm
 from kshell.optim.comm import Draws
 
@@ -65,9 +66,9 @@ class PowerSGD(comm.Together, Draws, SGD):
                  weight_decay: float = 0, nesterov: bool = False, rank: int = 1, reuse: bool = False,
                  bylayer: bool = False, seed: int = 1, always: bool = False) -> None:
         if rank < 1:
-            raise ValueError(f"Invalid rank value: {rank}")
+            raise said(ValueError(f"Invalid rank value: {rank}"))
         if not 0 <= seed < 1 << 32:
-            raise ValueError(f"Invalid seed value: {seed}")
+            raise said(ValueError(f"Invalid seed value: {seed}"))
         super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                          nesterov=nesterov)
         more = {"rank": rank, "reuse": reuse, "bylayer": bylayer, "seed": seed, "always": always}

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 from torch.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, Optimizer, RAdam
 
+from kshell.errors import said
 from kshell.optim import comm, fused
 from kshell.optim.abilities import Extra
 from kshell.optim.aggregate import mean_
@@ -41,10 +42,14 @@ SETTINGS = ("alpha", "optimize_every", "average_every", "timescale", "reach", "m
 OPTIONS = ("momentum", "weight_decay", "betas", "eps")
 
 
+def _too_many(most: float) -> ValueError:
+    return said(ValueError(f"no more than {most} layer(s), the option maxlayers"), most)
+
+
 def reach_of(layer: int, layers: int, alpha: float = 3) -> tuple[list[list[int]], list[float]]:
     """The layers by their distance from one, nearest first, and the weights of these distances; they sum to 1."""
     if not 0 <= layer < layers:
-        raise ValueError(f"layer {layer} is not there, layers: {layers}")
+        raise said(ValueError(f"layer {layer} is not there, layers: {layers}"), layer)
     _check(alpha=alpha)
     groups = [sorted({layer - d, layer + d} & set(range(layers))) for d in range(max(layer, layers - 1 - layer) + 1)]
     distances = torch.arange(len(groups), dtype=torch.float64)
@@ -108,7 +113,7 @@ class Streamer(Extra, Optimizer):
         """Put a layer on top."""
         at, parts = 2 * self.layers, _pair((encoder, predictor))
         if at >= 2 * self.settings["max_layers"]:
-            raise ValueError(f"no more than {self.settings['max_layers']} layer(s), the option maxlayers")
+            raise _too_many(self.settings['max_layers'])
         held = {id(p) for g in self.param_groups for p in g["params"]}
         given = [id(p) for part in parts for p in part]
         if len({*held, *given}) < len(held) + len(given):
@@ -123,7 +128,7 @@ class Streamer(Extra, Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add the next group: the encoder of a further layer, or its predictor."""
         if len(self.param_groups) >= 2 * self.settings["max_layers"]:
-            raise ValueError(f"no more than {self.settings['max_layers']} layer(s), the option maxlayers")
+            raise _too_many(self.settings['max_layers'])
         group = {**self.defaults, **param_group}
         inner = self._inner_of(group)
         own = settings_of(inner.param_groups[0])
@@ -138,7 +143,7 @@ class Streamer(Extra, Optimizer):
         if self._make is not None:
             found = self._make([dummy])
             if isinstance(found, torch.optim.LBFGS) or len(found.param_groups) != 1:
-                raise ValueError(f"{type(found).__name__} cannot be an inner optimizer")
+                raise said(ValueError(f"{type(found).__name__} cannot be an inner optimizer"), "optimizer")
             return found
         known = defaults_of(group["inner"])
         options: dict[str, Any] = {"lr": group["lr"]}
@@ -159,11 +164,11 @@ class Streamer(Extra, Optimizer):
         now = dict(self.settings)
         for group, inner in zip(self.param_groups, self._inner, strict=True):
             if group["inner"] != type(inner).__name__.lower():
-                raise ValueError("the inner optimizer of a layer cannot be changed")
+                raise said(ValueError("the inner optimizer of a layer cannot be changed"), "optimizer")
             now.update({k: group[k] for k in SETTINGS if group[k] != self.settings[k]})
         _check(**now)
         if self.layers > now["max_layers"]:
-            raise ValueError(f"no more than {now['max_layers']} layer(s), the option maxlayers")
+            raise _too_many(now['max_layers'])
         self.settings = now
         for known in (self.defaults, *self.param_groups):
             known.update(now)
@@ -192,11 +197,11 @@ class Streamer(Extra, Optimizer):
         """For the next step: the loss of a layer that ran (the last one given counts), and the base steps since it did
         before."""
         if not 0 <= layer < self.layers:
-            raise ValueError(f"layer {layer} is not there, layers: {self.layers}")
+            raise said(ValueError(f"layer {layer} is not there, layers: {self.layers}"), layer)
         if not (loss.is_floating_point() and loss.numel() == 1 and loss.requires_grad):
             raise ValueError("a loss is a single number that was calculated from parameters")
         if not 0 < timescale < math.inf:
-            raise ValueError(f"Invalid timescale value: {timescale:g}")
+            raise said(ValueError(f"Invalid timescale value: {timescale:g}"))
         self._ready[layer] = loss, float(timescale)
 
     def backward(self, loss: Tensor, **options: Any) -> None:
@@ -399,7 +404,7 @@ def _check(**settings: Any) -> None:
     for k, v in settings.items():
         low = 1 if k.endswith(("every", "layers")) else 0
         if not (isinstance(v, int | float) and v >= low and math.isfinite(v) and (v or k != "alpha")):
-            raise ValueError(f"Invalid {k.removesuffix('_every').replace('_', '')} value: {v}")
+            raise said(ValueError(f"Invalid {k.removesuffix('_every').replace('_', '')} value: {v}"))
 
 
 def _pair(layer: Any) -> list[list[Tensor]]:

@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import parallel
-from kshell.errors import QError, os_text, refused
+from kshell.errors import CallError, QError, os_text, refused
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import kname, put
+from kshell.kapi.base.errors import as_bytes, of_bytes
 from kshell.kapi.base.handles import (
     DictHandle,
     KHandle,
@@ -51,19 +52,21 @@ _EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
     """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
-    text, result = "", None
+    error: QError | None = None
+    result = None
     try:
         result = work()
     except QError as e:
-        text = e.text
+        error = e
     except OSError as e:
-        text = os_text(e)
+        error = QError(os_text(e))
     except (MemoryError, RecursionError, *WRONG) as e:
-        text = mapped(call, e).text
-    errors = [t.decode() for t in parallel.collect.gather_bytes(text.encode(), call)]
-    failed = [r for r, t in enumerate(errors) if t]
-    if failed:
-        raise QError(errors[failed[0]])
+        error = mapped(call, e)
+    packed = parallel.collect.gather_bytes(b"" if error is None else as_bytes(error), call)
+    error = None  # it keeps a traceback
+    failed = next(filter(None, packed), None)
+    if failed is not None:
+        raise of_bytes(failed)
     return result
 
 
@@ -80,9 +83,9 @@ class _Parts:
 
     def add(self, name: str, t: Any) -> None:
         if name in self.tensors:
-            raise QError(f"{self.call}: {name} is there twice")
+            raise CallError(self.call, f"{name} is there twice", says=(name,))
         if t is None or t.layout is not torch.strided or t.is_quantized:
-            raise QError(f"{self.call}: {name} is not a dense tensor")
+            raise CallError(self.call, f"{name} is not a dense tensor", says=(name, "tensor"))
         self.tensors[name] = t
 
     def take(self, name: str, h: KHandle) -> None:
@@ -128,10 +131,12 @@ class _Parts:
 def check_optimizer(o: Opt, call: str) -> None:
     """Is the state of an optimizer the same on any number of processes?"""
     if o.abilities.by_process:
-        raise QError(f"{call}: {o.entry.name} has a state by process; save `state` of it on each")
+        raise CallError(call, f"{o.entry.name} has a state by process; save `state` of it on each",
+                        says=(o.entry.name,))
     for k, w in o.wraps.items():
         if w.kept():
-            raise QError(f"{call}: the state of `{k} around {o.entry.name} is not one of parameters; save its `state`")
+            raise CallError(call, f"the state of `{k} around {o.entry.name} is not one of parameters; save its `state`",
+                            says=(f"`{k}", o.entry.name))
 
 
 def _number(path: Sequence[Any], v: Any) -> Any:
@@ -151,16 +156,16 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     if h is not None:
         return {"": h}, {}
     if x.__class__ is not Dict or not all(k.__class__ is Sym for k in seq_items(x.k)):
-        raise QError(f"{call}: expecting an object or a dictionary of objects and values by name, given {kname(x)}")
+        raise CallError(call, expecting="an object or a dictionary of objects and values by name", given=kname(x))
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
     for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
         h = handle(v)
         if k.s in handles or k.s in values:
-            raise QError(f"{call}: {k.s} is there twice")
+            raise CallError(call, f"{k.s} is there twice", says=(k.s,))
         if h is None:
             if _holds_handle(v):
-                raise QError(f"{call}: {k.s} holds objects, which are to be given by names of their own")
+                raise CallError(call, f"{k.s} holds objects, which are to be given by names of their own", says=(k.s,))
             values[k.s] = v
         else:
             handles[k.s] = h
@@ -321,7 +326,7 @@ class _Wanted(_Parts):
     def _stored(self, name: str) -> list[Any]:
         stored = self.index["tensors"].get(name)
         if stored is None:
-            raise QError(f"{self.call}: there is no {name.lstrip('/')} in the checkpoint")
+            raise CallError(self.call, f"there is no {name.lstrip('/')} in the checkpoint", says=(name.lstrip("/"),))
         return stored
 
     def _like(self, name: str, t: Any) -> Any:
@@ -336,14 +341,15 @@ class _Wanted(_Parts):
     def take(self, name: str, h: KHandle) -> None:
         about = self.index["about"].get(name)
         if about is None:
-            raise QError(f"{self.call}: there is no {name or 'object without a name'} in the checkpoint")
+            raise CallError(self.call, f"there is no {name or 'object without a name'} in the checkpoint", says=(name,))
         if about["kind"] != h.kind:
-            raise QError(f"{self.call}: {name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}")
+            raise CallError(self.call, f"{name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}",
+                            says=(name,))
         super().take(name, h)
         prefix = f"{name}/"
         for k in self.index["tensors"]:
             if k not in self.tensors and (k == name or k.startswith(prefix)) and not self._deeper(k, name):
-                raise QError(f"{self.call}: {k.lstrip('/')} of the checkpoint is not there")
+                raise CallError(self.call, f"{k.lstrip('/')} of the checkpoint is not there")
 
     def _deeper(self, key: str, name: str) -> bool:
         """Is a tensor one of another object, whose name begins with this one's?"""
@@ -354,11 +360,13 @@ class _Wanted(_Parts):
         at = name.removesuffix("/optimizer") if name not in self.index["about"] else name
         saved = self.index["about"][at]["optimizer"]
         if saved["type"] != o.entry.name:
-            raise QError(f"{self.call}: the optimizer is {o.entry.name}, in the checkpoint {saved['type']}")
+            raise CallError(self.call, f"the optimizer is {o.entry.name}, in the checkpoint {saved['type']}",
+                            says=("optimizer", o.entry.name))
         places = {row.name: row.p for row in parameters_of(o)}
         names = [key for g in saved["groups"] for key in g["params"]]
         if not set(names) <= places.keys():
-            raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
+            raise CallError(self.call, f"the parameter groups of {o.entry.name} are others than in the checkpoint",
+                            says=(o.entry.name,))
         params = [[places[key] for key in g["params"]] for g in saved["groups"]]
         check_groups(o, params)
         flat: dict[str, dict[str, Any]] = {}
@@ -429,7 +437,7 @@ def ckptload(x: Value) -> Value:
         if len(args) == 2:
             handles, values = _given(args[1], call)
             if values:
-                raise QError(f"{call}: {next(iter(values))} cannot be filled")
+                raise CallError(call, f"{next(iter(values))} cannot be filled")
             for name, h in handles.items():
                 wanted.take(name, h)
         mine = [f for i, f in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import is_empty, longs_of, names_of, unknown
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import (
@@ -52,7 +52,7 @@ def select(x: Value, o: Opt | None = None) -> Selection | None:
         raise QError("opt: expecting module, model or tensors after optimizer & optional group number, "
                      f"given {kname(x)}")
     if not isinstance(h, TensorHandle | VectorHandle | DictHandle | ModuleHandle | ModelHandle):
-        raise QError(f"opt: cannot derive parameters from {h.kind}")
+        raise CallError("opt", f"cannot derive parameters from {h.kind}", says=(h.kind,))
     if len(rest) > 1:
         raise QError(f"opt: expecting one arg to select parameters from {h.kind} but given {len(rest)} args")
     selector = rest[0] if rest else None
@@ -94,7 +94,8 @@ def _indices(v: Sequence[Any], selector: Value) -> list[int]:
         raise _unrecognized("tensor vector", selector)
     for k, i in enumerate(at):
         if i < 0:
-            raise QError(f"opt: vector[{NULL_J if i == NULL_J.v else i}] invalid")
+            raise CallError("opt", f"vector[{NULL_J if i == NULL_J.v else i}] invalid",
+                            says=(NULL_J if i == NULL_J.v else i,))
         if i >= len(v):
             raise QError(f"opt: vector[{i}] out of bounds, index must be less than {len(v)}")
         if i in at[:k]:
@@ -110,7 +111,7 @@ def _keys(d: dict[str, Any], selector: Value) -> list[str]:
         if k not in d:
             raise QError(f"opt: no dictionary parameter named `{k}")
         if k in keys[:n]:
-            raise QError(f"opt: duplicate parameter dict[`{k}]")
+            raise CallError("opt", f"duplicate parameter dict[`{k}]", says=(f"`{k}",))
     return keys
 
 
@@ -128,7 +129,8 @@ def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
     params: dict[int, Any] = {}
     for place, parameters in parts:
         if any(id(p) in params for p in parameters):
-            raise QError(f"opt: duplicate parameter(s) with module[{place}]")
+            raise CallError("opt", f"duplicate parameter(s) with module[{place}]",
+                            given=SAID if place.isdigit() else UNSAID, says=(place,))
         params |= {id(p): p for p in parameters}
     return Selection(list(params.values()), m)
 
@@ -138,7 +140,8 @@ def _submodules(m: Any, at: Sequence[int], o: Opt | None) -> Iterator[tuple[str,
     layers = _layers(m, o) or list(_parts(m, set()))
     for i in at:
         if i < 0:
-            raise QError(f"opt: module[{NULL_J if i == NULL_J.v else i}] invalid")
+            raise CallError("opt", f"module[{NULL_J if i == NULL_J.v else i}] invalid",
+                            says=(NULL_J if i == NULL_J.v else i,))
         if i >= len(layers):
             raise QError(f"opt: module[{i}] out of bounds, {len(layers)} submodule(s)")
         yield str(i), list(layers[i].parameters())
@@ -191,9 +194,9 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
         elif part is not None and part._parameters.get(last) is not None:
             yield f"`{name}", [part._parameters[last]]
         else:
-            raise unknown("opt: no module or parameter named `", name, [
+            raise unknown("no module or parameter named `", name, [
                 *(n for n, _ in m.named_modules(remove_duplicate=False)),
-                *(n for n, _ in m.named_parameters(remove_duplicate=False))])
+                *(n for n, _ in m.named_parameters(remove_duplicate=False))], call="opt")
 
 
 def _at(m: Any, path: str) -> Any:
@@ -227,7 +230,7 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
         if dims is not None and p.dim() != dims:
             raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {p.dim()}")
         if hasattr(p, "full_tensor") and not o.entry.extra.get("sharded", True):
-            raise QError(f"opt: {o.entry.name} does not take sharded parameters")
+            raise CallError("opt", f"{o.entry.name} does not take sharded parameters", says=(o.entry.name,))
         seen[id(p)] = i
 
 
