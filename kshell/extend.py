@@ -59,7 +59,7 @@ from kshell.kapi.optim.parameters import select as select_parameters
 from kshell.kapi.optim.scheduler import Sched, renamed, schedulers_of, valued
 from kshell.kapi.optim.scheduler_api import head as optimizer_and_name
 from kshell.kapi.optim.scheduler_types import row as scheduler_row
-from kshell.kapi.optim.scheduler_types import scheduler
+from kshell.kapi.optim.scheduler_types import scheduler, scheduler_record
 from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option, command, verb
@@ -163,6 +163,7 @@ __all__ = [
     "rule",
     "rule_handle",
     "scheduler",
+    "scheduler_record",
     "scheduler_row",
     "schedulers_of",
     "select_parameters",

@@ -28,7 +28,7 @@ TABLE = {
     "parallel": {"errors", "nn", "lazy_package"},
     "kapi": {"values", "store", "registry", "errors", "nn", "optim", "parallel"},
     "extend": {"kapi", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
-    "families": {"errors", "extend", "optim", "parallel", "registry", "lazy_package"},
+    "families": {"extend", "errors", "optim", "parallel", "registry", "lazy_package"},
     "k_api": {"kapi", "families", "registry"},
     "session": {"k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
     "shell": {"session", "k_api", "registry", "parse", "errors"},

@@ -278,7 +278,7 @@ def test_options_by_name(session: Session, name: str, args: str) -> None:
     entry = TYPES[name]
     values = split(args)
     names = [o.name for o in entry.options]
-    if values[-1] in ("1b", "0b") and "shortflag" in entry.extra and len(values) < len(names):
+    if values[-1] in ("1b", "0b") and entry.record.shortflag and len(values) < len(names):
         return
     if name == "embedbag" and values[-1].startswith("`"):
         names = ["rows", "cols", "maxnorm", "p", "scale", "mode"]
@@ -303,24 +303,24 @@ def test_options_by_name(session: Session, name: str, args: str) -> None:
 def test_defaults(name: str) -> None:
     """A module of the required options alone has the defaults that help shows."""
     entry = TYPES[name]
-    if entry.extra.get("make") or any(o.default is REQUIRED and o.name not in entry.extra["example"]
+    if entry.record.make or any(o.default is REQUIRED and o.name not in entry.record.example
                                       for o in entry.options):
         return
-    example = entry.extra["example"]
+    example = entry.record.example
     cls = class_of(entry)
     args = {(o.torch or o.name): torch.tensor(example[o.name]) if o.type == "tensor" else example[o.name]
             for o in entry.options if o.default is REQUIRED}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        m = cls(**{**entry.extra.get("own", {}), **args})
+        m = cls(**{**entry.record.own, **args})
     live = live_values(entry, m)
     for o in entry.options:
         if o.default is not REQUIRED:
-            other = entry.extra.get("like", {}).get(o.name)
+            other = entry.record.like.get(o.name)
             want = live[other] if other else o.default
-            got = live.get(o.name, o.default) if "hide" in entry.extra else live[o.name]  # defaults may be hidden
+            got = live.get(o.name, o.default) if entry.record.hide else live[o.name]  # defaults may be hidden
             assert (set(got) if isinstance(got, tuple) else {got}) == {want} or got == want, o.name
-    assert {k.s for k in options_dict(entry).k.items} >= {o.name for o in entry.options} or "hide" in entry.extra
+    assert {k.s for k in options_dict(entry).k.items} >= {o.name for o in entry.options} or entry.record.hide
 
 
 # ------------------------------------------------------------------ text

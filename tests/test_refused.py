@@ -222,7 +222,7 @@ def test_optimizers(tmp_path: Path) -> None:
             cases.append((f"m:net 3;o:{make.replace('%', NONE)};X2:X*1+P;do[2;nograd o;backward Sum forward(m;X2);step o];{right}",
                           "none"))
     run(2, tmp_path, cases)
-    names = {e.name for e in entries("optimizer") if e.extra.get("sharded") is False}
+    names = {e.name for e in entries("optimizer") if not e.record.sharded}
     assert {n for n in names if "sgd" in n and n != "sparsifiedsgd"} | {"centralizedadam"} <= set(KINDS)
 
 

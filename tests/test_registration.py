@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from kshell import registry
+from kshell.extend import api, command, module, optimizer, optimizer_row, scheduler_row, verb
+from kshell.kapi.loss.losses import row as loss_row
+from kshell.kapi.module.types import row as module_row
 from kshell.session import Session
 from tests.runner import console, private
 
@@ -119,6 +124,29 @@ def test_examples_print_what_they_say(kind: str, tmp_path: Path, monkeypatch: py
             if shown(e, got) != shown(e, [private(line) for line in output]):
                 wrong.append(f"{e.name}: {inputs}: {got} instead of {output}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("kind", "make"), [
+    ("module", lambda **k: module("misspelt", **k)(torch.nn.Identity)),
+    ("loss", lambda **k: module("misspelt", kind="loss", **k)(torch.nn.MSELoss)),
+    ("module", lambda **k: module_row("misspelt", "Identity", "A type.", **k)),
+    ("loss", lambda **k: loss_row("misspelt", "MSELoss", "A loss.", **k)),
+    ("optimizer", lambda **k: optimizer("misspelt", **k)(torch.optim.SGD)),
+    ("optimizer", lambda **k: optimizer_row("misspelt", "torch.optim.SGD", "An optimizer.", **k)),
+    ("scheduler", lambda **k: scheduler_row("misspelt", "torch.optim.lr_scheduler.StepLR", "A scheduler.", **k)),
+    ("api", lambda **k: api("misspelt", "misspelt x", **k)(lambda x: x)),
+    ("verb", lambda **k: verb("misspelt", **k)(lambda x: x)),
+    ("command", lambda **k: command("misspelt", **k)(lambda x: x))])
+def test_unknown_keyword_is_refused(kind: str, make: Callable[..., object]) -> None:
+    """Where the entry is written, and nothing is registered; without the keyword it is."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colsure'"):
+        make(colsure=True)
+    assert registry.find(kind, "misspelt") is None
+    try:
+        make()
+        assert registry.find(kind, "misspelt") is not None
+    finally:
+        registry.remove(kind, "misspelt")
 
 
 def test_names_are_unique() -> None:

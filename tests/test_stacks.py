@@ -50,7 +50,7 @@ WHOLE = ("lbfgs", "streamer", "sparseadam")  # not with a module that is shared:
 TWO = [*((k, a) for k, a in STACKS if (k, a) not in REFUSED_TWO),
        *((e.name, "ddp") for e in entries("optimizer") if e.name not in (*WHOLE, "sparsifiedsgd")),  # draws by process
        *((e.name, "fsdp") for e in entries("optimizer")
-         if e.name not in (*WHOLE, "muon") and e.extra.get("sharded", True) and not e.extra.get("meets")),
+         if e.name not in (*WHOLE, "muon") and e.record.sharded and not e.record.meets),
        *(("centralizedsgd", a) for a in AROUND_TWO if a not in AROUND and a not in SHARED)]
 # of each kind of what is sent, and of what stands around it
 FEW = [("adam", ""), ("adam", "ddp"), ("adam", "fsdp"), ("sgd", "agg scale sched"), ("adamw", "weights"),

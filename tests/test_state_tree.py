@@ -144,7 +144,7 @@ def by_move(s: Session, make: str) -> Road:
 
 def by_regrouping(s: Session, make: str) -> Road | None:
     o = opt_of(s, "o")
-    if o.entry.extra.get("groups") or "parts" in o.entry.extra or "fp16" in o.wraps:
+    if o.record.groups or o.record.parts or "fp16" in o.wraps:
         return None  # one group, groups with a meaning, a master copy for each group
     s.run("parmtable(m;update lr:.5 from parmtable[m] where name=`a.weight)")
     assert len(o.groups) == min(2, len(o.parameters()))

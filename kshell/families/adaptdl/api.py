@@ -253,7 +253,7 @@ def _refusing(call: str, fn: Any) -> Any:
 
 def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
-    if "fp16" in o.wraps or o.abilities.gathers or o.entry.extra.get("closure"):
+    if "fp16" in o.wraps or o.abilities.gathers or o.record.closure:
         w.rule.noise.detach()
         raise CallError("scale", f"the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled",
                         says=(o.entry.name,))

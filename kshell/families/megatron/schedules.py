@@ -24,6 +24,7 @@ from kshell.extend import (
     kname,
     pairs,
     renamed,
+    scheduler_record,
     scheduler_row,
     valued,
 )
@@ -169,7 +170,8 @@ class MegatronSched(Sched):
         """Let entry and option values say what the settings of Megatron's scheduler have become."""
         t = self.torch
         self._read_options()
-        style = next((e for e in registry.entries("scheduler") if e.extra.get("style") == t.lr_decay_style), self.entry)
+        style = next((e for e in registry.entries("scheduler")
+                      if scheduler_record(e).style == t.lr_decay_style), self.entry)
         if style is not self.entry:
             self.entry = style
             self.values = {o.name: self.values.get(o.name, o.default) for o in style.options}
@@ -195,7 +197,8 @@ def _settings(entry: Entry, values: Values) -> Values:
         v["startwd"] = v["endwd"] = v["endwd"] if v["startwd"] is None else v["startwd"]
     names = {o.name: o.torch for o in entry.options}
     out = {names[k]: x for k, x in v.items()}
-    return out | {"lr_decay_style": entry.extra["style"], "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
+    return out | {"lr_decay_style": scheduler_record(entry).style,
+                  "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
                   "use_checkpoint_opt_param_scheduler": load == "checkpoint",
                   "override_opt_param_scheduler": load == "override"}
 

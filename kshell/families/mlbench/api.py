@@ -215,7 +215,7 @@ class AggWrap(wraps.Wrap):
 def _aggregate(o: Opt, values: dict[str, Any]) -> None:
     if "fp16" in o.wraps:
         raise CallError("agg", "fp16 aggregates by options of its own")
-    if o.entry.extra.get("closure"):
+    if o.record.closure:
         raise CallError("agg", f"{o.entry.name} calls back for the loss", says=(o.entry.name,))
     made = AggWrap(values)
     made.inside.agree("agg", o.groups)
@@ -294,15 +294,15 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     from kshell.families.mlbench.fp16 import FP16
 
     _not_sharded(o, "fp16")
-    if o.entry.extra.get("closure"):
+    if o.record.closure:
         raise CallError("fp16", f"{o.entry.name} calls back for the loss", says=(o.entry.name,))
     if o.abilities.gathers:
         raise CallError("fp16", f"{o.entry.name} takes losses by layer", says=(o.entry.name,))
     if o.outer is not None or o.inner is not None:
         raise CallError("fp16", f"{o.entry.name} is inside of a {type(o.outer or o.torch).__name__}",
                         says=(o.entry.name,))
-    if "dims" in o.entry.extra:
-        raise CallError("fp16", f"{o.entry.name} takes parameters of {o.entry.extra['dims']} dimensions, and the "
+    if o.record.dims is not None:
+        raise CallError("fp16", f"{o.entry.name} takes parameters of {o.record.dims} dimensions, and the "
                         "copies are vectors", says=(o.entry.name,))
     if o.wraps:
         raise QError(f"fp16: {'`'.join(['', *o.wraps])} already around the optimizer")

@@ -18,7 +18,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import to_record
 from kshell.kapi.loss import losses
 from kshell.kapi.module.describe import REPLACED, is_container, name_of_module, options_of, type_of
-from kshell.kapi.module.options import as_dict, class_of, live_values
+from kshell.kapi.module.options import as_dict, class_of, live_values, module_record
 from kshell.kapi.optim import scheduler_api
 from kshell.kapi.optim.optimizer import class_of as optimizer_class
 from kshell.kapi.tensor.batch_view import part_of
@@ -181,7 +181,7 @@ class Saver:
                        "training": m.training, "recompute": nn.recompute.recomputes(m)}
         if entry is not None and entry.name != "parmdict":
             rec["options"] = self.encoder.value(options_of(m, True, True))
-        if entry is not None and "class" in entry.extra:
+        if entry is not None and module_record(entry).cls is not None:
             rec["class"] = entry.target
         replaced = m.__dict__.get(REPLACED, ())
         if replaced:
@@ -265,7 +265,7 @@ def _check_makeable(m: Any, variable: str) -> None:
         raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: no module type makes it; @module "
                      "of kshell.kapi.module.types registers its class, and ckpt saves its tensors")
     entry = type_of(m)
-    if entry is None or "class" not in entry.extra:
+    if entry is None or module_record(entry).cls is None:
         return
     lost = [o.name for o in entry.options if o.default is REQUIRED and o.name not in live_values(entry, m)]
     if lost:
@@ -278,4 +278,4 @@ def _makeable(m: Any) -> bool:
     entry = type_of(m)
     cls = type(m).__mro__[2] if nn.recompute.recomputes(m) else type(m)
     return entry is not None and (class_of(entry) is cls
-                                  or entry.extra.get("made") == f"{cls.__module__}.{cls.__qualname__}")
+                                  or module_record(entry).made == f"{cls.__module__}.{cls.__qualname__}")

@@ -35,6 +35,8 @@ from kshell.kapi.module.describe import options_of as options_of_module
 from kshell.kapi.module.describe import pytorch_name, type_of
 from kshell.kapi.module.functional import FUNCTIONS
 from kshell.kapi.module.options import options_dict as module_options
+from kshell.kapi.module.options import type_record
+from kshell.kapi.optim.optimizer import optimizer_record
 from kshell.kapi.optim.state import options_dict as optimizer_options
 from kshell.kapi.optim.state import options_table
 from kshell.kapi.tensor import info
@@ -54,16 +56,16 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 def is_forward(entry: Entry) -> bool:
     """Has the module or loss a forward calculation?"""
-    return bool(entry.extra.get("result", "tensor"))
+    return bool(type_record(entry).result)
 
 
 def described(entry: Entry, options: Value = None) -> Dict:
     """A module or loss as a dictionary: name, torch class, forward, result, least number of inputs, inputs, options."""
-    least, most = entry.extra.get("n", (1, 1)) if is_forward(entry) else (0, 0)
+    least, most = type_record(entry).n if is_forward(entry) else (0, 0)
     count = max(least, min(most, 9))
     return symdict(
         ["module", "pytorch", "forward", "result", "n", "args", "options"],
-        [sym(entry.name), string(pytorch_name(entry)), is_forward(entry), sym(entry.extra.get("result", "tensor")),
+        [sym(entry.name), string(pytorch_name(entry)), is_forward(entry), sym(type_record(entry).result),
          least, sym("tensor") if count == 1 else sym_vec(["tensor"] * count),
          module_options(entry) if options is None else options])
 
@@ -95,7 +97,8 @@ def _optimizers(every: bool = False) -> Table:
 
 def pytorch(entry: Entry) -> str:
     """The torch class of an optimizer as the help table names it; empty if torch has none."""
-    return str(entry.extra.get("pytorch", entry.target))
+    told = optimizer_record(entry).pytorch
+    return entry.target if told is None else told
 
 
 # ------------------------------------------------------------------ topics

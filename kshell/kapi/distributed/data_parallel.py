@@ -93,7 +93,7 @@ def _sharded(x: Value) -> Value:
     for o in using:
         extra = optim.state_tree.leaves_of(o.state.extra())
         whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
-        if o.wraps or not o.entry.extra.get("sharded", True) or whole:
+        if o.wraps or not o.record.sharded or whole:
             told = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
             raise QError(f"fsdp: {told} does not take sharded parameters")
         for _, t, p in o.state.buffers():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kshell import registry
@@ -29,7 +30,7 @@ from kshell.kapi.base.option_docs import worded
 from kshell.kapi.module.api import every_option
 from kshell.kapi.module.describe import type_of as type_of_module
 from kshell.kapi.module.forward import chosen_of
-from kshell.kapi.module.options import as_dict, class_of, live_values, parse, torch_args
+from kshell.kapi.module.options import RECORDS, TypeRecord, as_dict, class_of, live_values, parse, torch_args
 from kshell.kapi.module.spec import is_state
 from kshell.kapi.module.text import cpp_text, number
 from kshell.kapi.module.types import B, D, L, S, T
@@ -48,17 +49,34 @@ _HERE = __file__
 # ------------------------------------------------------------------ the rows
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossRecord(TypeRecord):
+    """The fields of the entry of a loss beside name and options."""
+
+    n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
+    eg: tuple[str, str] = ("", "")  # arguments of a call of the function with the loss's name, and the result
+    functions: Sequence[str] = ()  # the functions that there are instead of one with the loss's name
+    shown: Sequence[str] | None = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
+    text: str = ""  # that text, where ktorch has a class of its own
+
+
+RECORDS["loss"] = LossRecord
+
+
+def loss_record(entry: Entry) -> LossRecord:
+    """The record of a loss."""
+    record: LossRecord = entry.record
+    return record
+
+
 def row(name: str, target: str, summary: str, *options: Option, least: int = 2, most: int = 2, eg: str = "",
-        out: str = "", functions: Sequence[str] = (), **extra: Any) -> Entry:
+        out: str = "", **fields: Any) -> Entry:
     """Register a loss: torch class, options, how many tensors it takes; `eg` are arguments of a call of the function
-    with the same name and `out` is its result. `functions` name other functions than that one. `shown` are the
-    attributes that libtorch writes in the loss's text; None: not even brackets. `text` is that text, where ktorch has a
-    class of its own."""
+    with the same name and `out` is its result. Further fields are those of LossRecord."""
     return registry.add(Entry(
         name, "loss", doc=f"{summary}\n\nq)class loss`{name}\n`loss\n", options=worded(name, options), topic="losses",
         since="ktorch",
-        target=f"torch.nn.{target}", file=_HERE, extra={"n": (least, most), "result": "tensor", "eg": (eg, out),
-                                                        "functions": functions, **extra}))
+        target=f"torch.nn.{target}", file=_HERE, record=LossRecord(n=(least, most), eg=(eg, out), **fields)))
 
 
 row("bce", "BCELoss", "Binary cross entropy of probabilities.", _REDUCE, most=3, eg="(.1 .9;0 1f)", out="0.1053605",
@@ -208,7 +226,7 @@ _RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
 
 def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
     entry = type_of(m)
-    rule = _RULES[m.__class__] = (*entry.extra["n"], _SPECIAL.get(entry.name))
+    rule = _RULES[m.__class__] = (*loss_record(entry).n, _SPECIAL.get(entry.name))
     return rule
 
 
@@ -386,12 +404,13 @@ def _register(name: str, entry: Entry, n: int, weighted: bool, form: str, exampl
 
 def _register_all() -> None:
     for entry in registry.entries("loss"):
-        if entry.extra["functions"]:
+        record = loss_record(entry)
+        if record.functions:
             continue
-        least, most = entry.extra["n"]
+        least, most = record.n
         names = {2: "x;y", 3: "x;y;z", 4: "x;y;nx;ny"}[least]
         _register(entry.name, entry, least, most > least,
-                  f"{entry.name}({names}{'[;w]' if most > least else ''}[;options..])", entry.extra["eg"])
+                  f"{entry.name}({names}{'[;w]' if most > least else ''}[;options..])", record.eg)
     logits = entry_of("bcelogits")
     _register("bcelogit1", logits, 2, False, "bcelogit1(x;y[;weight][;reduce])", ("(0 0f;0 1f)", "0.6931472"))
     _register("bcelogit2", logits, 3, False, "bcelogit2(x;y;w[;weight][;reduce])", ("(0 0f;0 1f;1 0f)", "0.3465736"))
@@ -412,11 +431,12 @@ def _objtype(h: LossHandle) -> Value:
 def _str(h: LossHandle) -> Value:
     m = h.obj
     entry = type_of(m)
-    if "text" in entry.extra:
-        return string(entry.extra["text"])
+    record = loss_record(entry)
+    if record.text:
+        return string(record.text)
     if type_of_module(m) is not None or not entry.target.startswith("torch.nn."):
         return string(cpp_text(m))
-    shown = entry.extra.get("shown", ())
+    shown = record.shown
     inner = "" if shown is None else f"({', '.join(f'{n}={_cpp(getattr(m, n))}' for n in shown)})"
     return string("torch::nn::" + entry.target.removeprefix("torch.nn.") + inner)
 

@@ -489,8 +489,7 @@ def register(rows: Sequence[Row], topic: str) -> None:
         shown = output.replace("\\n", "\n")
         run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
         target = row.target if isinstance(row.target, str) else ""
-        named = {"named": bool(row.lead or row.options)}  # options that may also be given by name
-        api(row.name, *forms(row), topic=topic, target=target, since=row.since, extra=named)(run)
+        api(row.name, *forms(row), topic=topic, target=target, since=row.since, record=row)(run)
 
 
 def null_bound(x: Value) -> bool:

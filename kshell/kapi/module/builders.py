@@ -17,26 +17,35 @@ from kshell.kapi.base.call import mapped
 from kshell.kapi.base.convert import dict_q, kname, own_tensor
 from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.module.options import Pairs, as_dict, check, class_of, live_values, parse, remember, torch_args
+from kshell.kapi.module.options import (
+    Given,
+    Pairs,
+    as_dict,
+    check,
+    class_of,
+    live_values,
+    module_record,
+    parse,
+    remember,
+    torch_args,
+)
 from kshell.registry import Entry
 from kshell.values.base.build import longs, symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
 
-Given = dict[str, Any]
-
 
 def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
     """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
-    custom = entry.extra.get("parse")
-    if custom is not None:
-        options = custom(entry, args)
+    record = module_record(entry)
+    if record.parse is not None:
+        options = record.parse(entry, args)
     else:
         positional, named = split_args(entry, args)
         options = parse(entry, positional, named, before)
         check(entry, options)
     guard.windows(entry.name, options)
     try:
-        m = entry.extra.get("make", _plain)(entry, options)
+        m = (record.make or _plain)(entry, options)
         remember(entry, m, options)
         return m
     except QError:
@@ -206,7 +215,7 @@ def fractional(entry: Entry, given: Given) -> Any:
     if given.get("outsize") is not None and given.get("ratio") is not None:
         raise CallError(entry.name, "cannot specify both output size & output ratio")
     if given.get("ratio") is not None:
-        ratio, dims = given["ratio"], entry.extra["dims"]
+        ratio, dims = given["ratio"], module_record(entry).dims
         given = {**given, "ratio": ratio * dims if len(ratio) == 1 else ratio}
     return _plain(entry, given)
 

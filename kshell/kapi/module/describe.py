@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
-from kshell.kapi.module.options import as_dict, class_of, live_values
+from kshell.kapi.module.options import as_dict, class_of, live_values, module_record, type_record
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, longs, symdict, table
 from kshell.values.base.core import Dict, Value, sym, sym_vec
@@ -56,15 +56,15 @@ def label(m: Any) -> str:
     entry = type_of(m)
     if entry is None:
         return type(m).__name__
-    if "label" in entry.extra:
-        return str(entry.extra["label"])
+    if own := module_record(entry).label:
+        return own
     head, _, last = entry.target.rpartition(".")
     return last if head == "torch.nn" else f"knn::{last}" if head.startswith("kshell") else type(m).__name__
 
 
 def pytorch_name(entry: Entry) -> str:
     """The class or function behind an entry, as the help tables name it."""
-    return str(entry.extra.get("pytorch") or entry.target)
+    return type_record(entry).pytorch or entry.target
 
 
 def mark_replaced(m: Any, key: str) -> None:
@@ -75,7 +75,7 @@ def mark_replaced(m: Any, key: str) -> None:
 def is_container(m: Any) -> bool:
     """Is the module one that is given its children?"""
     entry = type_of(m)
-    return entry is not None and "container" in entry.extra
+    return entry is not None and module_record(entry).container
 
 
 # ------------------------------------------------------------------ definitions and states
@@ -86,7 +86,7 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
     entry = type_of(m)
     if entry is None:
         return symdict([], [])
-    live = entry.extra.get("live")
+    live = module_record(entry).live
     if live is not None:
         return live(m, every, state)
     return as_dict(entry, live_values(entry, m), every)

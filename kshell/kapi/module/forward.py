@@ -33,6 +33,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import device_of_module
 from kshell.kapi.module.describe import type_name, type_of
 from kshell.kapi.module.named_inputs import Inputs, add_named, named_output
+from kshell.kapi.module.options import module_record
 from kshell.kapi.module.parts import child_of
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
@@ -130,15 +131,16 @@ def _check_count(m: Any, n: int) -> None:
             raise QError(f"{type(m).__name__}: forward(tensor) not implemented given empty")
         return
     name = entry.name
-    if entry.extra.get("result", "tensor") == "":
+    record = module_record(entry)
+    if record.result == "":
         raise CallError(name, "no forward calculation defined")
-    if "container" in entry.extra and "whole" not in entry.extra:
+    if record.container and not record.whole:
         first = next(m.children(), None)
         if first is None:
             raise CallError(name, "no forward calculation defined")
         _check_count(first, n)
         return
-    least, most = (m.inputs, m.inputs) if entry.name == "callback" else entry.extra.get("n", (1, 1))
+    least, most = (m.inputs, m.inputs) if entry.name == "callback" else record.n
     if n == 0:
         raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
     if n < least:

@@ -18,7 +18,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
 from kshell.kapi.math.rows import Row, register
 from kshell.kapi.module.builders import build, entry_of, size_or_scale, split_args
-from kshell.kapi.module.options import parse
+from kshell.kapi.module.options import ModuleRecord, module_record, parse
 from kshell.kapi.module.types import B, D, L
 from kshell.registry import REQUIRED, Entry
 from kshell.values.base.core import NIL, Sym, Value, Vec
@@ -91,7 +91,7 @@ def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -
 
 def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     """The module of the options that follow the inputs, applied to them."""
-    n = entry.extra.get("n", (1, 1))[0]
+    n = module_record(entry).n[0]
     # where more than one argument must be there, a regular list is the arguments, not one array
     several = n > 1 or any(o.default is REQUIRED for o in entry.options)
     args = items(x) if several else data_items(x)
@@ -115,7 +115,7 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
 
 def _register(name: str) -> None:
     entry = entry_of(name)
-    inputs = "xy"[:entry.extra.get("n", (1, 1))[0]]
+    inputs = "xy"[:module_record(entry).n[0]]
     call, _, shown = _EXAMPLES[name].partition("|")
 
     kept: dict[Any, Any] = {}
@@ -180,10 +180,10 @@ _UPSAMPLE = registry.find("module", "upsample")
 assert _UPSAMPLE is not None
 _INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
     *(o._replace(choices=(*o.choices, "area")) if o.name == "mode" else o for o in _UPSAMPLE.options),
-    B("rescale", "", None))), extra={"example": {"size": 4}})
+    B("rescale", "", None))), record=ModuleRecord(example={"size": 4}))
 # listed by help beside the module types: functions with options of the same kind
 FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
-    "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12)))))
+    "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12))), record=ModuleRecord()))
 _MODES = {"nearestexact": "nearest-exact"}
 
 

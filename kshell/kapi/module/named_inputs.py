@@ -16,6 +16,7 @@ from kshell.kapi.base.args import names_of, unknown
 from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
 from kshell.kapi.module.describe import type_of
+from kshell.kapi.module.options import module_record
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_text, seq_items, text_of
 
 _DICTIONARY = re.compile(r"\b(?:[Dd]ict|Mapping|TypedDict)\b")  # in an annotation
@@ -55,8 +56,9 @@ class _Signature:
 def _tensors_only(m: Any) -> bool:
     """Is the module one whose inputs are tensors, of a type of torch's or ours that makes its own calculation?"""
     entry = type_of(m)
-    return entry is not None and "class" not in entry.extra and (
-        "container" not in entry.extra or entry.name == "callback")
+    if entry is None or (record := module_record(entry)).cls is not None:
+        return False
+    return not record.container or entry.name == "callback"
 
 
 def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
@@ -89,7 +91,7 @@ def _with_tensors(tensors: list[Any], named: dict[str, Any], m: Any, call: str) 
     if by_name(m, named):
         return Inputs(tensors, named)
     entry = type_of(m)
-    if entry is not None and "class" not in entry.extra:
+    if entry is not None and module_record(entry).cls is None:
         return None
     own = _Signature(m)
     return None if own.all_places or len(tensors) + len(named) <= len(own.places) else Inputs([*tensors, dict(named)])

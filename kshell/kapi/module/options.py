@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from kshell import registry
@@ -22,6 +23,72 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import NULL_J, Dict, List, Sym, Value, Vec
 
 Pairs = Sequence[tuple[str, Value]]
+Given = dict[str, Any]  # option values by name
+
+# ------------------------------------------------------------------ what is known of a type beside its options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeRecord:
+    """The fields of the entry of a module type or loss beside name and options."""
+
+    cls: type | None = None  # the class itself, of an entry made by a decorator; else the entry's target names it
+    example: Given = field(default_factory=dict)  # values of options that help shows and the help text's example has
+    n: tuple[int, int] = (1, 1)  # the least and most inputs of a calculation
+    result: str = "tensor"  # of several tensors `tuple`, `nested` or `vector`; empty: there is no calculation
+    pytorch: str = ""  # what help names as torch's, if not the target
+    # how options are read
+    dims: int | None = None  # the dimensions that a size is given for: one number stands for all of them
+    widths: dict[str, int] = field(default_factory=dict)  # the same of an option that has another count than dims
+    place: Callable[[Sequence[Value]], list[str]] | None = None  # the options that positional values fill
+    shortflag: bool = False  # a boolean in the last place is the last option, whatever was left out before it
+    need: dict[str, str] = field(default_factory=dict)  # the message where a required option is missing
+    empty: bool = False  # a required list that is left out is empty
+    own: Given = field(default_factory=dict)  # arguments that the torch class is always given
+    # how options are shown
+    like: dict[str, str] = field(default_factory=dict)  # the option whose value is an option's default
+    read: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # options from a live module, not by attribute
+    always: tuple[str, ...] = ()  # options that are shown where they have their defaults, too
+    hide: Callable[[Given], Given] | None = None  # the option values to be shown of those there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleRecord(TypeRecord):
+    """The fields of the entry of a module type beside name and options."""
+
+    # how a module is made and described
+    parse: Callable[[Entry, Sequence[Value]], Given] | None = None  # reads all arguments, in the place of the options
+    make: Callable[[Entry, Given], Any] | None = None  # builds the module, in the place of the class
+    made: str = ""  # dotted name of a class of ours that modules of the type may have instead of torch's
+    live: Callable[[Any, bool, bool], Dict] | None = None  # options of a live module: (module, every, in its state)
+    alone: str = ""  # the message where a definition has a name and no options; {} is the name
+    # what it is to its children
+    container: bool = False  # it is given its children
+    whole: bool = False  # a container with a calculation of its own
+    children: str = ""  # "any": modules without a calculation may be children, too
+    numbered: bool = False  # its children have numbers for names
+    replaces: bool = False  # a child takes the place of one of its name
+    # its text in `str` and in messages
+    label: str = ""  # the name, if not that of the class
+    suffix: str = ""  # what follows the name
+    open: str = ""  # what stands before the bracket of the children
+    text: Callable[[Any], str] | None = None  # the options of a live module
+
+
+RECORDS: dict[str, type[TypeRecord]] = {"module": ModuleRecord}  # by kind of entry; kapi/loss adds its own
+
+
+def type_record(entry: Entry) -> TypeRecord:
+    """The record of a module type or loss."""
+    record: TypeRecord = entry.record
+    return record
+
+
+def module_record(entry: Entry) -> ModuleRecord:
+    """The record of a module type."""
+    record: ModuleRecord = entry.record
+    return record
+
 
 # ------------------------------------------------------------------ reading one option
 
@@ -118,7 +185,7 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
 
 def class_of(entry: Entry) -> Any:
     """The torch class of a module type or loss."""
-    return entry.extra.get("class") or entry.resolve()
+    return type_record(entry).cls or entry.resolve()
 
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol", tuple: "longs"}
@@ -166,20 +233,22 @@ def known_names(kind: str) -> set[str]:
 def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     """The options in the order in which positional values fill them. An entry may choose by the values (`place`); with
     `shortflag`, a boolean in the last place is the flag, whatever was left out before it: `leakyrelu;1b`."""
-    place = entry.extra.get("place")
+    record = type_record(entry)
+    place = record.place
     if place is not None:
         by_name = {o.name: o for o in entry.options}
         return [by_name[k] for k in place(positional)]
     options = list(entry.options)
     count = len(positional)
-    if "shortflag" in entry.extra and 0 < count < len(options) and flag_of(positional[-1]) is not None:
+    if record.shortflag and 0 < count < len(options) and flag_of(positional[-1]) is not None:
         return [*options[:count - 1], options[-1]]
     return options
 
 
 def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: int = 1) -> dict[str, Any]:
     """The options given, {name: Python value}. `before` counts the arguments in front (type, name)."""
-    name, dims, widths = entry.name, entry.extra.get("dims", 1), entry.extra.get("widths", {})
+    name, record = entry.name, type_record(entry)
+    dims, widths = record.dims or 1, record.widths
     slots = places(entry, positional)
     if len(positional) > len(slots):
         if not slots:
@@ -208,18 +277,18 @@ def unknown_option(entry: Entry, key: str) -> QError:
 
 def check(entry: Entry, given: dict[str, Any]) -> None:
     """Are the required options there, and in range?"""
-    need = entry.extra.get("need", {})
+    record = type_record(entry)
     for o in entry.options:
         value = given.get(o.name)
-        if value is None and o.default is REQUIRED and "empty" in entry.extra:
+        if value is None and o.default is REQUIRED and record.empty:
             value = given[o.name] = ()
-        if o.default is REQUIRED and (value is None or (value == () and "empty" not in entry.extra)):
-            raise CallError(entry.name, need.get(o.name) or f"no {o.name} given")
+        if o.default is REQUIRED and (value is None or (value == () and not record.empty)):
+            raise CallError(entry.name, record.need.get(o.name) or f"no {o.name} given")
         if (o.low is None and o.high is None) or value is None:
             continue
         for v in value if value.__class__ is tuple else (value,):
             if o.low is not None and v < o.low:
-                text = need.get(o.name, "")
+                text = record.need.get(o.name, "")
                 if text.startswith("positive"):
                     raise CallError(entry.name, text)
                 raise QError(f"{entry.name}: {o.name} is {number_word(v)}, below {o.low:g}")
@@ -230,11 +299,11 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments of the torch class: what was given under torch's names, and defaults that differ; of a
     class that is not torch's all defaults."""
-    own = entry.extra.get("own", {})
-    if "class" in entry.extra:
+    record = type_record(entry)
+    if record.cls is not None:
         given = {o.name: o.default for o in entry.options if o.default not in (None, REQUIRED)} | given
     kwargs = {torch_name(o): given[o.name] for o in entry.options if o.name in given and o.torch != "-"}
-    for key, value in own.items():
+    for key, value in record.own.items():
         kwargs.setdefault(key, value)
     return kwargs
 
@@ -248,7 +317,7 @@ def torch_name(o: Option) -> str:
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
     """The default of an option, which may be the value of another one (a pool's stride is its size)."""
-    other = entry.extra.get("like", {}).get(option.name)
+    other = type_record(entry).like.get(option.name)
     return values.get(other) if other else option.default
 
 
@@ -267,16 +336,16 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
     """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults. A value
     of type any may be a function of `every`."""
     names, items = [], []
-    dims, widths, always = entry.extra.get("dims", 1), entry.extra.get("widths", {}), entry.extra.get("always", ())
+    record = type_record(entry)
     for o in entry.options:
         if o.name not in values:
             continue
         value = values[o.name]
         if o.type == "any" and callable(value):
             value = value(every)
-        if every or o.default is REQUIRED or o.name in always or _differs(value, default_of(entry, o, values)):
+        if every or o.default is REQUIRED or o.name in record.always or _differs(value, default_of(entry, o, values)):
             names.append(o.name)
-            items.append(option_q(o, value, widths.get(o.name, dims)))
+            items.append(option_q(o, value, record.widths.get(o.name, record.dims or 1)))
     return symdict(names, items) if names else symdict([], [])
 
 
@@ -291,7 +360,7 @@ _FITS: dict[str, tuple[type, ...]] = {
 def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
     """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
     were then: an option need not be an attribute, or not as it was given."""
-    if "class" in entry.extra:
+    if type_record(entry).cls is not None:
         m.__dict__[_GIVEN] = {o.name: (given[o.name], _attribute(m, o)) for o in entry.options
                               if o.name in given and not isinstance(given[o.name], KHandle)}
 
@@ -326,9 +395,10 @@ def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
 
 def live_values(entry: Entry, m: Any) -> dict[str, Any]:
     """The option values of a live torch object, read from its attributes."""
-    if "class" in entry.extra:
+    record = type_record(entry)
+    if record.cls is not None:
         return _own_values(entry, m)
-    readers = entry.extra.get("read", {})
+    readers, like = record.read, record.like
     out = {}
     for o in entry.options:
         if o.name in readers:
@@ -339,16 +409,15 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
         value = getattr(m, torch_name(o))
         if o.type == "boolean" and value.__class__ is not bool and (value is not None or o.default is not None):
             value = value is not None and value is not False  # bias: a parameter, or None where there is none
-        out[o.name] = out[entry.extra["like"][o.name]] if value is None and o.name in entry.extra.get("like", ()) \
-            else value
-    hide = entry.extra.get("hide")
-    return hide(out) if hide else out
+        out[o.name] = out[like[o.name]] if value is None and o.name in like else value
+    return record.hide(out) if record.hide else out
 
 
 def options_dict(entry: Entry) -> Dict:
     """The q dictionary of an entry's options with their defaults. Required ones of ktorch's types have the example
     values that ktorch shows, others the symbol `required."""
-    example: dict[str, Any] = dict(entry.extra.get("example", {}))
+    record = type_record(entry)
+    example = record.example
     values: dict[str, Any] = {}
     for o in entry.options:
         if o.default is REQUIRED and entry.since != "ktorch":
@@ -357,8 +426,7 @@ def options_dict(entry: Entry) -> Dict:
             values[o.name] = example[o.name]
         elif o.default is not REQUIRED:
             values[o.name] = o.default
-    for key, other in entry.extra.get("like", {}).items():
+    for key, other in record.like.items():
         if key not in example:
             values[key] = values.get(other)
-    hide = entry.extra.get("hide")
-    return as_dict(entry, hide(values) if hide else values)
+    return as_dict(entry, record.hide(values) if record.hide else values)

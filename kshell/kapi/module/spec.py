@@ -18,7 +18,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.builders import build, entry_of
 from kshell.kapi.module.describe import is_container, label, mark_replaced, name_of_module, set_name, type_name, type_of
 from kshell.kapi.module.hints import head_type, layers_hint, name_hint
-from kshell.kapi.module.options import live_values
+from kshell.kapi.module.options import live_values, module_record
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import enlist
@@ -68,8 +68,8 @@ def create(x: Value) -> Any:
 
 def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
-    if spec.name and not spec.args and "alone" in entry.extra:
-        raise QError(f"{entry.name}: {entry.extra['alone'].format(spec.name)}")
+    if spec.name and not spec.args and (told := module_record(entry).alone):
+        raise QError(f"{entry.name}: {told.format(spec.name)}")
     if spec.name and not spec.args and spec.before == 2 and entry.options and _is_option(spec.name, entry.options[0]):
         spec = spec._replace(name="", args=(sym(spec.name),), before=1)  # (`gelu;`tanh): the option, not a name
     try:
@@ -218,7 +218,8 @@ class Stack:
         """Make the module of a definition and put it at a depth."""
         entry = entry_of(spec.kind)
         self.to_depth(spec.kind, depth)
-        if "container" in entry.extra and spec.kind != "callback" and spec.buffers is not None and len(spec.buffers):
+        no_buffers = module_record(entry).container and spec.kind != "callback"
+        if no_buffers and spec.buffers is not None and len(spec.buffers):
             raise CallError(spec.kind, "no buffers expected")
         m = _create(spec)
         self.put(m, entry, True)
@@ -230,13 +231,13 @@ class Stack:
             parent = self.open[-1]
             if not self.extends:
                 add_child(parent, m, new)
-            elif hasattr(parent, "kshell_add") or "replaces" in _fields(parent):
+            elif hasattr(parent, "kshell_add") or _replaces(parent):
                 before = dict(parent._modules)
                 add_child(parent, m, new)
                 self.undone.append(partial(_put_back, parent._modules, before))
             else:
                 self.undone.append(partial(parent._modules.pop, add_child(parent, m, new)))
-        if not self.open or (entry is not None and "container" in entry.extra):
+        if not self.open or (entry is not None and module_record(entry).container):
             self.open.append(m)
 
     def push_row(self, depth: int, spec: Spec) -> None:
@@ -277,9 +278,10 @@ def _put_back(children: dict[str, Any], before: dict[str, Any]) -> None:
     children.update(before)
 
 
-def _fields(m: Any) -> dict[str, Any]:
+def _replaces(m: Any) -> bool:
+    """Does a child that is added take the place of one of its name?"""
     entry = type_of(m)
-    return {} if entry is None else entry.extra
+    return entry is not None and module_record(entry).replaces
 
 
 def put_implicit(owner: Any, spec: Spec) -> Any:
@@ -306,7 +308,7 @@ def put_implicit(owner: Any, spec: Spec) -> Any:
 def _is_of(m: Any, spec: Spec) -> bool:
     """Is a module that is there such as a row says? The options are compared by making the module of the row."""
     entry = registry.find("module", spec.kind)
-    if entry is None or "class" in entry.extra or is_container(m):
+    if entry is None or module_record(entry).cls is not None or is_container(m):
         return type_name(m) == spec.kind  # a class of the user's may be made with what only its parent knows
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
@@ -343,19 +345,19 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
         _check_apart(parent, child, new)
         return _grown(adder, child)
     mine, entry = type_of(child), type_of(parent)
-    if entry is None or "container" not in entry.extra or entry.name == "parmdict":
+    if entry is None or not (record := module_record(entry)).container or entry.name == "parmdict":
         raise QError(f"unable to add a {label(child)} module as a child of a {label(parent)} module")
-    if entry.extra.get("children") != "any" and mine is not None:
+    if record.children != "any" and mine is not None:
         if mine.name == "sequential":
             raise CallError("sequential", "unable to create type-erased module, forward method uses template; "
                             "a sequence inside of another is `seqnest")
-        if mine.extra.get("result", "tensor") == "":
+        if module_record(mine).result == "":
             raise CallError(mine.name, "unable to create type-erased module, no forward method defined")
-    name = "" if "numbered" in entry.extra else name_of_module(child)
+    name = "" if record.numbered else name_of_module(child)
     name = name or str(len(parent._modules))
     if "." in name:
         raise QError(f"{entry.name}: child name `{name} must not contain a dot")
-    if name in parent._modules and "replaces" not in entry.extra:
+    if name in parent._modules and not record.replaces:
         raise QError(f"{entry.name}: a module named `{name} is already defined")
     _check_apart(parent, child, new)
     parent._modules[name] = child
@@ -432,7 +434,7 @@ def is_single(x: Value) -> bool:
     if x.__class__ is not List or len(x.items) < 2 or x.items[0].__class__ is not Sym:
         return False
     entry = registry.find("module", x.items[0].s)
-    return entry is not None and "container" not in entry.extra
+    return entry is not None and not module_record(entry).container
 
 
 def _push(x: Value, depth: int, q: Stack) -> None:
@@ -534,7 +536,7 @@ def _defines_layers(x: Value) -> bool:
     if x.__class__ is not List or len(x.items) < 2:
         return False
     entry = head_type(x.items[0])
-    return entry is not None and "container" in entry.extra
+    return entry is not None and module_record(entry).container
 
 
 def _is_tree(x: Value) -> bool:
@@ -544,7 +546,8 @@ def _is_tree(x: Value) -> bool:
     head = x.items[0]
     names = seq_items(head) if is_list(head) else [head]
     entry = registry.find("module", names[0].s) if names and names[0].__class__ is Sym else None
-    return entry is not None and "container" in entry.extra and all(_is_tree(i) or _is_layer(i) for i in x.items[1:])
+    return (entry is not None and module_record(entry).container
+            and all(_is_tree(i) or _is_layer(i) for i in x.items[1:]))
 
 
 def _is_layer(x: Value) -> bool:

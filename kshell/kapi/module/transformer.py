@@ -10,9 +10,9 @@ from kshell.errors import CallError
 from kshell.kapi.base.args import is_empty
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.module.builders import Given, entry_of
+from kshell.kapi.module.builders import entry_of
 from kshell.kapi.module.describe import options_of, type_name
-from kshell.kapi.module.options import class_of, live_values, torch_args
+from kshell.kapi.module.options import Given, class_of, live_values, torch_args
 from kshell.kapi.module.spec import create
 from kshell.registry import Entry
 from kshell.values.base.build import symdict

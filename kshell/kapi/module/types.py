@@ -15,7 +15,7 @@ from kshell import registry
 from kshell.kapi.base.option_docs import worded
 from kshell.kapi.module import builders as make
 from kshell.kapi.module import transformer
-from kshell.kapi.module.options import signature_options, with_defaults
+from kshell.kapi.module.options import RECORDS, Given, signature_options, with_defaults
 from kshell.kapi.tensor.text import scalar_text
 from kshell.registry import REQUIRED, Entry, Option
 
@@ -52,44 +52,36 @@ def _doc(name: str, summary: str, options: tuple[Option, ...], example: dict[str
 
 
 def row(name: str, target: str, summary: str, *options: Option, kind: str = "module", eg: Iterable[Any] = (),
-        args: str = "", **extra: Any) -> Entry:
-    """Register a module type. `eg` are example values for the required options, in order; further fields:
-
-    dims (of sizes), need ({option: message if it is missing}), like ({option: option whose value is its default}),
-    read ({option: function of the live module}), own (fixed torch arguments), always (options that are shown where
-    they have their defaults, too), empty (a list that is left out is empty), made (a class of ours that
-    modules of the type have instead of torch's), make (builder instead of the class), container, numbered (its
-    children have numbers for names), replaces (a child takes the place of one of its name), n (least and most
-    inputs of forward), whole (a container with a calculation of its own), result (`tensor` or, of several, `tuple`,
-    `nested`, `vector`), shortflag, pytorch (name in help), label (name in `str`), suffix (of that name), open (what
-    `str` writes before the bracket of the children), text (options in `str`: function of the live module), alone
-    (message of a definition with a name and no options), since (whose name it is: ktorch's).
-    """
+        args: str = "", also: Given | None = None, since: str = "ktorch", **fields: Any) -> Entry:
+    """Register a module type. `eg` are example values for the required options, in order, and `also` for others;
+    `args` is the call of the help text's example, if it is another; `since` says whose name it is. Further fields are
+    those of ModuleRecord (kapi/module/options.py)."""
     example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
-    example |= extra.pop("also", {})
+    example |= also or {}
     lines = sys._getframe(1)
     return registry.add(Entry(
         name, kind, doc=_doc(name, summary, options, example, args), options=worded(name, options), topic=_TOPIC[kind],
-        target=target if "." in target else f"torch.nn.{target}", since=extra.pop("since", "ktorch"),
-        file=lines.f_code.co_filename, line=lines.f_lineno,
-        extra={"example": example, **extra}))
+        target=target if "." in target else f"torch.nn.{target}", since=since,
+        file=lines.f_code.co_filename, line=lines.f_lineno, record=RECORDS[kind](example=example, **fields)))
 
 
-def module(name: str, *options: Option, **fields: Any) -> Callable[[type], type]:
+def module(name: str, *options: Option, kind: str = "module", since: str = "kshell",
+           **fields: Any) -> Callable[[type], type]:
     """Register a torch module class as a module type, as its decorator; its docstring is the help text.
 
     Options that are not given are read from the signature, and so is the default of one that has none. Each is an
     argument of the class; what a module was made with is remembered, and an attribute of the same name is followed.
+    `fields` are those of ModuleRecord (kapi/module/options.py).
     """
 
     def register(cls: type) -> type:
         code = getattr(vars(cls).get("__init__"), "__code__", None)
         registry.add(Entry(
-            name, fields.pop("kind", "module"), doc=inspect.getdoc(cls) or name, topic=_TOPIC["module"],
+            name, kind, doc=inspect.getdoc(cls) or name, topic=_TOPIC["module"],
             options=with_defaults(cls, options) or signature_options(cls),
             target=f"{cls.__module__}.{cls.__qualname__}",
-            since=fields.pop("since", "kshell"), file=code.co_filename if code else "",
-            line=code.co_firstlineno if code else 0, extra={"class": cls, **fields}))
+            since=since, file=code.co_filename if code else "",
+            line=code.co_firstlineno if code else 0, record=RECORDS[kind](cls=cls, **fields)))
         return cls
 
     return register
@@ -317,7 +309,7 @@ row("rnn", "RNN", "Elman recurrent layers.",
 row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="tuple", need=_RECUR_NEED,
     text=_recurrent)
 row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="nested",
-    need=_RECUR_NEED, text=_recurrent, nested=True)
+    need=_RECUR_NEED, text=_recurrent)
 # options of torch that ktorch's types lack: shown where they are set
 _BATCHFIRST, _NORMFIRST = B("batchfirst", "batch_first", False), B("normfirst", "norm_first", False)
 

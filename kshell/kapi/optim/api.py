@@ -28,10 +28,12 @@ from kshell.kapi.optim.optimizer import (
     Opt,
     Values,
     build,
+    complete,
     create,
     edit_group,
     entry_of,
     group_values,
+    optimizer_record,
     options_of,
     parse,
     set_rate,
@@ -114,7 +116,7 @@ def _meets(state: Dict) -> bool:
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
     around = [KINDS[k.s].meets for k in seq_items(wrap.k) if k.s in KINDS] if isinstance(wrap, Dict) else []
-    return entry is not None and bool(entry.extra.get("meets") or any(around))
+    return entry is not None and (optimizer_record(entry).meets or any(around))
 
 
 def _offset(found: Sequence[Value], numbered: bool) -> int:
@@ -132,7 +134,7 @@ def _number(found: Sequence[Value]) -> int | None:
 def _define(found: Sequence[Value]) -> Value:
     """`(name;[0];parms;options..)`: a new optimizer."""
     entry = entry_of(found[0].s)
-    if entry.extra.get("meets") and len(found) > 1:
+    if optimizer_record(entry).meets and len(found) > 1:
         with with_all("opt", List(list(found))):
             return _made(entry, found)
     return _made(entry, found)
@@ -146,8 +148,8 @@ def _made(entry: Entry, found: Sequence[Value]) -> Value:
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
-        parts = entry.extra.get("parts", lambda x: [x])(found[at - 1])
-        for i, part in enumerate(parts):
+        parts = o.record.parts
+        for i, part in enumerate([found[at - 1]] if parts is None else parts(found[at - 1])):
             put_parameters(o, i, {}, part)
     return optimizer_handle(o)
 
@@ -165,15 +167,14 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
         raise QError(f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})")
     options = parse(o.entry, *split(found, at), before=at)
     if n == count:
-        if count >= o.entry.extra.get("groups", count + 1):
+        if o.record.groups is not None and count >= o.record.groups:
             raise CallError("opt", f"{o.entry.name} optimizer has a single parameter group",
                             says=(o.entry.name, "optimizer"))
         options = group_values(o.entry, o.torch.defaults) | options
     elif options:
         options = group_values(o.entry, o.groups[n]) | options
     if options:
-        if "fill" in o.entry.extra:
-            o.entry.extra["fill"](options)
+        complete(o.entry, options)
         build(o.entry, options)  # refuses what torch refuses when an optimizer is made
     put_parameters(o, n, options, found[at - 1])
     return NIL

@@ -42,8 +42,8 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
             edit_group(o, i, new.values, new.params if i >= count else [], new.source, last=False)
     for w in o.wraps.values():
         w.attached(o)
-    if moved and "added" in o.entry.extra:
-        o.entry.extra["added"](o.torch)
+    if moved and o.record.added is not None:
+        o.record.added(o.torch)
 
 
 def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
@@ -56,8 +56,8 @@ def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
     """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
-    n, most = len(params), o.entry.extra.get("groups", len(params))
-    if n > most or (n != len(o.groups) and "parts" in o.entry.extra) or n < len(o.groups):
+    n, most = len(params), o.record.groups or len(params)
+    if n > most or (n != len(o.groups) and o.record.parts is not None) or n < len(o.groups):
         raise QError(f"{o.entry.name}: {n} parameter group(s) are given, the optimizer has {len(o.groups)}")
     check_movable(o, [Group({}, list(own)) for own in params])
 

@@ -18,7 +18,7 @@ from kshell.kapi.base.handles import SchedulerHandle, table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt, class_of
 from kshell.kapi.optim.scheduler import MOST_STEPS, Sched, _quiet
-from kshell.kapi.optim.scheduler_types import MEASURED, options_of
+from kshell.kapi.optim.scheduler_types import MEASURED, SchedulerRecord, options_of
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 
@@ -135,7 +135,7 @@ def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
             options.append(Option(short, _TYPES[type(v)], None, name))
             values[short] = v
     cls = type(x)
-    return Entry(cls.__name__.lower(), "scheduler", options=tuple(options), extra={"class": cls},
+    return Entry(cls.__name__.lower(), "scheduler", options=tuple(options), record=SchedulerRecord(cls=cls),
                  target=f"{cls.__module__}.{cls.__qualname__}"), values
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.optim.optimizer import Opt, class_of, signature_options
+from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of, signature_options
 from kshell.registry import Entry
 
 # the attributes under which wrappers have what they are around
@@ -65,7 +65,7 @@ def adopt(x: Any, container: Any = None) -> Opt:
     inner = chain(x)[-1]
     cls = type(inner)
     entry = _entry(cls) or Entry(cls.__name__.lower(), "optimizer", options=signature_options(cls),
-                                 extra={"class": cls}, target=f"{cls.__module__}.{cls.__qualname__}")
+                                 record=OptimizerRecord(cls=cls), target=f"{cls.__module__}.{cls.__qualname__}")
     if x is inner:
         return Opt(entry, x, container)
     if len(x.param_groups) == len(inner.param_groups) and all(

@@ -12,6 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kshell import optim, registry
@@ -34,35 +35,65 @@ if TYPE_CHECKING:
 Values = dict[str, Any]
 
 
-def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Entry:
+@dataclass(slots=True, kw_only=True)
+class TorchRecord:
+    """The fields of the entries of optimizers and schedulers beside name and options."""
+
+    cls: Any = None  # the torch class: given, or found by the entry's target when it is first asked for
+
+
+@dataclass(slots=True, kw_only=True)
+class OptimizerRecord(TorchRecord):
+    """The traits of an optimizer."""
+
+    state: dict[str, str] | None = None  # the buffers: torch's names by those that are documented
+    drop: tuple[str, ...] = ()  # buffers that are not kept
+    # {option: a buffer that torch makes at the first step only, where the option is set then}; zeros where it is set
+    # afterwards
+    later: dict[str, str] = field(default_factory=dict)
+    closure: bool = False  # a step calls back for the loss
+    groups: int | None = None  # the most groups it can have
+    dims: int | None = None  # the number of dimensions that its parameters must have
+    same: tuple[str, ...] = ()  # options with one value for all groups
+    fill: Callable[[Values], None] | None = None  # completes option values when it is made
+    added: Callable[[Any], None] | None = None  # given the torch optimizer when a group was given parameters
+    # of the parameters with which it is made, those of each group: groups have a meaning then
+    parts: Callable[[Value], Sequence[Value]] | None = None
+    sharded: bool = True  # it takes parameters that are sharded among processes
+    meets: bool = False  # a step of several processes, and giving it parameters, is one of all at once
+    pytorch: str | None = None  # what help names as torch's, if not the target; empty: torch has none
+    # the class's options of how to compute, once how_of was asked for them
+    how: tuple[Option, ...] | None = field(default=None, init=False)
+
+
+def optimizer_record(entry: Entry) -> OptimizerRecord:
+    """The record of an optimizer."""
+    record: OptimizerRecord = entry.record
+    return record
+
+
+def row(name: str, target: Any, doc: str, *options: Option, since: str = "ktorch", at: Any = None,
+        **hooks: Any) -> Entry:
     """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` in positional order
     (without any, they are read from the class). An option's `torch` is the entry of a group that it sets, with `.0`
-    for an item of a tuple. What is special about an optimizer is a hook:
-
-    state ({documented name of a buffer: torch's}), drop (buffers that are not kept), closure (a step calls back for
-    the loss), groups (the most groups it can have), dims (the number of dimensions that its parameters must have), fill
-    (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
-    group), parts (of the parameters with which it is made, those of each group, which have a meaning then), same
-    (options with one value for all groups), later ({option: a buffer that torch makes at the first step only, where the
-    option is set then}; zeros where it is set afterwards), pytorch (name in help), sharded (false: it does not take
-    parameters that are sharded among processes), meets (a step of several processes, and giving it parameters, is one
-    of all at once).
+    for an item of a tuple. What is special about an optimizer is a hook, a field of OptimizerRecord.
 
     How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
     has of it can be given by name, and is shown where it is set.
     """
-    at = hooks.pop("at", None) or sys._getframe(1)
+    at = at or sys._getframe(1)
     if isinstance(target, type):
-        hooks["class"] = target
+        hooks["cls"] = target
         target = f"{target.__module__}.{target.__qualname__}"
     topic = at.f_globals["__name__"].partition(".")[2]
     return registry.add(Entry(name, "optimizer", doc=doc, options=worded(name, options), target=target, topic=topic,
-                              since=hooks.pop("since", "ktorch"), file=at.f_code.co_filename, line=at.f_lineno,
-                              extra=hooks))
+                              since=since, file=at.f_code.co_filename, line=at.f_lineno,
+                              record=OptimizerRecord(**hooks)))
 
 
 def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], type]:
-    """Register a torch optimizer class, as its decorator; the class's docstring is the help text."""
+    """Register a torch optimizer class, as its decorator; the class's docstring is the help text.
+    `hooks` are the fields of OptimizerRecord."""
 
     def register(cls: type) -> type:
         row(name, cls, inspect.getdoc(cls) or name, *options, **{"since": "kshell", "at": sys._getframe(1), **hooks})
@@ -81,7 +112,8 @@ def entry_of(name: str) -> Entry:
 
 def class_of(entry: Entry) -> Any:
     """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
-    cls = entry.extra.get("class")
+    record: TorchRecord = entry.record
+    cls = record.cls
     if cls is None:
         try:
             cls = entry.resolve()
@@ -89,7 +121,7 @@ def class_of(entry: Entry) -> Any:
             cls = None
         if cls is None:
             raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
-        entry.extra["class"] = cls
+        record.cls = cls
     return cls
 
 
@@ -124,13 +156,13 @@ def signature_options(cls: type) -> tuple[Option, ...]:
 
 def how_of(entry: Entry) -> tuple[Option, ...]:
     """The options of how to compute that the optimizer's class has; they are given by name only."""
-    options: tuple[Option, ...] | None = entry.extra.get("how")
-    if options is None:
+    record = optimizer_record(entry)
+    if record.how is None:
         taken = {o.torch or o.name for o in options_of(entry)}
         parameters = inspect.signature(class_of(entry)).parameters
-        options = entry.extra["how"] = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
-                                             if n in parameters and n not in taken)
-    return options
+        record.how = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
+                           if n in parameters and n not in taken)
+    return record.how
 
 
 _KNOWN: list[Any] = [-1, frozenset()]
@@ -195,10 +227,11 @@ class Opt:
     wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
 
     __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
-                 "scheduled", "timings", "torch", "tree", "waiting", "wraps")
+                 "record", "scheduled", "timings", "torch", "tree", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
+        self.record = optimizer_record(entry)
         self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
         self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: parameters.py
         self.outer: Any = None
@@ -220,8 +253,7 @@ class Opt:
         """All that the optimizer keeps."""
         keeps = self.torch if self.inner is None else self.inner
         if self.tree is None or self.tree.optimizer is not keeps:
-            extra = self.entry.extra
-            self.tree = optim.state_tree.StateTree(keeps, extra.get("state"), extra.get("drop", ()))
+            self.tree = optim.state_tree.StateTree(keeps, self.record.state, self.record.drop)
         return self.tree
 
     @property
@@ -274,12 +306,12 @@ class Opt:
         if given:
             return self.torch.step(closure, **given)
         if closure is None:
-            if self.entry.extra.get("closure"):
+            if self.record.closure:
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
             return None if optim.fused.step(self.torch) else optim.fused.plain(self.torch)
         if not any(g["params"] for g in self.groups):
             raise CallError(self.entry.name, "no parameters to optimize")
-        if not self.entry.extra.get("closure"):
+        if not self.record.closure:
             return optim.fused.plain(self.torch, closure)
         with guard.whole_step(self.torch):
             return optim.fused.plain(self.torch, closure)
@@ -321,14 +353,20 @@ def build(entry: Entry, values: Values) -> Any:
     raise error
 
 
+def complete(entry: Entry, values: Values) -> None:
+    """Set the option values that follow from others, where the optimizer has such."""
+    fill = optimizer_record(entry).fill
+    if fill is not None:
+        fill(values)
+
+
 def create(entry: Entry, given: Values) -> Opt:
     """A new optimizer with no parameters: the options given, defaults for the others."""
     values = default_values(entry) | given
     missing = next((key for key, value in values.items() if value is REQUIRED), None)
     if missing is not None:
         raise QError(f"{entry.name}: {missing} not defined")
-    if "fill" in entry.extra:
-        entry.extra["fill"](values)
+    complete(entry, values)
     return Opt(entry, build(entry, values))
 
 
@@ -366,8 +404,8 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
     add_buffers(o, o.groups[at])
     if o.placed is not None:
         o.placed.update(map(id, params))
-    if params and "added" in o.entry.extra:
-        o.entry.extra["added"](o.torch)
+    if params and o.record.added is not None:
+        o.record.added(o.torch)
     try:
         own.attached()
     except BaseException:
@@ -400,7 +438,7 @@ def _append(t: Any, group: dict[str, Any]) -> None:
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
     state = o.state
-    for option, name in o.entry.extra.get("later", {}).items():
+    for option, name in o.record.later.items():
         for p in group["params"] if group.get(option) else ():
             if (kept := state.of(p)) and name not in kept:
                 state.add(p, name, torch.zeros_like(p))

@@ -210,7 +210,7 @@ def _at(m: Any, path: str) -> Any:
 
 def check_new(o: Opt, params: Sequence[Any]) -> None:
     """Are the tensors leaves, in no group yet, no two of them the same, and all such as the optimizer can take?"""
-    dims = o.entry.extra.get("dims")
+    dims = o.record.dims
     if o.placed is None:
         o.placed = {id(p) for g in o.groups for p in g["params"]}
     known = o.crossed or any(id(p) in o.placed for p in params)
@@ -229,7 +229,7 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
             raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(p)]}]")
         if dims is not None and p.dim() != dims:
             raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {p.dim()}")
-        if hasattr(p, "full_tensor") and not o.entry.extra.get("sharded", True):
+        if hasattr(p, "full_tensor") and not o.record.sharded:
             raise CallError("opt", f"{o.entry.name} does not take sharded parameters", says=(o.entry.name,))
         seen[id(p)] = i
 

@@ -14,6 +14,7 @@ from kshell.kapi.base.handles import KHandle, ModuleHandle, handle, lend, module
 from kshell.kapi.base.live_optimizers import live_optimizers
 from kshell.kapi.module.api import device_of_module, module_behind
 from kshell.kapi.module.describe import mark_replaced, set_name, type_of
+from kshell.kapi.module.options import module_record
 from kshell.kapi.module.parts import child_of
 from kshell.kapi.module.spec import ALONE, add_child, define
 from kshell.kapi.optim.groups import Group, commit
@@ -94,7 +95,7 @@ def _placing(parent: Any, key: str, new: Any) -> Callable[[], None]:
     """A function that puts a module in the place of the child `key`. A container must take it as one of its children;
     in the module of any other class the attribute is set."""
     entry = type_of(parent)
-    if entry is None or "container" not in entry.extra:
+    if entry is None or not module_record(entry).container:
         return lambda: _set_attribute(parent, key, new)
     children = _with(parent, key, new)
 

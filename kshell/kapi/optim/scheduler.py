@@ -23,7 +23,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.plain_values import options_q
 from kshell.kapi.base.q_calls import applied
 from kshell.kapi.optim.optimizer import Opt, add_buffers, set_rate
-from kshell.kapi.optim.scheduler_types import MEASURED, Values, class_of, options_of
+from kshell.kapi.optim.scheduler_types import MEASURED, Values, class_of, options_of, scheduler_record
 from kshell.optim.groups import settings_of
 from kshell.registry import Entry, Option
 from kshell.values.base.build import symdict
@@ -211,7 +211,7 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
 
 def kind_of(entry: Entry) -> type[Sched]:
     """The class of what a handle of this scheduler owns."""
-    return entry.extra.get("kind", Sched)
+    return scheduler_record(entry).kind or Sched
 
 
 def valued(entry: Entry, fn: Callable[[], Any], names: Mapping[str, str] | None = None) -> Any:

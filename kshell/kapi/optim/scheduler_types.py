@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kshell import registry
@@ -17,7 +18,7 @@ from kshell.errors import CallError, QError
 from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.topics import OPTIONS_OF
-from kshell.kapi.optim.optimizer import class_of
+from kshell.kapi.optim.optimizer import TorchRecord, class_of
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base.core import NIL, NULL_J, List, Sym, Value
 from kshell.values.base.functions import Function
@@ -28,13 +29,28 @@ _TORCH = "torch.optim.lr_scheduler."
 MEASURED = "reducelronplateau"
 
 
-def row(name: str, target: str, doc: str, *options: Option, **hooks: Any) -> Entry:
+@dataclass(slots=True, kw_only=True)
+class SchedulerRecord(TorchRecord):
+    """The traits of a scheduler."""
+
+    kind: type[Any] | None = None  # the subclass of Sched (scheduler.py) for a class unlike those of torch
+    style: str = ""  # what the class itself calls this schedule, where it has several
+
+
+def scheduler_record(entry: Entry) -> SchedulerRecord:
+    """The record of a scheduler."""
+    record: SchedulerRecord = entry.record
+    return record
+
+
+def row(name: str, target: str, doc: str, *options: Option, since: str = "kshell", at: Any = None,
+        **hooks: Any) -> Entry:
     """Register a scheduler: `target` is the dotted name of its class, `options` in positional order (without any, they
-    are read from the class). `kind` is the subclass of Sched (scheduler.py) for a class unlike those of torch."""
-    at = hooks.pop("at", None) or sys._getframe(1)
+    are read from the class). Further fields are those of SchedulerRecord."""
+    at = at or sys._getframe(1)
     return registry.add(Entry(name, "scheduler", doc=doc, options=options, target=target, topic="schedulers",
-                              since=hooks.pop("since", "kshell"), file=at.f_code.co_filename, line=at.f_lineno,
-                              extra=hooks))
+                              since=since, file=at.f_code.co_filename, line=at.f_lineno,
+                              record=SchedulerRecord(**hooks)))
 
 
 def scheduler(name: str, *options: Option) -> Callable[[type], type]:

@@ -23,6 +23,7 @@ from kshell.kapi.optim.optimizer import (
     Values,
     build,
     class_of,
+    complete,
     create,
     edit_group,
     entry_of,
@@ -79,8 +80,7 @@ def shown_options(o: Opt, every: bool = True) -> list[Option]:
 
 def _differs(entry: Entry, option: Option, values: Values) -> bool:
     default = {**values, option.name: option.default}
-    if "fill" in entry.extra:
-        entry.extra["fill"](default)
+    complete(entry, default)
     return bool(values[option.name] != default[option.name])
 
 
@@ -236,7 +236,7 @@ def _rows(x: Value, entry: Entry) -> list[Dict]:
 def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
     first, *others = [parse(entry, [], pairs(d)) for d in rows]
     o = create(entry, first)
-    if others and len(rows) > entry.extra.get("groups", len(rows)):
+    if others and len(rows) > (o.record.groups or len(rows)):
         raise QError(f"opt: {entry.name} optimizer has a single parameter group, {len(rows)} given")
     for i, options in enumerate(others, 1):
         values = group_values(entry, o.torch.defaults) | options
@@ -310,7 +310,7 @@ class Samples:
             own = abilities(o)
             if own.gathers:  # gradients of several steps: a step may not use them yet
                 own.update()
-            elif self.o.entry.extra.get("closure"):
+            elif self.o.record.closure:
                 o.step(lambda: torch.ones((), device=p.device))
             elif not optim.fused.step(o):
                 optim.fused.plain(o)

@@ -27,7 +27,7 @@ from kshell.kapi.base.plain_values import option_q
 from kshell.kapi.math.statistics import NAMES, columns, norms
 from kshell.kapi.module.describe import named_parameters
 from kshell.kapi.optim.groups import Group, check_movable, commit, edited
-from kshell.kapi.optim.optimizer import Opt, Values, build, group_values, how_of, options_of, parse
+from kshell.kapi.optim.optimizer import Opt, Values, build, complete, group_values, how_of, options_of, parse
 from kshell.kapi.optim.parameters import Row, Selection, check_new, parameters_of, plan
 from kshell.kapi.optim.state import shown_options
 from kshell.registry import Hook, Option, entries
@@ -372,7 +372,7 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
                 groups[key] = Group(values, [], i if i < n else None)
             groups[key].params.append(p)
         kinds = list(groups.values())
-        if len(kinds) > 1 and "parts" in o.entry.extra:
+        if len(kinds) > 1 and o.record.parts is not None:
             raise CallError("parmtable", f"parameters in a group of {o.entry.name} have the same options")
         first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
         if i < n:
@@ -380,19 +380,18 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
         elif kinds:
             more.insert(0, first)
         more += [g for g in kinds if g is not first]
-    most = o.entry.extra.get("groups")
+    most = o.record.groups
     if most is not None and n + len(more) > most:
         raise CallError("parmtable", f"{o.entry.name} optimizer has a single parameter group",
                         says=(o.entry.name, "optimizer"))
-    for name in o.entry.extra.get("same", ()):
+    for name in o.record.same:
         used = {g.values[name] for g in (*kept, *more) if g.params}
         if len(used) > 1:
             raise CallError("parmtable", f"{o.entry.name} has one {name} for all groups", says=(o.entry.name,))
         for g in (*kept, *more) if used else ():
             g.values[name] = next(iter(used))
     for g in (*kept, *more):
-        if "fill" in o.entry.extra:
-            o.entry.extra["fill"](g.values)
+        complete(o.entry, g.values)
         build(o.entry, g.values)
     return kept + more
 

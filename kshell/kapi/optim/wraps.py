@@ -144,7 +144,7 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
         result = o.bare_step(closure, **given)
         _count(o, start, before)
         return result
-    if closure is not None and o.entry.extra.get("closure"):
+    if closure is not None and o.record.closure:
         raise CallError("step", f"{o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} "
                         "cannot follow",
                         says=(o.entry.name,))

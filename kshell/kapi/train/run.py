@@ -228,7 +228,7 @@ class _Trainer:
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
-        self.closure = bool(o.entry.extra.get("closure"))
+        self.closure = o.record.closure
         if o.abilities.gathers:
             raise CallError(call, f"{o.entry.name} optimizer takes losses by layer, not that of a model",
                             says=(o.entry.name, "optimizer", "model"))
