@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kshell.errors import QError, refused
+from kshell.errors import SAID, CallError, QError, refused
 from kshell.kapi.base.args import flag_of, items, long_of, names_of
 from kshell.kapi.base.call import api, reserve
 from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
@@ -51,8 +51,8 @@ def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
         where = unfinished.look(path)[0]
         if not stat.S_ISREG(os.stat(where).st_mode):
             raise ValueError("it is no file")
-        with open(where, "rb") as f:
-            return work(f, os.fstat(f.fileno()).st_size)
+        with open(where, "rb") as file:
+            return work(file, os.fstat(file.fileno()).st_size)
     except OSError as e:
         problem = refused(e, path)
     except (RecursionError, *WRONG) as e:
@@ -120,32 +120,32 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
     def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
         room = Room(size)
         places, meta, first = safetensors.read_header(f, size, room)
-        room.need(sum(p.end - p.start for p in places))
+        room.need(sum(place.end - place.start for place in places))
         reserve([size], 1)
         tensors: dict[str, Any] = {}
         want = meta.pop(safetensors.DIGEST, None)
         if meta.pop(safetensors.OWN, None) is not None and want is None:
             raise ValueError("it has no digest")
         digest = hashlib.sha256(safetensors.described(places, meta))
-        for p in sorted(places, key=lambda p: (p.start, p.end)):
-            if len(p.shape) > DIMS:
-                raise ValueError(f"{p.name} has {len(p.shape)} dimensions")
-            t = tensors[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
+        for place in sorted(places, key=lambda p: (p.start, p.end)):
+            if len(place.shape) > DIMS:
+                raise ValueError(f"{place.name} has {len(place.shape)} dimensions")
+            t = tensors[place.name] = torch.empty(place.shape, dtype=getattr(torch, _DTYPES[place.dtype]))
             into = _memory(t)
-            f.seek(first + p.start)
+            f.seek(first + place.start)
             for at in range(0, len(into), _CHUNK):
                 if PENDING:
                     give_up()
                 part = into[at : at + _CHUNK]
                 if f.readinto(part) != len(part):  # type: ignore[attr-defined]
-                    raise ValueError(f"{p.name} is cut off")
+                    raise ValueError(f"{place.name} is cut off")
                 if want is not None:
                     digest.update(part)
-            if p.dtype == "BOOL" and p.end > p.start and int(t.view(torch.uint8).max()) > 1:
-                raise ValueError(f"{p.name} has wrong booleans")
+            if place.dtype == "BOOL" and place.end > place.start and int(t.view(torch.uint8).max()) > 1:
+                raise ValueError(f"{place.name} has wrong booleans")
         if want is not None and digest.hexdigest() != want:
             raise ValueError("the digest is another")
-        return {p.name: tensors[p.name] for p in places}, meta, want
+        return {place.name: tensors[place.name] for place in places}, meta, want
 
     return _opened(path, work)
 
@@ -153,26 +153,26 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
 def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The tensors by name, and the metadata, of what is to be written."""
     if not isinstance(value, dict):
-        raise QError("ckpt: a .safetensors file holds tensors by name")
+        raise CallError("ckpt", "a .safetensors file holds tensors by name")
     value = dict(value)
     meta = value.pop(_META, {})
     if not isinstance(meta, dict) or any(not isinstance(v, str) for v in (*meta, *meta.values())):
         raise QError(f"ckpt: {_META} holds texts by name")
-    known = {getattr(torch, v) for v in _DTYPES.values()}
-    for k, t in value.items():
-        if not isinstance(k, str) or not isinstance(t, torch.Tensor):
-            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is not a tensor")
+    known = {getattr(torch, value) for value in _DTYPES.values()}
+    for key, t in value.items():
+        if not isinstance(key, str) or not isinstance(t, torch.Tensor):
+            raise CallError("ckpt", f"a .safetensors file holds tensors by name, {key} is not a tensor")
         if t.layout is not torch.strided or t.dtype not in known:
-            raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
+            raise QError(f"ckpt: {key}: a .safetensors file cannot hold this kind of tensor")
     return value, {"format": "pt", **meta}
 
 
 def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
     """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
     names = {getattr(torch, value): key for key, value in _DTYPES.items()}
-    plain = {key: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for key, t in tensors.items()}
-    places = safetensors.layout([(key, names[t.dtype], list(t.shape)) for key, t in plain.items()])
-    order = [plain[p.name] for p in sorted(places, key=lambda p: (p.start, p.end))]
+    plain = {key: value.detach().cpu().resolve_conj().resolve_neg().contiguous() for key, value in tensors.items()}
+    places = safetensors.layout([(key, names[value.dtype], list(value.shape)) for key, value in plain.items()])
+    order = [plain[place.name] for place in sorted(places, key=lambda p: (p.start, p.end))]
     digest = hashlib.sha256(safetensors.described(places, meta))
     for t in order:
         digest.update(_memory(t))
@@ -183,7 +183,7 @@ def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[B
         for t in order:
             f.write(_memory(t))
 
-    return fill, sum(p.end - p.start for p in places), digest.hexdigest()
+    return fill, sum(place.end - place.start for place in places), digest.hexdigest()
 
 
 def _write_safetensors(path: str, value: Any) -> None:
@@ -304,7 +304,7 @@ def ckpt(x: Value) -> Value:
     if len(args) == 3:
         most = long_of(args[2])
         if most is None or most < 1:
-            raise QError("ckpt: expected the most bytes of a file, a number above zero")
+            raise CallError("ckpt", "expected the most bytes of a file, a number above zero")
         _write_folder(path, value, most)
     elif path.endswith(".safetensors"):
         _write_safetensors(path, value)
@@ -338,7 +338,7 @@ def ckpttable(x: Value) -> Value:
     args = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
     flag = flag_of(args[1]) if len(args) == 2 else True
     if not 1 <= len(args) <= 2 or flag is None:
-        raise QError("ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag")
+        raise CallError("ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag")
     rows = tensors_in(args[0])
     tensors = [t for _, t in rows]
     columns = [sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for t in tensors]),
@@ -379,9 +379,9 @@ def putstate(x: Value) -> Value:
     h = handle(args[0]) if len(args) > 1 else None
     strict = flag_of(args[2]) if len(args) == 3 else True
     if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(args) > 3 or strict is None:
-        raise QError("putstate: expecting a module or an optimizer, a dictionary, and for a module a strict flag")
+        raise CallError("putstate", "expecting a module or an optimizer, a dictionary, and for a module a strict flag")
     if len(args) == 3 and isinstance(h, OptimizerHandle):
-        raise QError("putstate: a strict flag is for modules")
+        raise CallError("putstate", "a strict flag is for modules")
     if isinstance(h, OptimizerHandle) and is_opt_state(args[1]):
         _put_state_of(h.obj, args[1])
         return NIL
@@ -396,7 +396,7 @@ def putstate(x: Value) -> Value:
 
 def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
     if not isinstance(value, dict):
-        raise QError(f"putstate: expecting a module or an optimizer, and a dictionary of its state, given {kname(x)}")
+        raise CallError("putstate", expecting="a module or an optimizer, and a dictionary of its state", given=kname(x))
     return value
 
 
@@ -409,8 +409,12 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
     if not names:
         return None
     fields = dict(zip(names, seq_items(x.v), strict=True))
-    parts = {("module" if k in _MODULE else k): v for k, v in fields.items() if k in (*_MODULE, "loss", "optimizer")}
-    held = [v for k, v in parts.items() if k != "loss"]
+    parts = {
+        ("module" if key in _MODULE else key): value
+        for key, value in fields.items()
+        if key in (*_MODULE, "loss", "optimizer")
+    }
+    held = [value for key, value in parts.items() if key != "loss"]
     return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
 
 
@@ -435,15 +439,17 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
     if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
-        value |= {k: to_tensor(v) for k, v in zip(value, seq_items(x.v), strict=True) if is_array(v)}
+        value |= {k: to_tensor(item) for k, item in zip(value, seq_items(x.v), strict=True) if is_array(item)}
     own = m.state_dict(keep_vars=True)
-    value = {k: torch.as_tensor(v) if isinstance(v, bool | int | float) else v for k, v in value.items()}
+    value = {
+        key: torch.as_tensor(value) if isinstance(value, bool | int | float) else value for key, value in value.items()
+    }
     missing, more = _fits(own, value, strict)
 
     def apply() -> Value:
-        for k, t in own.items():
-            if k in value:
-                put(t, value[k])
+        for key, t in own.items():
+            if key in value:
+                put(t, value[key])
         return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
 
     return apply
@@ -451,24 +457,24 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
 
 def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
     """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
-    if any(not isinstance(g, dict) for g in groups):
-        raise QError("putstate: expecting state and param_groups")
-    names = [g.pop(NAMES, None) for g in groups]
-    if all(isinstance(own, list) and len(own) == len(g.get("params", ()))
-           for own, g in zip(names, groups, strict=True)):
+    if any(not isinstance(group, dict) for group in groups):
+        raise CallError("putstate", "expecting state and param_groups")
+    names = [group.pop(NAMES, None) for group in groups]
+    if all(isinstance(own, list) and len(own) == len(group.get("params", ()))
+           for own, group in zip(names, groups, strict=True)):
         by_name = restored_groups(o, names)
         if by_name is not None:
             check_groups(o, by_name)
             return by_name
-    if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
-        raise QError("putstate: the parameter groups have other sizes")
-    return [list(g["params"]) for g in o.groups]
+    if [len(group.get("params", ())) for group in groups] != [len(group["params"]) for group in o.groups]:
+        raise CallError("putstate", "the parameter groups have other sizes")
+    return [list(group["params"]) for group in o.groups]
 
 
 def _put_state_of(o: Opt, state: Value) -> None:
     """Give an optimizer what its state, taken before, held."""
     if o.container is None or o.own:
-        raise QError("putstate: expecting an optimizer of the parameters of one module")
+        raise CallError("putstate", "expecting an optimizer of the parameters of one module", given=SAID)
     whole = ModuleHandle(o.container)
     try:
         restored = restore(state, whole)
@@ -477,8 +483,8 @@ def _put_state_of(o: Opt, state: Value) -> None:
     if restored.entry is not o.entry:
         raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}")
     if {*map(id, restored.parameters())} != {*map(id, o.parameters())}:
-        raise QError("putstate: the groups of the state have other parameters")
-    regroup(o, [list(g["params"]) for g in restored.groups])
+        raise CallError("putstate", "the groups of the state have other parameters")
+    regroup(o, [list(group["params"]) for group in restored.groups])
     load_state(o, restored.torch.state_dict())
 
 
@@ -494,23 +500,25 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
         inside = next((k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None)
         if inside is not None:
             raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
-        raise QError(f"putstate: no {missing[0]} given" if missing else f"putstate: unable to find {more[0]}")
-    for k, t in own.items():
-        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape):
+        raise CallError("putstate", f"no {missing[0]} given" if missing else f"unable to find {more[0]}")
+    for k, value in own.items():
+        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != value.shape):
             if not isinstance(given[k], torch.Tensor):
-                raise QError(f"putstate: expecting a tensor of size {list(t.shape)} for {k}, given "
+                raise QError(f"putstate: expecting a tensor of size {list(value.shape)} for {k}, given "
                              + ("null, as a dictionary gives for a key that it lacks" if given[k] is None else
                                 _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")))
-            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {list(given[k].shape)}")
+            raise QError(f"putstate: size mismatch, {k} is {list(value.shape)}, given {list(given[k].shape)}")
     return missing, more
 
 
 def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     groups = value.get("param_groups")
     if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
-        raise QError("putstate: expecting state and param_groups")
+        raise CallError("putstate", "expecting state and param_groups")
     params = _groups_by_name(o, groups)
-    places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
+    places = dict(
+        zip([i for group in groups for i in group["params"]], [p for own in params for p in own], strict=True)
+    )
     for i, state in value["state"].items():
         for key, t in state.items():
             p = places.get(i)

@@ -12,10 +12,11 @@ from contextvars import copy_context
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError, first_line
+from kshell.errors import CallError, QError, first_line
 from kshell.kapi.base.args import items, name_of, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, as_tensors, dtype_name, is_array, kname, to_q, to_tensor
+from kshell.kapi.base.errors import reported
 from kshell.kapi.base.handles import (
     GONE,
     LENT,
@@ -55,7 +56,7 @@ def grouped(tensors: Sequence[Any], names: Sequence[Names]) -> list[Any]:
     if not any(names):
         return list(tensors)
     rest = iter(tensors)
-    return [next(rest) if n is None else {k: next(rest) for k in n} for n in names]
+    return [next(rest) if name is None else {k: next(rest) for k in name} for name in names]
 
 
 class QFunction:
@@ -64,7 +65,7 @@ class QFunction:
 
     def __init__(self, f: Value, call: str) -> None:
         if not is_function(f):
-            raise QError(f"{call}: expecting function, its name or text, or module, given {kname(f)}")
+            raise CallError(call, expecting="function, its name or text, or module", given=kname(f))
         handle(f)
         self.f, self.call = f, call
         self.names: Sequence[Names] = ()
@@ -135,12 +136,12 @@ def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
     if x.__class__ is TensorHandle or is_array(x):
         return [x], None
     if not dicts:
-        raise QError(f"{call}: expecting tensor or array for input, given {kname(x)}")
+        raise CallError(call, expecting="tensor or array for input", given=kname(x))
     if x.__class__ is DictHandle:
-        return [tensor_handle(t) for t in x.get().values()], list(x.get())
+        return [tensor_handle(value) for value in x.get().values()], list(x.get())
     names = names_of(x.k) if x.__class__ is Dict else None
     if names is None or not all(i.__class__ is TensorHandle or is_array(i) for i in seq_items(x.v)):
-        raise QError(f"{call}: expecting tensor or array, or dictionary of these, for input, given {kname(x)}")
+        raise CallError(call, expecting="tensor or array, or dictionary of these, for input", given=kname(x))
     return seq_items(x.v), names
 
 
@@ -157,14 +158,16 @@ class Call:
         self.f.names = self.names = [names for _, names in parts]
         each = [i for members, _ in parts for i in members]
         tensors, self.wrap = as_tensors(each)
-        self.inputs = [t if i.__class__ is TensorHandle else t.clone() for i, t in zip(each, tensors, strict=True)]
+        self.inputs = [
+            tensor if i.__class__ is TensorHandle else tensor.clone() for i, tensor in zip(each, tensors, strict=True)
+        ]
         # derivatives by tensors that are part of a graph, or have a direction, can be differentiated again
-        self.directed = any(_direction(t) is not None for t in self.inputs)
-        self.graph = self.directed or any(t.requires_grad for t in self.inputs)
+        self.directed = any(_direction(value) is not None for value in self.inputs)
+        self.graph = self.directed or any(value.requires_grad for value in self.inputs)
 
     def leaves(self, inputs: Sequence[Any]) -> list[Any]:
         """Tensors to differentiate by."""
-        return [t.view_as(t) if t.requires_grad else _leaf(t) for t in inputs]
+        return [value.view_as(value) if value.requires_grad else _leaf(value) for value in inputs]
 
     def gradients(self, inputs: Sequence[Any], weights: Any = None) -> tuple[Any, Sequence[Any]]:
         """The function's result, and its derivatives by the inputs, weighed."""
@@ -190,7 +193,7 @@ class Call:
             grads = torch.autograd.grad(value, by, weights, create_graph=True, materialize_grads=True)
             if not any(t.requires_grad for t in grads):
                 return value, torch.zeros_like(value)
-            grads = [(t, v) for t, v in zip(grads, self.inputs[n:], strict=True) if t.requires_grad]
+            grads = [(grad, value) for grad, value in zip(grads, self.inputs[n:], strict=True) if grad.requires_grad]
             return value, torch.autograd.grad([t for t, _ in grads], weights, [v for _, v in grads], create_graph=True,
                                               materialize_grads=True)[0]
 
@@ -242,7 +245,7 @@ def wrapped(found: Any, wrap: bool) -> Value:
     if isinstance(found, dict):
         if wrap and all(isinstance(t, torch.Tensor) for t in found.values()):
             return dict_handle(found)
-        return symdict(list(found), [wrapped(t, wrap) for t in found.values()])
+        return symdict(list(found), [wrapped(value, wrap) for value in found.values()])
     if wrap and all(isinstance(t, torch.Tensor) for t in found):
         return vector_handle(found)
     return collapse([wrapped(t, wrap) for t in found])
@@ -278,10 +281,11 @@ def autograd(x: Value) -> Value:
 def _of_tensor(given: Sequence[Value]) -> Value:
     y = as_tensor(given[0])
     if not 2 <= len(given) <= 3 or not isinstance(given[1], TensorHandle | VectorHandle | DictHandle):
-        raise QError("autograd: expecting (tensor;tensor, vector or dictionary) and optional mode")
+        raise CallError("autograd", "expecting (tensor;tensor, vector or dictionary) and optional mode")
     mode = name_of(given[2]) if len(given) == 3 else "free"
     if mode not in MODES:
-        raise QError("autograd: unrecognized mode, expecting one of " + "".join("`" + m for m in MODES))
+        raise CallError("autograd", "unrecognized mode, expecting one of " + "".join("`" + m for m in MODES),
+                        says=(*(f"`{m}" for m in MODES),))
     retain, create = MODES[mode]
     held = as_tensor(given[1]) if given[1].__class__ is TensorHandle else given[1].get()
     by = list(held.values()) if isinstance(held, dict) else held
@@ -331,9 +335,9 @@ def vmap(x: Value) -> Value:
     20 0
     """
     c = Call(x, "vmap")
-    for t in c.inputs:
-        if not t.dim():
-            raise QError("vmap: tensor has no dimensions")
+    for value in c.inputs:
+        if not value.dim():
+            raise CallError("vmap", "tensor has no dimensions", says=("tensor",))
     before = TensorHandle(None).number
     _VMAPS.n += 1
     try:
@@ -357,7 +361,7 @@ def jvp(x: Value) -> Value:
     c = Call(x, "jvp", 2)
     n, half = len(c.inputs) // 2, len(c.names) // 2
     if len(c.names) % 2 or c.names[:half] != c.names[half:]:
-        raise QError("jvp: expecting (function;input;..;direction;..), one direction for each input")
+        raise CallError("jvp", "expecting (function;input;..;direction;..), one direction for each input")
     c.f.names = c.names[:half]
     if _VMAPS.n:
         return wrapped(torch.func.jvp(c.f, tuple(c.inputs[:n]), tuple(c.inputs[n:])), c.wrap)
@@ -385,7 +389,7 @@ def vjp(x: Value) -> Value:
     """
     c = Call(x, "vjp", 2)
     if c.names[-1] is not None:
-        raise QError("vjp: expecting a tensor or array for weights")
+        raise CallError("vjp", "expecting a tensor or array for weights")
     c.f.names = c.names[:-1]
     value, gradients = c.gradients(c.inputs[:-1], c.inputs[-1])
     return wrapped((value if c.graph else value.detach(), *grouped(gradients, c.f.names)), c.wrap)
@@ -416,9 +420,9 @@ def customgrad(x: Value) -> Value:
 
     def gradients(*tensors: Any) -> Any:
         results = back(*tensors)
-        n = len(results) if isinstance(results, tuple) else 1
-        if n != len(c.inputs):
-            raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {n}")
+        count = len(results) if isinstance(results, tuple) else 1
+        if count != len(c.inputs):
+            raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {count}")
         return results
 
     return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)
@@ -436,14 +440,15 @@ def gradcheck(x: Value) -> Value:
     if isinstance(c.f.f, ModuleHandle):
         for t in c.f.f.get().parameters():
             if t.is_floating_point() and t.dtype is not torch.float64:
-                raise QError(f"gradcheck: the parameters of the module are {dtype_name(t.dtype)}, expecting double")
-    inputs = [t.detach().to(torch.float64, copy=True).requires_grad_() for t in c.inputs]
+                raise CallError("gradcheck",
+                                f"the parameters of the module are {dtype_name(t.dtype)}, expecting double")
+    inputs = [value.detach().to(torch.float64, copy=True).requires_grad_() for value in c.inputs]
     from torch.autograd.gradcheck import GradcheckError
 
     try:
         return bool(torch.autograd.gradcheck(c.f, inputs))
     except GradcheckError as exc:
-        error = QError("gradcheck: " + first_line(str(exc)).rstrip(","))
+        error = reported("gradcheck", exc, first_line(str(exc)).rstrip(","))
     raise error
 
 
@@ -453,7 +458,8 @@ class _Hook(_Later):
     def __call__(self, *inputs: Any) -> Any:
         gradient = super().__call__(*inputs)
         if gradient is not None and (not isinstance(gradient, torch.Tensor) or gradient.shape != inputs[0].shape):
-            raise QError(f"registerhook: the function must return a gradient of size {list(inputs[0].shape)}, or ::")
+            raise CallError("registerhook",
+                            f"the function must return a gradient of size {list(inputs[0].shape)}, or ::")
         return None if gradient is None else gradient.to(inputs[0].dtype)
 
     def _tensors(self, found: Value) -> Any:
@@ -474,14 +480,14 @@ def registerhook(x: Value) -> Value:
     """
     args = items(x)
     if len(args) != 2 or args[0].__class__ is not TensorHandle:
-        raise QError("registerhook: expecting (tensor;function)")
-    t = as_tensor(args[0])
+        raise CallError("registerhook", "expecting (tensor;function)")
+    tensor = as_tensor(args[0])
     if args[1] is NIL:
-        hooks = t._backward_hooks or {}
-        for k in [k for k, f in hooks.items() if isinstance(f, _Hook)]:
+        hooks = tensor._backward_hooks or {}
+        for k in [key for key, value in hooks.items() if isinstance(value, _Hook)]:
             del hooks[k]
     else:
-        t.register_hook(_Hook(args[1], "registerhook"))
+        tensor.register_hook(_Hook(args[1], "registerhook"))
     return NIL
 
 
@@ -497,6 +503,6 @@ def retaingrad(x: Value) -> Value:
     2 2 2e
     """
     if x.__class__ is not TensorHandle:
-        raise QError(f"retaingrad: expecting a tensor, given {kname(x)}")
+        raise CallError("retaingrad", expecting="a tensor", given=kname(x))
     as_tensor(x).retain_grad()
     return NIL

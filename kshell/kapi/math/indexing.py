@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import items, looks_paired
 from kshell.kapi.base.call import api, reserve
@@ -342,7 +342,7 @@ def padsequence(x: Value) -> Value:
     4 5 -1
     """
     args = items(x)
-    n = next((i for i, v in enumerate(args) if not isinstance(v, KHandle) and (is_atom(v) or looks_paired(v))),
+    n = next((i for i, arg in enumerate(args) if not isinstance(arg, KHandle) and (is_atom(arg) or looks_paired(arg))),
              len(args))
     options = match("padsequence", _PADDING, args[n:])
     first = args[0] if args else NIL
@@ -350,6 +350,6 @@ def padsequence(x: Value) -> Value:
         tensors, wrap = list(first.get()), True
     else:
         tensors, wrap = inputs(args[:n])
-    if not tensors or any(t is None or not t.dim() for t in tensors):
-        raise QError("padsequence: expecting sequences, each a tensor or array of one dimension or more")
+    if not tensors or any(tensor is None or not tensor.dim() for tensor in tensors):
+        raise CallError("padsequence", "expecting sequences, each a tensor or array of one dimension or more")
     return wrapped(torch.nn.utils.rnn.pad_sequence(tensors, **options), wrap)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
-from kshell.kapi.module.options import as_dict, class_of, live_values
+from kshell.kapi.module.options import as_dict, class_of, live_values, module_record, type_record
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, longs, symdict, table
 from kshell.values.base.core import Dict, Value, sym, sym_vec
@@ -31,7 +31,7 @@ def set_name(m: Any, name: str) -> None:
 
 def _classes() -> dict[type, Entry]:
     if not _CLASSES or _CLASSES[0][0] != registry.version():
-        _CLASSES[:] = [(registry.version(), {class_of(e): e for e in registry.entries("module")})]
+        _CLASSES[:] = [(registry.version(), {class_of(entry): entry for entry in registry.entries("module")})]
     return _CLASSES[0][1]
 
 
@@ -56,15 +56,15 @@ def label(m: Any) -> str:
     entry = type_of(m)
     if entry is None:
         return type(m).__name__
-    if "label" in entry.extra:
-        return str(entry.extra["label"])
+    if own := module_record(entry).label:
+        return own
     head, _, last = entry.target.rpartition(".")
     return last if head == "torch.nn" else f"knn::{last}" if head.startswith("kshell") else type(m).__name__
 
 
 def pytorch_name(entry: Entry) -> str:
     """The class or function behind an entry, as the help tables name it."""
-    return str(entry.extra.get("pytorch") or entry.target)
+    return type_record(entry).pytorch or entry.target
 
 
 def mark_replaced(m: Any, key: str) -> None:
@@ -75,7 +75,7 @@ def mark_replaced(m: Any, key: str) -> None:
 def is_container(m: Any) -> bool:
     """Is the module one that is given its children?"""
     entry = type_of(m)
-    return entry is not None and "container" in entry.extra
+    return entry is not None and module_record(entry).container
 
 
 # ------------------------------------------------------------------ definitions and states
@@ -86,7 +86,7 @@ def options_of(m: Any, every: bool, state: bool) -> Dict:
     entry = type_of(m)
     if entry is None:
         return symdict([], [])
-    live = entry.extra.get("live")
+    live = module_record(entry).live
     if live is not None:
         return live(m, every, state)
     return as_dict(entry, live_values(entry, m), every)
@@ -102,7 +102,7 @@ def definition(m: Any, every: bool = True, state: bool = False) -> Value:
     _walk(m, 0, name_of_module(m), every, _Shared() if state else None, "", rows)
     cols = list(zip(*rows, strict=True))
     return table(names, [longs(cols[0]), sym_vec([s.s for s in cols[1]]), sym_vec([s.s for s in cols[2]]),
-                         *(collapse(list(c)) for c in cols[3:])])
+                         *(collapse(list(column)) for column in cols[3:])])
 
 
 class _Shared(dict[int, str]):
@@ -117,8 +117,8 @@ class _Shared(dict[int, str]):
 def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
     row = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
     if state is not None:
-        parms = {key: state.value(t, f"{path}{key}") for key, t in m._parameters.items() if t is not None}
-        buffers = {key: t for key, t in m._buffers.items() if t is not None}
+        parms = {key: state.value(value, f"{path}{key}") for key, value in m._parameters.items() if value is not None}
+        buffers = {key: value for key, value in m._buffers.items() if value is not None}
         row += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
     return row
 
@@ -135,7 +135,7 @@ def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
     """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
     for path, part in m.named_modules():
         kind = ""
-        for name, p in part._parameters.items():
-            if p is not None:
+        for name, value in part._parameters.items():
+            if value is not None:
                 kind = kind or type_name(part)
-                yield p, kind, f"{path}.{name}" if path else name
+                yield value, kind, f"{path}.{name}" if path else name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell import registry
+from kshell.kapi.module.options import module_record
 from kshell.registry import Entry
 from kshell.values.base.core import Sym, Value, is_list
 
@@ -13,18 +14,18 @@ def name_hint(entry: Entry, name: str, args: Sequence[Value]) -> str:
     """A hint where an option was meant by the symbol that was taken for the module's name; empty otherwise."""
     if not name or not entry.options:
         return ""
-    if name in {o.name for o in entry.options}:
+    if name in {option.name for option in entry.options}:
         return (f"`{name} was taken for the module's name: an option by its name is one item with its value, "
                 f"(`{entry.name};(`{name};value))")
     first = entry.options[0]
-    if first.type == "symbol" and entry.extra.get("parse") is None and args:
+    if first.type == "symbol" and module_record(entry).parse is None and args:
         return f"`{name} was taken for the module's name: the option is (`{first.name};`{name})"
     return ""
 
 
 def layers_hint(entry: Entry, args: Sequence[Value]) -> str:
     """A hint where a container's layers stand among its own options, or its options beside it; empty otherwise."""
-    if "container" not in entry.extra or (args and not any(head_type(a) for a in args)):
+    if not module_record(entry).container or (args and not any(head_type(arg) for arg in args)):
         return ""
     head = f"(`{entry.name};..)" if entry.options else f"`{entry.name}"
     return f"what defines a {entry.name} is one item, its layers are the items after it: seq({head};(`linear;..);..)"

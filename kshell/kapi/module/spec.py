@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.convert import dtype_name, kname, to_tensor
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.builders import build, entry_of
 from kshell.kapi.module.describe import is_container, label, mark_replaced, name_of_module, set_name, type_name, type_of
 from kshell.kapi.module.hints import head_type, layers_hint, name_hint
-from kshell.kapi.module.options import live_values
+from kshell.kapi.module.options import live_values, module_record
 from kshell.registry import REQUIRED, Entry, Option
 from kshell.values.base import types as T
 from kshell.values.base.build import enlist
@@ -46,14 +46,14 @@ def spec_of(x: Value) -> Spec:
         return Spec(x.s, "", ())
     if x.__class__ is Vec and x.t == T.S:
         if not len(x):
-            raise QError("module: empty symbol list")
+            raise CallError("module", "empty symbol list", expected=UNSAID)
     elif x.__class__ is List:
         if not x.items:
-            raise QError("module: empty list")
+            raise CallError("module", "empty list", expected=UNSAID)
         if x.items[0].__class__ is not Sym:
             raise QError(f"module: no symbol found, given {kname(x)}")
     else:
-        raise QError(f"module: unrecognized arg(s), {kname(x)}")
+        raise CallError("module", f"unrecognized arg(s), {kname(x)}", given=SAID, expected=UNSAID)
     items = x.items
     if len(items) > 1 and items[1].__class__ is Sym:
         return Spec(items[0].s, items[1].s, items[2:], 2)
@@ -68,8 +68,8 @@ def create(x: Value) -> Any:
 
 def _create(spec: Spec) -> Any:
     entry = entry_of(spec.kind)
-    if spec.name and not spec.args and "alone" in entry.extra:
-        raise QError(f"{entry.name}: {entry.extra['alone'].format(spec.name)}")
+    if spec.name and not spec.args and (told := module_record(entry).alone):
+        raise QError(f"{entry.name}: {told.format(spec.name)}")
     if spec.name and not spec.args and spec.before == 2 and entry.options and _is_option(spec.name, entry.options[0]):
         spec = spec._replace(name="", args=(sym(spec.name),), before=1)  # (`gelu;`tanh): the option, not a name
     try:
@@ -100,7 +100,7 @@ def put_state(m: Any, spec: Spec, where: str = "") -> None:
         return
     name = where or spec.kind
     parms, buffers = _tensors(spec.parms), _tensors(spec.buffers)
-    floats = [t for t in (*parms.values(), *buffers.values()) if _is_float(t)]
+    floats = [value for value in (*parms.values(), *buffers.values()) if _is_float(value)]
     if floats and all(t.dtype == torch.float64 for t in floats):
         m.double()  # the state of a double module, not of a float one with doubles in it
     with torch.no_grad():
@@ -124,14 +124,16 @@ def _is_float(t: Any) -> bool:
 def _tensors(x: Value) -> dict[str, Any]:
     if x is None or not len(x):
         return {}
-    return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is not Sym}
+    return {
+        item.s: to_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is not Sym
+    }
 
 
 def _shared(x: Value) -> dict[str, str]:
     """The parameters of a state that are parameters of other modules too, and the names under which those came."""
     if x is None or not len(x):
         return {}
-    return {k.s: v.s for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is Sym}
+    return {item.s: v.s for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True) if v.__class__ is Sym}
 
 
 def _paths(rows: Sequence[tuple[int, Spec]]) -> Iterator[tuple[str, Spec]]:
@@ -159,23 +161,25 @@ def state_dict(x: Value) -> dict[str, Any]:
     """The parameters and buffers of a state by dotted name."""
     tensors: dict[str, Any] = {}
     for path, spec in _paths(_rows(x, 0)):
-        for key, t in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
-            tensors[f"{path}.{key}" if path else key] = t
+        for key, value in (_tensors(spec.parms) | _tensors(spec.buffers)).items():
+            tensors[f"{path}.{key}" if path else key] = value
         for key, name in _shared(spec.parms).items():
             tensors[f"{path}.{key}" if path else key] = tensors.get(name)
     return tensors
 
 
 def _copy_in(kind: str, name: str, what: str, given: dict[str, Any], own: dict[str, Any]) -> None:
-    for key, p in own.items():
+    for key, value in own.items():
         t = given.get(key)
         if t is None:
             raise QError(f"{kind}: unable to find  {what}: {key}")
-        if p.dtype != t.dtype and not (p.dtype.itemsize < 4 and p.is_floating_point() and t.is_floating_point()):
-            raise QError(f"{name}: type mismatch, {key} is {dtype_name(p.dtype)}, input is {dtype_name(t.dtype)}")
-        if p.shape != t.shape:
-            raise QError(f"{name}: size mismatch, {key} is {list(p.shape)}, input is {list(t.shape)}")
-        p.copy_(t)
+        if value.dtype != t.dtype and not (
+            value.dtype.itemsize < 4 and value.is_floating_point() and t.is_floating_point()
+        ):
+            raise QError(f"{name}: type mismatch, {key} is {dtype_name(value.dtype)}, input is {dtype_name(t.dtype)}")
+        if value.shape != t.shape:
+            raise QError(f"{name}: size mismatch, {key} is {list(value.shape)}, input is {list(t.shape)}")
+        value.copy_(t)
 
 
 # ------------------------------------------------------------------ the stack of open containers
@@ -218,8 +222,9 @@ class Stack:
         """Make the module of a definition and put it at a depth."""
         entry = entry_of(spec.kind)
         self.to_depth(spec.kind, depth)
-        if "container" in entry.extra and spec.kind != "callback" and spec.buffers is not None and len(spec.buffers):
-            raise QError(f"{spec.kind}: no buffers expected")
+        no_buffers = module_record(entry).container and spec.kind != "callback"
+        if no_buffers and spec.buffers is not None and len(spec.buffers):
+            raise CallError(spec.kind, "no buffers expected")
         m = _create(spec)
         self.put(m, entry, True)
         return m
@@ -230,13 +235,13 @@ class Stack:
             parent = self.open[-1]
             if not self.extends:
                 add_child(parent, m, new)
-            elif hasattr(parent, "kshell_add") or "replaces" in _fields(parent):
+            elif hasattr(parent, "kshell_add") or _replaces(parent):
                 before = dict(parent._modules)
                 add_child(parent, m, new)
                 self.undone.append(partial(_put_back, parent._modules, before))
             else:
                 self.undone.append(partial(parent._modules.pop, add_child(parent, m, new)))
-        if not self.open or (entry is not None and "container" in entry.extra):
+        if not self.open or (entry is not None and module_record(entry).container):
             self.open.append(m)
 
     def push_row(self, depth: int, spec: Spec) -> None:
@@ -269,7 +274,7 @@ class Stack:
 
 def last_child(m: Any) -> Any:
     """The last child of a module; None without any."""
-    return next((k for k in reversed(m._modules.values()) if k is not None), None)
+    return next((value for value in reversed(m._modules.values()) if value is not None), None)
 
 
 def _put_back(children: dict[str, Any], before: dict[str, Any]) -> None:
@@ -277,9 +282,10 @@ def _put_back(children: dict[str, Any], before: dict[str, Any]) -> None:
     children.update(before)
 
 
-def _fields(m: Any) -> dict[str, Any]:
+def _replaces(m: Any) -> bool:
+    """Does a child that is added take the place of one of its name?"""
     entry = type_of(m)
-    return {} if entry is None else entry.extra
+    return entry is not None and module_record(entry).replaces
 
 
 def put_implicit(owner: Any, spec: Spec) -> Any:
@@ -306,7 +312,7 @@ def put_implicit(owner: Any, spec: Spec) -> Any:
 def _is_of(m: Any, spec: Spec) -> bool:
     """Is a module that is there such as a row says? The options are compared by making the module of the row."""
     entry = registry.find("module", spec.kind)
-    if entry is None or "class" in entry.extra or is_container(m):
+    if entry is None or module_record(entry).cls is not None or is_container(m):
         return type_name(m) == spec.kind  # a class of the user's may be made with what only its parent knows
     return type_name(m) == spec.kind and same_options(m, build(entry, spec.args, 0))
 
@@ -343,19 +349,19 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
         _check_apart(parent, child, new)
         return _grown(adder, child)
     mine, entry = type_of(child), type_of(parent)
-    if entry is None or "container" not in entry.extra or entry.name == "parmdict":
+    if entry is None or not (record := module_record(entry)).container or entry.name == "parmdict":
         raise QError(f"unable to add a {label(child)} module as a child of a {label(parent)} module")
-    if entry.extra.get("children") != "any" and mine is not None:
+    if record.children != "any" and mine is not None:
         if mine.name == "sequential":
-            raise QError("sequential: unable to create type-erased module, forward method uses template; "
-                         "a sequence inside of another is `seqnest")
-        if mine.extra.get("result", "tensor") == "":
-            raise QError(f"{mine.name}: unable to create type-erased module, no forward method defined")
-    name = "" if "numbered" in entry.extra else name_of_module(child)
+            raise CallError("sequential", "unable to create type-erased module, forward method uses template; "
+                            "a sequence inside of another is `seqnest")
+        if module_record(mine).result == "":
+            raise CallError(mine.name, "unable to create type-erased module, no forward method defined")
+    name = "" if record.numbered else name_of_module(child)
     name = name or str(len(parent._modules))
     if "." in name:
         raise QError(f"{entry.name}: child name `{name} must not contain a dot")
-    if name in parent._modules and "replaces" not in entry.extra:
+    if name in parent._modules and not record.replaces:
         raise QError(f"{entry.name}: a module named `{name} is already defined")
     _check_apart(parent, child, new)
     parent._modules[name] = child
@@ -365,8 +371,8 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
 def _check_apart(parent: Any, child: Any, new: bool) -> None:
     """Is a module neither inside the other already? One that was made by itself is in none."""
     alone = child.__dict__.pop(ALONE, False)
-    if not new and (any(m is parent for m in child.modules()) or (
-            not alone and any(m is child for m in parent.modules()))):
+    if not new and (any(submodule is parent for submodule in child.modules()) or (
+            not alone and any(submodule is child for submodule in parent.modules()))):
         raise QError(f"{type_name(parent)}: the module is part of it already")
 
 
@@ -394,17 +400,19 @@ def is_state(x: Value) -> bool:
     """Is x a state or definition: a table or dictionary with a module column?"""
     if x.__class__ is Table:
         return "module" in x.names
-    return x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and any(k.s == "module" for k in x.k.items)
+    return (
+        x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and any(item.s == "module" for item in x.k.items)
+    )
 
 
 def spec_row(d: Dict, at: int) -> Spec:
     """The definition in one row of a state."""
-    row = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
+    row = {item.s: v for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
     if "module" not in row:
         raise QError("module: a dictionary with `module and `options expected, given other keys")
     kind, name, options = row["module"], row.get("name"), row.get("options")
     if kind.__class__ is not Sym:
-        raise QError(f"module: expected symbol for module type, given {kname(kind)}")
+        raise CallError("module", expected="symbol for module type", given=kname(kind))
     args = [] if options is None or not len(options) else [options]
     return Spec(kind.s, name.s if name.__class__ is Sym else "", args, 0,
                 row.get("parms"), row.get("buffers"))
@@ -413,12 +421,12 @@ def spec_row(d: Dict, at: int) -> Spec:
 def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
     """The definitions of a state with their depths; where none are given, that of the first, and 1."""
     rows = []
-    for k, d in enumerate([x] if x.__class__ is Dict else x.items):
-        depth = next((v for n, v in zip(seq_items(d.k), seq_items(d.v), strict=True) if n.s == "depth"),
+    for k, item in enumerate([x] if x.__class__ is Dict else x.items):
+        depth = next((v for item, v in zip(seq_items(item.k), seq_items(item.v), strict=True) if item.s == "depth"),
                      1 if k else first)
         if depth.__class__ is not int:
-            raise QError(f"module: expected long depth, given {kname(depth)}")
-        rows.append((depth, spec_row(d, k)))
+            raise CallError("module", expected="long depth", given=kname(depth))
+        rows.append((depth, spec_row(item, k)))
     return rows
 
 
@@ -432,7 +440,7 @@ def is_single(x: Value) -> bool:
     if x.__class__ is not List or len(x.items) < 2 or x.items[0].__class__ is not Sym:
         return False
     entry = registry.find("module", x.items[0].s)
-    return entry is not None and "container" not in entry.extra
+    return entry is not None and not module_record(entry).container
 
 
 def _push(x: Value, depth: int, q: Stack) -> None:
@@ -511,10 +519,10 @@ def seq_of(x: Value) -> Value:
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
         items = x.items
         if not items:
-            raise QError("seq: empty list" if isinstance(x, List) else
-                         "seq: expecting at least one module symbol, given  empty list")
+            raise CallError("seq", "empty list", expected=UNSAID) if isinstance(x, List) else \
+                QError("seq: expecting at least one module symbol, given  empty list")
         return List([items[0], *(_enlist(i) for i in items[1:])])
-    raise QError(f"seq: expecting module symbol{'s' * (x.__class__ is Vec)}, given {kname(x)}")
+    raise CallError("seq", expecting=f"module symbol{'s' * (x.__class__ is Vec)}", given=kname(x))
 
 
 def _enlist(x: Value) -> Value:
@@ -534,7 +542,7 @@ def _defines_layers(x: Value) -> bool:
     if x.__class__ is not List or len(x.items) < 2:
         return False
     entry = head_type(x.items[0])
-    return entry is not None and "container" in entry.extra
+    return entry is not None and module_record(entry).container
 
 
 def _is_tree(x: Value) -> bool:
@@ -544,7 +552,8 @@ def _is_tree(x: Value) -> bool:
     head = x.items[0]
     names = seq_items(head) if is_list(head) else [head]
     entry = registry.find("module", names[0].s) if names and names[0].__class__ is Sym else None
-    return entry is not None and "container" in entry.extra and all(_is_tree(i) or _is_layer(i) for i in x.items[1:])
+    return (entry is not None and module_record(entry).container
+            and all(_is_tree(i) or _is_layer(i) for i in x.items[1:]))
 
 
 def _is_layer(x: Value) -> bool:
@@ -572,7 +581,7 @@ def tree_from_pairs(x: Value) -> Value:
     """The tree of (depth;value) pairs."""
     pairs = pairs_of(x)
     if pairs is None:
-        raise QError(f"tree: expecting depth,value pairs, given {kname(x)}")
+        raise CallError("tree", expecting="depth,value pairs", given=kname(x))
     value, at = _subtree(pairs, 0, pairs[0][0])
     if at < len(pairs):
         raise QError(f"tree: pair[{at}] has depth {pairs[at][0]}, expecting a depth above {pairs[0][0]}")

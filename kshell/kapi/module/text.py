@@ -6,31 +6,34 @@ import re
 from typing import Any
 
 from kshell.kapi.module.describe import label, type_of
+from kshell.kapi.module.options import ModuleRecord, module_record
+from kshell.registry import Entry
 
 # options that libtorch writes as a list, one number a dimension
 _LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
 _FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)")  # C++ writes six digits, and 1 for 1.0
 _ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
 _ALONE = re.compile(r"=\[(\d+)\]")
+_UNKNOWN = ModuleRecord()  # of a class that is no module type
 
 
 def cpp_text(m: Any, indent: str = "") -> str:
     """The text of a module and, indented below it, of its children."""
     entry = type_of(m)
-    extra: dict[str, Any] = {} if entry is None else entry.extra
+    record = _UNKNOWN if entry is None else module_record(entry)
     own_class = entry is None or not entry.target.startswith("torch.")
-    name = label(m) if own_class else "torch::nn::" + label(m) + extra.get("suffix", "")
+    name = label(m) if own_class else "torch::nn::" + label(m) + record.suffix
     children = list(m.named_children())
-    bare = "container" in extra and "text" not in extra  # written by its name alone
+    bare = record.container and record.text is None  # written by its name alone
     # libtorch's own modules do not show options before children
-    own = "" if bare or (children and not own_class) else _options(m, entry)
+    own = "" if bare or (children and not own_class) else _options(m, entry, record)
     if not bare and (own or not children):
         name += f"({own})"
     if not children:
         return name
     inner = indent + "  "
     lines = [f"{inner}({key}): {cpp_text(child, inner)}" for key, child in children]
-    return name + extra.get("open", "") + "(\n" + "\n".join(lines) + f"\n{indent})"
+    return name + record.open + "(\n" + "\n".join(lines) + f"\n{indent})"
 
 
 def _lower(text: str) -> str:
@@ -42,17 +45,17 @@ def number(x: float) -> str:
     return f"{x:g}"
 
 
-def _options(m: Any, entry: Any) -> str:
-    if entry is not None and "text" in entry.extra:
-        return _lower(entry.extra["text"](m))
+def _options(m: Any, entry: Entry | None, record: ModuleRecord) -> str:
+    if record.text is not None:
+        return _lower(record.text(m))
     text = m.extra_repr()
     text = text.replace("(", "[").replace(",)", "]").replace(")", "]")
     text = _FLOAT.sub(lambda found: number(float(found[0])), _lower(text))
     text = _ENUM.sub(lambda found: f"{found[1]}=k{found[2].upper()}{found[3]}", text)
     text = re.sub(r"\bpadding=(same|valid)\b", r"padding='\1'", text)
-    if entry is not None and not any(o.name == "bias" for o in entry.options):
+    if entry is not None and not any(option.name == "bias" for option in entry.options):
         text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch has no such option
-    dims = entry.extra.get("dims") if entry is not None else None
+    dims = record.dims
     if dims == 1:
         text = _ALONE.sub(r"=\1", text)
     elif dims:

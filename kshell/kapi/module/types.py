@@ -15,7 +15,7 @@ from kshell import registry
 from kshell.kapi.base.option_docs import worded
 from kshell.kapi.module import builders as make
 from kshell.kapi.module import transformer
-from kshell.kapi.module.options import signature_options, with_defaults
+from kshell.kapi.module.options import RECORDS, Given, signature_options, with_defaults
 from kshell.kapi.tensor.text import scalar_text
 from kshell.registry import REQUIRED, Entry, Option
 
@@ -46,50 +46,42 @@ def q_text(v: Any) -> str:
 def _doc(name: str, summary: str, options: tuple[Option, ...], example: dict[str, Any], args: str) -> str:
     """The help text: summary, options, and an example that makes one."""
     if not args:
-        needed = [q_text(example[o.name]) for o in options if o.default is REQUIRED]
+        needed = [q_text(example[option.name]) for option in options if option.default is REQUIRED]
         args = f"module enlist(`{name};{';'.join(needed)})" if needed else f"module`{name}"
     return f"{summary}\n\nq)objtype {args}\n`{name}\n"
 
 
 def row(name: str, target: str, summary: str, *options: Option, kind: str = "module", eg: Iterable[Any] = (),
-        args: str = "", **extra: Any) -> Entry:
-    """Register a module type. `eg` are example values for the required options, in order; further fields:
-
-    dims (of sizes), need ({option: message if it is missing}), like ({option: option whose value is its default}),
-    read ({option: function of the live module}), own (fixed torch arguments), always (options that are shown where
-    they have their defaults, too), empty (a list that is left out is empty), made (a class of ours that
-    modules of the type have instead of torch's), make (builder instead of the class), container, numbered (its
-    children have numbers for names), replaces (a child takes the place of one of its name), n (least and most
-    inputs of forward), whole (a container with a calculation of its own), result (`tensor` or, of several, `tuple`,
-    `nested`, `vector`), shortflag, pytorch (name in help), label (name in `str`), suffix (of that name), open (what
-    `str` writes before the bracket of the children), text (options in `str`: function of the live module), alone
-    (message of a definition with a name and no options), since (whose name it is: ktorch's).
-    """
-    example = dict(zip([o.name for o in options if o.default is REQUIRED], eg, strict=True))
-    example |= extra.pop("also", {})
+        args: str = "", also: Given | None = None, since: str = "ktorch", **fields: Any) -> Entry:
+    """Register a module type. `eg` are example values for the required options, in order, and `also` for others;
+    `args` is the call of the help text's example, if it is another; `since` says whose name it is. Further fields are
+    those of ModuleRecord (kapi/module/options.py)."""
+    example = dict(zip([option.name for option in options if option.default is REQUIRED], eg, strict=True))
+    example |= also or {}
     lines = sys._getframe(1)
     return registry.add(Entry(
         name, kind, doc=_doc(name, summary, options, example, args), options=worded(name, options), topic=_TOPIC[kind],
-        target=target if "." in target else f"torch.nn.{target}", since=extra.pop("since", "ktorch"),
-        file=lines.f_code.co_filename, line=lines.f_lineno,
-        extra={"example": example, **extra}))
+        target=target if "." in target else f"torch.nn.{target}", since=since,
+        file=lines.f_code.co_filename, line=lines.f_lineno, record=RECORDS[kind](example=example, **fields)))
 
 
-def module(name: str, *options: Option, **fields: Any) -> Callable[[type], type]:
+def module(name: str, *options: Option, kind: str = "module", since: str = "kshell",
+           **fields: Any) -> Callable[[type], type]:
     """Register a torch module class as a module type, as its decorator; its docstring is the help text.
 
     Options that are not given are read from the signature, and so is the default of one that has none. Each is an
     argument of the class; what a module was made with is remembered, and an attribute of the same name is followed.
+    `fields` are those of ModuleRecord (kapi/module/options.py).
     """
 
     def register(cls: type) -> type:
         code = getattr(vars(cls).get("__init__"), "__code__", None)
         registry.add(Entry(
-            name, fields.pop("kind", "module"), doc=inspect.getdoc(cls) or name, topic=_TOPIC["module"],
+            name, kind, doc=inspect.getdoc(cls) or name, topic=_TOPIC["module"],
             options=with_defaults(cls, options) or signature_options(cls),
             target=f"{cls.__module__}.{cls.__qualname__}",
-            since=fields.pop("since", "kshell"), file=code.co_filename if code else "",
-            line=code.co_firstlineno if code else 0, extra={"class": cls, **fields}))
+            since=since, file=code.co_filename if code else "",
+            line=code.co_firstlineno if code else 0, record=RECORDS[kind](cls=cls, **fields)))
         return cls
 
     return register
@@ -111,8 +103,8 @@ row("parmdict", "ParameterDict", "Container of named parameters.",
 
 def _parameters(m: Any) -> str:
     """The parameters of a dictionary as libtorch writes them, a line each."""
-    return "\n" + "".join(f"({key}): Parameter containing: [{scalar_text(t)} of size {list(t.shape)}]\n"
-                          for key, t in m.items())
+    return "\n" + "".join(f"({key}): Parameter containing: [{scalar_text(value)} of size {list(value.shape)}]\n"
+                          for key, value in m.items())
 
 
 # ------------------------------------------------------------------ linear, convolution
@@ -317,7 +309,7 @@ row("rnn", "RNN", "Elman recurrent layers.",
 row("gru", "GRU", "Gated recurrent layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 2), result="tuple", need=_RECUR_NEED,
     text=_recurrent)
 row("lstm", "LSTM", "Long short-term memory layers.", *_RECUR, *_RTAIL, eg=(10, 20), n=(1, 3), result="nested",
-    need=_RECUR_NEED, text=_recurrent, nested=True)
+    need=_RECUR_NEED, text=_recurrent)
 # options of torch that ktorch's types lack: shown where they are set
 _BATCHFIRST, _NORMFIRST = B("batchfirst", "batch_first", False), B("normfirst", "norm_first", False)
 
@@ -383,7 +375,7 @@ row("prelu", "PReLU", "Rectified linear unit with a learnt negative slope.",
     L("in", "num_parameters", 1, 1), D("init", "", .25), place=make.prelu_place)
 row("gelu", "GELU", "Gaussian error linear unit; its approximation by tanh, if told, is what GPT-2 has.",
     S("approximate", "", "none", choices=("none", "tanh")),
-    hide=lambda o: {k: v for k, v in o.items() if v != "none"},  # ktorch's type has no options
+    hide=lambda o: {key: value for key, value in o.items() if value != "none"},  # ktorch's type has no options
     text=lambda m: "" if m.approximate == "none" else f"approximate={m.approximate}")
 for _n, _c, _s in (("logsigmoid", "LogSigmoid", "Log of the sigmoid."),
                    ("identity", "Identity", "The input itself."), ("mish", "Mish", "Mish activation."),
@@ -402,7 +394,7 @@ for _n, _c, _s, _eg in (("reshape", "Reshape", "The input in another shape.", (-
         pytorch=f"torch.{_n}" if _n != "expand" else "torch.Tensor.expand")
 row("squeeze", "kshell.nn.shape.Squeeze", "The input without dimensions of size 1.",
     L("dim", "", None), _INPLACE, also={"dim": 1}, shortflag=True, pytorch="torch.squeeze",
-    hide=lambda o: {k: v for k, v in o.items() if v is not None})
+    hide=lambda o: {key: value for key, value in o.items() if value is not None})
 row("unsqueeze", "kshell.nn.shape.Unsqueeze", "The input with a new dimension of size 1.",
     L("dim"), _INPLACE, eg=(0,), need={"dim": "no dimension given"}, pytorch="torch.unsqueeze")
 row("transpose", "kshell.nn.shape.Transpose", "The input with two dimensions swapped.",
