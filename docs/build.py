@@ -10,6 +10,7 @@ from pathlib import Path
 import kshell
 from kshell import registry
 from kshell.kapi.console.help import default_text, forms_of, options_of
+from kshell.kapi.math.rows import Row
 from kshell.kapi.module.functional import FUNCTIONS
 from kshell.kapi.optim.optimizer import how_of
 from kshell.kapi.train.model import MORE
@@ -178,7 +179,8 @@ def stated() -> dict[str, dict[str, tuple[str, str]]]:
     gaps = dict.fromkeys(kinds.pop("Gaps", []), ("missing", "not yet"))
     # functions of modules have names for their options in ktorch too
     named = {e.name: ("extended", "options by name too, in a dictionary or pairs after those by position")
-             for e in registry.entries("api") if e.extra.get("named") and e.topic != "functions of modules"}
+             for e in registry.entries("api") if isinstance(e.record, Row) and (e.record.lead or e.record.options)
+             and e.topic != "functions of modules"}
     said = named | notes | gaps
     return {kind: {MARKS.get(kind, "") + n: said.get(MARKS.get(kind, "") + n, ("same", "")) for n in names}
             for kind, names in kinds.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
     doubles_of,
     entry_named,
@@ -59,7 +59,7 @@ from kshell.kapi.optim.parameters import select as select_parameters
 from kshell.kapi.optim.scheduler import Sched, renamed, schedulers_of, valued
 from kshell.kapi.optim.scheduler_api import head as optimizer_and_name
 from kshell.kapi.optim.scheduler_types import row as scheduler_row
-from kshell.kapi.optim.scheduler_types import scheduler
+from kshell.kapi.optim.scheduler_types import scheduler, scheduler_record
 from kshell.kapi.tensor.gradients import MODES, drop_gradient, zero_gradient
 from kshell.kapi.tensor.info import NAMED_OPTIONS
 from kshell.registry import REQUIRED, Entry, Option, command, verb
@@ -82,7 +82,7 @@ from kshell.values.base.core import (
 from kshell.values.base.match import match
 
 if TYPE_CHECKING:
-    from kshell.families.adaptdl.api import rule
+    from kshell.families.adaptdl.rule_rows import rule
     from kshell.families.adaptdl.rules import ScalingRule
 
 __all__ = [
@@ -92,6 +92,7 @@ __all__ = [
     "NULL_J",
     "REQUIRED",
     "TOPICS",
+    "CallError",
     "Dict",
     "Entry",
     "KHandle",
@@ -162,6 +163,7 @@ __all__ = [
     "rule",
     "rule_handle",
     "scheduler",
+    "scheduler_record",
     "scheduler_row",
     "schedulers_of",
     "select_parameters",
@@ -187,7 +189,7 @@ __all__ = [
 ]
 
 # names of the family that scales rates, which is itself built on this file
-_LATER = {"rule": "kshell.families.adaptdl.api", "ScalingRule": "kshell.families.adaptdl.rules"}
+_LATER = {"rule": "kshell.families.adaptdl.rule_rows", "ScalingRule": "kshell.families.adaptdl.rules"}
 
 
 def __getattr__(name: str) -> Any:

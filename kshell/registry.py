@@ -46,19 +46,21 @@ class Entry:
     it stands in; `since` the program it is known from; `effect` the effect of a call beside its value: "none";
     "changes" something that stays; "opens" or runs something; "reads1": it reads with up to one argument (or another
     number) and changes with more; "own": it depends on the arguments, and the function asks. None is not known, and
-    counts as "changes". `reval` goes by it."""
+    counts as "changes". `reval` goes by it. `record` is what else there is to know of an entry of this kind, an object
+    of a class of the room that owns the kind, which reads it by a function of its own (`module_record` and the like);
+    None where there is nothing."""
 
-    __slots__ = ("doc", "effect", "extra", "file", "fns", "forms", "infix", "kind", "line", "name", "options", "qtype",
+    __slots__ = ("doc", "effect", "file", "fns", "forms", "infix", "kind", "line", "name", "options", "qtype", "record",
                  "since", "target", "topic")
 
     def __init__(self, name: str, kind: str, fns: dict[int, Callable[..., Any]] | None = None,
                  forms: tuple[str, ...] = (), doc: str = "", options: tuple[Option, ...] = (), infix: bool = False,
                  qtype: int = 100, target: str = "", topic: str = "", since: str = "q", file: str = "", line: int = 0,
-                 extra: dict[str, Any] | None = None, effect: str | None = None) -> None:
+                 record: Any = None, effect: str | None = None) -> None:
         self.effect = effect
         self.name, self.kind, self.fns, self.forms, self.doc = name, kind, fns or {}, forms, doc
         self.options, self.infix, self.qtype, self.target = options, infix, qtype, target
-        self.topic, self.since, self.file, self.line, self.extra = topic, since, file, line, extra or {}
+        self.topic, self.since, self.file, self.line, self.record = topic, since, file, line, record
 
     @property
     def summary(self) -> str:
@@ -101,7 +103,7 @@ class Entry:
 
 KINDS = ("verb", "api", "module", "loss", "optimizer", "scheduler", "rule", "command", "setting", "option", "topic",
          "name", "internal", "handler")
-_ENTRIES: dict[str, dict[str, Entry]] = {k: {} for k in KINDS}
+_ENTRIES: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
 _VERSION = [0]
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from kshell.errors import said
+
 
 class Callback(nn.Module):
     """forward(*inputs) is fn(module, *inputs); children, parameters and buffers are there for fn to use."""
@@ -29,5 +31,5 @@ class Callback(nn.Module):
 
     def forward(self, *inputs: Any) -> Any:
         if len(inputs) != self.inputs:
-            raise ValueError(f"callback: {len(inputs)} tensor(s) supplied, but {self.inputs} expected")
+            raise said(ValueError(f"callback: {len(inputs)} tensor(s) supplied, but {self.inputs} expected"))
         return self.call(self, *inputs)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from kshell.errors import said
 from kshell.nn.bounds import within
 from kshell.nn.tables import Embedding
 
@@ -141,7 +142,8 @@ class EmbedSequence(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         n = x.size(-1)
         if n > self.length:
-            raise ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions")
+            raise said(ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions"), n,
+                       self.length)
         return self.tok(x) + self.pos(x)
 
     def extra_repr(self) -> str:
@@ -228,7 +230,7 @@ class RandomCrop(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not 2 <= x.dim() <= 4:
-            raise ValueError(f"randomcrop: not implemented for {x.dim()}-dim tensor")
+            raise said(ValueError(f"randomcrop: not implemented for {x.dim()}-dim tensor"))
         h, w = self.size
         padded = x
         if any(self.pad):
@@ -237,7 +239,8 @@ class RandomCrop(nn.Module):
         if not high and not wide:
             return padded
         if high < 0 or wide < 0:
-            raise ValueError(f"randomcrop: size {h}x{w}, exceeds tensor dim(s) {padded.shape[-2]}x{padded.shape[-1]}")
+            size, crop = f"{padded.shape[-2]}x{padded.shape[-1]}", f"{h}x{w}"
+            raise said(ValueError(f"randomcrop: size {crop}, exceeds tensor dim(s) {size}"), crop, size, "tensor")
         n = x.shape[0] if x.dim() == 4 else 1
         down, right = torch.randint(high + 1, (n,)), torch.randint(wide + 1, (n,))
         if n == 1:
@@ -261,7 +264,7 @@ class RandomFlip(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not 2 <= x.dim() <= 4:
-            raise ValueError(f"randomflip: not implemented for {x.dim()}-dim tensor")
+            raise said(ValueError(f"randomflip: not implemented for {x.dim()}-dim tensor"))
         n = x.shape[0] if x.dim() == 4 else 1
         chosen = torch.rand(n, dtype=torch.float64) < self.p
         if n == 1:

@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from kshell.errors import said
+
 MOST_INPUTS = 8
 
 
@@ -83,7 +85,7 @@ class _Grown(nn.Module):
         """Add a child; its name, or one by its role, is the result. ValueError says what cannot be added."""
         name = self.role(child, name)
         if name in self._modules and not self.replaces:
-            raise ValueError(f"{self.kind}: a module named `{name} is already defined")
+            raise said(ValueError(f"{self.kind}: a module named `{name} is already defined"))
         self._modules[name] = child  # (add_module would refuse `train`, which is also a method)
         return name
 
@@ -134,12 +136,12 @@ class SeqJoin(_Grown):
     most_inputs = 2
 
     def role(self, child: nn.Module, name: str) -> str:
-        n = len(self._modules)
+        count = len(self._modules)
         if _is_sequence(child):
-            if n >= 2 or self._join() is not None:
+            if count >= 2 or self._join() is not None:
                 raise ValueError("seqjoin: both sequential layers already defined")
-            return name or ("qy" if n else "qx")
-        if not n:
+            return name or ("qy" if count else "qx")
+        if not count:
             raise ValueError("seqjoin: at least one sequential layer must be defined first")
         if self._join() is not None:
             raise ValueError("seqjoin: join layer already defined")
@@ -165,10 +167,11 @@ class Fork(_Grown):
     most_inputs = 1
 
     def role(self, child: nn.Module, name: str) -> str:
-        n = len(self._modules)
-        if n >= 2:
-            raise ValueError(f"fork: cannot add {type(child).__name__} module, both left & right forks already defined")
-        return name or ("q" if _is_sequence(child) else "") + "ab"[n]
+        count = len(self._modules)
+        if count >= 2:
+            raise said(ValueError(f"fork: cannot add {type(child).__name__} module, both left & right forks already "
+                                  "defined"), "module")
+        return name or ("q" if _is_sequence(child) else "") + "ab"[count]
 
     def forward(self, x: Any) -> tuple[Any, Any]:
         parts = self.parts()
@@ -187,21 +190,24 @@ class Residual(_Grown):
         sequences, fn = self._split()
         if _is_sequence(child):
             if len(sequences) == 2:
-                raise ValueError("residual: both sequential modules already defined, cannot add another sequential "
-                                 "module")
+                raise said(ValueError("residual: both sequential modules already defined, cannot add another "
+                                      "sequential module"), "module")
             if fn is not None:
-                raise ValueError("residual: activation function already defined, cannot add a 2nd sequential module")
+                raise said(ValueError("residual: activation function already defined, cannot add a 2nd sequential "
+                                      "module"), "module")
             return name or f"q{len(sequences) + 1}"
         if not sequences:
-            raise ValueError(f"residual: cannot add {type(child).__name__} module until sequential module(s) defined")
+            raise said(ValueError(f"residual: cannot add {type(child).__name__} module until sequential module(s) "
+                                  "defined"), "module")
         if fn is not None:
-            raise ValueError(f"residual: cannot add {type(child).__name__} module, activation function already defined")
+            raise said(ValueError(f"residual: cannot add {type(child).__name__} module, activation function already "
+                                  "defined"), "module")
         return name or "fn"
 
     def _split(self) -> tuple[list[nn.Module], nn.Module | None]:
         parts = self.parts()
         last = parts[-1] if parts and not _is_sequence(parts[-1]) else None
-        return [p for p in parts if p is not last], last
+        return [part for part in parts if part is not last], last
 
     @property
     def most_inputs(self) -> int:
@@ -211,10 +217,10 @@ class Residual(_Grown):
         sequences, fn = self._split()
         if not sequences:
             raise ValueError("residual: no modules defined for forward calculation")
-        most = [takes(q) for q in sequences] if rest else [1] * len(sequences)
+        most = [takes(sequence) for sequence in sequences] if rest else [1] * len(sequences)
         if rest and len(rest) >= max(most):
-            raise ValueError(f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}")
-        made = [call(q, x, *rest[: n - 1]) for q, n in zip(sequences, most, strict=True)]
+            raise said(ValueError(f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}"))
+        made = [call(sequence, x, *rest[: n - 1]) for sequence, n in zip(sequences, most, strict=True)]
         out = made[0] + (made[1] if len(made) == 2 else x)
         return out if fn is None else fn(out)
 
@@ -227,12 +233,12 @@ class Transform(_Grown):
     most_inputs = 1
 
     def role(self, child: nn.Module, name: str) -> str:
-        n = len(self._modules)
+        count = len(self._modules)
         if not _is_sequence(child):
             raise ValueError(f"transform: cannot add {type(child).__name__} module, expecting sequential block")
-        if n >= 2:
+        if count >= 2:
             raise ValueError("transform: both training and evaluation transforms already defined")
-        return name or ("eval" if n else "train")
+        return name or ("eval" if count else "train")
 
     def forward(self, x: Any) -> Any:
         parts = self.parts()
@@ -252,7 +258,7 @@ class NBeats(_Grown):
 
     def role(self, child: nn.Module, name: str) -> str:
         if not isinstance(child, nn.Sequential | nn.ModuleList):
-            raise ValueError("nbeats: not a sequential or list module")
+            raise said(ValueError("nbeats: not a sequential or list module"), "module")
         return super().role(child, "")  # its children are a list's, with numbers
 
     def forward(self, x: Tensor) -> Any:
@@ -268,7 +274,7 @@ class NBeats(_Grown):
         return y
 
     def _blocks(self, m: nn.Module) -> list[nn.Module]:
-        return [b for child in m.children() for b in
+        return [block for child in m.children() for block in
                 (self._blocks(child) if isinstance(child, nn.ModuleList) else [child])]
 
 
@@ -308,10 +314,10 @@ class Recur(_Grown):
     def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         layer = next((self._modules[n] for n, _ in self._LAYERS if n in self._modules), None)
         if layer is None:
-            raise ValueError("recur: no recurrent lstm, gru or rnn module defined")
+            raise said(ValueError("recur: no recurrent lstm, gru or rnn module defined"), "module")
         if len(state) not in (0, 2 if isinstance(layer, nn.LSTM) else 1):
-            raise ValueError(f"recur: {type(layer).__name__.lower()} takes 1 or "
-                             f"{3 if isinstance(layer, nn.LSTM) else 2} tensors, {1 + len(state)} given")
+            raise said(ValueError(f"recur: {type(layer).__name__.lower()} takes 1 or "
+                             f"{3 if isinstance(layer, nn.LSTM) else 2} tensors, {1 + len(state)} given"))
         before, after = self._modules.get("in"), self._modules.get("out")
         out, new = call(layer, x if before is None else before(x), *state)
         kept = new if isinstance(new, tuple) else (new,)

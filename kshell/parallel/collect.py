@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from kshell.errors import said
 from kshell.parallel.group import joined, rank, timeout, world
 from kshell.parallel.meet import carried, meet, told
 
@@ -86,7 +87,7 @@ def barrier(call: str = "barrier") -> None:
 def allreduce(t: Tensor, op: str = "sum") -> Tensor:
     """A new tensor: the sum, mean, least, greatest or product over all processes."""
     if op not in OPS:
-        raise ValueError(f"unrecognized operation {op}, expecting one of {', '.join(OPS)}")
+        raise said(ValueError(f"unrecognized operation {op}, expecting one of {', '.join(OPS)}"), op)
     if not joined():
         return t.detach().clone()
     text = about(t)
@@ -95,7 +96,7 @@ def allreduce(t: Tensor, op: str = "sum") -> Tensor:
     if t.dtype is torch.bool:
         raise ValueError("bool tensors have no sum; give numbers")
     if t.is_complex() and op in ("min", "max"):
-        raise ValueError(f"complex tensors have no {op}")
+        raise said(ValueError(f"complex tensors have no {op}"), op)
     meet("allreduce", told(("tensors", text), ("operations", op)))
     work = t.detach().clone(memory_format=torch.contiguous_format).to(_home(t))
     carried(lambda: dist.all_reduce(work, getattr(dist.ReduceOp, OPS[op])))
@@ -125,12 +126,12 @@ def gather_bytes(data: bytes, call: str = "allgather") -> list[bytes]:
     out = [torch.empty_like(mine) for _ in sizes]
     if len(mine):
         carried(lambda: dist.all_gather(out, mine))
-    return [t[:n].numpy().tobytes() for t, n in zip(out, sizes, strict=True)]
+    return [t[:size].numpy().tobytes() for t, size in zip(out, sizes, strict=True)]
 
 
 def _other(r: int, what: str) -> None:
     if not 0 <= r < world():
-        raise ValueError(f"{what} {r} is no process of {world()}")
+        raise said(ValueError(f"{what} {r} is no process of {world()}"), r, world())
 
 
 def broadcast(x: Tensor | bytes | None, source: int) -> Tensor | bytes:
@@ -171,7 +172,7 @@ def _payload(x: Any) -> Tensor:
 def _peer(r: int, what: str) -> None:
     _other(r, what)
     if r == rank():
-        raise ValueError(f"{what} {r} is this process itself")
+        raise said(ValueError(f"{what} {r} is this process itself"), r)
 
 
 POINTS = [0]  # how many messages this process has begun to send or receive
@@ -214,4 +215,4 @@ def _from_one(fn: Callable[[], Any], r: int, what: str) -> None:
 def alike(call: str, tensors: Iterable[Tensor], *more: tuple[str, str]) -> None:
     """Are these tensors alike on every process, one by one, and what else is given, (what it is, what it is here)? The
     same ValueError on all, if not."""
-    meet(call, told(*(("parameters", f"parameter {i}: {plain(t)}") for i, t in enumerate(tensors)), *more))
+    meet(call, told(*(("parameters", f"parameter {i}: {plain(tensor)}") for i, tensor in enumerate(tensors)), *more))

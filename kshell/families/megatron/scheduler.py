@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kshell.errors import said
+
 Floats = NDArray[np.float64]
 Group = Mapping[str, Any]
 
@@ -74,7 +76,13 @@ class OptimizerParamScheduler:
         return getattr(self, name) if value is None else value
 
     def _check_group(self, group: Group) -> None:
-        check({**vars(self), **{k: group[k] for k in OVERRIDES if group.get(k) is not None}, "init_lr": 0.0})
+        check(
+            {
+                **vars(self),
+                **{override: group[override] for override in OVERRIDES if group.get(override) is not None},
+                "init_lr": 0.0,
+            }
+        )
 
     def lr_at(self, steps: ArrayLike, group: Group | None = None) -> Floats:
         """The learning rate of a parameter group after each number of steps."""
@@ -190,32 +198,32 @@ def check(settings: Mapping[str, Any]) -> None:
     s = dict(settings)
     for key in ("init_lr", "max_lr", "min_lr", "lr_warmup_steps", "lr_decay_steps", "wd_incr_steps"):
         if not _finite(s[key]):
-            raise ValueError(f"{key} is {s[key]}, expecting a finite number")
+            raise said(ValueError(f"{key} is {s[key]}, expecting a finite number"))
     for key in ("min_lr", "init_lr"):
         if s[key] < 0:
-            raise ValueError(f"{key} is {s[key]:g}, expecting 0 or above")
+            raise said(ValueError(f"{key} is {s[key]:g}, expecting 0 or above"))
     if s["max_lr"] < s["min_lr"]:
         raise ValueError(f"max_lr {s['max_lr']:g} is below min_lr {s['min_lr']:g}")
     if s["init_lr"] > s["max_lr"]:
         raise ValueError(f"init_lr {s['init_lr']:g} is above max_lr {s['max_lr']:g}")
     if s["lr_decay_steps"] <= 0:
-        raise ValueError(f"lr_decay_steps is {s['lr_decay_steps']:g}, expecting a number above 0")
+        raise said(ValueError(f"lr_decay_steps is {s['lr_decay_steps']:g}, expecting a number above 0"))
     if not 0 <= s["lr_warmup_steps"] < s["lr_decay_steps"]:
-        raise ValueError(f"lr_warmup_steps is {s['lr_warmup_steps']:g}, expecting 0 or above and less than "
-                         f"lr_decay_steps {s['lr_decay_steps']:g}")
+        raise said(ValueError(f"lr_warmup_steps is {s['lr_warmup_steps']:g}, expecting 0 or above and less than "
+                         f"lr_decay_steps {s['lr_decay_steps']:g}"))
     if s["lr_decay_style"] not in LR_STYLES:
         raise ValueError(f"unknown lr_decay_style {s['lr_decay_style']}")
     if s["lr_decay_style"] == "WSD":
         if s["wsd_decay_steps"] is None:
             raise ValueError("WSD needs wsd_decay_steps")
         if not _finite(s["wsd_decay_steps"]) or s["wsd_decay_steps"] < 0:
-            raise ValueError(f"wsd_decay_steps is {s['wsd_decay_steps']}, expecting 0 or above")
+            raise said(ValueError(f"wsd_decay_steps is {s['wsd_decay_steps']}, expecting 0 or above"))
     if s["lr_wsd_decay_style"] is not None and s["lr_wsd_decay_style"] not in WSD_STYLES:
         raise ValueError(f"unknown lr_wsd_decay_style {s['lr_wsd_decay_style']}")
     if s["wd_incr_style"] not in WD_STYLES:
         raise ValueError(f"unknown wd_incr_style {s['wd_incr_style']}")
     if s["wd_incr_steps"] < 0:
-        raise ValueError(f"wd_incr_steps is {s['wd_incr_steps']:g}, expecting 0 or above")
+        raise said(ValueError(f"wd_incr_steps is {s['wd_incr_steps']:g}, expecting 0 or above"))
     if (s["start_wd"] is None) != (s["end_wd"] is None):
         raise ValueError("start_wd and end_wd go together")
     if s["start_wd"] is not None:
@@ -257,4 +265,4 @@ def param_group_override_to_tuple(override: Mapping[str, Any] | None) -> tuple[t
 
 def get_canonical_lr_for_logging(groups: Iterable[Mapping[str, Any]]) -> Any:
     """The learning rate of the first group that is marked `default_config`; None if none is."""
-    return next((g.get("lr") for g in groups if g.get("default_config")), None)
+    return next((group.get("lr") for group in groups if group.get("default_config")), None)

@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import parallel
-from kshell.errors import QError, os_text, refused
+from kshell.errors import CallError, QError, os_text, refused
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import kname, put
+from kshell.kapi.base.errors import as_bytes, of_bytes
 from kshell.kapi.base.handles import (
     DictHandle,
     KHandle,
@@ -51,19 +52,21 @@ _EXTRA = ".extra"  # the state that belongs to no parameter; names of parameters
 
 def _together(call: str, work: Callable[[], Any]) -> Any:
     """work() on every process. An error of any is one of all, so that none goes on or waits alone."""
-    text, result = "", None
+    error: QError | None = None
+    result = None
     try:
         result = work()
     except QError as e:
-        text = e.text
+        error = e
     except OSError as e:
-        text = os_text(e)
+        error = QError(os_text(e))
     except (MemoryError, RecursionError, *WRONG) as e:
-        text = mapped(call, e).text
-    errors = [t.decode() for t in parallel.collect.gather_bytes(text.encode(), call)]
-    failed = [r for r, t in enumerate(errors) if t]
-    if failed:
-        raise QError(errors[failed[0]])
+        error = mapped(call, e)
+    packed = parallel.collect.gather_bytes(b"" if error is None else as_bytes(error), call)
+    error = None  # it keeps a traceback
+    failed = next(filter(None, packed), None)
+    if failed is not None:
+        raise of_bytes(failed)
     return result
 
 
@@ -80,9 +83,9 @@ class _Parts:
 
     def add(self, name: str, t: Any) -> None:
         if name in self.tensors:
-            raise QError(f"{self.call}: {name} is there twice")
+            raise CallError(self.call, f"{name} is there twice", says=(name,))
         if t is None or t.layout is not torch.strided or t.is_quantized:
-            raise QError(f"{self.call}: {name} is not a dense tensor")
+            raise CallError(self.call, f"{name} is not a dense tensor", says=(name, "tensor"))
         self.tensors[name] = t
 
     def take(self, name: str, h: KHandle) -> None:
@@ -99,14 +102,14 @@ class _Parts:
             self.add(name, h.get())
         elif isinstance(h, VectorHandle | DictHandle):
             held = h.get()
-            for k, t in held.items() if isinstance(held, dict) else enumerate(held):
-                self.add(f"{name}/{k}", t)
+            for key, value in held.items() if isinstance(held, dict) else enumerate(held):
+                self.add(f"{name}/{key}", value)
         else:
             raise QError(f"{self.call}: not implemented for {h.plural}")
 
     def _module(self, name: str, m: Any) -> None:
-        for key, t in m.state_dict(keep_vars=True).items():
-            self.add(f"{name}/{key}", t)
+        for key, value in m.state_dict(keep_vars=True).items():
+            self.add(f"{name}/{key}", value)
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
@@ -114,9 +117,11 @@ class _Parts:
         numbers = {}
         for key, _, p, _ in rows:
             form = self._form(o, f"{name}/{key}", o.state.of(p))
-            numbers[key] = {k: v for k, v in form.items() if v != named(f"{name}/{key}/{k}")}
-        groups = [{"params": [row.name for row in rows if row.group == at], **leaves.mapped(_number, settings_of(g))}
-                  for at, g in enumerate(o.groups)]
+            numbers[key] = {k: value for k, value in form.items() if value != named(f"{name}/{key}/{k}")}
+        groups = [
+            {"params": [row.name for row in rows if row.group == at], **leaves.mapped(_number, settings_of(group))}
+            for at, group in enumerate(o.groups)
+        ]
         about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
         extra = self._form(o, f"{name}/{_EXTRA}", o.state.extra())
         return {**about, "extra": extra} if extra else about
@@ -128,10 +133,15 @@ class _Parts:
 def check_optimizer(o: Opt, call: str) -> None:
     """Is the state of an optimizer the same on any number of processes?"""
     if o.abilities.by_process:
-        raise QError(f"{call}: {o.entry.name} has a state by process; save `state` of it on each")
-    for k, w in o.wraps.items():
-        if w.kept():
-            raise QError(f"{call}: the state of `{k} around {o.entry.name} is not one of parameters; save its `state`")
+        raise CallError(call, f"{o.entry.name} has a state by process; save `state` of it on each",
+                        says=(o.entry.name,))
+    for key, value in o.wraps.items():
+        if value.kept():
+            raise CallError(
+                call,
+                f"the state of `{key} around {o.entry.name} is not one of parameters; save its `state`",
+                says=(f"`{key}", o.entry.name),
+            )
 
 
 def _number(path: Sequence[Any], v: Any) -> Any:
@@ -150,20 +160,22 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     h = handle(x)
     if h is not None:
         return {"": h}, {}
-    if x.__class__ is not Dict or not all(k.__class__ is Sym for k in seq_items(x.k)):
-        raise QError(f"{call}: expecting an object or a dictionary of objects and values by name, given {kname(x)}")
+    if x.__class__ is not Dict or not all(item.__class__ is Sym for item in seq_items(x.k)):
+        raise CallError(call, expecting="an object or a dictionary of objects and values by name", given=kname(x))
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
-    for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+    for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
         h = handle(v)
-        if k.s in handles or k.s in values:
-            raise QError(f"{call}: {k.s} is there twice")
+        if item.s in handles or item.s in values:
+            raise CallError(call, f"{item.s} is there twice", says=(item.s,))
         if h is None:
             if _holds_handle(v):
-                raise QError(f"{call}: {k.s} holds objects, which are to be given by names of their own")
-            values[k.s] = v
+                raise CallError(
+                    call, f"{item.s} holds objects, which are to be given by names of their own", says=(item.s,)
+                )
+            values[item.s] = v
         else:
-            handles[k.s] = h
+            handles[item.s] = h
     return handles, values
 
 
@@ -184,8 +196,8 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
         raise QError(f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}" + (
             ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
     try:
-        with open(path, "rb") as f:
-            index = json.loads(f.read())
+        with open(path, "rb") as file:
+            index = json.loads(file.read())
         body = index["body"]
         if index["digest"] != _digest(body):
             raise ValueError("the digest is another")
@@ -213,8 +225,10 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
 
 def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
-    text = json.dumps([[[key, list(t.shape), str(t.dtype)] for key, t in parts.tensors.items()], parts.about],
-                      sort_keys=True)
+    text = json.dumps(
+        [[[key, list(value.shape), str(value.dtype)] for key, value in parts.tensors.items()], parts.about],
+        sort_keys=True,
+    )
     digests = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
     for r, other in enumerate(digests):
         if other != digests[0]:
@@ -265,22 +279,24 @@ def ckptsave(x: Value) -> Value:
         if len(args) != 2:
             raise QError(f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}")
         handles, values = _given(args[1], call)
-        for name, h in handles.items():
-            parts.take(name, h)
-        return path_of(args[0], call), {k: encode(v) for k, v in values.items()}
+        for name, value in handles.items():
+            parts.take(name, value)
+        return path_of(args[0], call), {key: encode(value) for key, value in values.items()}
 
     folder, values = _together(call, prepare)
     _agree(call, parts)
     tag = _from_first(call, lambda: _fit_to_write(folder))
     mine = os.path.join(folder, parallel.shards.file_name(tag, parallel.group.rank()))
     try:
-        written, stored = _together(call, lambda: parallel.shards.save(folder, tag, {k: t.detach() for k, t in
-                                                                            parts.tensors.items()}))
-        files = [json.loads(t) for t in parallel.collect.gather_bytes(json.dumps(written).encode(), call)]
+        written, stored = _together(
+            call,
+            lambda: parallel.shards.save(folder, tag, {key: value.detach() for key, value in parts.tensors.items()}),
+        )
+        files = [json.loads(byte) for byte in parallel.collect.gather_bytes(json.dumps(written).encode(), call)]
 
         def index() -> None:
             body = {"format": FORMAT, "version": VERSION, "files": files, "tensors": stored, "about": parts.about,
-                    "values": {k: base64.b64encode(v).decode() for k, v in values.items()}}
+                    "values": {key: base64.b64encode(value).decode() for key, value in values.items()}}
             text = json.dumps({"digest": _digest(body), "body": body})
             atomic.write_bytes(os.path.join(folder, INDEX), text.encode())
 
@@ -321,7 +337,7 @@ class _Wanted(_Parts):
     def _stored(self, name: str) -> list[Any]:
         stored = self.index["tensors"].get(name)
         if stored is None:
-            raise QError(f"{self.call}: there is no {name.lstrip('/')} in the checkpoint")
+            raise CallError(self.call, f"there is no {name.lstrip('/')} in the checkpoint", says=(name.lstrip("/"),))
         return stored
 
     def _like(self, name: str, t: Any) -> Any:
@@ -336,14 +352,19 @@ class _Wanted(_Parts):
     def take(self, name: str, h: KHandle) -> None:
         about = self.index["about"].get(name)
         if about is None:
-            raise QError(f"{self.call}: there is no {name or 'object without a name'} in the checkpoint")
+            raise CallError(self.call, f"there is no {name or 'object without a name'} in the checkpoint", says=(name,))
         if about["kind"] != h.kind:
-            raise QError(f"{self.call}: {name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}")
+            raise CallError(self.call, f"{name or 'it'} is {_one(h.kind)}, in the checkpoint {_one(about['kind'])}",
+                            says=(name,))
         super().take(name, h)
         prefix = f"{name}/"
-        for k in self.index["tensors"]:
-            if k not in self.tensors and (k == name or k.startswith(prefix)) and not self._deeper(k, name):
-                raise QError(f"{self.call}: {k.lstrip('/')} of the checkpoint is not there")
+        for tensor in self.index["tensors"]:
+            if (
+                tensor not in self.tensors
+                and (tensor == name or tensor.startswith(prefix))
+                and not self._deeper(tensor, name)
+            ):
+                raise CallError(self.call, f"{tensor.lstrip('/')} of the checkpoint is not there")
 
     def _deeper(self, key: str, name: str) -> bool:
         """Is a tensor one of another object, whose name begins with this one's?"""
@@ -354,12 +375,14 @@ class _Wanted(_Parts):
         at = name.removesuffix("/optimizer") if name not in self.index["about"] else name
         saved = self.index["about"][at]["optimizer"]
         if saved["type"] != o.entry.name:
-            raise QError(f"{self.call}: the optimizer is {o.entry.name}, in the checkpoint {saved['type']}")
+            raise CallError(self.call, f"the optimizer is {o.entry.name}, in the checkpoint {saved['type']}",
+                            says=("optimizer", o.entry.name))
         places = {row.name: row.p for row in parameters_of(o)}
-        names = [key for g in saved["groups"] for key in g["params"]]
+        names = [key for group in saved["groups"] for key in group["params"]]
         if not set(names) <= places.keys():
-            raise QError(f"{self.call}: the parameter groups of {o.entry.name} are others than in the checkpoint")
-        params = [[places[key] for key in g["params"]] for g in saved["groups"]]
+            raise CallError(self.call, f"the parameter groups of {o.entry.name} are others than in the checkpoint",
+                            says=(o.entry.name,))
+        params = [[places[key] for key in group["params"]] for group in saved["groups"]]
         check_groups(o, params)
         flat: dict[str, dict[str, Any]] = {}
         for k in self.index["tensors"]:
@@ -367,12 +390,12 @@ class _Wanted(_Parts):
             flat.setdefault(owner, {})[buffer] = named(k)
         kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
                 for i, key in enumerate(names)}
-        args = {"state": {i: v for i, v in kept.items() if v}}
+        args = {"state": {i: value for i, value in kept.items() if value}}
         if "extra" in saved:
             args["extra"] = self._kept(None, saved["extra"])
         numbers = iter(range(len(names)))
-        groups = [{k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
-                  | {"params": [next(numbers) for _ in g["params"]]} for g in saved["groups"]]
+        groups = [{key: tuple(value) if isinstance(value, list) else value for key, value in group.items()}
+                  | {"params": [next(numbers) for _ in group["params"]]} for group in saved["groups"]]
 
         self.jobs.append(lambda: regroup(o, params))
         self.jobs.append(lambda: load_state(o, {**args, "param_groups": groups}))
@@ -429,10 +452,10 @@ def ckptload(x: Value) -> Value:
         if len(args) == 2:
             handles, values = _given(args[1], call)
             if values:
-                raise QError(f"{call}: {next(iter(values))} cannot be filled")
-            for name, h in handles.items():
-                wanted.take(name, h)
-        mine = [f for i, f in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
+                raise CallError(call, f"{next(iter(values))} cannot be filled")
+            for name, value in handles.items():
+                wanted.take(name, value)
+        mine = [file for i, file in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
         problem = ""
         try:
             parallel.shards.verify(folder, mine)
@@ -444,7 +467,7 @@ def ckptload(x: Value) -> Value:
     _together(call, prepare)
     _agree(call, wanted)
     if wanted.tensors:
-        files = [f[0] for f in index["files"]]
+        files = [file[0] for file in index["files"]]
         _together(call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors))
     values = {key: decode(base64.b64decode(value)) for key, value in index["values"].items()}
     for job in wanted.jobs:

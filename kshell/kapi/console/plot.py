@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, names_of, pairs, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname, list_q, to_q
@@ -62,7 +62,7 @@ def _named(names: list[str], cols: list[Value]) -> list[Series] | None:
 def _series(x: Value) -> list[Series] | None:
     """The curves of a value: a vector, a list of them, or the numeric columns of a table or dictionary."""
     if isinstance(x, DictHandle):
-        return _named(list(x.get()), [to_q(t) for t in x.get().values()])
+        return _named(list(x.get()), [to_q(value) for value in x.get().values()])
     if isinstance(x, VectorHandle):
         x = list_q(x.get())
     elif isinstance(x, TensorHandle):
@@ -108,7 +108,7 @@ def _how(given: Sequence[Value]) -> How:
         raise QError(f"plot: {exc.text}") from None
     for name, v in options:
         if name not in How._fields:
-            raise unknown("plot: unrecognized option: ", name, How._fields)
+            raise unknown("unrecognized option: ", name, How._fields, call="plot")
         if name in ("together", "logx", "logy") and (v := flag_of(v)) is None:
             raise QError(f"plot: {name}: expected a boolean")
         if name == "title":
@@ -170,19 +170,19 @@ def _lines(given: Value, how: How) -> list[Line]:
     """The curves of a value, over what the option x says."""
     curves = _series(given)
     if not curves:
-        raise QError(f"plot: expected numbers, given {kname(given)}")
+        raise CallError("plot", expected="numbers", given=kname(given))
     over: np.ndarray | None = None
     if how.x.__class__ is Sym:
         over = _over(_column(given, how.x.s), how) if how.x.s else None
         if over is None:
-            raise unknown("plot: x: no numbers or times named `", how.x.s, [name for name, _ in curves if name])
+            raise unknown("x: no numbers or times named `", how.x.s, [name for name, _ in curves if name], call="plot")
         curves = [(name, y) for name, y in curves if name != how.x.s]
     elif how.x is not NIL:
         over = _over(how.x, how)
         if over is None:
             raise QError(f"plot: x: expected the name of a column, numbers or times, given {kname(how.x)}")
     if not curves or not all(len(y) for _, y in curves):
-        raise QError("plot: there is nothing to plot")
+        raise CallError("plot", "there is nothing to plot")
     if len(curves) > _MOST:
         raise QError(f"plot: up to {_MOST} curves, given {len(curves)}")
     for name, y in curves:
@@ -195,8 +195,11 @@ def _lines(given: Value, how: How) -> list[Line]:
 
 def _check_scales(lines: list[Line], how: How) -> None:
     """Has each panel something to show on a logarithmic scale?"""
-    for name, log, places in (("logx", how.logx, [c.x for c in lines]), ("logy", how.logy, [c.y for c in lines])):
-        shown = [bool((v > 0).any()) for v in places]
+    for name, log, places in (
+        ("logx", how.logx, [curve.x for curve in lines]),
+        ("logy", how.logy, [curve.y for curve in lines]),
+    ):
+        shown = [bool((place > 0).any()) for place in places]
         if log and not (any(shown) if how.together else all(shown)):
             which = lines[shown.index(False)].name if name == "logy" and not how.together else ""
             raise QError(f"plot: {name}: {f'`{which} has no value' if which else 'no value is'} above zero")
@@ -224,7 +227,7 @@ def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[f
     if times is None:
         return None
     t, first = times
-    places = np.concatenate([c.x for c in lines])
+    places = np.concatenate([line.x for line in lines])
     whole = t in (T.P, T.N) and len(places) > 0 and np.ptp(places) > 60e9
 
     def told(v: float) -> str:
@@ -290,7 +293,7 @@ def plot(x: Value) -> Value:
             raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
         data = _picture(kind, lines, how, _times(value, how))
         if data is None:
-            raise QError("plot: a picture needs matplotlib: pip install kshell[plot]")
+            raise CallError("plot", "a picture needs matplotlib: pip install kshell[plot]")
         atomic.write_bytes(path, data)
         return file
     session: Any = running()
@@ -308,7 +311,7 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     """The curves as the console shows them; `told` gives the text of a place."""
     rows, columns = session.settings.c
     unicode = has_unicode(session.output)
-    panels = [lines] if how.together else [[c] for c in lines]
+    panels = [lines] if how.together else [[line] for line in lines]
     height = min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1  # odd, so that one line is the middle
     text = [how.title] * bool(how.title)
     for part in panels:
@@ -338,7 +341,7 @@ def _picture(kind: str, lines: list[Line], how: How, times: Times | None) -> byt
         return None
     dates = times if times is not None and times.t in _DATES else None
     told = _teller(times, lines, running()) if dates is None else None
-    panels = [lines] if how.together else [[c] for c in lines]
+    panels = [lines] if how.together else [[line] for line in lines]
     figure = Figure(figsize=(8, 2.5 * len(panels) + 1), layout="constrained")
     for axis, part in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
         for c in part:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, items, long_of, name_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -59,8 +59,8 @@ def _assign(path: str) -> Callable[[Any], None]:
     def put(v: Any) -> None:
         *parts, last = path.split(".")
         owner = torch.backends
-        for p in parts:
-            owner = getattr(owner, p)
+        for part in parts:
+            owner = getattr(owner, part)
         setattr(owner, last, v)
 
     return put
@@ -136,7 +136,7 @@ def setting(x: Value) -> Value:
     q)setting`alloptions,1b
     """
     if is_empty(x):
-        values = {n: s.get() for n, s in SETTINGS.items() if s.since == "ktorch" or s.get()}
+        values = {key: value.get() for key, value in SETTINGS.items() if value.since == "ktorch" or value.get()}
         return symdict(list(values), list(values.values()))
     args = items(x)
     name = name_of(args[0])
@@ -154,12 +154,12 @@ def setting(x: Value) -> Value:
 def _put(name: str, s: Setting, x: Value) -> None:
     flag, n = flag_of(x), long_of(x)
     if flag is None and n is None:
-        raise QError(f"setting: expected boolean or long scalar, given {kname(x)}")
+        raise CallError("setting", expected="boolean or long scalar", given=kname(x))
     if s.put is None or (flag is not None) != (s.takes == "boolean"):
         if name == "deterministic" and flag is not None:
             n = 2 if flag else 0
         else:
-            raise QError(f"setting: cannot set {'flag' if flag is not None else 'value'} for {name}")
+            raise CallError("setting", f"cannot set {'flag' if flag is not None else 'value'} for {name}", says=(name,))
     if name in ("threads", "interopthreads") and (n is None or n < 1):
         raise QError(f"setting: {name} must be 1 or more, given {n}")
     put = s.put
@@ -201,5 +201,5 @@ def version(x: Value) -> Value:
     text = torch.__version__.split("+")[0]
     if x is not NIL:
         return string(text)
-    parts = [int("".join(c for c in p if c.isdigit()) or 0) for p in text.split(".")[:3]]
+    parts = [int("".join(c for c in word if c.isdigit()) or 0) for word in text.split(".")[:3]]
     return round(parts[0] + parts[1] / 100 + (parts[2] if len(parts) > 2 else 0) / 10000, 4)

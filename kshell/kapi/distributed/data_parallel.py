@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell import optim, parallel
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, parse_options, split
 from kshell.kapi.base.call import api, told_by, with_all
 from kshell.kapi.base.lazy_torch import torch
@@ -41,14 +41,14 @@ def _averaged(x: Value) -> Value:
     m, rest = of_module(x, "ddp")
     if len(rest) == 1 and flag_of(rest[0]) is False:
         if parallel.around.is_sharded(m):
-            raise QError("ddp: parameters are sharded")
+            raise CallError("ddp", "parameters are sharded")
         parallel.around.alone(m)
         return NIL
     options = parse_options("ddp", _DDP, *split(rest))
     if parallel.around.is_sharded(m):
-        raise QError("ddp: parameters are sharded")
+        raise CallError("ddp", "parameters are sharded")
     if next(m.parameters(), None) is None:
-        raise QError("ddp: there are no parameters")
+        raise CallError("ddp", "there are no parameters")
     parallel.around.average(m, {o.torch: options.get(o.name, o.default) for o in _DDP}, told_by("forward"))
     return NIL
 
@@ -88,21 +88,23 @@ def _sharded(x: Value) -> Value:
     parallel.around.check_shards(m)
     if not parallel.group.joined():
         return NIL
-    held = {id(p) for p in m.parameters()}
+    held = {id(param) for param in m.parameters()}
     using = optimizers_with(m.parameters())
     for o in using:
         extra = optim.state_tree.leaves_of(o.state.extra())
         whole = any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in extra)
-        if o.wraps or not o.entry.extra.get("sharded", True) or whole:
+        if o.wraps or not o.record.sharded or whole:
             told = f"{o.entry.name} with `{next(iter(o.wraps))}" if o.wraps else o.entry.name
             raise QError(f"fsdp: {told} does not take sharded parameters")
         for _, t, p in o.state.buffers():
             if id(p) in held and isinstance(t, torch.Tensor) and t.dim() and t.shape != p.shape:  # type: ignore[union-attr]
-                raise QError(f"fsdp: {o.entry.name} has buffers that cannot be sharded")
+                raise CallError("fsdp", f"{o.entry.name} has buffers that cannot be sharded", says=(o.entry.name,))
     new = parallel.around.shard(m, told_by("forward"))
     for o in using:
         o.placed = o.contents = None
         o.state.exchange(new, lambda leaf, p: part_of(leaf.value, p))
-        for k in () if o.container is None else o.container.modules():
-            k._parameters.update({name: new[id(p)] for name, p in k._parameters.items() if id(p) in new})
+        for submodule in () if o.container is None else o.container.modules():
+            submodule._parameters.update(
+                {name: new[id(value)] for name, value in submodule._parameters.items() if id(value) in new}
+            )
     return NIL

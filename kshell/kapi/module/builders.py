@@ -10,33 +10,42 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, is_empty, split
 from kshell.kapi.base.call import mapped
 from kshell.kapi.base.convert import dict_q, kname, own_tensor
 from kshell.kapi.base.handles import DictHandle, KHandle, ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.module.options import Pairs, as_dict, check, class_of, live_values, parse, remember, torch_args
+from kshell.kapi.module.options import (
+    Given,
+    Pairs,
+    as_dict,
+    check,
+    class_of,
+    live_values,
+    module_record,
+    parse,
+    remember,
+    torch_args,
+)
 from kshell.registry import Entry
 from kshell.values.base.build import longs, symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, Vec, is_atom, seq_items, sym
 
-Given = dict[str, Any]
-
 
 def build(entry: Entry, args: Sequence[Value], before: int = 1) -> Any:
     """The torch module of an entry from its arguments: positional ones, then name-value pairs in the last place."""
-    custom = entry.extra.get("parse")
-    if custom is not None:
-        options = custom(entry, args)
+    record = module_record(entry)
+    if record.parse is not None:
+        options = record.parse(entry, args)
     else:
         positional, named = split_args(entry, args)
         options = parse(entry, positional, named, before)
         check(entry, options)
     guard.windows(entry.name, options)
     try:
-        m = entry.extra.get("make", _plain)(entry, options)
+        m = (record.make or _plain)(entry, options)
         remember(entry, m, options)
         return m
     except QError:
@@ -54,7 +63,7 @@ def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]
             return list(args), []
         if args[-1].__class__ is List and not args[-1].items:  # `()`: no pairs, or an option that is left out
             return list(args[:-1]), []
-    if len(args) > 1 and all(a.__class__ is Sym for a in args) and len(args) % 2 == 0 and not (
+    if len(args) > 1 and all(arg.__class__ is Sym for arg in args) and len(args) % 2 == 0 and not (
             entry.options and entry.options[0].type == "symbol"):
         return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
     return split(args)
@@ -82,14 +91,18 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
     if x.__class__ is not Dict:
         raise QError("module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
                      f"given {kname(x)}")
-    return {k.s: own_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    return {item.s: own_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
 
 
 def parmdict(entry: Entry, given: Given) -> Any:
     """A ParameterDict; parameters of types without gradients are held without."""
     parameter = torch.nn.Parameter
-    return torch.nn.ParameterDict({key: t if isinstance(t, parameter) else
-                                   parameter(t, requires_grad=t.is_floating_point()) for key, t in given.items()})
+    return torch.nn.ParameterDict(
+        {
+            key: value if isinstance(value, parameter) else parameter(value, requires_grad=value.is_floating_point())
+            for key, value in given.items()
+        }
+    )
 
 
 def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
@@ -134,7 +147,9 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
 def embed(entry: Entry, given: Given) -> Any:
     """An embedding from rows and columns, or from given weights, which may be frozen."""
     cls = getattr(nn.tables, class_of(entry).__name__)
-    kw = torch_args(entry, {k: v for k, v in given.items() if k not in ("rows", "cols", "weight", "freeze")})
+    kw = torch_args(
+        entry, {key: value for key, value in given.items() if key not in ("rows", "cols", "weight", "freeze")}
+    )
     weight = given.get("weight")
     sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
     if weight is None:
@@ -146,7 +161,7 @@ def embed(entry: Entry, given: Given) -> Any:
         if weight.ndim != 2:
             raise QError(f"{entry.name}: weight matrix expected, given {weight.ndim} dimension(s)")
         if not weight.is_floating_point():
-            raise QError(f"{entry.name}: weight matrix is not floating point")
+            raise CallError(entry.name, "weight matrix is not floating point")
         for key, n in zip(sizes, weight.shape, strict=True):
             if sizes[key] not in (None, n):
                 raise QError(f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}")
@@ -193,20 +208,22 @@ AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {"divisor": lambda m: getattr(
 
 def pad(entry: Entry, given: Given) -> Any:
     """Padding by pairs of sizes."""
-    n = len(given["pad"])
-    if not n or n % 2:
-        raise QError(f"{entry.name}: {n} pad size(s) given, expecting pairs for left,right or left,right,top,bottom..")
+    count = len(given["pad"])
+    if not count or count % 2:
+        raise QError(
+            f"{entry.name}: {count} pad size(s) given, expecting pairs for left,right or left,right,top,bottom.."
+        )
     return _plain(entry, given)
 
 
 def fractional(entry: Entry, given: Given) -> Any:
     """Fractional pooling: exactly one of output size and ratio."""
     if given.get("outsize") is None and given.get("ratio") is None:
-        raise QError(f"{entry.name}: no output size or ratio given")
+        raise CallError(entry.name, "no output size or ratio given")
     if given.get("outsize") is not None and given.get("ratio") is not None:
-        raise QError(f"{entry.name}: cannot specify both output size & output ratio")
+        raise CallError(entry.name, "cannot specify both output size & output ratio")
     if given.get("ratio") is not None:
-        ratio, dims = given["ratio"], entry.extra["dims"]
+        ratio, dims = given["ratio"], module_record(entry).dims
         given = {**given, "ratio": ratio * dims if len(ratio) == 1 else ratio}
     return _plain(entry, given)
 
@@ -225,7 +242,7 @@ def size_or_scale(entry: Entry, given: Given) -> None:
     """Check that one of both is given."""
     size, scale = given.get("size") or None, given.get("scale") or None
     if size is None and scale is None:
-        raise QError(f"{entry.name}: no output size or scale factor given")
+        raise CallError(entry.name, "no output size or scale factor given")
     if size is not None and scale is not None:
         raise QError(f"{entry.name}: both output size and scale factor given")
 
@@ -292,7 +309,7 @@ def _part(kind: str, x: Value) -> Any:
     if x.__class__ is Dict:
         return build(entry, [x], 0)
     if x is NIL or isinstance(x, KHandle):
-        raise QError(f"{kind}: expecting module, type and arguments, or options, given {kname(x)}")
+        raise CallError(kind, expecting="module, type and arguments, or options", given=kname(x))
     args = [x] if is_atom(x) else list(seq_items(x))
     if args and args[0].__class__ is Sym:
         if args[0].s != kind:

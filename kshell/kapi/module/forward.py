@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import longs_of, names_of
 from kshell.kapi.base.call import api, known_to_all
 from kshell.kapi.base.convert import as_tensor, is_array, kname, list_q, to_q, to_tensor
@@ -33,6 +33,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.module.api import device_of_module
 from kshell.kapi.module.describe import type_name, type_of
 from kshell.kapi.module.named_inputs import Inputs, add_named, named_output
+from kshell.kapi.module.options import module_record
 from kshell.kapi.module.parts import child_of
 from kshell.values.base.build import symdict
 from kshell.values.base.core import NIL, Dict, List, Sym, Value, long, seq_items, sym
@@ -60,7 +61,7 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
         device = torch.device("cpu") if m is None else device_of_module(m)
         return [to_tensor(x, own=device.type == "cpu").to(device)]  # a module may write into its input
     if x.__class__ is not List:
-        raise QError(f"{call}: unrecognized arg, {kname(x)}")
+        raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)
     return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
 
@@ -97,10 +98,10 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
         names = names_of(by)
         if names is None:
             return None
-        for n in names:
-            if n not in h.get():
-                raise QError(f"{call}: dictionary key: `{n} not found")
-        return [h.obj[n] for n in names]
+        for name in names:
+            if name not in h.get():
+                raise QError(f"{call}: dictionary key: `{name} not found")
+        return [h.obj[name] for name in names]
     return None
 
 
@@ -130,15 +131,16 @@ def _check_count(m: Any, n: int) -> None:
             raise QError(f"{type(m).__name__}: forward(tensor) not implemented given empty")
         return
     name = entry.name
-    if entry.extra.get("result", "tensor") == "":
-        raise QError(f"{name}: no forward calculation defined")
-    if "container" in entry.extra and "whole" not in entry.extra:
+    record = module_record(entry)
+    if record.result == "":
+        raise CallError(name, "no forward calculation defined")
+    if record.container and not record.whole:
         first = next(m.children(), None)
         if first is None:
-            raise QError(f"{name}: no forward calculation defined")
+            raise CallError(name, "no forward calculation defined")
         _check_count(first, n)
         return
-    least, most = (m.inputs, m.inputs) if entry.name == "callback" else entry.extra.get("n", (1, 1))
+    least, most = (m.inputs, m.inputs) if entry.name == "callback" else record.n
     if n == 0:
         raise QError(f"{entry.name}: forward(tensor) not implemented given empty")
     if n < least:
@@ -153,7 +155,7 @@ def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
     """run() with the module in training or evaluation mode; afterwards every submodule is in the mode it was in."""
     if m.training is train:
         return run()
-    parts = [(k, k.training) for k in m.modules()]
+    parts = [(submodule, submodule.training) for submodule in m.modules()]
     m.train(train)
     try:
         return run()
@@ -183,14 +185,14 @@ def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
         if inside:
             return []
         raise QError(f"the output is a {type(out).__name__}, expecting tensors")
-    return [t for v in (out if named is None else named.values()) for t in flat(v, gaps, True)]
+    return [t for value in (out if named is None else named.values()) for t in flat(value, gaps, True)]
 
 
 def wrapped(out: Any) -> Value:
     """The handle of an output: a tensor, or a vector or dictionary of tensors; of one with names a q dictionary."""
     if out is None or isinstance(out, torch.Tensor):
         return TensorHandle(out)
-    if out.__class__ is dict and all(isinstance(t, torch.Tensor) for t in out.values()):
+    if out.__class__ is dict and all(isinstance(value, torch.Tensor) for value in out.values()):
         return dict_handle(out)
     named = named_output(out)
     return vector_handle(flat(out, True)) if named is None else _by_name(named, wrapped)
@@ -223,14 +225,14 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     if isinstance(h, ModelHandle) and len(args) == 1:
         return h.obj.module, h.obj.inputs(test)
     if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: requires a module or model and at least one input")
+        raise CallError(call, "requires a module or model and at least one input")
     m = module_of(h)
     rest = args[1:]
     device = m
     if len(rest) > 1 and rest[0].__class__ is Sym:
         m, rest = child_of(m, rest[0], call), rest[1:]
     if not rest:
-        raise QError(f"{call}: requires a module or model and at least one input")
+        raise CallError(call, "requires a module or model and at least one input")
     if len(rest) == 2 and rest[0].__class__ is DictHandle and names_of(rest[1]) is not None:
         return m, chosen_of(rest, call) or []
     if rest[-1].__class__ is Dict or rest[-1].__class__ is DictHandle:
@@ -239,7 +241,7 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     while tensors and tensors[-1] is None:
         tensors.pop()
     if tensors and tensors[0] is None:
-        raise QError(f"{call}: the first input is undefined")
+        raise CallError(call, "the first input is undefined")
     return m, tensors
 
 
@@ -270,13 +272,13 @@ def _module_of(x: Value) -> Any:
     h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
         return None
-    m = module_of(h)
+    module = module_of(h)
     if len(args) > 2 and args[1].__class__ is Sym:
         try:
-            return child_of(m, args[1], "forward")
+            return child_of(module, args[1], "forward")
         except QError:
             return None
-    return m
+    return module
 
 
 @api("forward", "forward(m;x;..)", "forward(m;child;x;..)", "forward model")
@@ -353,7 +355,7 @@ def kforward(x: Value) -> Value:
     1 2 3e
     """
     if isinstance(x, ModelHandle):
-        raise QError("kforward: cannot be called without input(s)")
+        raise CallError("kforward", "cannot be called without input(s)")
     try:
         m, tensors = _arguments(x, "kforward", False)
         return wrapped(calculate(m, tensors))
@@ -380,15 +382,15 @@ def functionalcall(x: Value) -> Value:
     args = x.items if x.__class__ is List else [x]
     h = handle(args[0]) if args else None
     if len(args) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError("functionalcall: expecting (module;dictionary;input;..)")
-    m = module_of(h)
-    named = _substitutes(args[1], m)
+        raise CallError("functionalcall", "expecting (module;dictionary;input;..)")
+    module = module_of(h)
+    named = _substitutes(args[1], module)
     try:
         tensors = _arguments(List([args[0], *args[2:]]), "functionalcall", False)[1]
         options = tensors.named if isinstance(tensors, Inputs) else {}
-        return wrapped(torch.func.functional_call(nn.called.Called(m, _called), named, tuple(tensors), options))
+        return wrapped(torch.func.functional_call(nn.called.Called(module, _called), named, tuple(tensors), options))
     except Exception as exc:
-        raise known_to_all("functionalcall", exc, m, torch.is_grad_enabled(), x) from None
+        raise known_to_all("functionalcall", exc, module, torch.is_grad_enabled(), x) from None
 
 
 def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -399,10 +401,10 @@ def _substitutes(d: Value, m: Any) -> dict[str, Any]:
     """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
     names = list(d.get()) if isinstance(d, DictHandle) else names_of(d.k) if d.__class__ is Dict else None
     if names is None:
-        raise QError(f"functionalcall: expecting a dictionary of tensors by name, given {kname(d)}")
-    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(v) for v in seq_items(d.v)]
+        raise CallError("functionalcall", expecting="a dictionary of tensors by name", given=kname(d))
+    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(item) for item in seq_items(d.v)]
     own = dict((*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False)))
-    for n in names:
-        if n not in own:
-            raise QError(f"functionalcall: no parameter or buffer `{n}")
-    return {f"m.{n}": v for n, v in zip(names, values, strict=True)}
+    for name in names:
+        if name not in own:
+            raise QError(f"functionalcall: no parameter or buffer `{name}")
+    return {f"m.{name}": value for name, value in zip(names, values, strict=True)}

@@ -6,10 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+# isort: off
+# the module types in the order in which completion offers them; some are functions here
+import kshell.kapi.module.types
+import kshell.kapi.module.window_types
+import kshell.kapi.module.sequence_types
+import kshell.kapi.module.activation_types
 import kshell.kapi.module.own_types
-import kshell.kapi.module.torch_types  # noqa: F401  (some of the types of both are functions here)
+import kshell.kapi.module.torch_types  # noqa: F401
+
+# isort: on
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, as_tensors, is_array, kname, result
@@ -18,7 +26,7 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
 from kshell.kapi.math.rows import Row, register
 from kshell.kapi.module.builders import build, entry_of, size_or_scale, split_args
-from kshell.kapi.module.options import parse
+from kshell.kapi.module.options import ModuleRecord, module_record, parse
 from kshell.kapi.module.types import B, D, L
 from kshell.registry import REQUIRED, Entry
 from kshell.values.base.core import NIL, Sym, Value, Vec
@@ -76,7 +84,7 @@ def _key(a: Value) -> Any:
 
 def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -> Any:
     """The module of options, in evaluation mode: kept, if it is made of such ones and has no tensors of its own."""
-    key = tuple([_key(a) for a in args])
+    key = tuple([_key(arg) for arg in args])
     if None in key:
         return build(entry, args, n).eval()
     m = kept.get(key)
@@ -91,15 +99,15 @@ def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -
 
 def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     """The module of the options that follow the inputs, applied to them."""
-    n = entry.extra.get("n", (1, 1))[0]
+    n = module_record(entry).n[0]
     # where more than one argument must be there, a regular list is the arguments, not one array
-    several = n > 1 or any(o.default is REQUIRED for o in entry.options)
+    several = n > 1 or any(option.default is REQUIRED for option in entry.options)
     args = items(x) if several else data_items(x)
     if len(args) < n:
         raise QError(f"{entry.name}: expects at least {n} args, {len(args)} given")
-    for a in args[:n]:
-        if a.__class__ is not TensorHandle and not is_array(a):
-            raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
+    for arg in args[:n]:
+        if arg.__class__ is not TensorHandle and not is_array(arg):
+            raise CallError(entry.name, expected="tensor or array", given=kname(arg))
     tensors, handles = as_tensors(args[:n])
     m = _module(entry, args[n:], n, kept)
     if not tensors[0].is_cpu:
@@ -115,7 +123,7 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
 
 def _register(name: str) -> None:
     entry = entry_of(name)
-    inputs = "xy"[:entry.extra.get("n", (1, 1))[0]]
+    inputs = "xy"[:module_record(entry).n[0]]
     call, _, shown = _EXAMPLES[name].partition("|")
 
     kept: dict[Any, Any] = {}
@@ -178,12 +186,25 @@ register(ROWS, "functions of modules")
 
 _UPSAMPLE = registry.find("module", "upsample")
 assert _UPSAMPLE is not None
-_INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
-    *(o._replace(choices=(*o.choices, "area")) if o.name == "mode" else o for o in _UPSAMPLE.options),
-    B("rescale", "", None))), extra={"example": {"size": 4}})
+_INTERPOLATE = Entry(
+    "interpolate",
+    "module",
+    target="torch.nn.functional.interpolate",
+    options=worded(
+        "upsample",
+        (
+            *(
+                option._replace(choices=(*option.choices, "area")) if option.name == "mode" else option
+                for option in _UPSAMPLE.options
+            ),
+            B("rescale", "", None),
+        ),
+    ),
+    record=ModuleRecord(example={"size": 4}),
+)
 # listed by help beside the module types: functions with options of the same kind
 FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
-    "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12)))))
+    "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12))), record=ModuleRecord()))
 _MODES = {"nearestexact": "nearest-exact"}
 
 
@@ -196,16 +217,21 @@ def interpolate(x: Value) -> Value:
     """
     args = data_items(x)
     if not args or (args[0].__class__ is not TensorHandle and not is_array(args[0])):
-        raise QError(f"interpolate: expected tensor or array, given {kname(args[0] if args else x)}")
+        raise CallError("interpolate", expected="tensor or array", given=kname(args[0] if args else x))
     positional, named = split_args(_INTERPOLATE, args[1:])
     o = parse(_INTERPOLATE, positional, named)
     size_or_scale(_INTERPOLATE, o)
-    t = as_tensor(args[0])
-    spatial = max(t.dim() - 2, 1)
+    tensor = as_tensor(args[0])
+    spatial = max(tensor.dim() - 2, 1)
     size, scale, mode = (o.get(k) for k in ("size", "scale", "mode"))
     resized = torch.nn.functional.interpolate(
-        t, _spread(size, spatial), _spread(scale, spatial), _MODES.get(mode or "", mode or "nearest"), o.get("align"),
-        o.get("rescale"))
+        tensor,
+        _spread(size, spatial),
+        _spread(scale, spatial),
+        _MODES.get(mode or "", mode or "nearest"),
+        o.get("align"),
+        o.get("rescale"),
+    )
     return result(resized, args[0].__class__ is TensorHandle)
 
 

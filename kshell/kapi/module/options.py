@@ -8,10 +8,11 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, long_of, number_of, number_word, pairs_hint, spellings, unknown
 from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle
@@ -22,13 +23,79 @@ from kshell.values.base.build import symdict
 from kshell.values.base.core import NULL_J, Dict, List, Sym, Value, Vec
 
 Pairs = Sequence[tuple[str, Value]]
+Given = dict[str, Any]  # option values by name
+
+# ------------------------------------------------------------------ what is known of a type beside its options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeRecord:
+    """The fields of the entry of a module type or loss beside name and options."""
+
+    cls: type | None = None  # the class itself, of an entry made by a decorator; else the entry's target names it
+    example: Given = field(default_factory=dict)  # values of options that help shows and the help text's example has
+    n: tuple[int, int] = (1, 1)  # the least and most inputs of a calculation
+    result: str = "tensor"  # of several tensors `tuple`, `nested` or `vector`; empty: there is no calculation
+    pytorch: str = ""  # what help names as torch's, if not the target
+    # how options are read
+    dims: int | None = None  # the dimensions that a size is given for: one number stands for all of them
+    widths: dict[str, int] = field(default_factory=dict)  # the same of an option that has another count than dims
+    place: Callable[[Sequence[Value]], list[str]] | None = None  # the options that positional values fill
+    shortflag: bool = False  # a boolean in the last place is the last option, whatever was left out before it
+    need: dict[str, str] = field(default_factory=dict)  # the message where a required option is missing
+    empty: bool = False  # a required list that is left out is empty
+    own: Given = field(default_factory=dict)  # arguments that the torch class is always given
+    # how options are shown
+    like: dict[str, str] = field(default_factory=dict)  # the option whose value is an option's default
+    read: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # options from a live module, not by attribute
+    always: tuple[str, ...] = ()  # options that are shown where they have their defaults, too
+    hide: Callable[[Given], Given] | None = None  # the option values to be shown of those there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleRecord(TypeRecord):
+    """The fields of the entry of a module type beside name and options."""
+
+    # how a module is made and described
+    parse: Callable[[Entry, Sequence[Value]], Given] | None = None  # reads all arguments, in the place of the options
+    make: Callable[[Entry, Given], Any] | None = None  # builds the module, in the place of the class
+    made: str = ""  # dotted name of a class of ours that modules of the type may have instead of torch's
+    live: Callable[[Any, bool, bool], Dict] | None = None  # options of a live module: (module, every, in its state)
+    alone: str = ""  # the message where a definition has a name and no options; {} is the name
+    # what it is to its children
+    container: bool = False  # it is given its children
+    whole: bool = False  # a container with a calculation of its own
+    children: str = ""  # "any": modules without a calculation may be children, too
+    numbered: bool = False  # its children have numbers for names
+    replaces: bool = False  # a child takes the place of one of its name
+    # its text in `str` and in messages
+    label: str = ""  # the name, if not that of the class
+    suffix: str = ""  # what follows the name
+    open: str = ""  # what stands before the bracket of the children
+    text: Callable[[Any], str] | None = None  # the options of a live module
+
+
+RECORDS: dict[str, type[TypeRecord]] = {"module": ModuleRecord}  # by kind of entry; kapi/loss adds its own
+
+
+def type_record(entry: Entry) -> TypeRecord:
+    """The record of a module type or loss."""
+    record: TypeRecord = entry.record
+    return record
+
+
+def module_record(entry: Entry) -> ModuleRecord:
+    """The record of a module type."""
+    record: ModuleRecord = entry.record
+    return record
+
 
 # ------------------------------------------------------------------ reading one option
 
 
 def _long(x: Value) -> Any:
-    n = long_of(x)
-    return None if n is None else math.nan if n == NULL_J.v else n
+    number = long_of(x)
+    return None if number is None else math.nan if number == NULL_J.v else number
 
 
 def _double(x: Value) -> Any:
@@ -36,18 +103,18 @@ def _double(x: Value) -> Any:
 
 
 def _longs(x: Value) -> Any:
-    n = long_of(x)
-    if n is not None:
-        return (n,)
+    number = long_of(x)
+    if number is not None:
+        return (number,)
     if x.__class__ is Vec and x.t in (T.H, T.I, T.J):
         return tuple(x.a.tolist())
     return () if x.__class__ is List and not x.items else None
 
 
 def _doubles(x: Value) -> Any:
-    n = number_of(x)
-    if n is not None:
-        return (float(n),)
+    number = number_of(x)
+    if number is not None:
+        return (float(number),)
     return tuple(map(float, x.a.tolist())) if x.__class__ is Vec and x.t in T.NUMERIC - {T.B, T.X} else None
 
 
@@ -82,7 +149,8 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
         return value if dims > 1 else value[0]
     if len(value) == 1:
         return value * dims
-    raise QError(f"{name} {option.name}: expected scalar or {dims}-element input, given {len(value)}-element list")
+    raise CallError(name, at=option.name, expected=f"scalar or {dims}-element input",
+                    given=f"{len(value)}-element list")
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
@@ -93,17 +161,17 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
     reader, words = _READ[option.type]
     value = reader(x)
     if value is None:
-        raise QError(f"{name} {option.name}: expected {words}, given {kname(x)}", hint="" if named else pairs_hint(x))
+        raise CallError(name, at=option.name, expected=words, given=kname(x), hint="" if named else pairs_hint(x))
     if value.__class__ is float and value != value:
         if option.type == "long" and option.default is not None:
-            raise QError(f"{name} {option.name}: expected {words}, given null")
+            raise CallError(name, at=option.name, expected=words, given="null")
         return None if option.default is None or option.type == "long" or option.choices == ("null",) else value
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
         if option.choices == ("null",):  # a null keeps the input's size
             value = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
             if all(v is None for v in value):
-                raise QError(f"{name}: no output size given")
+                raise CallError(name, "no output size given")
             value = value if dims > 1 else value[0]
     elif option.type == "double":
         value = float(value)
@@ -117,7 +185,7 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
 
 def class_of(entry: Entry) -> Any:
     """The torch class of a module type or loss."""
-    return entry.extra.get("class") or entry.resolve()
+    return type_record(entry).cls or entry.resolve()
 
 
 _TYPES = {bool: "boolean", int: "long", float: "double", str: "symbol", tuple: "longs"}
@@ -127,13 +195,15 @@ _WORDS = {"bool": "boolean", "int": "long", "float": "double", "str": "symbol"}
 def signature_options(cls: type) -> tuple[Option, ...]:
     """The options in the signature of a class, by the types of its defaults and annotations."""
     options = []
-    for name, p in list(inspect.signature(cls).parameters.items()):
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+    for name, value in list(inspect.signature(cls).parameters.items()):
+        if value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
             continue
-        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "")
-        kind = _TYPES.get(type(p.default)) or _WORDS.get(annotation.split(" ")[0])
+        annotation = (
+            value.annotation if isinstance(value.annotation, str) else getattr(value.annotation, "__name__", "")
+        )
+        kind = _TYPES.get(type(value.default)) or _WORDS.get(annotation.split(" ")[0])
         kind = kind or ("longs" if annotation.startswith("tuple") else "any")
-        options.append(Option(name, kind, REQUIRED if p.default is p.empty else p.default))
+        options.append(Option(name, kind, REQUIRED if value.default is value.empty else value.default))
     return tuple(options)
 
 
@@ -157,7 +227,7 @@ def known_names(kind: str) -> set[str]:
     """Every option name that some entry of the kind has."""
     held = _NAMES.get(kind)
     if held is None or held[0] != registry.version():
-        names = {o.name for e in registry.entries(kind) for o in e.options}
+        names = {option.name for entry in registry.entries(kind) for option in entry.options}
         held = _NAMES[kind] = (registry.version(), names)
     return held[1]
 
@@ -165,28 +235,32 @@ def known_names(kind: str) -> set[str]:
 def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     """The options in the order in which positional values fill them. An entry may choose by the values (`place`); with
     `shortflag`, a boolean in the last place is the flag, whatever was left out before it: `leakyrelu;1b`."""
-    place = entry.extra.get("place")
+    record = type_record(entry)
+    place = record.place
     if place is not None:
-        by_name = {o.name: o for o in entry.options}
+        by_name = {option.name: option for option in entry.options}
         return [by_name[k] for k in place(positional)]
     options = list(entry.options)
     count = len(positional)
-    if "shortflag" in entry.extra and 0 < count < len(options) and flag_of(positional[-1]) is not None:
+    if record.shortflag and 0 < count < len(options) and flag_of(positional[-1]) is not None:
         return [*options[:count - 1], options[-1]]
     return options
 
 
 def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: int = 1) -> dict[str, Any]:
     """The options given, {name: Python value}. `before` counts the arguments in front (type, name)."""
-    name, dims, widths = entry.name, entry.extra.get("dims", 1), entry.extra.get("widths", {})
+    name, record = entry.name, type_record(entry)
+    dims, widths = record.dims or 1, record.widths
     slots = places(entry, positional)
     if len(positional) > len(slots):
         if not slots:
             raise QError(f"{name}: no arguments expected, given {len(positional)}")
         raise QError(f"{name}: expecting up to {before + len(slots)} positional args, "
                      f"{before + len(positional)} given")
-    values = {o.name: read(name, o, x, widths.get(o.name, dims)) for o, x in zip(slots, positional, strict=False)}
-    options = {o.name: o for o in entry.options}
+    values = {
+        slot.name: read(name, slot, x, widths.get(slot.name, dims)) for slot, x in zip(slots, positional, strict=False)
+    }
+    options = {option.name: option for option in entry.options}
     for key, x in named:
         option = options.get(key)
         if option is None:
@@ -199,39 +273,47 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
 
 def unknown_option(entry: Entry, key: str) -> QError:
     """The error for a name that is no option of any entry of the kind."""
-    prefix = "unrecognized loss setting: " if entry.kind == "loss" else f"{entry.name}: unrecognized option `"
     words = spellings(entry.options)
-    return unknown(prefix, key, words, stand=words)
+    if entry.kind == "loss":
+        return unknown("unrecognized loss setting: ", key, words, stand=words)
+    return unknown("unrecognized option `", key, words, stand=words, call=entry.name, given=UNSAID)
 
 
 def check(entry: Entry, given: dict[str, Any]) -> None:
     """Are the required options there, and in range?"""
-    need = entry.extra.get("need", {})
-    for o in entry.options:
-        value = given.get(o.name)
-        if value is None and o.default is REQUIRED and "empty" in entry.extra:
-            value = given[o.name] = ()
-        if o.default is REQUIRED and (value is None or (value == () and "empty" not in entry.extra)):
-            raise QError(f"{entry.name}: {need.get(o.name) or 'no ' + o.name + ' given'}")
-        if (o.low is None and o.high is None) or value is None:
+    record = type_record(entry)
+    for option in entry.options:
+        value = given.get(option.name)
+        if value is None and option.default is REQUIRED and record.empty:
+            value = given[option.name] = ()
+        if option.default is REQUIRED and (value is None or (value == () and not record.empty)):
+            raise CallError(entry.name, record.need.get(option.name) or f"no {option.name} given")
+        if (option.low is None and option.high is None) or value is None:
             continue
         for v in value if value.__class__ is tuple else (value,):
-            if o.low is not None and v < o.low:
-                text = need.get(o.name, "")
-                raise QError(f"{entry.name}: " + (text if text.startswith("positive") else
-                                                  f"{o.name} is {number_word(v)}, below {o.low:g}"))
-            if o.high is not None and v > o.high:
-                raise QError(f"{entry.name}: {o.name} is {number_word(v)}, above {o.high:g}")
+            if option.low is not None and v < option.low:
+                text = record.need.get(option.name, "")
+                if text.startswith("positive"):
+                    raise CallError(entry.name, text)
+                raise QError(f"{entry.name}: {option.name} is {number_word(v)}, below {option.low:g}")
+            if option.high is not None and v > option.high:
+                raise QError(f"{entry.name}: {option.name} is {number_word(v)}, above {option.high:g}")
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments of the torch class: what was given under torch's names, and defaults that differ; of a
     class that is not torch's all defaults."""
-    own = entry.extra.get("own", {})
-    if "class" in entry.extra:
-        given = {o.name: o.default for o in entry.options if o.default not in (None, REQUIRED)} | given
-    kwargs = {torch_name(o): given[o.name] for o in entry.options if o.name in given and o.torch != "-"}
-    for key, value in own.items():
+    record = type_record(entry)
+    if record.cls is not None:
+        given = {
+            option.name: option.default for option in entry.options if option.default not in (None, REQUIRED)
+        } | given
+    kwargs = {
+        torch_name(option): given[option.name]
+        for option in entry.options
+        if option.name in given and option.torch != "-"
+    }
+    for key, value in record.own.items():
         kwargs.setdefault(key, value)
     return kwargs
 
@@ -245,7 +327,7 @@ def torch_name(o: Option) -> str:
 
 def default_of(entry: Entry, option: Option, values: dict[str, Any]) -> Any:
     """The default of an option, which may be the value of another one (a pool's stride is its size)."""
-    other = entry.extra.get("like", {}).get(option.name)
+    other = type_record(entry).like.get(option.name)
     return values.get(other) if other else option.default
 
 
@@ -264,16 +346,21 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
     """The q dictionary of option values {name: Python value}; without `every` only those that are no defaults. A value
     of type any may be a function of `every`."""
     names, items = [], []
-    dims, widths, always = entry.extra.get("dims", 1), entry.extra.get("widths", {}), entry.extra.get("always", ())
-    for o in entry.options:
-        if o.name not in values:
+    record = type_record(entry)
+    for option in entry.options:
+        if option.name not in values:
             continue
-        value = values[o.name]
-        if o.type == "any" and callable(value):
+        value = values[option.name]
+        if option.type == "any" and callable(value):
             value = value(every)
-        if every or o.default is REQUIRED or o.name in always or _differs(value, default_of(entry, o, values)):
-            names.append(o.name)
-            items.append(option_q(o, value, widths.get(o.name, dims)))
+        if (
+            every
+            or option.default is REQUIRED
+            or option.name in record.always
+            or _differs(value, default_of(entry, option, values))
+        ):
+            names.append(option.name)
+            items.append(option_q(option, value, record.widths.get(option.name, record.dims or 1)))
     return symdict(names, items) if names else symdict([], [])
 
 
@@ -288,9 +375,9 @@ _FITS: dict[str, tuple[type, ...]] = {
 def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
     """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
     were then: an option need not be an attribute, or not as it was given."""
-    if "class" in entry.extra:
-        m.__dict__[_GIVEN] = {o.name: (given[o.name], _attribute(m, o)) for o in entry.options
-                              if o.name in given and not isinstance(given[o.name], KHandle)}
+    if type_record(entry).cls is not None:
+        m.__dict__[_GIVEN] = {option.name: (given[option.name], _attribute(m, option)) for option in entry.options
+                              if option.name in given and not isinstance(given[option.name], KHandle)}
 
 
 def _attribute(m: Any, o: Option) -> Any:
@@ -309,53 +396,56 @@ def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
     since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
     saved = m.__dict__.get(_GIVEN, {})
     values = {}
-    for o in entry.options:
-        now = _attribute(m, o)
-        before, then = saved.get(o.name, (_NONE, _NONE))
+    for option in entry.options:
+        now = _attribute(m, option)
+        before, then = saved.get(option.name, (_NONE, _NONE))
         if before is not _NONE and (now is _NONE or not _differs(now, then)):
             now = before
         if now is _NONE:
-            now = o.default
+            now = option.default
         if now is not REQUIRED:
-            values[o.name] = now
+            values[option.name] = now
     return values
 
 
 def live_values(entry: Entry, m: Any) -> dict[str, Any]:
     """The option values of a live torch object, read from its attributes."""
-    if "class" in entry.extra:
+    record = type_record(entry)
+    if record.cls is not None:
         return _own_values(entry, m)
-    readers = entry.extra.get("read", {})
+    readers, like = record.read, record.like
     out = {}
-    for o in entry.options:
-        if o.name in readers:
-            out[o.name] = readers[o.name](m)
+    for option in entry.options:
+        if option.name in readers:
+            out[option.name] = readers[option.name](m)
             continue
-        if o.torch == "-":
+        if option.torch == "-":
             continue
-        value = getattr(m, torch_name(o))
-        if o.type == "boolean" and value.__class__ is not bool and (value is not None or o.default is not None):
+        value = getattr(m, torch_name(option))
+        if (
+            option.type == "boolean"
+            and value.__class__ is not bool
+            and (value is not None or option.default is not None)
+        ):
             value = value is not None and value is not False  # bias: a parameter, or None where there is none
-        out[o.name] = out[entry.extra["like"][o.name]] if value is None and o.name in entry.extra.get("like", ()) \
-            else value
-    hide = entry.extra.get("hide")
-    return hide(out) if hide else out
+        out[option.name] = out[like[option.name]] if value is None and option.name in like else value
+    return record.hide(out) if record.hide else out
 
 
 def options_dict(entry: Entry) -> Dict:
     """The q dictionary of an entry's options with their defaults. Required ones of ktorch's types have the example
     values that ktorch shows, others the symbol `required."""
-    example: dict[str, Any] = dict(entry.extra.get("example", {}))
+    record = type_record(entry)
+    example = record.example
     values: dict[str, Any] = {}
-    for o in entry.options:
-        if o.default is REQUIRED and entry.since != "ktorch":
-            values[o.name] = "required"
-        elif o.name in example:
-            values[o.name] = example[o.name]
-        elif o.default is not REQUIRED:
-            values[o.name] = o.default
-    for key, other in entry.extra.get("like", {}).items():
+    for option in entry.options:
+        if option.default is REQUIRED and entry.since != "ktorch":
+            values[option.name] = "required"
+        elif option.name in example:
+            values[option.name] = example[option.name]
+        elif option.default is not REQUIRED:
+            values[option.name] = option.default
+    for key, other in record.like.items():
         if key not in example:
             values[key] = values.get(other)
-    hide = entry.extra.get("hide")
-    return as_dict(entry, hide(values) if hide else values)
+    return as_dict(entry, record.hide(values) if record.hide else values)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import doubles_of, flag_of, items, number_of, split
 from kshell.kapi.base.call import api, with_all
 from kshell.kapi.base.convert import as_tensor, kname, to_q
@@ -28,10 +28,12 @@ from kshell.kapi.optim.optimizer import (
     Opt,
     Values,
     build,
+    complete,
     create,
     edit_group,
     entry_of,
     group_values,
+    optimizer_record,
     options_of,
     parse,
     set_rate,
@@ -97,7 +99,7 @@ def opt(x: Value) -> Value:
     if first.__class__ is Dict and len(args) == 2 and isinstance(args[1], RESTORABLE):
         with with_all("opt", x) if _meets(first) else nullcontext():
             return optimizer_handle(restore(first, args[1]))
-    raise QError("opt: unrecognized arg(s)")
+    raise CallError("opt", "unrecognized arg(s)", expected=UNSAID)
 
 
 @behaviour("reached", OptimizerHandle)
@@ -113,8 +115,8 @@ def _meets(state: Dict) -> bool:
     fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
-    around = [KINDS[k.s].meets for k in seq_items(wrap.k) if k.s in KINDS] if isinstance(wrap, Dict) else []
-    return entry is not None and bool(entry.extra.get("meets") or any(around))
+    around = [KINDS[item.s].meets for item in seq_items(wrap.k) if item.s in KINDS] if isinstance(wrap, Dict) else []
+    return entry is not None and (optimizer_record(entry).meets or any(around))
 
 
 def _offset(found: Sequence[Value], numbered: bool) -> int:
@@ -132,7 +134,7 @@ def _number(found: Sequence[Value]) -> int | None:
 def _define(found: Sequence[Value]) -> Value:
     """`(name;[0];parms;options..)`: a new optimizer."""
     entry = entry_of(found[0].s)
-    if entry.extra.get("meets") and len(found) > 1:
+    if optimizer_record(entry).meets and len(found) > 1:
         with with_all("opt", List(list(found))):
             return _made(entry, found)
     return _made(entry, found)
@@ -141,12 +143,13 @@ def _define(found: Sequence[Value]) -> Value:
 def _made(entry: Entry, found: Sequence[Value]) -> Value:
     n = _number(found)
     if n:
-        raise QError(f"opt: cannot define group {long(n)} until optimizer is created with initial parameter group")
+        raise CallError("opt", f"cannot define group {long(n)} until optimizer is created with initial parameter group",
+                        says=(long(n), "optimizer"))
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
-        parts = entry.extra.get("parts", lambda x: [x])(found[at - 1])
-        for i, part in enumerate(parts):
+        parts = o.record.parts
+        for i, part in enumerate([found[at - 1]] if parts is None else parts(found[at - 1])):
             put_parameters(o, i, {}, part)
     return optimizer_handle(o)
 
@@ -159,19 +162,19 @@ def _get_or_edit(o: Opt, found: Sequence[Value]) -> Value:
     at, count = _offset(found, n is not None), len(o.groups)
     n = n or 0
     if n < 0:
-        raise QError(f"opt: group {long(n)} invalid, cannot be negative")
+        raise CallError("opt", f"group {long(n)} invalid, cannot be negative", says=(long(n),))
     if n > count:
         raise QError(f"opt: group {long(n)} invalid, cannot be greater than number of groups({count})")
     options = parse(o.entry, *split(found, at), before=at)
     if n == count:
-        if count >= o.entry.extra.get("groups", count + 1):
-            raise QError(f"opt: {o.entry.name} optimizer has a single parameter group")
+        if o.record.groups is not None and count >= o.record.groups:
+            raise CallError("opt", f"{o.entry.name} optimizer has a single parameter group",
+                            says=(o.entry.name, "optimizer"))
         options = group_values(o.entry, o.torch.defaults) | options
     elif options:
         options = group_values(o.entry, o.groups[n]) | options
     if options:
-        if "fill" in o.entry.extra:
-            o.entry.extra["fill"](options)
+        complete(o.entry, options)
         build(o.entry, options)  # refuses what torch refuses when an optimizer is made
     put_parameters(o, n, options, found[at - 1])
     return NIL
@@ -217,18 +220,18 @@ def lr(x: Value) -> Value:
         return own(first, *args[1:])
     if len(args) > 3:
         raise QError(f"lr: expecting 1-3 args, given {len(args)}")
-    o = optimizer_of(first)
+    optimizer = optimizer_of(first)
     if len(args) == 1:
-        return floats([float(g["lr"]) for g in o.groups])
+        return floats([float(group["lr"]) for group in optimizer.groups])
     flag = flag_of(args[2]) if len(args) == 3 else False
     if flag is None:
-        raise QError(f"lr: expecting optimizer, rates and a flag, given {kname(args[2])}")
-    rates = _rates(args[1], len(o.groups))
-    with edited(o, "lr", flag):
+        raise CallError("lr", expecting="optimizer, rates and a flag", given=kname(args[2]))
+    rates = _rates(args[1], len(optimizer.groups))
+    with edited(optimizer, "lr", flag):
         if flag:
-            move_base(o, rates)
+            move_base(optimizer, rates)
         else:
-            for group, rate in zip(o.groups, rates, strict=True):
+            for group, rate in zip(optimizer.groups, rates, strict=True):
                 set_rate(group, rate)
     return NIL
 
@@ -237,15 +240,15 @@ def _rates(x: Value, n: int) -> list[float]:
     """Learning rates for n groups: a single one is for all of them."""
     rates = doubles_of(x)
     if rates is None:
-        raise QError("lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
+        raise CallError("lr", "unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
     if len(rates) == 1:
         rates *= n
     if len(rates) != n:
-        raise QError(f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
-                     f"{n} parameter group{'s' * (n != 1)}")
+        raise CallError(UNSAID, f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
+                        f"{n} parameter group{'s' * (n != 1)}", given=SAID)
     for rate in rates:
         if not rate >= 0:
-            raise QError(f"Invalid learning rate: {rate:g}")
+            raise CallError(UNSAID, f"Invalid learning rate: {rate:g}", given=SAID)
     return rates
 
 
@@ -273,11 +276,11 @@ def step(x: Value) -> Value:
     if own is not None:
         return own(h, *args[1:])
     if args and isinstance(h, OptimizerHandle | ModelHandle):
-        o = optimizer_of(h)
-        if joined() and o.meets():
+        optimizer = optimizer_of(h)
+        if joined() and optimizer.meets():
             with with_all("step", x):
-                return step_with(o, args[1:])
-        return step_with(o, args[1:])
+                return step_with(optimizer, args[1:])
+        return step_with(optimizer, args[1:])
     if isinstance(h, OptimizerHandle | ModelHandle):
         return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):
@@ -300,9 +303,9 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
     if given and is_function(given[0]):
         call, given = given[0], given[1:]
     numbers = [None if n is NIL else number_of(n) for n in given]
-    if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(numbers, given, strict=True)):
-        raise QError("step: expecting an optimizer, and a function or numbers: denominator and multiplier")
-    args = {k: float(n) for k, n in zip(("denom", "multiplier"), numbers, strict=False) if n is not None}
+    if len(given) > 2 or any(number is None and v is not NIL for number, v in zip(numbers, given, strict=True)):
+        raise CallError("step", "expecting an optimizer, and a function or numbers: denominator and multiplier")
+    args = {k: float(number) for k, number in zip(("denom", "multiplier"), numbers, strict=False) if number is not None}
 
     def closure() -> Any:
         return as_tensor(stoppable(apply1, call, NIL))
@@ -324,15 +327,15 @@ def _optimizer_for(m: Any) -> Opt:
 @behaviour("zerograd", OptimizerHandle)
 def _zerograd(h: OptimizerHandle) -> None:
     for group in h.obj.torch.param_groups:
-        for p in group["params"]:
-            zero_gradient(p)
+        for param in group["params"]:
+            zero_gradient(param)
     h.obj.abilities.forget()
 
 
 @behaviour("nograd", OptimizerHandle)
 def _nograd(h: OptimizerHandle) -> None:
-    for p in h.obj.parameters():
-        drop_gradient(p)
+    for param in h.obj.parameters():
+        drop_gradient(param)
     h.obj.abilities.forget()
 
 
@@ -353,7 +356,7 @@ def _objtype(h: OptimizerHandle) -> Value:
 
 @behaviour("size", OptimizerHandle)
 def _size(h: OptimizerHandle) -> Value:
-    return sum(len(g["params"]) for g in h.obj.groups)
+    return sum(len(group["params"]) for group in h.obj.groups)
 
 
 counted(OptimizerHandle, counts)

@@ -11,7 +11,7 @@ from typing import Any
 
 from kshell import registry
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.optim.optimizer import Opt, class_of, signature_options
+from kshell.kapi.optim.optimizer import Opt, OptimizerRecord, class_of, signature_options
 from kshell.registry import Entry
 
 # the attributes under which wrappers have what they are around
@@ -42,8 +42,8 @@ def _held(x: Any) -> Any:
 
 def _entry(cls: type) -> Entry | None:
     """The registered optimizer of a class."""
-    return next((e for e in registry.entries("optimizer")
-                 if e.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(e) is cls), None)
+    return next((entry for entry in registry.entries("optimizer")
+                 if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls), None)
 
 
 def chain(x: Any) -> list[Any]:
@@ -65,11 +65,11 @@ def adopt(x: Any, container: Any = None) -> Opt:
     inner = chain(x)[-1]
     cls = type(inner)
     entry = _entry(cls) or Entry(cls.__name__.lower(), "optimizer", options=signature_options(cls),
-                                 extra={"class": cls}, target=f"{cls.__module__}.{cls.__qualname__}")
+                                 record=OptimizerRecord(cls=cls), target=f"{cls.__module__}.{cls.__qualname__}")
     if x is inner:
         return Opt(entry, x, container)
     if len(x.param_groups) == len(inner.param_groups) and all(
-            a is b for a, b in zip(x.param_groups, inner.param_groups, strict=True)):
+            group is b for group, b in zip(x.param_groups, inner.param_groups, strict=True)):
         o = Opt(entry, inner, container)
         o.outer = x
         return o

@@ -12,13 +12,15 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kshell import optim, registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.call import with_all
+from kshell.kapi.base.errors import refused
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
 from kshell.kapi.optim import wraps
@@ -33,35 +35,65 @@ if TYPE_CHECKING:
 Values = dict[str, Any]
 
 
-def row(name: str, target: Any, doc: str, *options: Option, **hooks: Any) -> Entry:
+@dataclass(slots=True, kw_only=True)
+class TorchRecord:
+    """The fields of the entries of optimizers and schedulers beside name and options."""
+
+    cls: Any = None  # the torch class: given, or found by the entry's target when it is first asked for
+
+
+@dataclass(slots=True, kw_only=True)
+class OptimizerRecord(TorchRecord):
+    """The traits of an optimizer."""
+
+    state: dict[str, str] | None = None  # the buffers: torch's names by those that are documented
+    drop: tuple[str, ...] = ()  # buffers that are not kept
+    # {option: a buffer that torch makes at the first step only, where the option is set then}; zeros where it is set
+    # afterwards
+    later: dict[str, str] = field(default_factory=dict)
+    closure: bool = False  # a step calls back for the loss
+    groups: int | None = None  # the most groups it can have
+    dims: int | None = None  # the number of dimensions that its parameters must have
+    same: tuple[str, ...] = ()  # options with one value for all groups
+    fill: Callable[[Values], None] | None = None  # completes option values when it is made
+    added: Callable[[Any], None] | None = None  # given the torch optimizer when a group was given parameters
+    # of the parameters with which it is made, those of each group: groups have a meaning then
+    parts: Callable[[Value], Sequence[Value]] | None = None
+    sharded: bool = True  # it takes parameters that are sharded among processes
+    meets: bool = False  # a step of several processes, and giving it parameters, is one of all at once
+    pytorch: str | None = None  # what help names as torch's, if not the target; empty: torch has none
+    # the class's options of how to compute, once how_of was asked for them
+    how: tuple[Option, ...] | None = field(default=None, init=False)
+
+
+def optimizer_record(entry: Entry) -> OptimizerRecord:
+    """The record of an optimizer."""
+    record: OptimizerRecord = entry.record
+    return record
+
+
+def row(name: str, target: Any, doc: str, *options: Option, since: str = "ktorch", at: Any = None,
+        **hooks: Any) -> Entry:
     """Register an optimizer: `target` is its torch class, or the dotted name of one; `options` in positional order
     (without any, they are read from the class). An option's `torch` is the entry of a group that it sets, with `.0`
-    for an item of a tuple. What is special about an optimizer is a hook:
-
-    state ({documented name of a buffer: torch's}), drop (buffers that are not kept), closure (a step calls back for
-    the loss), groups (the most groups it can have), dims (the number of dimensions that its parameters must have), fill
-    (completes option values when it is made), added (called with the torch optimizer when parameters were added to a
-    group), parts (of the parameters with which it is made, those of each group, which have a meaning then), same
-    (options with one value for all groups), later ({option: a buffer that torch makes at the first step only, where the
-    option is set then}; zeros where it is set afterwards), pytorch (name in help), sharded (false: it does not take
-    parameters that are sharded among processes), meets (a step of several processes, and giving it parameters, is one
-    of all at once).
+    for an item of a tuple. What is special about an optimizer is a hook, a field of OptimizerRecord.
 
     How to compute (`foreach`, `fused`, `maximize`, `capturable`, `differentiable`) is no part of a row: what the class
     has of it can be given by name, and is shown where it is set.
     """
-    at = hooks.pop("at", None) or sys._getframe(1)
+    at = at or sys._getframe(1)
     if isinstance(target, type):
-        hooks["class"] = target
+        hooks["cls"] = target
         target = f"{target.__module__}.{target.__qualname__}"
     topic = at.f_globals["__name__"].partition(".")[2]
     return registry.add(Entry(name, "optimizer", doc=doc, options=worded(name, options), target=target, topic=topic,
-                              since=hooks.pop("since", "ktorch"), file=at.f_code.co_filename, line=at.f_lineno,
-                              extra=hooks))
+                              since=since, file=at.f_code.co_filename, line=at.f_lineno,
+                              record=OptimizerRecord(**hooks)))
 
 
 def optimizer(name: str, *options: Option, **hooks: Any) -> Callable[[type], type]:
-    """Register a torch optimizer class, as its decorator; the class's docstring is the help text."""
+    """Register a torch optimizer class, as its decorator; the class's docstring is the help text.
+    `hooks` are the fields of OptimizerRecord."""
 
     def register(cls: type) -> type:
         row(name, cls, inspect.getdoc(cls) or name, *options, **{"since": "kshell", "at": sys._getframe(1), **hooks})
@@ -80,7 +112,8 @@ def entry_of(name: str) -> Entry:
 
 def class_of(entry: Entry) -> Any:
     """The torch class of an optimizer or scheduler; an error if this version of torch has none."""
-    cls = entry.extra.get("class")
+    record: TorchRecord = entry.record
+    cls = record.cls
     if cls is None:
         try:
             cls = entry.resolve()
@@ -88,7 +121,7 @@ def class_of(entry: Entry) -> Any:
             cls = None
         if cls is None:
             raise QError(f"{entry.name}: torch {torch.__version__} has no {entry.target}")
-        entry.extra["class"] = cls
+        record.cls = cls
     return cls
 
 
@@ -109,27 +142,27 @@ _OTHER = "decoupled_weight_decay"
 def signature_options(cls: type) -> tuple[Option, ...]:
     """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
     options = []
-    for name, p in list(inspect.signature(cls).parameters.items())[1:]:
-        if name in _HOW or name == _OTHER or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+    for name, value in list(inspect.signature(cls).parameters.items())[1:]:
+        if name in _HOW or name == _OTHER or value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
             continue
         if name == "lr":
-            options.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
+            options.append(Option("lr", "double", REQUIRED if value.default is value.empty else float(value.default)))
         elif name == "betas":
-            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
-        elif type(p.default) in _TYPES:
-            options.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
+            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(value.default)]
+        elif type(value.default) in _TYPES:
+            options.append(Option(_SHORT.get(name, name), _TYPES[type(value.default)], value.default, name))
     return tuple(options)
 
 
 def how_of(entry: Entry) -> tuple[Option, ...]:
     """The options of how to compute that the optimizer's class has; they are given by name only."""
-    options: tuple[Option, ...] | None = entry.extra.get("how")
-    if options is None:
+    record = optimizer_record(entry)
+    if record.how is None:
         taken = {o.torch or o.name for o in options_of(entry)}
         parameters = inspect.signature(class_of(entry)).parameters
-        options = entry.extra["how"] = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
-                                             if n in parameters and n not in taken)
-    return options
+        record.how = tuple(Option(n, "boolean", parameters[n].default) for n in _HOW
+                           if n in parameters and n not in taken)
+    return record.how
 
 
 _KNOWN: list[Any] = [-1, frozenset()]
@@ -138,7 +171,9 @@ _KNOWN: list[Any] = [-1, frozenset()]
 def known_options() -> frozenset[str]:
     """The names of the options of all optimizers."""
     if _KNOWN[0] != registry.version():
-        names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options).union(_HOW)
+        names = frozenset(option.name for entry in registry.entries("optimizer") for option in entry.options).union(
+            _HOW
+        )
         _KNOWN[:] = registry.version(), names
     return _KNOWN[1]
 
@@ -148,9 +183,9 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
     options = options_of(entry)
     values = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
                            before=before, more=how_of(entry))
-    for o in options:
-        if o.default is None and _is_null(values.get(o.name)):
-            values[o.name] = None
+    for option in options:
+        if option.default is None and _is_null(values.get(option.name)):
+            values[option.name] = None
     return values
 
 
@@ -194,10 +229,11 @@ class Opt:
     wrapper of a Python program around it, by which it is stepped (kapi/optim/host_wrappers.py)."""
 
     __slots__ = ("container", "contents", "crossed", "entry", "inner", "layers", "outer", "own", "placed", "program",
-                 "scheduled", "timings", "torch", "tree", "waiting", "wraps")
+                 "record", "scheduled", "timings", "torch", "tree", "waiting", "wraps")
 
     def __init__(self, entry: Entry, torch_optimizer: Any, container: Any = None) -> None:
         self.entry, self.torch, self.container, self.own = entry, torch_optimizer, container, False
+        self.record = optimizer_record(entry)
         self.contents: Any = None  # contents of a container made here: kapi/optim/parameters.py
         self.layers: Any = None  # of the plain list of layers that parameters were chosen from last: parameters.py
         self.outer: Any = None
@@ -219,8 +255,7 @@ class Opt:
         """All that the optimizer keeps."""
         keeps = self.torch if self.inner is None else self.inner
         if self.tree is None or self.tree.optimizer is not keeps:
-            extra = self.entry.extra
-            self.tree = optim.state_tree.StateTree(keeps, extra.get("state"), extra.get("drop", ()))
+            self.tree = optim.state_tree.StateTree(keeps, self.record.state, self.record.drop)
         return self.tree
 
     @property
@@ -230,7 +265,7 @@ class Opt:
 
     def parameters(self) -> list[Any]:
         """The parameters of all groups."""
-        return [p for g in self.torch.param_groups for p in g["params"]]
+        return [param for group in self.torch.param_groups for param in group["params"]]
 
     def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update; an optimizer that needs the loss is given a closure that computes it. Other arguments are for
@@ -244,15 +279,15 @@ class Opt:
         """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
         self.placed = self.contents = None
         optim.state_tree.follow(self.torch, was)
-        for w in self.wraps.values():
-            w.moved()
+        for value in self.wraps.values():
+            value.moved()
 
     def meets(self) -> bool:
         """Does a step of several processes begin with all of them?"""
-        return self.abilities.meets or any(w.meets for w in self.wraps.values())
+        return self.abilities.meets or any(value.meets for value in self.wraps.values())
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
-        if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
+        if given or self.timings is not None or (self.wraps and not all(value.idle() for value in self.wraps.values())):
             return wraps.step(self, closure, given)
         return self.bare_step(closure)
 
@@ -273,12 +308,12 @@ class Opt:
         if given:
             return self.torch.step(closure, **given)
         if closure is None:
-            if self.entry.extra.get("closure"):
+            if self.record.closure:
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
             return None if optim.fused.step(self.torch) else optim.fused.plain(self.torch)
-        if not any(g["params"] for g in self.groups):
-            raise QError(f"{self.entry.name}: no parameters to optimize")
-        if not self.entry.extra.get("closure"):
+        if not any(group["params"] for group in self.groups):
+            raise CallError(self.entry.name, "no parameters to optimize")
+        if not self.record.closure:
             return optim.fused.plain(self.torch, closure)
         with guard.whole_step(self.torch):
             return optim.fused.plain(self.torch, closure)
@@ -287,7 +322,7 @@ class Opt:
 def _refused(exc: ValueError) -> QError:
     """torch's refusal of an option value as a q error; numbers as q shows them."""
     text = re.sub(r"-?\d+\.\d+(e-?\d+)?$", lambda m: f"{float(m[0]):g}", str(exc))
-    return QError(text)
+    return refused(exc, text)
 
 
 def _without_compiler() -> None:
@@ -316,8 +351,15 @@ def build(entry: Entry, values: Values) -> Any:
             o.param_groups[0]["params"].clear()
             optim.state_tree.StateTree(o).clear()
             return o
-        error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
+        error = CallError(UNSAID, f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan", given=SAID)
     raise error
+
+
+def complete(entry: Entry, values: Values) -> None:
+    """Set the option values that follow from others, where the optimizer has such."""
+    fill = optimizer_record(entry).fill
+    if fill is not None:
+        fill(values)
 
 
 def create(entry: Entry, given: Values) -> Opt:
@@ -326,8 +368,7 @@ def create(entry: Entry, given: Values) -> Opt:
     missing = next((key for key, value in values.items() if value is REQUIRED), None)
     if missing is not None:
         raise QError(f"{entry.name}: {missing} not defined")
-    if "fill" in entry.extra:
-        entry.extra["fill"](values)
+    complete(entry, values)
     return Opt(entry, build(entry, values))
 
 
@@ -352,7 +393,7 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
     then all is as it was."""
     args = torch_args(o.entry, values)
     own = o.abilities
-    before = [dict(g, params=list(g["params"])) for g in o.groups] if own is o.torch else []
+    before = [dict(group, params=list(group["params"])) for group in o.groups] if own is o.torch else []
     new = at == len(o.groups)
     if new:
         _append(o.torch, {"params": list(params), **args})
@@ -365,8 +406,8 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
     add_buffers(o, o.groups[at])
     if o.placed is not None:
         o.placed.update(map(id, params))
-    if params and "added" in o.entry.extra:
-        o.entry.extra["added"](o.torch)
+    if params and o.record.added is not None:
+        o.record.added(o.torch)
     try:
         own.attached()
     except BaseException:
@@ -375,8 +416,8 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
             group.update(old)
         raise
     if last and (new or params):
-        for w in o.wraps.values():
-            w.attached(o, at, params)
+        for value in o.wraps.values():
+            value.attached(o, at, params)
     for follow in NEW_GROUP if new else ():
         follow(o, source)
 
@@ -399,7 +440,7 @@ def _append(t: Any, group: dict[str, Any]) -> None:
 def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
     state = o.state
-    for option, name in o.entry.extra.get("later", {}).items():
-        for p in group["params"] if group.get(option) else ():
-            if (kept := state.of(p)) and name not in kept:
-                state.add(p, name, torch.zeros_like(p))
+    for option, name in o.record.later.items():
+        for param in group["params"] if group.get(option) else ():
+            if (kept := state.of(param)) and name not in kept:
+                state.add(param, name, torch.zeros_like(param))

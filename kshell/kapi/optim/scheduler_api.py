@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_pairs, items, long_of, longs_of, number_of, pairs, split
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -94,14 +94,14 @@ def sched(x: Value) -> Value:
         if len(args) == 2 and args[1].__class__ is Dict:
             load(first.obj, args[1])
             return NIL
-        raise QError("sched: expecting scheduler and optional state")
+        raise CallError("sched", "expecting scheduler and optional state")
     if len(args) == 1 and isinstance(first, OptimizerHandle | ModelHandle):
         return _waiting(optimizer_of(first))
     o, name = head(args, "sched", "scheduler")
     if name.__class__ is Dict and len(args) == 2:
         return scheduler_handle(restored(name, o))
     if name.__class__ is not Sym:
-        raise QError(f"sched: expecting a scheduler's name, given {kname(name)}")
+        raise CallError("sched", expecting="a scheduler's name", given=kname(name))
     entry = entry_of(name.s)
     values, taken = _with_handles(entry, parse(entry, *_arguments(entry, args[2:]), before=2), o)
     scheduler = scheduler_handle(make(entry, values, o))
@@ -114,7 +114,7 @@ def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
     for h, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
         if isinstance(handle(h), OptimizerHandle | ModelHandle):
             return optimizer_of(h), name
-    raise QError(f"{call}: expecting optimizer or model, and the name of a {what}")
+    raise CallError(call, f"expecting optimizer or model, and the name of a {what}")
 
 
 def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[tuple[str, Value]]]:
@@ -138,7 +138,7 @@ def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KH
     taken: list[KHandle] = []
     for h in schedulers:
         if not isinstance(handle(h), SchedulerHandle) or any(h.obj is t.obj for t in taken):
-            raise QError(f"{entry.name} schedulers: expected different schedulers, given {kname(h)}")
+            raise CallError(entry.name, at="schedulers", expected="different schedulers", given=kname(h))
         taken.append(h)
     if not taken:
         raise QError(f"{entry.name} schedulers: expected schedulers, given none")
@@ -153,15 +153,15 @@ def _step(h: SchedulerHandle, *args: Value) -> Value:
     s: Sched = h.obj
     if len(args) > 1:
         raise QError(f"step: expecting 1-2 args, given {1 + len(args)}")
-    if s.entry.name == MEASURED or (s.children and any(c.entry.name == MEASURED for c in s.children)):
-        n = number_of(args[0]) if args else None
-        if n is None or math.isnan(n):
-            raise QError(f"step: {s.entry.name} expects the measured number")
-        s.step(1, float(n))
+    if s.entry.name == MEASURED or (s.children and any(child.entry.name == MEASURED for child in s.children)):
+        number = number_of(args[0]) if args else None
+        if number is None or math.isnan(number):
+            raise CallError("step", f"{s.entry.name} expects the measured number")
+        s.step(1, float(number))
         return NIL
     count = long_of(args[0]) if args else 1
     if count is None or not 0 <= count <= 1 << 53:
-        raise QError(f"step: expecting the number of steps, given {kname(args[0])}")
+        raise CallError("step", expecting="the number of steps", given=kname(args[0]))
     s.step(count)
     return NIL
 
@@ -169,7 +169,8 @@ def _step(h: SchedulerHandle, *args: Value) -> Value:
 @behaviour("lr", SchedulerHandle)
 def _lr(h: SchedulerHandle, *args: Value) -> Value:
     if args:
-        raise QError("lr: a scheduler sets the rates itself; set those of the optimizer")
+        raise CallError("lr", "a scheduler sets the rates itself; set those of the optimizer",
+                        says=("scheduler", "optimizer"))
     return floats(rates_of(h.obj.opt))
 
 
@@ -190,10 +191,10 @@ def lrs(x: Value) -> Value:
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, SchedulerHandle):
-        raise QError(f"lrs: expecting scheduler and numbers of steps, given {kname(args[0] if args else x)}")
+        raise CallError("lrs", expecting="scheduler and numbers of steps", given=kname(args[0] if args else x))
     steps = longs_of(args[1]) if len(args) == 2 else None
     if steps is None or min(steps, default=0) < 0:
-        raise QError("lrs: expecting scheduler and numbers of steps from 0 on")
+        raise CallError("lrs", "expecting scheduler and numbers of steps from 0 on")
     lr, wd = tabulated(h.obj, np.array(steps, dtype=np.int64))
     names, cols = ["step", "lr"], [longs(steps), _column(lr)]
     if wd is not None:
@@ -248,7 +249,7 @@ def state_of(s: Sched) -> Dict:
 def _field(d: Dict, key: str) -> Value:
     fields = dict(pairs(d))
     if key not in fields:
-        raise QError(f"sched: the state has no {key}")
+        raise CallError("sched", f"the state has no {key}", says=(key, "state"))
     return fields[key]
 
 
@@ -262,10 +263,10 @@ def _name(d: Dict) -> str:
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
     """The entries of each parameter group in a state: numbers, and lists of them."""
     x = _field(d, "groups")
-    groups = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(g) for g in seq_items(x)]
+    groups = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(item) for item in seq_items(x)]
     for own in groups:
         if not isinstance(own, dict) or \
-                not all(is_numbers(tuple(v) if isinstance(v, list) else v) for v in own.values()):
+                not all(is_numbers(tuple(value) if isinstance(value, list) else value) for value in own.values()):
             raise QError("sched: unrecognized state, expecting numbers for each parameter group")
     if len(groups) != len(o.groups):
         raise QError(f"sched: the state is of {len(groups)} parameter group(s), the optimizer has {len(o.groups)}")
@@ -280,11 +281,11 @@ def restored(d: Dict, o: Opt) -> Sched:
         raise QError("sched: unrecognized state, expecting a rate for each parameter group")
     kind = kind_of(entry_of(name))
     with _Undo(o, schedulers_of(o)):
-        for g, rate in zip(o.groups, rates, strict=False):
-            set_rate(g, float(rate))
-        for g, own in zip(o.groups, groups, strict=True):
-            g.pop("initial_lr", None)
-            kind.prepare(g, own)
+        for group, rate in zip(o.groups, rates, strict=False):
+            set_rate(group, float(rate))
+        for group, own in zip(o.groups, groups, strict=True):
+            group.pop("initial_lr", None)
+            kind.prepare(group, own)
         later = [] if kind.computes else o.groups[len(rates):]  # which were made after the scheduler, are not in it
         del o.groups[len(o.groups) - len(later):]
         try:
@@ -292,7 +293,7 @@ def restored(d: Dict, o: Opt) -> Sched:
         finally:
             o.groups.extend(later)
         _put(s, _field(d, "state"), groups)
-        s.rates = [float(r) for r in rates]
+        s.rates = [float(rate) for rate in rates]
     return s
 
 
@@ -300,8 +301,8 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
     """The scheduler of a name and options as a state has them, at step 0."""
     entry = entry_of(name)
     named = pairs(options)
-    parts = [_from_state(_name(c), _field(c, "options"), o, beside or i > 0)
-             for k, v in named if k == "schedulers" for i, c in enumerate(_dicts(v))]
+    parts = [_from_state(_name(mapping), _field(mapping, "options"), o, beside or i > 0)
+             for k, v in named if k == "schedulers" for i, mapping in enumerate(_dicts(v))]
     values = parse(entry, [], [(k, v) for k, v in named if v is not NIL], before=2)
     if parts:
         values["schedulers"] = parts
@@ -310,8 +311,8 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
 
 def _dicts(x: Value) -> list[Dict]:
     dicts = seq_items(x)
-    if not dicts or any(c.__class__ is not Dict for c in dicts):
-        raise QError("sched: unrecognized state, expecting the definitions of schedulers")
+    if not dicts or any(mapping.__class__ is not Dict for mapping in dicts):
+        raise CallError("sched", "unrecognized state, expecting the definitions of schedulers")
     return dicts
 
 
@@ -329,7 +330,7 @@ def load(s: Sched, d: Dict) -> None:
         return
     name = _field(d, "scheduler")
     if name.__class__ is not Sym or name.s != s.entry.name:
-        raise QError(f"sched: expecting a state of {s.entry.name}, given {kname(name)}")
+        raise CallError("sched", expecting=f"a state of {s.entry.name}", given=kname(name))
     groups = _groups(d, s.opt)
     with _Undo(s.opt, [s]):
         _put(s, _field(d, "state"), groups)
@@ -342,9 +343,9 @@ def _schedulers() -> Table:
     """The table of help`scheduler."""
     entries = sorted(registry.entries("scheduler"), key=lambda e: e.name)
     return Table(["scheduler", "pytorch", "options"],
-                 [sym_vec([e.name for e in entries]),
-                  List([string(e.target if e.since == "torch" else "") for e in entries]),
-                  List([defaults(e) for e in entries])])
+                 [sym_vec([entry.name for entry in entries]),
+                  List([string(entry.target if entry.since == "torch" else "") for entry in entries]),
+                  List([defaults(entry) for entry in entries])])
 
 
 TOPICS["scheduler"] = "", _schedulers
@@ -381,6 +382,6 @@ def _waiting(o: Opt) -> Value:
     """The scheduler of an optimizer: what was restored with it, or the last one made."""
     scheduler = o.waiting or next(iter(reversed(schedulers_of(o))), None)
     if scheduler is None:
-        raise QError("sched: the optimizer has no scheduler")
+        raise CallError("sched", "the optimizer has no scheduler", says=("optimizer",))
     o.waiting = None
     return scheduler_handle(scheduler)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell import optim
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import pairs
 from kshell.kapi.base.call import run_backward
 from kshell.kapi.base.plain_values import ToQ
@@ -111,7 +111,7 @@ BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Valu
 
 def shown(o: Opt, state: bool = False) -> Dict:
     """The wraps of an optimizer and the objects beside it, {name: options or state}."""
-    fields = {key: w.state() if state else w.options() for key, w in o.wraps.items()}
+    fields = {key: value.state() if state else value.options() for key, value in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)
         if value is not None:
@@ -122,7 +122,7 @@ def shown(o: Opt, state: bool = False) -> Dict:
 def restore(o: Opt, found: Value) -> None:
     """Put the wraps of a state on an optimizer."""
     if found.__class__ is not Dict:
-        raise QError("opt: unrecognized wrap, expecting dictionary")
+        raise CallError("opt", "unrecognized wrap, expecting dictionary")
     for name, options in pairs(found):
         if name in BESIDE:
             BESIDE[name][1](o, options)
@@ -134,18 +134,20 @@ def restore(o: Opt, found: Value) -> None:
 
 def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
     """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
-    known = {name for w in o.wraps.values() for name in w.given}
+    known = {name for value in o.wraps.values() for name in value.given}
     for name in given:
         if name not in known:
-            raise QError(f"step: {o.entry.name} takes no {name}")
+            raise CallError("step", f"{o.entry.name} takes no {name}", says=(o.entry.name, name))
     start, before = time.perf_counter(), optim.comm.METER.seconds
     own = o.abilities
     if "fp16" in o.wraps or not (o.wraps or own.gathers):
         result = o.bare_step(closure, **given)
         _count(o, start, before)
         return result
-    if closure is not None and o.entry.extra.get("closure"):
-        raise QError(f"step: {o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} cannot follow")
+    if closure is not None and o.record.closure:
+        raise CallError("step", f"{o.entry.name} calls back for the loss, which {'`'.join(['', *o.wraps])} "
+                        "cannot follow",
+                        says=(o.entry.name,))
     loss = optim.comm.loss_of(closure)
     due = own.gather(bool(o.wraps))
     _clock(o, "backward", time.perf_counter() - start)
@@ -162,8 +164,8 @@ def _around(o: Opt, given: dict[str, Any]) -> Any:
     own, stepping = o.abilities, True
     try:
         for phase in PHASES:
-            for w in o.wraps.values():
-                stepping = stepping and getattr(w, phase)(o, given) is not False
+            for value in o.wraps.values():
+                stepping = stepping and getattr(value, phase)(o, given) is not False
     except BaseException:
         own.undo()
         raise
@@ -178,11 +180,11 @@ def _around(o: Opt, given: dict[str, Any]) -> Any:
             result = o.bare_step()
     except BaseException:
         own.undo()
-        for w in o.wraps.values():
-            w.failed(o)
+        for value in o.wraps.values():
+            value.failed(o)
         raise
-    for w in o.wraps.values():
-        w.done(o)
+    for value in o.wraps.values():
+        value.done(o)
     return result
 
 

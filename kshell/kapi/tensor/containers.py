@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, items, long_of, longs_of, names_of, size_text
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, kname, list_q, put, to_q, to_tensor
@@ -39,14 +39,14 @@ def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
 def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
     """The tensors of some values: a tensor handle has one, an array makes a new one. The handles stay as they are."""
     tensors = []
-    for v in values:
-        h = handle(v)
+    for value in values:
+        h = handle(value)
         if h is None:
-            tensors.append(to_tensor(v))
+            tensors.append(to_tensor(value))
         elif h.__class__ is TensorHandle:
             tensors.append(h.obj)
         else:
-            raise QError(f"{call}: expected tensor or array, given {kname(v)}")
+            raise CallError(call, expected="tensor or array", given=kname(value))
     return tensors
 
 
@@ -54,12 +54,13 @@ def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
     """The places of a vector of n tensors that x selects; with `grow` -1 and 0N are the places behind the last."""
     at = longs_of(x)
     if at is None:
-        raise QError(f"{call}: expected long index for vector, given {kname(x)}")
+        raise CallError(call, expected="long index for vector", given=kname(x))
     for k, i in enumerate(at):
         if grow and i in (-1, NULL_J.v):
             at[k], n = n, n + 1
         elif not 0 <= i < n:
-            raise QError(f"{call}: vector[{i}] out of bounds, index must be less than {n}")
+            raise CallError(call, f"vector[{i}] out of bounds, index must be less than {n}",
+                            given=UNSAID if i < 0 else SAID)  # a null is not seen in its number
     return at
 
 
@@ -69,8 +70,8 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
         return [x]
     whole = isinstance(x, KHandle) or not is_list(x)
     if (1 if whole else len(x)) != n:
-        raise QError(f"{call}: length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
-                     f"{1 if whole else len(x)} value(s)")
+        raise CallError(call, f"length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
+                        f"{1 if whole else len(x)} value(s)", says=(n, 1 if whole else len(x)))
     return [x] if whole else seq_items(x)
 
 
@@ -155,7 +156,7 @@ def dict_(x: Value) -> Value:
     if x.__class__ is Dict:
         return _dict_of(_keys(x.k), seq_items(x.v))
     if not is_list(x):
-        raise QError(f"dict: expected dictionary, or keys and values, given {kname(x)}")
+        raise CallError("dict", expected="dictionary, or keys and values", given=kname(x))
     args = items(x)
     if args[0].__class__ is DictHandle:
         return _dict_edit(args[0], args[1:])
@@ -169,9 +170,9 @@ def _keys(x: Value) -> list[str]:
     """The names that x gives to tensors."""
     names = names_of(x)
     if names is None:
-        raise QError(f"dict: expected symbol keys, given {kname(x)}")
+        raise CallError("dict", expected="symbol keys", given=kname(x))
     if len(set(names)) < len(names):
-        raise QError("dict: duplicate key")
+        raise CallError("dict", "duplicate key")
     return names
 
 
@@ -179,10 +180,10 @@ def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
     """The names that x selects from a dictionary of tensors."""
     names = names_of(x)
     if names is None:
-        raise QError(f"{call}: expected symbol key(s) for dictionary, given {kname(x)}")
-    for n in names:
-        if n not in h.obj:
-            raise QError(f"{call}: no dictionary key `{n}")
+        raise CallError(call, expected="symbol key(s) for dictionary", given=kname(x))
+    for name in names:
+        if name not in h.obj:
+            raise QError(f"{call}: no dictionary key `{name}")
     return names
 
 
@@ -194,7 +195,7 @@ def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
         names, values = _keys(rest[0].k), seq_items(rest[0].v)
     elif len(rest) == 1:
         names = keys_of(h, rest[0], "dict")
-        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[n] for n in names])
+        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[name] for name in names])
     elif len(rest) == 2:
         names = _keys(rest[0])
         values = _values(rest[1], len(names), is_atom(rest[0]), "dict")
@@ -210,15 +211,17 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
     take their values, all others are replaced. On an error nothing is changed."""
     named = h.get()
     own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
-    kept = {n: (named[n], t) for n, t in tensors.items()
-            if n in named and named[n] is not None and t is not None and (own or named[n].requires_grad)}
-    for n, (old, t) in kept.items():
+    kept = {key: (named[key], value) for key, value in tensors.items()
+            if key in named and named[key] is not None and value is not None and (own or named[key].requires_grad)}
+    for key, (old, t) in kept.items():
         if not fits(t.shape, old.shape):
-            raise QError(f"{call}: `{n} with size of {size_text(old.shape)} cannot be updated with new values of size "
-                         + size_text(t.shape))
+            raise QError(
+                f"{call}: `{key} with size of {size_text(old.shape)} cannot be updated with new values of size "
+                + size_text(t.shape)
+            )
     for old, t in kept.values():
         put(old, t)
-    named.update({n: t for n, t in tensors.items() if n not in kept})
+    named.update({key: value for key, value in tensors.items() if key not in kept})
 
 
 def fits(size: Sequence[int], into: Sequence[int]) -> bool:
@@ -238,7 +241,7 @@ def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[A
         return [(i, h.obj[i]) for i in at]
     if h.__class__ is DictHandle:
         names = list(h.get()) if select is None else keys_of(h, select, call)
-        return [(n, h.obj[n]) for n in names]
+        return [(name, h.obj[name]) for name in names]
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import data_items, flag_of, is_empty, items, long_of, longs_of, size_text
 from kshell.kapi.base.call import api, reserve
@@ -36,21 +36,21 @@ def _size(x: Value, call: str) -> list[int]:
         return list(as_tensor(x).shape)
     n = longs_of(x)
     if n is None:
-        raise QError(f"{call}: expected size or example tensor, given {kname(x)}")
+        raise CallError(call, expected="size or example tensor", given=kname(x))
     return [-1 if k == NULL_J.v else k for k in n]
 
 
 def _long(x: Value, call: str, word: str) -> int:
-    n = long_of(x)
-    if n is None:
-        raise QError(f"{call}: expected long scalar for {word}, given {kname(x)}")
-    return n
+    number = long_of(x)
+    if number is None:
+        raise CallError(call, expected=f"long scalar for {word}", given=kname(x))
+    return number
 
 
 def _dims(x: Value, call: str) -> list[int]:
     n = longs_of(x)
     if n is None:
-        raise QError(f"{call}: expected long(s) for dimensions, given {kname(x)}")
+        raise CallError(call, expected="long(s) for dimensions", given=kname(x))
     return n
 
 
@@ -115,11 +115,11 @@ def _inferred(size: Sequence[int], count: int) -> list[int]:
     for k in size:
         known *= k if k != -1 else 1
     if size.count(-1) > 1:
-        raise QError("resize: only one dimension can be inferred")
+        raise CallError("resize", "only one dimension can be inferred")
     if min(size) < -1:
-        raise QError(f"resize: invalid shape dimension {min(size)}")
+        raise CallError("resize", f"invalid shape dimension {min(size)}", says=(min(size),))
     if not known or count % known:
-        raise QError(f"resize: shape {size_text(size)} is invalid for input of size {count}")
+        raise CallError("resize", f"shape {size_text(size)} is invalid for input of size {count}", says=(*size, count))
     return [k if k != -1 else count // known for k in size]
 
 
@@ -139,9 +139,9 @@ def transpose(x: Value) -> Value:
     t, wrap, rest = _first(x, "transpose", 1, 4)
     inplace = _inplace(rest, wrap)
     if len(rest) not in (0, 2):
-        raise QError("transpose: expecting both dimensions or none")
+        raise CallError("transpose", "expecting both dimensions or none")
     if not rest and t.dim() > 2:
-        raise QError(f"transpose: expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
+        raise CallError("transpose", f"expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
     return _apply(t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap)
 
 
@@ -193,7 +193,7 @@ def unsqueeze(x: Value) -> Value:
     t, wrap, rest = _first(x, "unsqueeze", 2, 3)
     inplace = _inplace(rest, wrap)
     if len(rest) != 1 or rest[0] is NULL_J:
-        raise QError("unsqueeze: expecting a dimension")
+        raise CallError("unsqueeze", "expecting a dimension")
     return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
 
 
@@ -208,11 +208,11 @@ def narrow(x: Value) -> Value:
     args = items(x)
     if len(args) != 4:
         raise QError(f"narrow: expecting 4 args, given {len(args)}")
-    dim, start, size = (_long(a, "narrow", w) for a, w in zip(args[1:], ("dim", "offset", "size"), strict=True))
+    dim, start, size = (_long(arg, "narrow", w) for arg, w in zip(args[1:], ("dim", "offset", "size"), strict=True))
     if args[0].__class__ is VectorHandle:
         return vector_handle([t.narrow(dim, start, size) for t in args[0].get()])
     if args[0].__class__ is DictHandle:
-        return dict_handle({n: t.narrow(dim, start, size) for n, t in args[0].get().items()})
+        return dict_handle({key: value.narrow(dim, start, size) for key, value in args[0].get().items()})
     return result(as_tensor(args[0]).narrow(dim, start, size), args[0].__class__ is TensorHandle)
 
 
@@ -229,9 +229,9 @@ def index(x: Value) -> Value:
     i = long_of(rest[1])
     if i is not None:
         return result(t.select(dim, i), wrap)
-    at = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
-    guard.indices()("index", t, at, dim=dim)  # asked before torch is: a GPU could not go on
-    return result(t.index_select(dim, at), wrap)
+    tensor = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
+    guard.indices()("index", t, tensor, dim=dim)  # asked before torch is: a GPU could not go on
+    return result(t.index_select(dim, tensor), wrap)
 
 
 # ------------------------------------------------------------------ joining
@@ -251,7 +251,7 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
         return result(fn(x.get()), True)
     args = items(x)
     if not args:
-        raise QError(f"{name}: expecting tensors or arrays")
+        raise CallError(name, "expecting tensors or arrays")
     head, rest = args[0], list(args[1:])
     # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
     if head.__class__ is VectorHandle:
@@ -269,7 +269,7 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
         fn(list(parts), dim, out=rest[0].get())
         return NIL
     if rest:
-        raise QError(f"{name}: unrecognized arg(s), expecting tensors, dimension and output tensor")
+        raise CallError(name, "unrecognized arg(s), expecting tensors, dimension and output tensor")
     return result(fn(list(parts), dim), wrap)
 
 
@@ -301,11 +301,11 @@ def amend(x: Value) -> Value:
     wait = not (len(args) == n + 1 and flag_of(args[-1]) is not None and args.pop())
     named = tensors_in(args[0], None if n == 2 else args[1], "amend") if len(args) == n else None
     if named is None:
-        raise QError("amend: expecting a tensor and values, or a vector or dictionary, a place and values")
+        raise CallError("amend", "expecting a tensor and values, or a vector or dictionary, a place and values")
     values = [args[-1]] if n == 2 or is_atom(args[1]) else seq_items(args[-1]) if is_list(args[-1]) else []
     if len(values) != len(named):
         raise QError(f"amend: {len(named)} place(s) and {len(values)} value(s)")
-    pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(named, values, strict=True)]
+    pairs = [(_set(t, "amend"), _set(as_tensor(value), "amend")) for (_, t), value in zip(named, values, strict=True)]
     for t, source in pairs:  # all fit before anything is written
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
@@ -318,7 +318,7 @@ def amend(x: Value) -> Value:
 def _set(t: Any, call: str) -> Any:
     """The tensor, which must be a defined one."""
     if t is None:
-        raise QError(f"{call}: undefined tensor")
+        raise CallError(call, "undefined tensor", says=("tensor",))
     return t
 
 
@@ -338,28 +338,28 @@ def reset(x: Value) -> Value:
     if not 2 <= len(args) <= 4:
         raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(args)} given")
     if args[0].__class__ is not TensorHandle:
-        raise QError("reset: tensor expected as 1st of at least two arguments")
-    t = as_tensor(args[0])
+        raise CallError("reset", "tensor expected as 1st of at least two arguments")
+    tensor = as_tensor(args[0])
     start = long_of(args[1])
     if start is None:
         raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")
-    layout: list[Any] = [longs_of(v) for v in args[2:]]
-    for v, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
-        if longs_of(v) is None:
-            raise QError(f"reset: {word} expected as {at} argument, given {kname(v)}")
-    size = list(t.shape) if not layout else layout[0]
-    stride = list(t.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
+    layout: list[Any] = [longs_of(arg) for arg in args[2:]]
+    for arg, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+        if longs_of(arg) is None:
+            raise QError(f"reset: {word} expected as {at} argument, given {kname(arg)}")
+    size = list(tensor.shape) if not layout else layout[0]
+    stride = list(tensor.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
     if len(size) != len(stride):
         raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
     if start < 0 or any(n < 0 for n in (*size, *stride)):
-        raise QError("reset: offset, sizes and strides cannot be negative")
+        raise CallError("reset", "offset, sizes and strides cannot be negative")
     last = start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1 if all(size) else start
-    room = t.untyped_storage().nbytes() // t.element_size()
+    room = tensor.untyped_storage().nbytes() // tensor.element_size()
     if last > room:
         raise QError(f"reset: size {size} and stride {stride} require total of {last - start} plus offset of {start} "
                      f"exceeds storage size of {room}")
     with torch.no_grad():
-        t.set_(t.untyped_storage(), start, size, stride)
+        tensor.set_(tensor.untyped_storage(), start, size, stride)
     return NIL
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from kshell import nn, parallel
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, known_to_all
 from kshell.kapi.base.convert import kname, to_q
@@ -27,8 +27,9 @@ from kshell.kapi.module.named_inputs import Inputs, by_name
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.tensor.gradients import drop_gradient
 from kshell.kapi.train import logs
+from kshell.kapi.train.batches import begin, define
 from kshell.kapi.train.clip import clip_model
-from kshell.kapi.train.data import begin, both, define
+from kshell.kapi.train.data import both
 from kshell.kapi.train.model import Data, Model, Settings, parts_of
 from kshell.parallel import group
 from kshell.values.base.build import collapse, floats, symdict
@@ -119,7 +120,14 @@ class _Record:
         if running().log is None:
             return
         metrics = {name: self._one(name) for name in self.names if name in _LOGGED}
-        logs.note(call, {k: t[0].item() if k == "matches" else t.tolist() for k, t in metrics.items() if t is not None})
+        logs.note(
+            call,
+            {
+                key: value[0].item() if key == "matches" else value.tolist()
+                for key, value in metrics.items()
+                if value is not None
+            },
+        )
 
     def _one(self, name: str) -> Any:
         """A metric over all batches; None without any."""
@@ -142,7 +150,7 @@ class _Record:
                 return dict_handle(metrics)
             tensors = list(metrics.values())
             return tensor_handle(tensors[0]) if len(tensors) == 1 else vector_handle(tensors)
-        values = [to_q(t) for t in metrics.values()]
+        values = [to_q(value) for value in metrics.values()]
         if s["dictionary"]:
             return symdict(list(metrics), values)
         return values[0] if len(values) == 1 else collapse(values) if values else List([])
@@ -160,7 +168,7 @@ def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[lis
         return
     for t in (*xs, *ys):
         if not t.dim():
-            raise QError(f"{call}: tensor has no dimensions")
+            raise CallError(call, "tensor has no dimensions", says=("tensor",))
     cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
     away = beside((*xs, *ys), m) is not None
     names = list(data.x) if isinstance(data.x, dict) and by_name(m, data.x) else []
@@ -228,12 +236,14 @@ class _Trainer:
         self.forward = _calculator(model.module)
         self.clips = s["clipnorm"] is not NIL or s["clipvalue"] is not NIL
         self.cast = model.cast(False) if s["autocast"].s else None
-        self.closure = bool(o.entry.extra.get("closure"))
+        self.closure = o.record.closure
         if o.abilities.gathers:
-            raise QError(f"{call}: {o.entry.name} optimizer takes losses by layer, not that of a model")
+            raise CallError(call, f"{o.entry.name} optimizer takes losses by layer, not that of a model",
+                            says=(o.entry.name, "optimizer", "model"))
         self.scaler = None if s["gradscale"] is NIL else Scaler(o, *s["gradscale"].a.tolist())
         if self.scaler is not None and self.closure:
-            raise QError(f"{call}: {o.entry.name} optimizer cannot step with gradscale")
+            raise CallError(call, f"{o.entry.name} optimizer cannot step with gradscale",
+                            says=(o.entry.name, "optimizer"))
 
     def _calculate(self, inputs: list[Any], targets: list[Any]) -> tuple[Any, Any]:
         """The output for a batch, and its loss."""
@@ -244,8 +254,8 @@ class _Trainer:
     def _gradients(self, batches: Sequence[Batch], out: Any) -> list[tuple[Any, Any]]:
         """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
         output and the loss of each are the result."""
-        for p in self.parameters:
-            drop_gradient(p)
+        for parameter in self.parameters:
+            drop_gradient(parameter)
         results: list[tuple[Any, Any]] = []
         for inputs, targets in batches:
             carried_inputs = carried(inputs, out, self.s)
@@ -310,7 +320,7 @@ def _train(model: Model) -> Value:
     """One pass over the training data."""
     s = model.train
     begin(model, False)
-    record = _Record([k.s for k in s["metrics"].items])
+    record = _Record([item.s for item in s["metrics"].items])
     trainer = _Trainer(model, "run")
     _agreed("run", model, model.data, s, True)
 
@@ -340,7 +350,7 @@ def _test(model: Model) -> Value:
     """One pass over the test data, in evaluation mode without gradients."""
     s = model.test
     begin(model, True)
-    record = _Record([k.s for k in s["metrics"].items])
+    record = _Record([item.s for item in s["metrics"].items])
     forward, cast = _calculator(model.module), model.cast(True)
     _agreed("testrun", model, model.testdata, s, False)
 
@@ -378,8 +388,8 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
         if model.data_of(test).n < 0:
             kind, setup = ("test", "test") if test else ("training", "train")
-            raise QError(f"{call}: the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
-                         f"{call}(m;inputs;targets)")
+            raise CallError(call, f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
+                            f"{call}(m;inputs;targets)")
         return _test(model) if test else _train(model)
     old = model.data_of(test)
     try:
