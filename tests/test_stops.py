@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import QError, QExit
-from kshell.kapi.checkpoint import files
+from kshell.kapi.checkpoint import safetensors_files
 from kshell.session import Session
 from kshell.store import archive
 from tests.stopcases import CASES
@@ -140,7 +140,7 @@ def test_a_checkpoint_that_is_read_is_given_up(file: str, session: Session, monk
     """Between two parts of it, not when all is read."""
     read: list[int] = []
     session.run(f"d:`a`b!2#enlist tensor 1000#1e;ckpt(`:{file};d);e:0")
-    module = archive if file == "c.pt" else files
+    module = archive if file == "c.pt" else safetensors_files
     monkeypatch.setattr(module, "_CHUNK", 256)
     give_up = module.give_up
     monkeypatch.setattr(module, "give_up", lambda: (read.append(1), give_up()))

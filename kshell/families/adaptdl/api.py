@@ -7,10 +7,8 @@ optimizer.
 
 from __future__ import annotations
 
-import inspect
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +18,14 @@ from kshell.extend import (
     MODES,
     NAMED_OPTIONS,
     NIL,
-    NULL_J,
-    REQUIRED,
     TOPICS,
+    CallError,
     Dict,
     Entry,
     List,
     ModelHandle,
     Opt,
     OptimizerHandle,
-    Option,
     QError,
     RuleHandle,
     StateFromQ,
@@ -45,7 +41,6 @@ from kshell.extend import (
     collapse,
     doubles_of,
     drop_gradient,
-    entry_named,
     floats,
     handle,
     items,
@@ -67,109 +62,7 @@ from kshell.extend import (
     wraps,
     zero_gradient,
 )
-
-Values = dict[str, Any]
-
-# ------------------------------------------------------------------ the rows
-
-_COMMON = (
-    Option("accum", "double", None, "accum_scale", "batch of a micro-step over all processes, in base batches; "
-           "if not given, by local and base, or the number of processes"),
-    Option("base", "long", None, "", "base batch", low=1),
-    Option("local", "long", None, "", "batch of a micro-step on this process", low=1),
-    Option("lossscale", "double", 1.0, "loss_scale", "what losses are multiplied by; gradients are divided by it"))
-
-
-def row(name: str, cls: str, doc: str, *options: Option, at: Any = None) -> Entry:
-    """Register a rule: `cls` is the dotted name of its class, or its name in kshell.families.adaptdl.rules."""
-    at = at or sys._getframe(1)
-    return registry.add(Entry(name, "rule", doc=doc, options=(*options, *_COMMON), topic="rules", since="kshell",
-                              target=cls if "." in cls else f"kshell.families.adaptdl.rules.{cls}",
-                              file=at.f_code.co_filename, line=at.f_lineno))
-
-
-def rule(name: str, *options: Option) -> Callable[[type], type]:
-    """Register a subclass of kshell.families.adaptdl.rules.ScalingRule, as its decorator; its docstring is its help."""
-
-    def register(cls: type) -> type:
-        row(name, f"{cls.__module__}.{cls.__qualname__}", inspect.getdoc(cls) or name, *options, at=sys._getframe(1))
-        return cls
-
-    return register
-
-
-row("adascale", "AdaScale", """The gain of the step, for each parameter group: between 1 and the scale.
-
-Johnson et al. 2020, arXiv 2007.05105. As rates are scaled by what a step is worth, one schedule does for any batch.
-
-q)t:tensor(2#0e;`grad)
-q)s:scale(opt(`sgd;t;1.);`adascale)
-q)backward Sum mul(t;1 2e)
-q)backward Sum mul(t;3 2e)
-q)step s
-q)gns[s]`scale`factor
-2f
-,1.125
-""")
-row("adamscale", "AdamScale", """The root of adascale's factor, for optimizers of Adam's kind.
-
-q)t:tensor(2#0e;`grad)
-q)s:scale(opt(`adam;t);`adamscale)
-q)backward Sum mul(t;1 2e)
-q)backward Sum mul(t;3 2e)
-q)step s
-q)gns[s]`factor
-,1.06066
-""")
-row("linear", "LinearScale", """The scale itself.
-
-Goyal et al. 2017, arXiv 1706.02677.
-
-q)s:scale(opt(`sgd;tensor(2#0e;`grad));`linear)
-q)exec factor from gns(s;1 4.)
-1 4f
-""")
-row("sqrt", "SqrtScale", """The root of the scale.
-
-Krizhevsky 2014, arXiv 1404.5997.
-
-q)s:scale(opt(`sgd;tensor(2#0e;`grad));`sqrt)
-q)exec factor from gns(s;1 4.)
-1 2f
-""")
-row("legw", "LEGWScale", """The root of the scale, after a linear warm-up that lasts epochs times the scale.
-
-You et al. 2019, arXiv 1901.08256. An epoch is size / batch steps, counted by progress; the first step has rate 0.
-
-q)s:scale(opt(`sgd;tensor(2#0e;`grad));`legw;5;60000;128)
-q)exec factor from gns(s;1 4.)
-0 0f
-""", Option("epochs", "double", REQUIRED, "base_warmup_epochs", "epochs of the warm-up at the base batch", low=0),
-    Option("size", "long", REQUIRED, "data_size", "examples of an epoch", low=1),
-    Option("batch", "long", None, "batch_size", "base batch; that of the option base, if not given", low=1))
-
-
-def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]]) -> Values:
-    """All options of a rule, {name: Python value}."""
-    known = {o.name for e in registry.entries("rule") for o in e.options}
-    given = parse_options(entry.name, entry.options, positional, named, kind="rule", known=known, before=2)
-    out: Values = {}
-    for o in entry.options:
-        value = given.get(o.name)
-        missing = value is None or value == NULL_J.v or (isinstance(value, float) and math.isnan(value))
-        if missing and o.default is REQUIRED:
-            raise QError(f"{entry.name}: {o.name} not defined")
-        out[o.name] = o.default if missing else value
-    if out["accum"] is not None and out["local"] is not None:
-        raise QError(f"{entry.name}: accum and local are two ways to say the same")
-    if out["local"] is not None and out["base"] is None:
-        raise QError(f"{entry.name}: local goes with base")
-    if "batch" in out and out["batch"] is None:
-        if out["base"] is None:
-            raise QError(f"{entry.name}: batch not defined")
-        out["batch"] = out["base"]
-    return out
-
+from kshell.families.adaptdl.rule_rows import COMMON, Values, entry_of, parse
 
 # ------------------------------------------------------------------ a rule around an optimizer
 
@@ -183,7 +76,7 @@ class RuleWrap(wraps.Wrap):
 
     def __init__(self, entry: Entry, values: Values, o: Opt) -> None:
         self.entry, self.values, self.opt = entry, values, o
-        args = {p.torch or p.name: values[p.name] for p in entry.options if p.torch or p not in _COMMON}
+        args = {p.torch or p.name: values[p.name] for p in entry.options if p.torch or p not in COMMON}
         if values["accum"] is None and values["local"] is not None:
             args["accum_scale"] = values["local"] * optim.comm.world() / values["base"]
         self.rule = _refusing(entry.name, lambda: entry.resolve()(o.torch, **args))
@@ -254,7 +147,7 @@ def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
     if "fp16" in o.wraps or o.abilities.gathers or o.entry.extra.get("closure"):
         w.rule.noise.detach()
-        raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
+        raise CallError("scale", f"the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
     try:
         w.rule.noise.agree("scale")
     except BaseException:
@@ -276,7 +169,7 @@ def restored(d: Dict, o: Opt) -> RuleWrap:
     fields = dict(pairs(d))
     name = fields.get("rule")
     if name.__class__ is not Sym or "options" not in fields:
-        raise QError("scale: unrecognized state, expecting the name of a rule and its options")
+        raise CallError("scale", "unrecognized state, expecting the name of a rule and its options")
     entry = entry_of(name.s)
     w = RuleWrap(entry, parse(entry, [], pairs(fields["options"])), o)
     if "state" in fields:
@@ -300,17 +193,12 @@ def from_record(d: Dict, o: Opt, around: bool) -> RuleWrap:
 def _load(w: RuleWrap, s: dict[str, Value]) -> None:
     missing = [k for k in ("progress", "accum", "sqr", "var", "sums", "biased", "last") if k not in s]
     if missing:
-        raise QError(f"scale: the state has no {missing[0]}")
+        raise CallError("scale", f"the state has no {missing[0]}")
     numbers = [s["sqr"], s["var"], *seq_items(s["sums"])]
     if s["progress"].__class__ is not float or s["accum"].__class__ is not float or \
             any(v.__class__ is not Vec or v.t != T.F for v in numbers):
-        raise QError("scale: unrecognized state, expecting floats")
+        raise CallError("scale", "unrecognized state, expecting floats")
     _refusing("scale", lambda: w.keep({k: StateFromQ().value(v) for k, v in s.items()}))
-
-
-def entry_of(name: str) -> Entry:
-    """The rule of a name; `unrecognized rule: name` if there is none."""
-    return entry_named("rule", "unrecognized rule: ", name)
 
 
 # ------------------------------------------------------------------ scale and gns
@@ -365,7 +253,7 @@ def _put(given: Sequence[Value]) -> Value:
         entry = entry_of(name.s)
         w = RuleWrap(entry, parse(entry, *split(given, 2)), o)
     else:
-        raise QError(f"scale: expecting the name of a rule, given {kname(name)}")
+        raise CallError("scale", expecting="the name of a rule", given=kname(name))
     put(o, w)
     return rule_handle(w)
 
@@ -373,7 +261,7 @@ def _put(given: Sequence[Value]) -> Value:
 def _change(w: RuleWrap, given: Sequence[Value]) -> None:
     """Set options of a rule: what is made of them can change while it is at work."""
     if len(given) != 1 or not looks_paired(given[0]):
-        raise QError("scale: expecting rule and options as name-value pairs")
+        raise CallError("scale", "expecting rule and options as name-value pairs")
     found = pairs(given[0])
     for key, _ in found:
         if key not in ("accum", "lossscale"):
@@ -414,7 +302,7 @@ def gns(x: Value) -> Value:
     given = items(x)
     h = handle(given[0]) if given else None
     if not isinstance(h, RuleHandle) or len(given) > 2:
-        raise QError("gns: expecting a rule, and optional scales")
+        raise CallError("gns", "expecting a rule, and optional scales")
     rule = h.obj.rule
     if len(given) == 2:
         return _table(rule, given[1])
@@ -433,7 +321,7 @@ def gns(x: Value) -> Value:
 def _table(rule: Any, x: Value) -> Value:
     numbers = doubles_of(x)
     if numbers is None or not all(v > 0 and math.isfinite(v) for v in numbers):
-        raise QError("gns: expecting a rule and scales above 0")
+        raise CallError("gns", "expecting a rule and scales above 0")
     factors = np.array([rule.factors(v) for v in numbers])
     cols = floats(factors[:, 0]) if factors.ndim == 2 and factors.shape[1] == 1 else \
         collapse([floats(f) for f in factors])
@@ -448,7 +336,7 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
     mode = rest[1].s if len(rest) == 2 and rest[1].__class__ is Sym else "free"
     if not rest or len(rest) > 2 or not isinstance(rest[0], TensorHandle) or mode not in MODES or \
             (len(rest) == 2 and rest[1].__class__ is not Sym):
-        raise QError("backward: expecting a rule, a loss and optional mode")
+        raise CallError("backward", "expecting a rule, a loss and optional mode")
     retain, create = MODES[mode]
     wraps.backward(h.obj.opt, as_tensor(rest[0]), retain_graph=retain, create_graph=create)
     return NIL
@@ -457,7 +345,7 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
 @behaviour("step", RuleHandle)
 def _step(h: RuleHandle, *rest: Value) -> Value:
     if h.obj.opt.wraps.get("scale") is not h.obj:
-        raise QError("step: the rule is no longer that of its optimizer")
+        raise CallError("step", "the rule is no longer that of its optimizer")
     return step_with(h.obj.opt, rest)
 
 
@@ -478,7 +366,7 @@ def _nograd(h: RuleHandle) -> None:
 @behaviour("lr", RuleHandle)
 def _lr(h: RuleHandle, *args: Value) -> Value:
     if args:
-        raise QError("lr: set the rates of the optimizer")
+        raise CallError("lr", "set the rates of the optimizer")
     return floats([float(g["lr"]) for g in h.obj.opt.groups])
 
 

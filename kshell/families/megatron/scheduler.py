@@ -188,6 +188,13 @@ _FALL = {
 def check(settings: Mapping[str, Any]) -> None:
     """Do the settings of a scheduler fit together? ValueError if not."""
     s = dict(settings)
+    _check_rates(s)
+    _check_styles(s)
+    _check_weight_decay(s)
+
+
+def _check_rates(s: dict[str, Any]) -> None:
+    """Are the rates and counts of steps numbers, and in order?"""
     for key in ("init_lr", "max_lr", "min_lr", "lr_warmup_steps", "lr_decay_steps", "wd_incr_steps"):
         if not _finite(s[key]):
             raise ValueError(f"{key} is {s[key]}, expecting a finite number")
@@ -203,6 +210,10 @@ def check(settings: Mapping[str, Any]) -> None:
     if not 0 <= s["lr_warmup_steps"] < s["lr_decay_steps"]:
         raise ValueError(f"lr_warmup_steps is {s['lr_warmup_steps']:g}, expecting 0 or above and less than "
                          f"lr_decay_steps {s['lr_decay_steps']:g}")
+
+
+def _check_styles(s: dict[str, Any]) -> None:
+    """Are the styles known, and is there what they need?"""
     if s["lr_decay_style"] not in LR_STYLES:
         raise ValueError(f"unknown lr_decay_style {s['lr_decay_style']}")
     if s["lr_decay_style"] == "WSD":
@@ -214,6 +225,10 @@ def check(settings: Mapping[str, Any]) -> None:
         raise ValueError(f"unknown lr_wsd_decay_style {s['lr_wsd_decay_style']}")
     if s["wd_incr_style"] not in WD_STYLES:
         raise ValueError(f"unknown wd_incr_style {s['wd_incr_style']}")
+
+
+def _check_weight_decay(s: dict[str, Any]) -> None:
+    """Does the weight decay go from 0 or above upwards, or stay?"""
     if s["wd_incr_steps"] < 0:
         raise ValueError(f"wd_incr_steps is {s['wd_incr_steps']:g}, expecting 0 or above")
     if (s["start_wd"] is None) != (s["end_wd"] is None):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError
-from kshell.kapi.base import guard
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import entry_named, flag_of, is_empty, items, split
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.base.convert import as_tensor, kname, to_q
 from kshell.kapi.base.handles import (
     KHandle,
     LossHandle,
     ModelHandle,
     TensorHandle,
-    VectorHandle,
     behaves,
     behaviour,
     handle,
@@ -26,12 +23,12 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
+from kshell.kapi.loss.calculation import calculate, inputs, type_of
 from kshell.kapi.module.api import every_option
+from kshell.kapi.module.describe import cpp_text, number
 from kshell.kapi.module.describe import type_of as type_of_module
-from kshell.kapi.module.forward import chosen_of
 from kshell.kapi.module.options import as_dict, class_of, live_values, parse, torch_args
 from kshell.kapi.module.spec import is_state
-from kshell.kapi.module.text import cpp_text, number
 from kshell.kapi.module.types import B, D, L, S, T
 from kshell.kapi.tensor.text import tensor_text
 from kshell.registry import Entry, Option
@@ -125,10 +122,11 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
         if len(rest) + len(reduce) > 1:
             raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(rest) + len(reduce)} given")
         if rest:
-            raise QError(f"{entry.name} reduce: expected symbol, given {kname(rest[0])}")
+            raise CallError(entry.name, at="reduce", expected="symbol", given=kname(rest[0]))
         for key, _ in named:
             if key != "reduce":
-                raise QError(f"unrecognized option: {key}, {entry.name} loss expects single option: reduce")
+                raise CallError(UNSAID, f"unrecognized option: {key}, {entry.name} loss expects single option: reduce",
+                                given=SAID)
     places = len(names) - (names[-1] == "reduce")
     values = parse(entry, rest[:places], (), before)
     if len(rest) > places:
@@ -153,141 +151,13 @@ def make(entry: Entry, args: Sequence[Value]) -> Any:
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
-_BY_CLASS: dict[type, Entry] = {}
-
-
-def type_of(m: Any) -> Entry:
-    """The loss that a live torch module is."""
-    if not _BY_CLASS:
-        _BY_CLASS.update({class_of(e): e for e in registry.entries("loss")})
-    for cls in type(m).__mro__:
-        if cls in _BY_CLASS:
-            return _BY_CLASS[cls]
-    raise QError(f"unrecognized loss module: {type(m).__name__}")
-
-
 def definition(m: Any, every: bool) -> Dict:
     """Type and options of a loss."""
     entry = type_of(m)
     return symdict(["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)])
 
 
-# ------------------------------------------------------------------ calculating it
-
-
-def calculate(m: Any, tensors: Sequence[Any]) -> Any:
-    """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
-    least, most, special = _RULES.get(m.__class__) or _rule(m)
-    n = len(tensors)
-    if not least <= n <= most:
-        takes = f"{least}-{most}" if most > least else str(least)
-        raise QError(f"{type_of(m).name}: loss calculation expects {takes} tensors, {n} given")
-    x = tensors[0]
-    if x is None or tensors[-1] is None:
-        raise QError("undefined tensor")
-    device = x.device
-    for t in tensors:
-        if t.device != device:
-            tensors = _one_device(tensors)
-            break
-    if not tensors[0].is_cpu:
-        _on_device(m, tensors[0], tensors[1])
-    if special is not None:
-        return special(m, *tensors)
-    weight = m._buffers.get("weight")
-    if weight is not None and (weight.dtype != x.dtype or weight.device != tensors[0].device):
-        m = copy.copy(m)
-        m._buffers = {**m._buffers, "weight": weight.to(tensors[0])}
-    return m(*tensors)
-
-
-# by class of the torch module: the least and most tensors, and a function that calculates in its place
-_RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
-
-
-def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
-    entry = type_of(m)
-    rule = _RULES[m.__class__] = (*entry.extra["n"], _SPECIAL.get(entry.name))
-    return rule
-
-
-def _on_device(m: Any, x: Any, y: Any) -> None:
-    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
-    name = type_of(m).name
-    if name in _CLASSES and guard.readable(x) and guard.readable(y):
-        guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
-    elif name == "bce" and guard.readable(x):
-        guard.probabilities(x)
-
-
-# losses whose targets may be numbers of classes, and a number besides that is none
-_CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
-
-
-def _one_device(tensors: Sequence[Any]) -> list[Any]:
-    """CPU tensors moved to the first other device among them."""
-    device = next(t.device for t in tensors if t.device.type != "cpu")
-    return [t.to(device) if t.device.type == "cpu" else t for t in tensors]
-
-
-def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
-    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
-    w = None if w is None else w.to(x.dtype)
-    known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
-    low, high = (0, 1) if known else guard.span(y)  # see guard.classes
-    y = _flags(x, y)
-    try:
-        if low >= 0 and high <= 1:
-            return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
-    except RuntimeError as e:
-        if "target should be between 0 and 1" not in str(e):
-            raise
-    each = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
-    each = each if w is None else each * w
-    return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
-
-
-def _flags(x: Any, y: Any) -> Any:
-    """Targets that are no fractions, as numbers of the input's type."""
-    return y if y.is_floating_point() else y.to(x.dtype)
-
-
-def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
-    class_weight = m.pos_weight
-    return torch.nn.functional.binary_cross_entropy_with_logits(
-        x, _flags(x, y), None if w is None else w.to(x.dtype), reduction=m.reduction,
-        pos_weight=None if class_weight is None else class_weight.to(x))
-
-
-def _kl(m: Any, x: Any, y: Any) -> Any:
-    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
-    if m.reduction != "mean":
-        return m(x, y)
-    return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()
-
-
-def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
-    guard.ctc(x, y, nx, ny)
-    return m(x, y, nx, ny)
-
-
-_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc, "kl": _kl}
-
-
-def _inputs(args: Sequence[Value]) -> list[Any]:
-    """The tensors of a call: tensor handles, vectors of them, arrays, (vector;indices), or lists of these."""
-    tensors = []
-    for x in args:
-        if x.__class__ is TensorHandle or is_array(x):
-            tensors.append(as_tensor(x))
-        elif x.__class__ is VectorHandle:
-            tensors.extend(x.get())
-        elif x.__class__ is List:
-            chosen = chosen_of(x.items, "loss")
-            tensors.extend(_inputs(x.items) if chosen is None else chosen)
-        else:
-            raise QError(f"loss: unrecognized arg, {kname(x)}")
-    return tensors
+# ------------------------------------------------------------------ the function
 
 
 @api("loss", "loss`name", "loss(name;options..)", "loss dict", "loss l", "loss(l;flag)", "loss(l;x;y)",
@@ -323,7 +193,7 @@ def loss(x: Value) -> Value:
     if own is not None:
         return own(first, *args[1:])
     if not isinstance(first, LossHandle | ModelHandle):
-        raise QError("loss: unrecognized arg(s)")
+        raise CallError("loss", "unrecognized arg(s)", expected=UNSAID)
     handle(first)
     m = first.obj if isinstance(first, LossHandle) else first.obj.loss
     if len(args) == 1:
@@ -331,16 +201,16 @@ def loss(x: Value) -> Value:
     flag = flag_of(args[1]) if len(args) == 2 else None
     if flag is not None and isinstance(first, LossHandle):
         return definition(m, flag)
-    return tensor_handle(calculate(m, _inputs(args[1:])))
+    return tensor_handle(calculate(m, inputs(args[1:])))
 
 
 def _from_dict(d: Dict) -> Value:
     fields = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
     if fields["module"].__class__ is not Sym:
-        raise QError(f"loss: expected symbol for loss type, given {kname(fields['module'])}")
+        raise CallError("loss", expected="symbol for loss type", given=kname(fields["module"]))
     options = fields.get("options", NIL)
     if options.__class__ is not Dict and not is_empty(options):
-        raise QError(f"loss: expected dictionary for options, given {kname(options)}")
+        raise CallError("loss", expected="dictionary for options", given=kname(options))
     return loss_handle(make(entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]))
 
 

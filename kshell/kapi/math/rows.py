@@ -14,28 +14,21 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import (
     data_items,
-    flag_of,
     is_empty,
     items,
-    long_of,
     longs_of,
-    looks_paired,
-    name_of,
-    names_of,
-    number_of,
-    pairs,
 )
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor
-from kshell.kapi.base.device_options import tensor_options
+from kshell.kapi.base.convert import as_tensor, is_array, list_q, to_q, to_tensor, undefined
 from kshell.kapi.base.handles import TensorHandle, VectorHandle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.math.row_options import dims, match, option_words
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
+from kshell.values.base.core import NIL, List, Value, Vec, is_atom, is_list
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -87,125 +80,6 @@ def APART(name: str, *inputs: Any, **options: Any) -> None:
     """In a row: what fails cannot be told before, so a large result is calculated apart from its output."""
 
 
-class MathOption(NamedTuple):
-    """One option: its q name, torch's argument, how it is read (None: not of its type), its type in words."""
-
-    name: str
-    argument: str
-    read: Callable[[Value], Any]
-    words: str
-    required: bool
-
-    def named(self, x: Value) -> Any:
-        """The value that a name-value pair gives."""
-        return number_of(x) if self.read is _float else self.read(x)
-
-
-def _dims(x: Value) -> Any:
-    """Dimensions or sizes; `()`, none of them, leaves them out."""
-    return longs_of(x)
-
-
-def _float(x: Value) -> float | None:
-    n = number_of(x)
-    return float(n) if n is not None and long_of(x) is None else None
-
-
-def _dtype(x: Value) -> Any:
-    name = name_of(x)
-    return dtype_named(name) if name else name
-
-
-def _number(x: Value) -> Any:
-    return number_of(x)
-
-
-def _scalar(x: Value) -> Any:
-    return x if x.__class__ is bool else number_of(x)
-
-
-def _pad(x: Value) -> Any:
-    """Sizes, or the word that says which ones; a null symbol, like a null long, leaves them out."""
-    return word if (word := name_of(x)) in ("same", "valid", "") else _dims(x)
-
-
-def _tensor_options(x: Value) -> Any:
-    return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
-
-
-# the types of options: how each is read (None if x is not one) and what messages call it
-TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
-    "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (_dims, "long scalar or list"),
-    "axes": (longs_of, "long scalar or list"),
-    "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
-    "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
-    "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
-    "pad": (_pad, "long scalar or list, `same or `valid"),
-}
-
-
-def option_words(text: str) -> tuple[MathOption, ...]:
-    options = []
-    for word in text.split():
-        name, _, kind = word.partition(":")
-        name, _, argument = name.partition("/")
-        read, words = TYPES[kind.rstrip("*")]
-        options.append(MathOption(name, argument or name, read, words, kind.endswith("*")))
-    return tuple(options)
-
-
-def _left_out(x: Value, option: MathOption) -> bool:
-    """A null is an option left out, except where it is a number to calculate with; so is `()` for dimensions."""
-    if option.read in (_dims, _pad) and longs_of(x) == []:
-        return True
-    return option.read not in (_number, _scalar) and (null_bound(x) or name_of(x) == "")
-
-
-def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
-    """The options that the arguments after the inputs give: each goes to the next option of its type."""
-    values: dict[str, Any] = {}
-    at = 0
-    paired = bool(given) and looks_paired(given[-1]) and not any(o.read(given[-1]) is not None for o in options)
-    for x in given[:-1] if paired else given:
-        start = at
-        while at < len(options):
-            option = options[at]
-            at += 1
-            value = option.read(x)
-            if value is not None:
-                if not _left_out(x, option):
-                    values[option.argument] = value
-                break
-            if option.required:
-                raise QError(f"{name} {option.name}: expected {option.words}, given {kname(x)}")
-        else:
-            if name_of(x) and any(o.read is _dtype for o in options[start:]):
-                raise QError(f"{name}: unrecognized data type: {name_of(x)}")
-            rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
-            raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
-    if paired:
-        _named(name, options, given[-1], values)
-    for option in options:
-        if option.required and option.argument not in values:
-            raise QError(f"{name}: {option.name} not given")
-    return values
-
-
-def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, Any]) -> None:
-    """Add what name-value pairs give to the options found so far."""
-    known = {o.name: o for o in options}
-    for key, value in pairs(x):
-        option = known.get(key)
-        if option is None:
-            rest = ", ".join(known)
-            raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
-        parsed = option.named(value)
-        if parsed is None:
-            raise QError(f"{name} {key}: expected {option.words}, given {kname(value)}")
-        if not _left_out(value, option):
-            out[option.argument] = parsed
-
-
 def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[Any], bool]:
     """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?
 
@@ -220,7 +94,7 @@ def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[An
     tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
     for t in tensors:
         if t is None:
-            raise QError("undefined tensor")
+            raise undefined()
     base = _base([t for t in tensors if t.__class__ not in _PLAIN])
     for i, t in enumerate(tensors):
         if t.__class__ in _PLAIN:
@@ -325,9 +199,9 @@ def _output(row: Row, rest: list[Value]) -> Any:
         return rest.pop()
     if is_empty(last):
         if not row.inplace:
-            if last is not NIL and any(o.read in (_dims, longs_of) for o in option_words(row.options)):
+            if last is not NIL and any(o.read in (dims, longs_of) for o in option_words(row.options)):
                 return None
-            raise QError(f"{row.name}: not available in place")
+            raise CallError(row.name, "not available in place")
         rest.pop()
         return NIL
     if last.__class__ in (TensorHandle, VectorHandle):
@@ -381,7 +255,7 @@ def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
     if len(args) == 1 and args[0].__class__ is VectorHandle:
         return list(args[0].get()), True
     if not args:
-        raise QError(f"{name}: expecting tensors or arrays")
+        raise CallError(name, "expecting tensors or arrays")
     return inputs(args)
 
 
@@ -491,8 +365,3 @@ def register(rows: Sequence[Row], topic: str) -> None:
         target = row.target if isinstance(row.target, str) else ""
         named = {"named": bool(row.lead or row.options)}  # options that may also be given by name
         api(row.name, *forms(row), topic=topic, target=target, since=row.since, extra=named)(run)
-
-
-def null_bound(x: Value) -> bool:
-    """Is x a null number: no bound?"""
-    return x is NULL_J or (isinstance(x, float) and x != x) or (getattr(x, "v", 0.0) != getattr(x, "v", 0.0))

@@ -1,7 +1,10 @@
-"""Descriptions of a live module: its type, name and options, read from the torch object; definitions and states."""
+"""Descriptions of a live module: its type, name and options, read from the torch object; definitions
+and states; and as text in libtorch's form.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,3 +142,59 @@ def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
             if p is not None:
                 kind = kind or type_name(part)
                 yield p, kind, f"{path}.{name}" if path else name
+
+
+# ------------------------------------------------------------------ text in libtorch's form
+
+# options that libtorch writes as a list, one number a dimension
+_LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
+_FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)")  # C++ writes six digits, and 1 for 1.0
+_ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
+_ALONE = re.compile(r"=\[(\d+)\]")
+
+
+def cpp_text(m: Any, indent: str = "") -> str:
+    """The text of a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, and indented below it of
+    its children."""
+    entry = type_of(m)
+    extra: dict[str, Any] = {} if entry is None else entry.extra
+    own_class = entry is None or not entry.target.startswith("torch.")
+    name = label(m) if own_class else "torch::nn::" + label(m) + extra.get("suffix", "")
+    children = list(m.named_children())
+    bare = "container" in extra and "text" not in extra  # written by its name alone
+    # libtorch's own modules do not show options before children
+    own = "" if bare or (children and not own_class) else _options_text(m, entry)
+    if not bare and (own or not children):
+        name += f"({own})"
+    if not children:
+        return name
+    inner = indent + "  "
+    lines = [f"{inner}({key}): {cpp_text(child, inner)}" for key, child in children]
+    return name + extra.get("open", "") + "(\n" + "\n".join(lines) + f"\n{indent})"
+
+
+def _lower(text: str) -> str:
+    return re.sub(r"=True\b", "=true", re.sub(r"=False\b", "=false", text))
+
+
+def number(x: float) -> str:
+    """A number as C++ writes it: six digits, no point where none is needed."""
+    return f"{x:g}"
+
+
+def _options_text(m: Any, entry: Any) -> str:
+    if entry is not None and "text" in entry.extra:
+        return _lower(entry.extra["text"](m))
+    text = m.extra_repr()
+    text = text.replace("(", "[").replace(",)", "]").replace(")", "]")
+    text = _FLOAT.sub(lambda found: number(float(found[0])), _lower(text))
+    text = _ENUM.sub(lambda found: f"{found[1]}=k{found[2].upper()}{found[3]}", text)
+    text = re.sub(r"\bpadding=(same|valid)\b", r"padding='\1'", text)
+    if entry is not None and not any(o.name == "bias" for o in entry.options):
+        text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch has no such option
+    dims = entry.extra.get("dims") if entry is not None else None
+    if dims == 1:
+        text = _ALONE.sub(r"=\1", text)
+    elif dims:
+        text = _LISTED.sub(lambda found: f"{found[1]}=[{', '.join([found[2]] * dims)}]", text)
+    return text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError, as_qerror
+from kshell.errors import CallError, QError, as_qerror
 from kshell.kapi.base.args import is_empty, is_pairs, names_of, pairs
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, dtype_name, dtype_named, kname, own_tensor
@@ -57,7 +57,7 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
     if name and dtype is None:
         raise QError(f"{entry.name}: unrecognized data type `{name}")
     if given.get("classes", -1) < -1:
-        raise QError(f"{entry.name}: number of classes must be nonnegative or set to -1 to derive from input")
+        raise CallError(entry.name, "number of classes must be nonnegative or set to -1 to derive from input")
     return nn.ops.OneHot(given.get("classes", -1), dtype)
 
 
@@ -134,8 +134,8 @@ _SIGNATURES = ("{[m;x]}", "{[m;x;y]}", "{[m;x;y;z]}")
 _FIELDS = ("fn", "in", "out", "parms", "buffers")
 
 
-def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
-    """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
+def _callback_fields(args: Sequence[Value]) -> dict[str, Value]:
+    """The options of a callback as they are given, by name."""
     rest = list(args)
     named: Sequence[tuple[str, Value]] = ()
     if rest and is_pairs(rest[-1]) and (named_fields := pairs(rest[-1])) and named_fields[0][0] in _FIELDS:
@@ -148,9 +148,15 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         if key not in _FIELDS:
             raise QError(f"callback option: {key} not recognized")
         fields[key] = value
+    return fields
+
+
+def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
+    """The options of a callback: function, inputs, output, parameters, buffers, in this order or by name."""
+    fields = _callback_fields(args)
     fn = fields.get("fn")
     if fn is None:
-        raise QError("callback: no k function defined")
+        raise CallError("callback", "no k function defined")
     if isinstance(fn, Lambda) and not fn.ctx.strip("."):  # its text is all of it; one of a namespace has names there
         if 1 < fn.rank <= 4:
             fields.setdefault("in", _inputs(fn.rank - 1))
@@ -180,7 +186,7 @@ def _named(word: str, x: Value) -> dict[str, Any]:
     elif x.__class__ is List and not x.items:
         return {}
     else:
-        raise QError(f"callback {word}: expecting k dictionary or (syms;vals), given {kname(x)}")
+        raise CallError("callback", at=word, expecting="k dictionary or (syms;vals)", given=kname(x))
     if len(keys) != len(values):
         raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
     tensors = map(own_tensor, values)

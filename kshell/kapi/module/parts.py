@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import items, name_of, number_word, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname, put, to_tensor
@@ -49,12 +49,13 @@ def child_of(m: Any, x: Value, call: str) -> Any:
     if x.__class__ is Sym:
         child = _inside(m, x.s)
         if child is None:
-            raise unknown(f"{call}: no child module named `", x.s, (n for n, _ in m.named_modules()))
+            raise unknown("no child module named `", x.s, (n for n, _ in m.named_modules()), call=call)
         return child
     n = x if x.__class__ is int else x.v
     every = list(m.modules())[1:]
     if not 0 <= n < len(every):
-        raise QError(f"{call}: invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}")
+        raise CallError(call, f"invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}",
+                        given=SAID, expected=UNSAID)
     return every[n]
 
 
@@ -85,7 +86,7 @@ def _module_and_child(x: Value, call: str) -> Any:
     if len(args) == 1:
         return m
     if args[1].__class__ not in (int, Special, Sym):
-        raise QError(f"{call}: expecting integer or symbol for 2nd arg, given {kname(args[1])}")
+        raise CallError(call, expecting="integer or symbol for 2nd arg", given=kname(args[1]))
     return child_of(m, args[1], call)
 
 
@@ -201,7 +202,7 @@ def parmtypes(x: Value) -> Value:
     b.bias  | batchnorm1d
     """
     if handle(x) is None:
-        raise QError(f"parmtypes: expecting model, module or optimizer, given {kname(x)}")
+        raise CallError("parmtypes", expecting="model, module or optimizer", given=kname(x))
     types = {}
     for path, m in module_behind(x, "parmtypes").named_modules():
         for key in dict(m.named_parameters(recurse=False)):
@@ -254,11 +255,17 @@ def end_of(m: Any, at: int) -> Any:
 # ------------------------------------------------------------------ single parameters and buffers
 
 
+def _not_found(m: Any, kind: str, name: str, call: str) -> QError:
+    """The error that a module has no parameter or buffer of a name."""
+    own = m.named_parameters() if kind == "parameter" else m.named_buffers()
+    return unknown(f"{kind} `", name, (n for n, _ in own), " not found", call=call)
+
+
 def _tensor(x: Value, kind: str, call: str) -> Value:
     """Get, set or register one parameter or buffer."""
     args = items(x)
     if not args or handle(args[0]) is None:
-        raise QError(f"{call}: first arg must be a module, model, loss or optimizer")
+        raise CallError(call, "first arg must be a module, model, loss or optimizer")
     m = module_behind(args[0], call)
     if not 2 <= len(args) <= 3:
         raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
@@ -271,8 +278,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     tensor = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
     if len(args) == 2:
         if tensor is None:
-            own = m.named_parameters() if kind == "parameter" else m.named_buffers()
-            raise unknown(f"{call}: {kind} `", name, (n for n, _ in own), " not found")
+            raise _not_found(m, kind, name, call)
         return tensor_handle(tensor)
     other = _enlisted(args[2]) if kind == "parameter" else None
     if tensor is not None:
@@ -284,12 +290,17 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
     new = args[2] if other is None else args[2].items[0]
-    t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(m))
-    if kind == "parameter":
-        owner.register_parameter(last, _as_parameter(t))
-    else:
-        owner.register_buffer(last, t)
+    _add_tensor(owner, last, kind, as_tensor(new) if new.__class__ is TensorHandle else
+                to_tensor(new).to(device_of_module(m)))
     return NIL
+
+
+def _add_tensor(owner: Any, name: str, kind: str, t: Any) -> None:
+    """Register a tensor as a parameter or buffer that a module has not had yet."""
+    if kind == "parameter":
+        owner.register_parameter(name, _as_parameter(t))
+    else:
+        owner.register_buffer(name, t)
 
 
 def _enlisted(x: Value) -> Any:
@@ -305,7 +316,7 @@ def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
     if old is not new and any(p is old for o in live_optimizers() for p in o.parameters()):
-        raise QError(f"parm: an optimizer has {name} already; parameters are shared before it is made")
+        raise CallError("parm", f"an optimizer has {name} already; parameters are shared before it is made")
     owner._parameters[name] = new
 
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -15,7 +15,8 @@ from kshell.kapi.base.live_optimizers import live_optimizers
 from kshell.kapi.module.api import device_of_module, module_behind
 from kshell.kapi.module.describe import mark_replaced, set_name, type_of
 from kshell.kapi.module.parts import child_of
-from kshell.kapi.module.spec import ALONE, add_child, define
+from kshell.kapi.module.spec import define
+from kshell.kapi.module.stack import ALONE, add_child
 from kshell.kapi.optim.groups import Group, commit
 from kshell.kapi.optim.optimizer import Opt, group_values
 from kshell.kapi.optim.parameters import check_new
@@ -72,7 +73,7 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
     if isinstance(x, ModuleHandle):
         new = x.get()
         if any(k is m for k in new.modules()) or any(k is new for k in m.modules()):
-            raise QError("child: the module is part of it already")
+            raise CallError("child", "the module is part of it already")
     else:
         new = define(x).to(device_of_module(m)).train(old.training)
     put = _placing(parent, key, new)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, name_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
@@ -81,7 +81,7 @@ def _to_free(x: Value) -> list[KHandle]:
         values, where = x.items, "list"
         places = [f"element[{i}]" for i in range(len(values))]
     else:
-        raise QError(f"free: expecting pytorch object or list/dictionary of objects, given {kname(x)}")
+        raise CallError("free", expecting="pytorch object or list/dictionary of objects", given=kname(x))
     for place, v in zip(places, values, strict=True):
         if not isinstance(v, KHandle):
             raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
@@ -131,16 +131,7 @@ def use(x: Value, y: Value) -> Value:
     if other is h:
         return NIL
     if other is not None:
-        if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
-            h.obj = [other.get()]
-            lend([other], h)
-            return NIL
-        if not isinstance(other, TensorHandle | VectorHandle | DictHandle):
-            raise QError(f"use: unable to re-assign {h.kind} to given {other.kind}")
-        if other.__class__ is not h.__class__:
-            raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
-        h.obj = other.get()
-        lend([other], h)
+        _take_over(h, other)
     elif isinstance(h, TensorHandle):
         h.obj = to_tensor(y)
     elif isinstance(h, VectorHandle):
@@ -152,6 +143,20 @@ def use(x: Value, y: Value) -> Value:
     else:
         raise QError(f"use: unable to re-assign {h.kind}, given {kname(y)}")
     return NIL
+
+
+def _take_over(h: TensorHandle | VectorHandle | DictHandle, other: KHandle) -> None:
+    """Let a handle refer to what another one of its kind refers to; a vector also to a tensor, as its only one."""
+    if isinstance(h, VectorHandle) and isinstance(other, TensorHandle):
+        h.obj = [other.get()]
+        lend([other], h)
+        return
+    if not isinstance(other, TensorHandle | VectorHandle | DictHandle):
+        raise QError(f"use: unable to re-assign {h.kind} to given {other.kind}")
+    if other.__class__ is not h.__class__:
+        raise QError(f"use: cannot re-assign {h.kind} to {other.kind}")
+    h.obj = other.get()
+    lend([other], h)
 
 
 @api("addref", "addref ptr", effect="changes")
@@ -201,16 +206,22 @@ def obj(x: Value) -> Value:
     named = name_of(x) == "names"
     if not (is_empty(x) or named):
         raise QError(f"obj: empty arg expected, given {kname(x)}")
-    rows = [(h, *_row(h)) for h in table() if whole_of(h) is None]
-    cols = list(zip(*rows, strict=True)) if rows else [()] * 7
-    result = make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
-        List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
-        collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
+    handles = [h for h in table() if whole_of(h) is None]
+    result = _objects(handles)
     if named:
         names = referring()
         result.names.append("names")
-        result.cols.append(List([sym_vec(names.get(h.number, ())) for h in cols[0]]))
+        result.cols.append(List([sym_vec(names.get(h.number, ())) for h in handles]))
     return result
+
+
+def _objects(handles: Sequence[KHandle]) -> Any:
+    """The table of what handles refer to, a row each."""
+    rows = [(h, *_row(h)) for h in handles]
+    cols = list(zip(*rows, strict=True)) if rows else [()] * 7
+    return make_table(["ptr", "class", "device", "dtype", "size", "elements", "bytes"], [
+        List(list(cols[0])), sym_vec(cols[1]), sym_vec(cols[2]), sym_vec(cols[3]),
+        collapse(list(cols[4])) if rows else List([]), longs(cols[5]), longs(cols[6])])
 
 
 def _row(h: KHandle) -> tuple[str, str, str, Value, int, int]:

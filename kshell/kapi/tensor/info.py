@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import UNSAID, QError
 from kshell.kapi.base.args import is_empty, items, name_of, need, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, ktype_of, to_q
@@ -150,7 +150,7 @@ def contiguous(x: Value) -> Value:
     if len(args) == 2:
         name = need(name_of(args[1]), "contiguous", "symbol for memory format", args[1])
         if name not in SYMBOLS["memory"]:
-            raise unknown("contiguous: unrecognized memory format: ", name, SYMBOLS["memory"])
+            raise unknown("unrecognized memory format: ", name, SYMBOLS["memory"], call="contiguous", expected=UNSAID)
     form = memory_format("contiguous" if name == "preserve" else name)
     row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")
     return attribute("contiguous", row, args[0])
@@ -205,12 +205,7 @@ def options(x: Value) -> Value:
     if is_empty(x) or name == "":
         return options_dict(torch.empty(0))
     if name is not None:
-        for fn in NAMED_OPTIONS.values():
-            values = fn(name)
-            if values is not None:
-                return values
-        raise unknown("options: unrecognized name `", name, (
-            e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)))
+        return _of_name(name)
     h = need_handle(x, "options")
     if h.__class__ is TensorHandle:
         return options_dict(h.obj)
@@ -219,6 +214,16 @@ def options(x: Value) -> Value:
     if h.__class__ is DictHandle:
         return Dict(sym_vec(h.obj), _options_table(h.obj.values()))
     return ask("options", h)
+
+
+def _of_name(name: str) -> Value:
+    """The options of the module, loss, optimizer, scheduler or rule of a name."""
+    for fn in NAMED_OPTIONS.values():
+        values = fn(name)
+        if values is not None:
+            return values
+    raise unknown("unrecognized name `", name, (
+        e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)), call="options")
 
 
 def _options_table(tensors: Iterable[Any]) -> Table:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname, whole
@@ -85,7 +85,8 @@ def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[
     args = items(x)
     h = handle(args[0]) if args else None
     if h is None:
-        raise QError(f"{call}: expects tensor(s), module, model or optimizer as 1st of 2{rest} args")
+        name, _, at = call.partition(" ")
+        raise CallError(name, f"expects tensor(s), module, model or optimizer as 1st of 2{rest} args", at=at)
     if not 2 <= len(args) <= most:
         raise QError(f"{call}: expects 2{rest} args, given {len(args)}")
     limit = number_of(args[1])
@@ -116,23 +117,27 @@ def clip(x: Value) -> Value:
         return NIL if norm is NIL else _number(norm)
     call = "clip gradient norm"
     h, rest, most = _head(x, call, 4, "-4")
-    exponent, groups = 2.0, False
-    if len(rest) == 1:
-        n, flag = number_of(rest[0]), flag_of(rest[0])
-        if n is None and flag is None:
-            raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
-        exponent, groups = (exponent, bool(flag)) if n is None else (limit_of(f"{call}: exponent", rest[0]), groups)
-    elif rest:
-        n, flag = number_of(rest[0]), flag_of(rest[1])
-        if n is None:
-            raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
-        if flag is None:
-            raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
-        exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
+    exponent, groups = _how(rest, call) if rest else (2.0, False)
     if groups and isinstance(h, OptimizerHandle | ModelHandle):
         o = optimizer_of(h)
         return _number([_by_norm(g["params"], most, exponent) for g in o.groups])
     return _number(_by_norm(_tensors(h, call), most, exponent))
+
+
+def _how(rest: Sequence[Value], call: str) -> tuple[float, bool]:
+    """The exponent of the norm, and whether it is that of each group, in the arguments after the limit."""
+    n = number_of(rest[0])
+    if len(rest) == 1:
+        flag = flag_of(rest[0])
+        if n is None and flag is None:
+            raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
+        return (2.0, bool(flag)) if n is None else (limit_of(f"{call}: exponent", rest[0]), False)
+    flag = flag_of(rest[1])
+    if n is None:
+        raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
+    if flag is None:
+        raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
+    return limit_of(f"{call}: exponent", rest[0]), flag
 
 
 @api("clipv", "clipv(ptr;max)", held=True, target="torch.nn.utils.clip_grad_value_", effect="changes")

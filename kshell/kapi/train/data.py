@@ -1,4 +1,4 @@
-"""Data and options of models for training and testing: data, batches in place, shuffling."""
+"""Data and options of models for training and testing: the functions of q (batches.py has what they do with data)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
     flag_of,
     is_empty,
@@ -21,12 +21,9 @@ from kshell.kapi.base.args import (
     unknown,
 )
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import is_array, kname, list_q, to_q
+from kshell.kapi.base.convert import kname, list_q, to_q
 from kshell.kapi.base.handles import (
-    DictHandle,
     ModelHandle,
-    TensorHandle,
-    VectorHandle,
     behaviour,
     dict_handle,
     handle,
@@ -36,10 +33,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.module.api import every_option
-from kshell.kapi.module.forward import inputs_of
-from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
+from kshell.kapi.train.batches import assign, begin, define, gather, next_batch, reorder, restore, shuffle
 from kshell.kapi.train.clip import limit_of
-from kshell.kapi.train.model import Data, Model, Settings, parts_of, shown
+from kshell.kapi.train.model import Model, Settings, parts_of, shown
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
 from kshell.values.base.synonyms import plain
@@ -81,7 +77,7 @@ def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
     n = number_of(x)
     numbers = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
     if any(i is None for i in numbers) or not 1 <= len(numbers) <= 2:
-        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(numbers)}")
+        raise CallError(name, expecting="1-2 numbers", given=kname(x) if n is None else str(len(numbers)))
     return numbers[0], numbers[1] if len(numbers) == 2 else second
 
 
@@ -98,7 +94,7 @@ def _clipvalue(name: str, x: Value) -> Value:
         return NIL
     n = number_of(x)
     if n is None:
-        raise QError(f"{name}: expecting number for maximum gradient, given {kname(x)}")
+        raise CallError(name, expecting="number for maximum gradient", given=kname(x))
     return limit_of(f"{name}: value", x)
 
 
@@ -137,7 +133,7 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     new = dict(old)
     for name, value in zip(names, values, strict=True):
         if name not in old:
-            error = QError(f"{name}: not set for evaluation") if test and name in model.train else \
+            error = CallError(name, "not set for evaluation") if test and name in model.train else \
                 unknown(f"unrecognized {call} setting: ", name, old)
             error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
@@ -148,7 +144,7 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
         raise QError(f"{call}: task {new['task']} implies at least {new['task'] + 1} tasks, but only {new['tasks']} "
                      "defined")
     if new["tasks"] > 1 and not new["batchsize"]:
-        raise QError(f"{call}: zero batchsize incompatible with {new['tasks']} tasks")
+        raise CallError(call, f"zero batchsize incompatible with {new['tasks']} tasks")
     if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
         model.data_of(test).batch = -1
     old.update(new)
@@ -178,21 +174,10 @@ def _setup(x: Value, test: bool) -> Value:
         return shown(settings, flag)
     name = name_of(setting)
     if name is not None:
-        if len(args) == 2:
-            return _get_options(settings, [name], call)[0]
-        if len(args) > 3:
-            raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied")
-        _set_options(model, test, [name], [args[2]])
-        return NIL
-    if setting.__class__ is Dict and len(args) == 2:
-        names = names_of(setting.k)
-        if names is None:
-            raise QError(f"{call}: unable to get option names from {kname(setting)}")
-        _set_options(model, test, names, seq_items(setting.v))
-        return NIL
-    if setting.__class__ is List and setting.items and len(args) == 2 and is_pairs(setting):
-        options = pairs(setting)
-        _set_options(model, test, [k for k, _ in options], [v for _, v in options])
+        return _one_option(model, test, name, args, call)
+    found = _named_values(setting, call) if len(args) == 2 else None
+    if found is not None:
+        _set_options(model, test, *found)
         return NIL
     names = names_of(setting) if setting.__class__ is Vec else None
     if names is not None:
@@ -200,14 +185,41 @@ def _setup(x: Value, test: bool) -> Value:
             return symdict(names, _get_options(settings, names, call))
         if len(args) > 3:
             raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(args)} args")
-        values = args[2]
-        if not is_list(values):
-            raise QError(f"{call}: unable to set values from {kname(values)}")
-        if len(values) != len(names):
-            raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
-        _set_options(model, test, names, seq_items(values))
+        _set_options(model, test, names, _values_for(names, args[2], call))
         return NIL
     return define(model, args, test, call)
+
+
+def _one_option(model: Model, test: bool, name: str, args: Sequence[Value], call: str) -> Value:
+    """Read the option of a name, or set it to the argument after the name."""
+    if len(args) == 2:
+        return _get_options(model.settings(test), [name], call)[0]
+    if len(args) > 3:
+        raise QError(f"{name}: expecting 3 args, (model; setting; value), {len(args)} arg(s) supplied")
+    _set_options(model, test, [name], [args[2]])
+    return NIL
+
+
+def _named_values(x: Value, call: str) -> tuple[Sequence[str], Sequence[Value]] | None:
+    """The names and values of a dictionary or of pairs; None of anything else."""
+    if x.__class__ is Dict:
+        names = names_of(x.k)
+        if names is None:
+            raise CallError(call, f"unable to get option names from {kname(x)}")
+        return names, seq_items(x.v)
+    if x.__class__ is List and x.items and is_pairs(x):
+        options = pairs(x)
+        return [k for k, _ in options], [v for _, v in options]
+    return None
+
+
+def _values_for(names: Sequence[str], values: Value, call: str) -> Sequence[Value]:
+    """The values of as many names, one each."""
+    if not is_list(values):
+        raise CallError(call, f"unable to set values from {kname(values)}")
+    if len(values) != len(names):
+        raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
+    return seq_items(values)
 
 
 @api("train", "train m", "train(m;flag)", "train(m;names)", "train(m;names;values)", "train(m;dict)", "train(m;pairs)",
@@ -251,66 +263,11 @@ def test(x: Value) -> Value:
 # ------------------------------------------------------------------ data
 
 
-def gather(given: Sequence[Value], m: Any, call: str) -> Any:
-    """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
-    parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
-    if parts and all(x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts):
-        return {k: t for x in parts for k, t in (
-            x.get().items() if x.__class__ is DictHandle else
-            zip(names_of(x.k) or (), (inputs_of(v, m, call)[0] for v in seq_items(x.v)), strict=True))}
-    if len(given) == 1:
-        x = given[0]
-        if is_empty(x):
-            return None
-        if x.__class__ is TensorHandle or is_array(x):
-            tensors = inputs_of(x, m, call)
-            return tensors[0] if tensors else None
-        tensors = inputs_of(x, m, call)
-        return tensors[0] if len(tensors) == 1 and x.__class__ is not VectorHandle else tensors
-    return [t for x in given for t in inputs_of(x, m, call)] or None
-
-
-def _check_sizes(x: Any, y: Any) -> int:
-    """The size of all tensors along their first dimension, -1 if there are none."""
-    n = -1
-    for t in (*parts_of(x), *parts_of(y)):
-        whole = whole_of(t)
-        size = whole.size(0) if whole.dim() else 1
-        if n >= 0 and size != n:
-            raise QError(f"tensor size mismatch, {n} vs {size}")
-        n = size
-    return n
-
-
-def _assign(model: Model, test: bool, x: Any, y: Any) -> int:
-    n = _check_sizes(x, y)
-    model.put_data(Data(x, y, n), test)
-    return _batches(model, test)
-
-
-def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
-    """New inputs and, if given, targets."""
-    if len(given) > 3:
-        raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
-    x = gather(given[1:2], model.module, call)
-    y = gather(given[2:3], model.module, call)
-    return _assign(model, test, x, y)
-
-
-def _batches(model: Model, test: bool) -> int:
-    """The number of batches of the data, -1 without data."""
-    data = model.data_of(test)
-    if data.n < 0:
-        return -1
-    s = model.settings(test)
-    return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
-
-
 def _model_of(x: Value, call: str) -> Model:
     """The model of a call that takes nothing else."""
     h = handle(x)
     if not isinstance(h, ModelHandle):
-        raise QError(f"{call}: expected model as argument, given {kname(x)}")
+        raise CallError(call, expected="model as argument", given=kname(x))
     return h.obj
 
 
@@ -353,7 +310,7 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
     if len(args) == 1:
         return _handle(held.y if target else held.x)
     new = gather(args[1:], h.obj.module, call)
-    return _assign(h.obj, test, held.x if target else new, new if target else held.y)
+    return assign(h.obj, test, held.x if target else new, new if target else held.y)
 
 
 def _size(x: Value, test: bool, call: str) -> int:
@@ -400,76 +357,9 @@ both("datasize", "testsize", _size, " m",
 # ------------------------------------------------------------------ batches
 
 
-def _restore(data: Data) -> int:
-    for t in data.tensors():
-        show_whole(t)
-    data.batch, data.hidden = -1, None
-    return max(data.n, 0)
-
-
-def _order(model: Model, data: Data) -> Any:
-    """A new order for the training data: of the global generator, or, where several tasks share the data, of one that
-    is the same for all."""
-    s = model.train
-    device = data.tensors()[0].device
-    if s["tasks"] < 2:
-        return torch.randperm(data.n, device=device)
-    if data.generator is None:
-        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(long_of(s["shuffleseed"]))
-    return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
-
-
-def _reorder(data: Data, order: Any) -> None:
-    data.x, data.y = _replaced(data.x, order), _replaced(data.y, order)
-
-
-def _replaced(part: Any, order: Any) -> Any:
-    if part is None:
-        return None
-    moved = reordered(parts_of(part), order)
-    return dict(zip(part, moved, strict=True)) if isinstance(part, dict) else moved if isinstance(part, list) \
-        else moved[0]
-
-
-def _shuffle(model: Model) -> None:
-    data = model.data
-    _restore(data)
-    if data.n > 0:
-        order = _order(model, data)
-        _reorder(data, order)
-        data.order = order if data.order is None else data.order[order.to(data.order.device)]
-
-
-def begin(model: Model, test: bool) -> int:
-    """The start of an epoch: whole tensors, shuffled where that is asked for; the number of batches."""
-    if not test and model.train["shuffle"]:
-        _shuffle(model)
-    else:
-        _restore(model.data_of(test))
-    return _batches(model, test)
-
-
-def _next_batch(model: Model, test: bool) -> bool:
-    data, s = model.data_of(test), model.settings(test)
-    first = data.batch < 0
-    i = s["task"] if first else data.batch + s["tasks"]
-    if i >= _batches(model, test):
-        _restore(data)
-        return False
-    if first:
-        begin(model, test)
-    w = min(s["batchsize"] or data.n, data.n)
-    for t in data.tensors():
-        if not whole_of(t).dim():
-            raise QError(f"{'testbatch' if test else 'batch'}: tensor has no dimensions")
-        show_part(t, i * w, min(w, data.n - i * w))
-    data.batch = i
-    return True
-
-
 @behaviour("batch", ModelHandle)
 def _batch(h: ModelHandle) -> bool:
-    return _next_batch(h.obj, False)
+    return next_batch(h.obj, False)
 
 
 @api("testbatch", "testbatch m", effect="changes")
@@ -483,12 +373,12 @@ def testbatch(x: Value) -> Value:
     0 1 2 3 4
     5 6 7 8 9
     """
-    return _next_batch(_model_of(x, "testbatch"), True)
+    return next_batch(_model_of(x, "testbatch"), True)
 
 
 @behaviour("restore", ModelHandle)
 def _restored(h: ModelHandle) -> int:
-    return _restore(h.obj.data)
+    return restore(h.obj.data)
 
 
 @api("testrestore", "testrestore m", effect="changes")
@@ -500,7 +390,7 @@ def testrestore(x: Value) -> Value:
     q)testrestore m
     10
     """
-    return _restore(_model_of(x, "testrestore").testdata)
+    return restore(_model_of(x, "testrestore").testdata)
 
 
 both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
@@ -511,7 +401,7 @@ both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), te
 
 @behaviour("shuffle", ModelHandle)
 def _shuffled(h: ModelHandle) -> Value:
-    _shuffle(h.obj)
+    shuffle(h.obj)
     return NIL
 
 
@@ -530,8 +420,8 @@ def unshuffle(x: Value) -> Value:
     if not isinstance(h, ModelHandle):
         raise QError(f"unshuffle: requires model argument, given {kname(x)}")
     data = h.obj.data
-    _restore(data)
+    restore(data)
     if data.order is not None:
-        _reorder(data, torch.argsort(data.order))
+        reorder(data, torch.argsort(data.order))
         data.order = None
     return NIL

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items
 from kshell.kapi.base.call import api, known_to_all, run_backward
 from kshell.kapi.base.convert import kname, to_q
@@ -28,10 +28,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.func.autocast import casting
 from kshell.kapi.loss import losses
 from kshell.kapi.module.api import brought, device_of_module, every_option, tensors_of_module
-from kshell.kapi.module.describe import definition
+from kshell.kapi.module.describe import cpp_text, definition
 from kshell.kapi.module.forward import calculate, flat, inputs_of, inputs_with_names
 from kshell.kapi.module.named_inputs import Inputs, by_name
-from kshell.kapi.module.text import cpp_text
 from kshell.kapi.optim.state import counts
 from kshell.kapi.optim.state import definition as optimizer_definition
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
@@ -173,7 +172,7 @@ def _parts(given: list[Value], start: int) -> dict[str, Any]:
         handle(h)
         name = _part(h)
         if name is None:
-            raise QError(f"model arg[{k + start}] unrecognized: {kname(h)}")
+            raise CallError("model", f"{kname(h)}", at=f"arg[{k + start}] unrecognized", given=SAID, expected=UNSAID)
         if name in parts:
             raise QError(f"model: more than one {name} given")
         parts[name] = h.obj
