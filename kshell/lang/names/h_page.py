@@ -178,7 +178,17 @@ def ht(x: Value) -> Value:
     """
     if x.__class__ is not Sym:
         raise QError("type")
-    read = files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt")))
+    out, headings = _content(files.lines_of(files.read_bytes(os.path.join("src", x.s + ".txt"))))
+    list_ = [element("p", element("a", h, f" target=v href={x.s}.htm#{i}")) for i, h in enumerate(headings, 1)]
+    pages = {f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
+             f"a/_{x.s}.htm": page("\n".join(list_)), f"a/{x.s}.htm": page("\n".join(out))}
+    atomic.write_all([(path, atomic.filling([text.encode("utf-8", "surrogateescape")]))
+                      for path, text in pages.items()])
+    return sym(f":{x.s}.htm")
+
+
+def _content(read: list[bytes]) -> tuple[list[str], list[str]]:
+    """The elements of a page, made of the lines of its text, and its headings."""
     out: list[str] = []
     headings: list[str] = []
     for kind, found in groupby((raw.decode("utf-8", "surrogateescape") for raw in read), _kind):
@@ -193,12 +203,7 @@ def ht(x: Value) -> Value:
             out.append(element("xmp", "\n".join(_columns(lines))))
         else:
             out += [element("p", links(code_of(line))) for line in lines if line]
-    list_ = [element("p", element("a", h, f" target=v href={x.s}.htm#{i}")) for i, h in enumerate(headings, 1)]
-    pages = {f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
-             f"a/_{x.s}.htm": page("\n".join(list_)), f"a/{x.s}.htm": page("\n".join(out))}
-    atomic.write_all([(path, atomic.filling([text.encode("utf-8", "surrogateescape")]))
-                      for path, text in pages.items()])
-    return sym(f":{x.s}.htm")
+    return out, headings
 
 
 def _kind(line: str) -> str:

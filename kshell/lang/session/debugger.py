@@ -147,6 +147,15 @@ class Suspension:
         return value
 
 
+def _add_outer(levels: list[Level], error: QError, outer: Suspension) -> None:
+    """Add the levels that are still to be gone on with in the suspension that was resumed."""
+    further, steps = outer.coming
+    if levels:
+        levels[-1].after += steps
+    levels += further
+    error.frames += [level.frame for level in further]
+
+
 def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Suspension | None = None) -> \
         list[Suspension]:
     """The suspension by an error with its frames, if a function was running; empty if only a line was. `outer` is the
@@ -159,11 +168,7 @@ def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Sus
                zip(error.frames[len(inner):], found, strict=True)]
     _add_rests({id(ran): level for level, (_, ran) in zip(levels[len(levels) - len(found):], found, strict=True)}, tb)
     if outer is not None:
-        further, steps = outer.coming
-        if levels:
-            levels[-1].after += steps
-        levels += further
-        error.frames += [level.frame for level in further]
+        _add_outer(levels, error, outer)
     if all(level.top for level in levels):
         return []
     return [Suspension(error, levels, _given(tb), (outer is not None and outer.restricted) or _within_reval(tb))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from kshell.errors import QError
@@ -275,16 +277,11 @@ def concat(items: list[Value]) -> Value:
     """Values joined one after another."""
     first = items[0]
     classes = set(map(type, items))
-    flat: list[Value] = []
     if len(classes) == 1:
         c = first.__class__
         if c is List:
             whole = _flats(items)
-            if whole is not None:
-                return whole
-            for v in items:
-                flat += v.items
-            return collapse(flat)
+            return whole if whole is not None else collapse(list(chain.from_iterable([v.items for v in items])))
         if c is Vec:
             t, dom = first.t, first.dom
             if all([v.t == t and v.dom == dom for v in items]):
@@ -298,6 +295,12 @@ def concat(items: list[Value]) -> Value:
         for v in items[1:]:
             out = join(out, v)
         return as_list(out) if out.__class__ not in (Dict, Table) else out
+    return _of_any_kind(items)
+
+
+def _of_any_kind(items: list[Value]) -> Value:
+    """Lists and atoms joined one after another, item by item."""
+    flat: list[Value] = []
     for v in items:
         if v.__class__ is Vec or isinstance(v, List):
             flat += v.items
