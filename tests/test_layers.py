@@ -30,7 +30,9 @@ TABLE = {
     "extend": {"kapi", "registry", "errors", "values", "families"},  # of the last, what is asked for by name
     "families": {"extend", "optim", "parallel", "registry", "lazy_package"},
     "k_api": {"kapi", "families", "registry"},
-    "session": {"k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
+    "session_job": {"kapi", "errors", "values"},
+    "session_prompt": {"kapi", "lang", "registry", "values"},
+    "session": {"session_job", "session_prompt", "k_api", "lang", "kapi", "store", "registry", "errors", "values", "parse"},
     "shell": {"session", "k_api", "registry", "parse", "errors"},
     "python": {"session", "registry", "errors", "values", "lang", "kapi"},
     "embedding": {"python", "shell", "errors"},

@@ -10,9 +10,9 @@ import numpy as np
 
 from kshell.errors import QError, os_text
 from kshell.lang.console.format import extremes, raw_text, raw_texts, text_matrix
-from kshell.lang.verbs import internal, tok
+from kshell.lang.verbs import tok
 from kshell.registry import verb
-from kshell.store import atomic, compress, fields, kdb, text, unfinished
+from kshell.store import atomic, fields, kdb, text, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, string, table
 from kshell.values.base.core import (
@@ -20,7 +20,6 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
-    Nd,
     Sym,
     Table,
     Value,
@@ -55,7 +54,7 @@ def path_of(x: Value, plain: bool = False) -> str:
     return path
 
 
-def _range(x: Value) -> tuple[str, int, int]:
+def range_of(x: Value) -> tuple[str, int, int]:
     """Path, offset and length of `` `:f `` or `` (`:f;offset;length) ``."""
     if x.__class__ is not List:
         return path_of(x, True), 0, -1
@@ -91,7 +90,7 @@ def read0(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, True)
-    found = strings_of(text.lines_of(text.read_bytes(*_range(x))))
+    found = strings_of(text.lines_of(text.read_bytes(*range_of(x))))
     return found if found.__class__ is List else List(found.items)
 
 
@@ -106,7 +105,7 @@ def read1(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, False)
-    return Vec(T.X, np.frombuffer(text.read_bytes(*_range(x)), np.uint8))
+    return Vec(T.X, np.frombuffer(text.read_bytes(*range_of(x)), np.uint8))
 
 
 def _is_handle(x: Value) -> bool:
@@ -306,7 +305,7 @@ def texts_of(col: Vec) -> list[str]:
 def _source(y: Value) -> bytes:
     """The text to load: of a file symbol (and range), of one string, or of a list of lines."""
     if y.__class__ is Sym or (y.__class__ is List and len(y) and y.items[0].__class__ is Sym):
-        return text.read_bytes(*_range(y))
+        return text.read_bytes(*range_of(y))
     if y.__class__ is Vec and y.t == T.C:
         return text_bytes(y)
     return b"\n".join(text_bytes(s) for s in seq_items(y))
@@ -443,86 +442,6 @@ def key_value(form: str, y: Value) -> Value:
     keys = tok.tok_strings(type_of_code(form[0]), [k for k, _, _ in pairs])
     values = [v.strip(b'"') if len(form) == 4 else v for _, _, v in pairs]
     return List([keys, List([string(v) for v in values])])
-
-
-# ------------------------------------------------------------------ 1: binary
-
-_WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 8, "d": 4, "t": 4, "m": 4, "n": 8,
-           "u": 4, "v": 4, "z": 8, "g": 16}  # fmt: skip
-
-
-@verb("1:", effect="own")
-def binary_file(x: Value, y: Value) -> Value:
-    """Binary files: save bytes, or load typed columns of fixed width.
-
-    q)`:/tmp/kshell_doc.bin 1:0x0100000002000000
-    `:/tmp/kshell_doc.bin
-    q)(enlist"i";enlist 4)1:`:/tmp/kshell_doc.bin
-    1 2
-    q)hdel`:/tmp/kshell_doc.bin;
-    """
-    if x.__class__ is Sym:
-        return save_binary(x, y, None)
-    if x.__class__ is List and len(x) == 4 and x.items[0].__class__ is Sym:
-        return save_binary(x.items[0], y, internal.packing(*x.items[1:]))
-    if x.__class__ is not List or len(x) != 2:
-        raise QError("type")
-    types, widths = x.items
-    big = not (types.__class__ is Vec and types.t == T.C)  # widths first: most significant byte first
-    if big:
-        types, widths = widths, types
-    if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):
-        raise QError("type")
-    data = y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*_range(y))
-    return List(_records(text_of(types), [int(w) for w in widths.a], data, ">" if big else "<"))
-
-
-def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
-    """Write an atom's or vector's bytes as they are; a list is written as a data file."""
-    refuse("1:")
-    path = path_of(file)
-    if isinstance(y, List):
-        kdb.write(path, y, packing)
-        return file
-    t = y.t if y.__class__ is Vec else atom_t(y)
-    if not t or t in (T.S, T.ENUM):
-        raise QError("type")
-    data = y.a.tobytes() if y.__class__ is Vec else np.array(raw(y), T.DTYPE[t]).tobytes()
-    if packing is not None and packing.algorithm:
-        data = compress.pack(data, packing.logical, packing.level)
-    atomic.write_bytes(path, data)
-    return file
-
-
-def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Value]:
-    if len(codes) != len(widths):
-        raise QError("length")
-    size = sum(widths)
-    if size <= 0 or min(widths) < 0:
-        raise QError("length")
-    rows = np.frombuffer(data, np.uint8, len(data) // size * size).reshape(-1, size)
-    out: list[Value] = []
-    at = 0
-    for code, w in zip(codes, widths, strict=True):
-        part = np.ascontiguousarray(rows[:, at : at + w])
-        at += w
-        if code != " ":
-            out.append(_field(code.lower(), w, part, order))
-    return out
-
-
-def _field(code: str, w: int, part: np.ndarray, order: Any) -> Value:
-    """The values of one field of all records."""
-    if code == "*" or (code == "c" and w > 1):
-        return Nd(T.C, part) if len(part) else List([])
-    if code == "s":
-        return sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part])
-    if _WIDTHS.get(code) != w:
-        raise QError("type")
-    t = T.BY_CHAR[code]
-    if code == "g":
-        return Vec(t.num, part.view(t.dtype).reshape(-1))
-    return Vec(t.num, part.view(t.dtype.newbyteorder(order)).reshape(-1).astype(t.dtype))
 
 
 # ------------------------------------------------------------------ environment

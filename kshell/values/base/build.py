@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,16 +12,20 @@ from kshell.values.base import types as T
 from kshell.values.base.core import (
     COLLAPSE,
     Atom,
+    AtomValue,
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Special,
+    Sym,
     Table,
     Value,
     Vec,
     atom,
     atom_t,
+    sym_names,
     sym_vec,
 )
 
@@ -50,7 +54,7 @@ def string(s: str | bytes) -> Vec:
     return Vec(T.C, np.frombuffer(s, np.uint8))
 
 
-def empty(t: int = 0) -> Value:
+def empty(t: int = 0) -> Vec | List:
     """The empty vector of type t; of type 0, the empty general list."""
     return Vec(t, np.empty(0, T.DTYPE[t])) if t else List([])
 
@@ -60,7 +64,7 @@ def guid_vec(data: Sequence[bytes]) -> Vec:
 
 
 @COLLAPSE.set
-def collapse(items: list[Value]) -> Value:
+def collapse(items: list[Value]) -> ListValue:
     """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
     with the same symbol keys, else a general list. Takes ownership of `items`."""
     if not items:
@@ -71,32 +75,34 @@ def collapse(items: list[Value]) -> Value:
         return List(items)
     t = atom_t(first)
     if not t:
-        return _rows(items) if c is Dict and not first.keyed else List(items)
+        return _rows(items, first.k) if first.__class__ is Dict and not first.keyed else List(items)
     classes = set(map(type, items))
     if len(classes) == 1:
         if t in (T.J, T.F, T.B) and first.__class__ is not Special:
             return Vec(t, np.fromiter(items, T.DTYPE[t], len(items)))
         if t == T.S:
-            return Vec(t, np.array([x.v for x in items], np.int32))
+            return Vec(t, np.array([x.v for x in cast("list[Sym]", items)], np.int32))
     elif not classes <= {int, Special}:
         return List(items)
     if first.__class__ is EnumAtom:
         dom = first.dom
-        if all(x.dom == dom for x in items):
-            return Vec(T.ENUM, np.array([x.v for x in items], np.int64), "", dom)
+        members = cast("list[EnumAtom]", items)
+        if all(x.dom == dom for x in members):
+            return Vec(T.ENUM, np.array([x.v for x in members], np.int64), "", dom)
         return List(items)
     if t == T.J:
-        return Vec(t, np.array([x if x.__class__ is int else x.v for x in items], np.int64))
-    if any(x.t != t for x in items):
+        numbers = cast("list[int | Special]", items)
+        return Vec(t, np.array([x.v if x.__class__ is Special else x for x in numbers], np.int64))
+    others = cast("list[Atom]", items)
+    if any(x.t != t for x in others):
         return List(items)
     if t == T.G:
-        return guid_vec([x.v for x in items])
-    return Vec(t, np.array([x.v for x in items], T.DTYPE[t]))
+        return guid_vec([x.v for x in others])
+    return Vec(t, np.array([x.v for x in others], T.DTYPE[t]))
 
 
-def _rows(items: list[Value]) -> Value:
-    """A list of dictionaries with equal symbol keys is a table."""
-    keys = items[0].k
+def _rows(items: list[Value], keys: ListValue) -> List | Table:
+    """A list of dictionaries with equal symbol keys, those of the first, is a table."""
     if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
         return List(items)
     for d in items:
@@ -104,21 +110,24 @@ def _rows(items: list[Value]) -> Value:
             return List(items)
         if d.k is not keys and not np.array_equal(d.k.a, keys.a):
             return List(items)
-    names = [s.s for s in keys.items]
-    values = [d.v for d in items]
-    t = getattr(values[0], "t", T.ENUM)
-    if t != T.ENUM and all(v.__class__ is Vec and v.t == t for v in values):
-        return Table(names, [Vec(t, a) for a in np.ascontiguousarray(np.stack([v.a for v in values]).T)])
-    rows = [d.v.items for d in items]
+    names = sym_names(keys)
+    values = [d.v for d in cast("list[Dict]", items)]
+    first = values[0]
+    if first.__class__ is Vec and first.t != T.ENUM:
+        t = first.t
+        alike = [v.a for v in values if v.__class__ is Vec and v.t == t]
+        if len(alike) == len(values):
+            return Table(names, [Vec(t, a) for a in np.ascontiguousarray(np.stack(alike).T)])
+    rows = [v.items for v in values]
     return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
 
 
-def enlist(x: Value) -> Value:
+def enlist(x: Value) -> ListValue:
     """The one-item list of x; of a dictionary with symbol keys, a one-row table."""
     return collapse([x])
 
 
-def regular(t: int, a: np.ndarray) -> Value:
+def regular(t: int, a: np.ndarray) -> AtomValue | Vec | Nd:
     """A value over an array of any number of dimensions: atom, vector or regular nested list."""
     return atom(t, a[()]) if a.ndim == 0 else Vec(t, a) if a.ndim == 1 else Nd(t, a)
 
@@ -134,7 +143,7 @@ def as_nd(x: Value) -> Nd | None:
         t, n = first.t, len(first.a)
         if t == T.ENUM or any(v.__class__ is not Vec or v.t != t or len(v.a) != n for v in x.items):
             return None
-        return Nd(t, np.stack([v.a for v in x.items]))
+        return Nd(t, np.stack([v.a for v in cast("list[Vec]", x.items)]))
     if not isinstance(first, List):
         return None
     parts = [as_nd(v) for v in x.items]
@@ -144,7 +153,7 @@ def as_nd(x: Value) -> Nd | None:
     return Nd(head.t, np.stack([p.a for p in parts if p is not None]))
 
 
-def mkdict(k: Value, v: Value) -> Dict:
+def mkdict(k: ListValue, v: ListValue) -> Dict:
     """The dictionary k!v of two lists; 'length if they differ in length."""
     if len(k) != len(v):
         raise QError("length")
@@ -156,7 +165,7 @@ def symdict(names: Sequence[str], values: list[Value]) -> Dict:
     return Dict(sym_vec(names), collapse(values))
 
 
-def table(names: Sequence[str], cols: Sequence[Value]) -> Table:
+def table(names: Sequence[str], cols: Sequence[ListValue]) -> Table:
     """A table of columns that are lists of equal length; 'length otherwise."""
     if len({len(c) for c in cols}) > 1:
         raise QError("length")

@@ -208,7 +208,7 @@ class View(Function):
     def __init__(self, name: str, text: str, needs: tuple[str, ...], tree: Callable[[], Value],
                  compute: Callable[[], Value]) -> None:
         self.name, self.text, self.needs, self.tree, self.compute = name, text, needs, tree, compute
-        self.value: Value = None
+        self.value: Value | None = None
         self.saved: list[Value] = []  # what the names in `needs` stood for when value was computed
         self.busy = False
 
@@ -289,8 +289,9 @@ class Handle:
         """`h[i;j]`, `h i`."""
         raise QError("type")
 
-    def amend(self, args: Sequence[Value], f: Value, y: Value) -> Value:
-        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim; changes the object and returns the handle."""
+    def amend(self, args: Sequence[Value], f: Value | None, y: Value) -> Value:
+        """`h[i]:y`, `h[i]+:y`, `@[h;i;f;y]`; f is the verb, a Prim, None for `:`; changes the object and
+        returns the handle."""
         raise QError("type")
 
     def undo(self, args: Sequence[Value]) -> Callable[[], None]:

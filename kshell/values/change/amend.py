@@ -18,7 +18,6 @@ from kshell.values.base.core import (
     HOLE,
     NIL,
     Dict,
-    EnumAtom,
     List,
     Nd,
     Sym,
@@ -34,12 +33,13 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.base.functions import Handle, Prim
+from kshell.values.change.append import append_item, append_row, retype
 from kshell.values.change.join import grown, join_dicts
 from kshell.values.change.place import block, part, place, plain_numbers, single
 from kshell.values.engine.apply import pyfn
 from kshell.values.engine.dispatch import ATOMIC
 from kshell.values.items.index import list_positions
-from kshell.values.items.pick import domain, null_of, take_at, unenum
+from kshell.values.items.pick import null_of, take_at
 from kshell.values.items.search import depth, find
 from kshell.values.session.interrupts import AMENDED, HOLD, PENDING, let_through
 
@@ -522,70 +522,10 @@ def _indexes(i: Value, n: int) -> Any:
     raise QError("type")
 
 
-def retype(x: Vec, items: list[Value]) -> Vec:
-    """Items as a vector of x's type; 'type if one of them is of another."""
-    if x.t == T.ENUM:
-        return Vec(T.ENUM, np.array([_enum_code(x, i) for i in items], np.int64), "", x.dom)
-    out = collapse(items)
-    if out.__class__ is not Vec or out.t != x.t:
-        raise QError("type")
-    return out
-
-
 def _relist(x: Value, items: list[Value]) -> Value:
     """The list of amended items. A vector stays one; a list of atoms of one type becomes one."""
     if x.__class__ is Vec:
         return retype(x, items) if items else x
     return collapse(items) if items and is_atom(items[0]) else List(items)
 
-
-def _enum_code(x: Vec, item: Value) -> int:
-    if item.__class__ is EnumAtom and item.dom == x.dom:
-        return int(item.v)
-    at = find(domain(x.dom), item)
-    if at >= len(domain(x.dom)):
-        raise QError("cast")
-    return int(at)
-
-
-def append_item(x: Value, item: Value) -> Value:
-    """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become
-    a vector of the item's type."""
-    if x.__class__ is Vec:
-        t = atom_t(item)
-        if x.t == T.ENUM:
-            return Vec(T.ENUM, np.append(x.a, _enum_code(x, item)), "", x.dom)
-        if t == T.ENUM and x.t == T.S:
-            item, t = unenum(item), T.S
-        if t != x.t:
-            raise QError("type")
-        one = np.frombuffer(item.v, "V16") if t == T.G else np.array([raw(item)], x.a.dtype)
-        return Vec(t, np.concatenate([x.a, one]), "")
-    if x.__class__ is Table:
-        same = item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S
-        if same and [s.s for s in item.k.items] == x.names:
-            return append_row(x, item)
-        return List([*x.items, item])
-    if not len(x):
-        return collapse([item])
-    out = List([*x.items, item])
-    if x.__class__ is List and x.look.__class__ is list:
-        out.look, x.look = x.look, 0  # what is known of the items before stays true
-    return out
-
-
-def append_row(t: Table, row: Value) -> Table:
-    """A table with one more row, from a dictionary of its columns or a list of their items."""
-    if row.__class__ is Dict:
-        names = [s.s for s in seq_items(row.k)]
-        items = seq_items(row.v)
-        if set(names) != set(t.names):
-            raise QError("mismatch")
-        at = dict(zip(reversed(names), reversed(items), strict=True))
-        items = [at[n] for n in t.names]
-    else:
-        items = seq_items(row)
-        if len(items) != len(t.names):
-            raise QError("length")
-    return Table(t.names, [append_item(c, i) for c, i in zip(t.cols, items, strict=True)])
 
