@@ -44,7 +44,7 @@ def ft(f: Value, t: Value) -> Value:
     """
     if not isinstance(t, Dict):
         return apply1(f, t)
-    n = len(t.k.names) if t.keyed else 0
+    n = len(t.tables[0].names) if t.keyed else 0
     out = apply1(f, unkeyed(t))
     return Dict(Table(out.names[:n], out.cols[:n]), Table(out.names[n:], out.cols[n:]))
 
@@ -132,10 +132,11 @@ def identifiers(x: Value) -> Value:
         return sym(clean(x.s))
     if x.__class__ is Table:
         return Table(sane(x.names), x.cols)
-    if is_table(x):
-        names = sane(x.k.names + x.v.names)
-        n = len(x.k.names)
-        return Dict(Table(names[:n], x.k.cols), Table(names[n:], x.v.cols))
+    if x.__class__ is Dict and x.keyed:
+        k, v = x.tables
+        names = sane(k.names + v.names)
+        n = len(k.names)
+        return Dict(Table(names[:n], k.cols), Table(names[n:], v.cols))
     if x.__class__ is Dict:
         return Dict(sym_vec(sane([k.s for k in x.k.items])), x.v)
     raise QError("type")

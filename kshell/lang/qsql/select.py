@@ -8,7 +8,7 @@ it is an aggregate that has a way (aggregates.py), else a group at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Phrase:
 
 
 Named = list[tuple[str | None, Phrase]]
-Limit = tuple[Value | None, str | None, Phrase | None] | None
+Limit: TypeAlias = "tuple[Value | None, str | None, Phrase | None] | None"
 
 class Source:
     """The source of a query: a table, a keyed table (`keys` names its keys) or a dictionary."""

@@ -38,12 +38,11 @@ def dollar(x: Value, y: Value) -> Value:
         return x.dyad("$", x, y)
     if isinstance(y, Handle):
         return y.dyad("$", x, y)
-    c = x.__class__
-    if c is Sym or (c is Atom and x.t in (T.C, T.H)):
+    if x.__class__ is Sym or (x.__class__ is Atom and x.t in (T.C, T.H)):
         return _to_type(x, y)
-    if c is int or (c is Atom and x.t in (T.I, T.X)):
-        return pad(x if c is int else x.v, y)
-    if c is Vec or isinstance(x, List):
+    if x.__class__ is int or (x.__class__ is Atom and x.t in (T.I, T.X)):
+        return pad(x if x.__class__ is int else x.v, y)
+    if x.__class__ is Vec or isinstance(x, List):
         return _by_list(x, y)
     raise QError("type")
 
@@ -79,10 +78,9 @@ def _type_word(v: Value) -> str:
 
 def _with_handles(y: Value) -> bool:
     """Are there handles in a list, dictionary or table?"""
-    c = y.__class__
-    if c is Dict:
+    if y.__class__ is Dict:
         return _with_handles(y.v)
-    parts = y.cols if c is Table else y.items if c is List else ()
+    parts = y.cols if y.__class__ is Table else y.items if y.__class__ is List else ()
     return any(isinstance(i, Handle) or _with_handles(i) for i in parts)
 
 
@@ -128,12 +126,11 @@ def _by_list(x: Value, y: Value) -> Value:
 
 def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
     """leaf of every atom and vector in y, down through lists, dictionaries and tables."""
-    c = y.__class__
-    if c is List:
+    if y.__class__ is List:
         return collapse([deep(i, leaf) for i in y.items])
-    if c is Dict:
+    if y.__class__ is Dict:
         return Dict(y.k, deep(y.v, leaf))
-    if c is Table:
+    if y.__class__ is Table:
         return Table(y.names, [deep(col, leaf) for col in y.cols])
     return leaf(y)
 
@@ -149,12 +146,11 @@ def cast(t: int, y: Value) -> Value:
 
 
 def _symbols(y: Value) -> Value:
-    c = y.__class__
-    if c is Vec and y.t == T.C:
+    if y.__class__ is Vec and y.t == T.C:
         return sym(tok_text(y))
-    if c is Atom and y.t == T.C:
+    if y.__class__ is Atom and y.t == T.C:
         return sym(chr(y.v).strip())
-    if c is Nd and y.t == T.C:
+    if y.__class__ is Nd and y.t == T.C:
         return collapse([_symbols(row) for row in y.items])
     return cast_value(y, T.S)
 

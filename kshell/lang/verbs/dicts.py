@@ -121,14 +121,13 @@ def key(x: Value) -> Value:
     q)key 1 2 3
     `long
     """
-    c = x.__class__
-    if c is Dict:
+    if x.__class__ is Dict:
         return x.k
-    if c is Sym:
+    if x.__class__ is Sym:
         return _key_of_file(x) if x.s.startswith(":") else _key_of_name(x.s)
-    if c is EnumAtom or (c is Vec and x.t == T.ENUM):
+    if x.__class__ is EnumAtom or (x.__class__ is Vec and x.t == T.ENUM):
         return sym(x.dom)
-    if c is Vec:
+    if x.__class__ is Vec:
         return sym(T.TYPE[x.t].name)
     if atom_t(x) in (T.B, T.X, T.H, T.I, T.J):
         return til(x)

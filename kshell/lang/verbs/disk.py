@@ -17,8 +17,22 @@ from kshell.lang.verbs.internal import packing
 from kshell.registry import verb
 from kshell.store import kdb, splay, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym, sym_vec
+from kshell.values.base.build import collapse, has_items, list_value
+from kshell.values.base.core import (
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    seq_items,
+    sym,
+    sym_vec,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.change.join import append
 from kshell.values.items.pick import unenum
@@ -374,18 +388,18 @@ def _enumerate(t: Table, name: str) -> Table:
     return Table(t.names, [_enumerate_column(c, name) for c in t.cols])
 
 
-def _enumerate_column(c: Value, name: str) -> Value:
-    if c.__class__ is Vec and c.t == T.ENUM and c.dom != name and unenum(c).t == T.S:
-        c = unenum(c)
+def _enumerate_column(c: ListValue, name: str) -> ListValue:
+    if c.__class__ is Vec and c.t == T.ENUM and c.dom != name:
+        named = unenum(c)
+        if named.__class__ is Vec and named.t == T.S:
+            c = named
     if c.__class__ is Vec and c.t == T.S:
         names = running().names
         before, names.current = names.current, "."
         try:
-            return enumerate_value(name, c, True)
+            return list_value(enumerate_value(name, c, True))
         finally:
             names.current = before
-    if _symbols(c):
-        return List([_enumerate_column(v, name) for v in c.items])
-    return c
+    return List([_enumerate_column(v, name) if has_items(v) else v for v in c.items]) if _symbols(c) else c
 
 

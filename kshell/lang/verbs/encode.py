@@ -14,7 +14,7 @@ from kshell.lang.verbs.division import idiv, mod
 from kshell.lang.verbs.stats import max_
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.build import bools, collapse, string
+from kshell.values.base.build import bools, collapse, names_of, string
 from kshell.values.base.core import (
     Atom,
     List,
@@ -238,7 +238,7 @@ def _pieces(y: Value) -> list[bytes]:
 
 def _join_symbols(y: Value) -> Value:
     if y.__class__ is Vec and y.t == T.S:
-        names = [s.s for s in y.items]
+        names = names_of(y)
         return sym(("/" if names and names[0].startswith(":") else ".").join(names))
     if y.__class__ is Sym:
         return y

@@ -14,7 +14,7 @@ from kshell.lang.verbs import internal, tok
 from kshell.registry import verb
 from kshell.store import atomic, compress, fields, kdb, text, unfinished
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, string, table
+from kshell.values.base.build import collapse, names_of, string, table
 from kshell.values.base.core import (
     NIL,
     Atom,
@@ -75,7 +75,7 @@ def hsym(x: Value) -> Value:
     if x.__class__ is Sym:
         return x if x.s[:1] == ":" else sym(":" + x.s)
     if x.__class__ is Vec and x.t == T.S:
-        return sym_vec([s.s if s.s[:1] == ":" else ":" + s.s for s in x.items])
+        return sym_vec([s if s[:1] == ":" else ":" + s for s in names_of(x)])
     raise QError("type")
 
 
@@ -225,11 +225,12 @@ def text_bytes(x: Value) -> bytes:
 def prepare(x: Value, sep: bytes) -> list[bytes]:
     """The lines of a table (names first) or of a list of columns."""
     if x.__class__ is Dict and x.keyed:
-        x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+        k, v = x.tables
+        x = Table(k.names + v.names, k.cols + v.cols)
     head: list[bytes] = []
     if x.__class__ is Table:
         head = [sep.join(text.csv_field(n.encode("utf-8", "surrogateescape"), sep) for n in x.names)]
-        cols = x.cols
+        cols: Sequence[Value] = x.cols
     else:
         cols = seq_items(x)
         if cols and not hasattr(cols[0], "__len__"):
@@ -409,7 +410,7 @@ def _characters(col: Sequence[bytes]) -> Value:
 
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
-    out = []
+    out: list[Value] = []
     one = one and all(len(c) == 1 for c in cols)
     work = Task("loading", len(cols), "columns")
     for code, col in zip(codes, cols, strict=True):

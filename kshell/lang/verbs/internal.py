@@ -300,7 +300,7 @@ def compression(x: Value) -> Value:
     if data[:8] != compress.MAGIC:
         return Dict(sym_vec([]), List([]))
     tail = compress.tail_of(data)
-    values = [len(data), tail.size, *(Atom(T.I, n) for n in (
+    values: list[Value] = [len(data), tail.size, *(Atom(T.I, n) for n in (
         tail.algorithm, max(tail.block.bit_length() - 1, 0), tail.level))]
     return Dict(sym_vec(["compressedLength", "uncompressedLength", "algorithm", "logicalBlockSize", "zipLevel"]),
                 List(values))

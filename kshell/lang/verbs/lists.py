@@ -11,10 +11,11 @@ from kshell.lang.tables.tables import table_from_dict
 from kshell.lang.verbs.join import join, raze
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.build import as_nd, collapse, short
+from kshell.values.base.build import as_nd, collapse, has_items, list_value, short
 from kshell.values.base.core import (
     Dict,
     List,
+    ListValue,
     Nd,
     Sym,
     Table,
@@ -22,7 +23,6 @@ from kshell.values.base.core import (
     Vec,
     atom_t,
     is_atom,
-    is_list,
     raw,
     seq_items,
     sym_vec,
@@ -71,10 +71,9 @@ def count(x: Value) -> Value:
     q)count `a`b!(1 2 3;4)
     2
     """
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         return len(x.a)
-    if isinstance(x, List) or c is Dict or c is Table:
+    if isinstance(x, (List, Dict, Table)):
         return len(x)
     return 1
 
@@ -104,7 +103,7 @@ def last(x: Value) -> Value:
 def _end(x: Value, at: int) -> Value:
     if x.__class__ is Dict:
         x = x.v
-    if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
+    if has_items(x):
         n = len(x)
         return x.item(at % n) if n else null_of(x)
     return x
@@ -136,18 +135,19 @@ def reverse(x: Value) -> Value:
     q)reverse 1 2 3
     3 2 1
     """
-    c = x.__class__
-    if c is Vec:
-        return Vec(x.t, x.a[::-1].copy(), "", x.dom)
-    if c is Nd:
-        return Nd(x.t, x.a[::-1].copy())
-    if c is List:
-        return List(x.items[::-1])
-    if c is Dict:
-        return Dict(reverse(x.k), reverse(x.v))
-    if c is Table:
-        return Table(x.names, list(map(reverse, x.cols)))
+    if has_items(x):
+        return _reversed(x)
+    if x.__class__ is Dict:
+        return Dict(_reversed(x.k), _reversed(list_value(x.v)))
     return x.monad("reverse") if isinstance(x, Handle) and x.folded else x
+
+
+def _reversed(x: ListValue) -> ListValue:
+    if x.__class__ is Vec:
+        return Vec(x.t, x.a[::-1].copy(), "", x.dom)
+    if x.__class__ is Table:
+        return Table(x.names, list(map(_reversed, x.cols)))
+    return Nd(x.t, x.a[::-1].copy()) if x.__class__ is Nd else List(x.items[::-1])
 
 
 @verb("rotate", handle=True)
@@ -160,17 +160,18 @@ def rotate(x: Value, y: Value) -> Value:
     "cab"
     """
     n = int_of(x)
-    c = y.__class__
-    if c is Table:
-        return Table(y.names, [rotate(n, col) for col in y.cols])
-    if c is Dict:
-        return Dict(rotate(n, y.k), rotate(n, y.v)) if y.keyed else Dict(y.k, rotate(n, y.v))
-    if c is Vec:
+    if y.__class__ is Dict:
+        return Dict(_rotated(n, y.k) if y.keyed else y.k, _rotated(n, list_value(y.v)))
+    return _rotated(n, list_value(y))
+
+
+def _rotated(n: int, y: ListValue) -> ListValue:
+    if y.__class__ is Table:
+        return Table(y.names, [_rotated(n, col) for col in y.cols])
+    if y.__class__ is Vec:
         return Vec(y.t, np.roll(y.a, -n), "", y.dom)
-    if c is Nd:
+    if y.__class__ is Nd:
         return Nd(y.t, np.roll(y.a, -n, 0))
-    if not isinstance(y, List):
-        raise QError("type")
     k = n % len(y) if len(y) else 0
     return List(y.items[k:] + y.items[:k])
 
@@ -218,23 +219,22 @@ def flip(x: Value) -> Value:
     1 x
     2 y
     """
-    c = x.__class__
-    if c is Table:
+    if x.__class__ is Table:
         return Dict(sym_vec(x.names), List(list(x.cols)))
-    if c is Dict:
+    if x.__class__ is Dict:
         if x.v.__class__ is Sym:
             return table_from_dict(x)
         return _flip_dict(x)
-    if c is Nd:
+    if x.__class__ is Nd:
         return Nd(x.t, np.ascontiguousarray(x.a.swapaxes(0, 1))) if x.a.shape[1] else List([])
-    if c is not List:
-        raise QError("rank" if c is Vec or is_atom(x) else "type")
+    if x.__class__ is not List:
+        raise QError("rank" if x.__class__ is Vec or is_atom(x) else "type")
     return List(x.items) if not x.items else _flip_list(x)
 
 
 def _flip_list(x: List) -> Value:
     rows = _extend(x.items)
-    whole = as_nd(List(rows))
+    whole = as_nd(List([*rows]))
     if whole is not None:
         return flip(whole)
     n = len(rows[0])
@@ -243,14 +243,14 @@ def _flip_list(x: List) -> Value:
     return List([collapse([r.item(i) for r in rows]) for i in range(n)])
 
 
-def _extend(items: Sequence[Value]) -> list[Value]:
+def _extend(items: Sequence[Value]) -> list[ListValue]:
     """Lists of one length: atoms among them are repeated. 'length if the lists differ, 'rank if there are none."""
-    lengths = {len(i) for i in items if is_list(i) or i.__class__ in (Table, Dict)}
+    lengths = {len(i) for i in items if isinstance(i, (Vec, List, Table, Dict))}
     if len(lengths) != 1:
         raise QError("length" if lengths else "rank")
     n = lengths.pop()
     zeros = np.zeros(n, np.int64)
-    return [i if is_list(i) or i.__class__ is Table else take_at(collapse([i]), zeros) for i in items]
+    return [i if has_items(i) else take_at(list_value(collapse([i])), zeros) for i in items]
 
 
 def _flip_dict(d: Dict) -> Value:
@@ -276,13 +276,16 @@ def cross(x: Value, y: Value) -> Value:
     2 `a
     2 `b
     """
-    c = x.__class__
-    if c is Dict and y.__class__ is Dict:
-        return Dict(cross(x.k, y.k), cross(x.v, y.v))
+    if x.__class__ is Dict and y.__class__ is Dict:
+        return Dict(_cross(x.k, y.k), _cross(x.v, y.v))
+    return _cross(x, y)
+
+
+def _cross(x: Value, y: Value) -> ListValue:
     xs, ys = _items(x), _items(y)
     n, m = len(xs), len(ys)
     left, right = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
-    if c is Table and y.__class__ is Table:
+    if x.__class__ is Table and y.__class__ is Table:
         a, b = take_at(x, left), take_at(y, right)
         return Table(a.names + b.names, a.cols + b.cols)
     if xs.__class__ is Vec and ys.__class__ is Vec and xs.t == ys.t != T.ENUM:
@@ -291,8 +294,8 @@ def cross(x: Value, y: Value) -> Value:
     return collapse([join(a, b) for a in xs.items for b in right_items])
 
 
-def _items(x: Value) -> Value:
-    return x if is_list(x) or x.__class__ is Table else collapse([x])
+def _items(x: Value) -> ListValue:
+    return x if has_items(x) else list_value(collapse([x]))
 
 
 @verb("type")
@@ -307,23 +310,22 @@ def type_(x: Value) -> Value:
 
 def type_number(x: Value) -> int:
     """The type number of a value."""
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         return int(x.t)
     t = atom_t(x)
     if t:
         return -t
     if isinstance(x, (List, Handle)):
         return 0
-    if c is Dict:
+    if x.__class__ is Dict:
         return 99
-    if c is Table:
+    if x.__class__ is Table:
         return 98
     return x.t if isinstance(x, Function) else 101
 
 
 def rows_of(x: Value) -> list[Value]:
     """The items of a list or table as Python objects; an atom alone."""
-    return seq_items(x) if is_list(x) or x.__class__ is Table else [x]
+    return seq_items(x) if has_items(x) else [x]
 
 

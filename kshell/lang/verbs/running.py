@@ -28,10 +28,9 @@ from kshell.values.items.pick import null_of, take_at
 
 def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:
     """A uniform verb on a dictionary (along its values) or a table (along every column); None for other values."""
-    c = x.__class__
-    if c is Dict:
+    if x.__class__ is Dict:
         return Dict(x.k, fn(x.v))
-    if c is Table:
+    if x.__class__ is Table:
         return Table(x.names, [fn(col) for col in x.cols])
     return None
 
@@ -43,10 +42,9 @@ def _scan(x: List, f: Callable[[Value, Value], Value]) -> Value:
 def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Callable[[Value, Value], Value],
              again: Callable[[Value], Value]) -> Value:
     """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         return on_vec(x.t, x.a)
-    if c is Nd:
+    if x.__class__ is Nd:
         added = name not in ("maxs", "mins")
         number_or_time(x.t) if added else ordered_type(x.t)
         # between vectors nulls spread; the first row keeps its type, moments add to spans
@@ -54,7 +52,7 @@ def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Calla
             return _scan(x, op)
         r = on_vec(x.t, x.a)
         return Nd(r.t, r.a)
-    if c is List:
+    if x.__class__ is List:
         return _scan(x, op)
     if isinstance(x, Handle):
         return x.monad(name)
@@ -224,17 +222,16 @@ def differ(x: Value) -> Value:
     q)differ 1 3 3 4
     1101b
     """
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         out = np.ones(len(x.a), np.bool_)
         if len(out) > 1:
             out[1:] = x.a[1:] != x.a[:-1] if x.t == T.ENUM else ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])).a
         return bools(out)
-    if c is Table:
+    if x.__class__ is Table:
         return bools(np.logical_or.reduce([differ(col).a for col in x.cols]))
-    if c is Dict:
+    if x.__class__ is Dict:
         return Dict(x.k, differ(x.v))
-    if c is List or c is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         items = x.items
         return bools([True, *(not match(a, b) for a, b in pairwise(items))][:len(items)])
     return x
@@ -242,8 +239,7 @@ def differ(x: Value) -> Value:
 
 def shift(x: Value, n: int) -> Value:
     """The item n places before each item of a list; null outside it."""
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         out = np.empty_like(x.a)
         k = min(abs(n), len(out))
         null = null_raw(x.t)
@@ -252,7 +248,7 @@ def shift(x: Value, n: int) -> Value:
         else:
             out[len(out) - k:], out[:len(out) - k] = null, x.a[k:]
         return Vec(x.t, out, "", x.dom)
-    if c is List or c is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         items, null = x.items, null_of(x)
         k = min(abs(n), len(items))
         return collapse([null] * k + items[:len(items) - k] if n >= 0 else items[k:] + [null] * k)
@@ -302,12 +298,11 @@ def fills(x: Value) -> Value:
     q)fills 0N 2 0N 0N 7
     0N 2 2 2 7
     """
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         m = is_null(x.a, x.t)
         at = np.maximum.accumulate(np.where(m, 0, np.arange(len(m))))
         return take_at(x, at) if m.any() else x
-    if c is List or c is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         return _scan(x, filled)
     found = along(x, fills)
     return x if found is None else found

@@ -51,20 +51,19 @@ def query(x: Value, y: Value) -> Value:
     q)(`a`b!1 2)?2
     `b
     """
-    c = x.__class__
-    if c is int or c is Special or atom_t(x) in _INTS:
+    if x.__class__ is int or x.__class__ is Special or atom_t(x) in _INTS:
         return random.roll(x, y) if raw(x) >= 0 else random.deal(x, y)
-    if c is Sym:
+    if x.__class__ is Sym:
         return extend_enum(x, y)
-    if c is Dict:
+    if x.__class__ is Dict:
         if x.keyed or x.v.__class__ is Table:
             return _keys_at(x, find(x.v, y))
         return _keys_at(x, find_value(x.v, y))
     if isinstance(x, Handle):
         return x.dyad("?", x, y)
-    if c is Vec and isinstance(y, Handle) and y.folded:
+    if x.__class__ is Vec and isinstance(y, Handle) and y.folded:
         return y.dyad("?", x, y)
-    if c is Vec or c is Table or isinstance(x, List):
+    if x.__class__ is Vec or x.__class__ is Table or isinstance(x, List):
         return find_value(x, y)
     raise QError("type")
 

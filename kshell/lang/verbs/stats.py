@@ -29,15 +29,14 @@ TEXT = (T.S, T.G, T.ENUM)
 
 def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
     """An aggregate of a dictionary (of its values) or a table (column by column); None for other values."""
-    c = x.__class__
-    if c is Dict:
+    if x.__class__ is Dict:
         return agg(x.v)
-    if c is Table:
+    if x.__class__ is Table:
         return Dict(sym_vec(x.names), collapse([agg(col) for col in x.cols]))
     return None
 
 
-def _fold(x: Value, f: Callable[[Value, Value], Value], nothing: Value) -> Value:
+def _fold(x: List, f: Callable[[Value, Value], Value], nothing: Value) -> Value:
     """f between the items of a general list."""
     items = x.items
     return reduce(f, items) if items else nothing
@@ -120,7 +119,7 @@ def _as_rows(x: Value) -> Value:
     return as_nd(x) or x
 
 
-def mixed(x: Value) -> Value:
+def mixed(x: List) -> List:
     """A general list of atoms only, with the nulls left out."""
     if x.items and all(atom_t(i) for i in x.items):
         return List([i for i in x.items if null_mask(array1(i, atom_t(i)), atom_t(i)) is None])
@@ -235,13 +234,12 @@ def max_(x: Value) -> Value:
     q)max 2 5 0N 3
     5
     """
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         return _max_vec(x.t, x.a)
-    if c is Nd:
+    if x.__class__ is Nd:
         ordered_type(x.t)
         return x.wrap((np.fmax if x.t in T.FLOATS else np.maximum).reduce(x.a, axis=0))
-    if c is List:
+    if x.__class__ is List:
         return _fold(x, greater, long(-T.LONG_MAX))
     found = over_items(x, max_)
     return _whole(x, ordered_type) if found is None else found
@@ -254,13 +252,12 @@ def min_(x: Value) -> Value:
     q)min 2 5 0N 3
     2
     """
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         return _min_vec(x.t, x.a)
-    if c is Nd:
+    if x.__class__ is Nd:
         ordered_type(x.t)
         return x.wrap(np.minimum.reduce(x.a, axis=0))
-    if c is List:
+    if x.__class__ is List:
         return _fold(mixed(x), lesser, long(T.LONG_MAX))
     found = over_items(x, min_)
     return _whole(x, ordered_type) if found is None else found
@@ -271,11 +268,10 @@ def min_(x: Value) -> Value:
 
 def _truth(x: Value) -> Value:
     """Items as booleans: everything but zero is true."""
-    c = x.__class__
-    if c is List:
+    if x.__class__ is List:
         return collapse([_truth(i) for i in x.items])
-    if c is Vec or c is Nd:
-        return c(T.B, convert(x.a, x.t, T.B))
+    if x.__class__ is Vec or x.__class__ is Nd:
+        return type(x)(T.B, convert(x.a, x.t, T.B))
     t = atom_t(x)
     if not t or t in TEXT:
         raise QError("type")

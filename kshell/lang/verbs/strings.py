@@ -63,12 +63,11 @@ def _set(body: bytes) -> bytes:
 
 def bytes_of(x: Value) -> bytes:
     """The bytes of a string, char or symbol; 'type for anything else."""
-    c = x.__class__
-    if c is Vec and x.t == T.C:
+    if x.__class__ is Vec and x.t == T.C:
         return x.a.tobytes()
-    if c is Sym:
+    if x.__class__ is Sym:
         return x.s.encode("utf-8", "surrogateescape")
-    if c is Atom and x.t == T.C:
+    if x.__class__ is Atom and x.t == T.C:
         return bytes((x.v,))
     if isinstance(x, List) and not len(x):
         return b""
@@ -155,13 +154,12 @@ _STARS = re.compile(rb"\*\*|\*.*\*.", re.DOTALL)  # more than q matches: one sta
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
-    c = x.__class__
-    if c is Vec and x.t in (T.S, T.ENUM):
+    if x.__class__ is Vec and x.t in (T.S, T.ENUM):
         x = unenum(x)
         return Vec(T.B, of_symbols(x.a, lambda s: bool(test(bytes_of(s))), np.bool_))
-    if c is EnumAtom:
+    if x.__class__ is EnumAtom:
         return _like(unenum(x), test)
-    if c is Dict:
+    if x.__class__ is Dict:
         return Dict(x.k, _like(x.v, test))
     if isinstance(x, List) and len(x):
         rows = string_rows(x)
@@ -249,29 +247,28 @@ def upper(x: Value) -> Value:
 
 
 def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
-    c = x.__class__
-    if c is Vec or c is Nd:
+    if x.__class__ is Vec or x.__class__ is Nd:
         if x.t == T.C:
             a = np.frombuffer(fn(x.a.tobytes()), np.uint8).reshape(x.a.shape)
-            return Vec(T.C, a) if c is Vec else Nd(T.C, a)
+            return Vec(T.C, a) if x.__class__ is Vec else Nd(T.C, a)
         if x.t == T.ENUM:
             return _recase(unenum(x), fn)
         if x.t == T.S:
             new = of_symbols(x.a, lambda s: _recase(s, fn).v, np.int32)
-            return Vec(T.S, new) if c is Vec else Nd(T.S, new)
+            return Vec(T.S, new) if x.__class__ is Vec else Nd(T.S, new)
         raise QError("type")
-    if c is Sym:
+    if x.__class__ is Sym:
         return sym(fn(x.s.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape"))
-    if c is Atom and x.t == T.C:
+    if x.__class__ is Atom and x.t == T.C:
         return Atom(T.C, fn(bytes((x.v,)))[0])
-    if c is List:
+    if x.__class__ is List:
         rows = string_rows(x)
         if rows is not None:
             return string_list(np.frombuffer(fn(rows.raw), np.uint8), rows.sizes)
         return collapse([_recase(i, fn) for i in x.items])
-    if c is Dict:
+    if x.__class__ is Dict:
         return Dict(x.k, _recase(x.v, fn))
-    if c is Table:
+    if x.__class__ is Table:
         return Table(x.names, [_recase(col, fn) for col in x.cols])
     raise QError("type")
 
@@ -310,8 +307,7 @@ def rtrim(x: Value) -> Value:
 
 
 def _trim(x: Value, left: bool, right: bool) -> Value:
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         full = np.flatnonzero(~is_null(x.a, x.t))
         a = int(full[0]) if left and len(full) else len(x.a) if left else 0
         b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
@@ -325,9 +321,9 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
         items = rows.items()
         return strings_of([s.strip(b" ") for s in items] if left and right else
                           [s.lstrip(b" ") for s in items] if left else [s.rstrip(b" ") for s in items])
-    if c is Dict:
+    if x.__class__ is Dict:
         return Dict(x.k, _trim(x.v, left, right))
-    if c is Table:
+    if x.__class__ is Table:
         return Table(x.names, [_trim(col, left, right) for col in x.cols])
     if atom_t(x):
         return x

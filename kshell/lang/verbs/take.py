@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
+from typing import overload
 
 import numpy as np
 
@@ -12,8 +13,22 @@ from kshell.lang.verbs.attributes import ATTRIBUTES, set_attribute
 from kshell.lang.verbs.lists import int_of
 from kshell.registry import verb
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_atom, is_list, raw
+from kshell.values.base.build import collapse, has_items, list_value, names_of
+from kshell.values.base.core import (
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_atom,
+    is_list,
+    raw,
+    seq_items,
+)
 from kshell.values.base.functions import Handle
 from kshell.values.change.join import as_list
 from kshell.values.items.index import index1, positions
@@ -52,7 +67,7 @@ def take(x: Value, y: Value) -> Value:
     if y.__class__ is Table:
         if x.__class__ is not Vec or x.t != T.S:
             raise QError("type")
-        return Table([s.s for s in x.items], [index1(y, s) for s in x.items])
+        return Table(names_of(x), [list_value(index1(y, s)) for s in x.items])
     if y.__class__ is Dict:
         return _take_keys(x, y)
     if isinstance(x, List) and not len(x):
@@ -71,40 +86,42 @@ def _take_keys(x: Value, y: Dict) -> Dict:
         at = find(y.k, x)
         at = at[at < len(y.k)]
         return Dict(take_at(y.k, at), take_at(y.v, at))
-    return Dict(x, index1(y, x))
+    return Dict(list_value(x), list_value(index1(y, x)))
 
 
-def take_n(n: int, y: Value) -> Value:
+def take_n(n: int, y: Value) -> ListValue | Dict:
     """The first n (or last -n) items, repeated as needed."""
-    c = y.__class__
-    if c is Dict:
-        return Dict(take_n(n, y.k), take_n(n, y.v))
+    if y.__class__ is Dict:
+        return Dict(list_value(take_n(n, y.k)), list_value(take_n(n, y.v)))
     if abs(n) > 1 << 40:
         raise QError("limit" if n != -T.M63 else "type")
     size = abs(n)
-    if not (is_list(y) or c is Table):
-        y = as_list(y)
-        if y.__class__ is Vec:
-            return Vec(y.t, np.repeat(y.a, size), "", y.dom)
-        return List(y.items * size)
+    if not has_items(y):
+        one = as_list(y)
+        if one.__class__ is Vec:
+            return Vec(one.t, np.repeat(one.a, size), "", one.dom)
+        return List(one.items * size)
     have = len(y)
     if size <= have:
         return cut_at(y, 0, size) if n >= 0 else cut_at(y, have - size, have)
     if not have:
-        return take_at(y, np.full(size, -1, np.int64)) if c is not List else List([null_of(y)] * size)
+        return take_at(y, np.full(size, -1, np.int64)) if y.__class__ is not List else List([null_of(y)] * size)
     return take_at(y, np.arange(n, 0) % have if n < 0 else np.arange(n) % have)
 
 
-def cut_at(y: Value, a: int, b: int) -> Value:
+@overload
+def cut_at(y: ListValue, a: int, b: int) -> ListValue: ...
+@overload
+def cut_at(y: ListValue | Dict, a: int, b: int) -> ListValue | Dict: ...
+def cut_at(y: ListValue | Dict, a: int, b: int) -> ListValue | Dict:
     """Items a to b of a list, table or dictionary."""
-    c = y.__class__
-    if c is Vec:
+    if y.__class__ is Vec:
         return Vec(y.t, y.a[a:b], "", y.dom)
-    if c is Nd:
+    if y.__class__ is Nd:
         return Nd(y.t, y.a[a:b]) if a < b else List([])
-    if c is Table:
+    if y.__class__ is Table:
         return Table(y.names, [cut_at(col, a, b) for col in y.cols])
-    if c is Dict:
+    if y.__class__ is Dict:
         return Dict(cut_at(y.k, a, b), cut_at(y.v, a, b), y.attr)
     part = y.items[a:b]
     return collapse(part) if part and (is_atom(part[0]) or part[0].__class__ is Dict) else List(part)
@@ -143,7 +160,7 @@ def _nested(shape: list[int], y: Value) -> Value:
         size *= n
     if y.__class__ is Nd and size:
         return Nd(y.t, y.a[np.arange(size) % len(y)].reshape(*shape, *y.a.shape[1:]))
-    flat = take_n(size, y)
+    flat = list_value(take_n(size, y))
     for n in reversed(shape[1:]):
         empty = not n  # only the last can be: as many empty lists as the others ask for
         flat = List([flat] * prod(shape[:-1]) if empty else [cut_at(flat, i, i + n) for i in range(0, len(flat), n)])
@@ -154,7 +171,7 @@ def _ragged(shape: list[int], y: Value) -> Value:
     """`0N 3#y`: rows of 3, the last perhaps shorter; `3 0N#y`: 3 rows as even as they can be."""
     if len(shape) != 2:
         raise QError("domain")
-    y = y if is_list(y) or y.__class__ is Table else as_list(y)
+    y = y if has_items(y) else as_list(y)
     rows, width = (None if n in (-T.M63, -(1 << 31)) else n for n in shape)
     n = len(y)
     if rows is None and width is None:
@@ -204,7 +221,7 @@ def drop(x: Value, y: Value) -> Value:
     if y.__class__ is Dict and not (is_atom(x) and atom_t(x) in _INTS):
         return drop_keys(x if is_list(x) or x.__class__ is Table else collapse([x]), y)
     if y.__class__ is Table and x.__class__ is Vec and x.t == T.S:
-        gone = {s.s for s in x.items}
+        gone = set(names_of(x))
         keep = [i for i, n in enumerate(y.names) if n not in gone]
         return Table([y.names[i] for i in keep], [y.cols[i] for i in keep])
     if is_list(x):
@@ -217,7 +234,7 @@ def drop(x: Value, y: Value) -> Value:
 
 def drop_n(n: int, y: Value) -> Value:
     """y without its first n (or last -n) items."""
-    if not (is_list(y) or y.__class__ in (Table, Dict)):
+    if not isinstance(y, (Vec, List, Table, Dict)):
         if isinstance(y, Handle):
             return y.dyad("_", n, y)
         raise QError("type")
@@ -232,6 +249,7 @@ def drop_index(x: Value, y: Value) -> Value:
             raise QError("type")
         return drop_keys(y if x.keyed and y.__class__ is Dict else List([y]) if is_list(y) else collapse([y]), x)
     i = int_of(y)
+    x = list_value(x)
     if not 0 <= i < len(x):
         return x
     return take_at(x, np.delete(np.arange(len(x)), i))
@@ -240,11 +258,12 @@ def drop_index(x: Value, y: Value) -> Value:
 def drop_keys(keys: Value, d: Dict) -> Dict:
     """A dictionary without the entries at some keys."""
     if d.keyed and keys.__class__ is not Table and keys.__class__ is not Dict:
-        if len(d.k.names) != 1:
+        k = d.tables[0]
+        if len(k.names) != 1:
             raise QError("type")
-        found = find(d.k.cols[0], keys)
+        found = find(k.cols[0], keys)
     else:
-        found = [find(d.k, k) for k in keys.items] if isinstance(d.k, List) else find(d.k, keys)
+        found = [find(d.k, k) for k in seq_items(keys)] if isinstance(d.k, List) else find(d.k, keys)
     if isinstance(found, List) or (isinstance(found, list) and not all(isinstance(i, int) for i in found)):
         raise QError("type")  # keys nested deeper than those of d
     at = np.atleast_1d(np.asarray(found, np.int64))
@@ -256,7 +275,7 @@ def drop_keys(keys: Value, d: Dict) -> Dict:
 
 def cut_list(at: np.ndarray, y: Value) -> Value:
     """y cut at ascending positions: a list of as many parts."""
-    if not (is_list(y) or y.__class__ is Table):
+    if not has_items(y):
         raise QError("type")
     n = len(y)
     if len(at) and (int(at[0]) < 0 or bool((at[1:] < at[:-1]).any())):
@@ -282,7 +301,7 @@ def cut(x: Value, y: Value) -> Value:
     n = int_of(x)
     if n <= 0:
         raise QError("domain")
-    if not is_list(y) and y.__class__ is not Table and y.__class__ is not Dict:
+    if not isinstance(y, (Vec, List, Table, Dict)):
         raise QError("type")
     if y.__class__ is Vec and len(y) and len(y) % n == 0 and y.t != T.ENUM:
         return Nd(y.t, y.a.reshape(-1, n))
@@ -298,7 +317,7 @@ def sublist(x: Value, y: Value) -> Value:
     q)1 2 sublist "abcde"
     "bc"
     """
-    if not (is_list(y) or y.__class__ in (Table, Dict)):
+    if not isinstance(y, (Vec, List, Table, Dict)):
         raise QError("type")
     n = len(y)
     if not is_list(x):

@@ -48,8 +48,7 @@ def string(x: Value) -> Value:
     q)string `ibm
     "ibm"
     """
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         if x.t == T.S and len(x.a):
             return _names(x.a)
         flat = integer_flat(x.t, x.a)
@@ -57,11 +56,11 @@ def string(x: Value) -> Value:
             return string_list(*flat)
         m = text_matrix(x.t, x.a)
         return Nd(T.C, m) if m is not None else strings(vec_texts(x, running().settings.P))
-    if c is List or c is Nd:
+    if x.__class__ is List or x.__class__ is Nd:
         return collapse([string(v) for v in x.items])
-    if c is Dict:
+    if x.__class__ is Dict:
         return Dict(x.k, string(x.v))
-    if c is Table:
+    if x.__class__ is Table:
         return Table(x.names, [string(v) for v in x.cols])
     text = atom_string(x, running().settings.P)
     if text is not None:

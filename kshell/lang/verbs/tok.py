@@ -35,20 +35,19 @@ def tok_text(y: Vec) -> str:
 
 def tok(t: int, y: Value) -> Value:
     """The strings in y parsed as type t; what is no such value gives null."""
-    c = y.__class__
-    if c is Vec and y.t == T.C:
+    if y.__class__ is Vec and y.t == T.C:
         return tok_bytes(t, y.a.tobytes())
-    if c is Atom and y.t == T.C:
+    if y.__class__ is Atom and y.t == T.C:
         return tok_bytes(t, bytes([y.v]))
-    if c is List:
+    if y.__class__ is List:
         return _tok_list(t, y)
-    if c is Nd and y.t == T.C and y.a.ndim == 2:
+    if y.__class__ is Nd and y.t == T.C and y.a.ndim == 2:
         return _tok_list(t, y)
-    if c is Nd:
+    if y.__class__ is Nd:
         return collapse([tok(t, i) for i in y.items])
-    if c is Dict:
+    if y.__class__ is Dict:
         return Dict(y.k, tok(t, y.v))
-    if c is Table:
+    if y.__class__ is Table:
         return Table(y.names, [tok(t, col) for col in y.cols])
     if t == T.S and (getattr(y, "t", 0) == T.S):
         return y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,12 @@ from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.core import (
     COLLAPSE,
+    SYMBOLS,
     Atom,
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Special,
     Table,
@@ -24,6 +26,9 @@ from kshell.values.base.core import (
     atom_t,
     sym_vec,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 def vec(t: int, data: Any) -> Vec:
@@ -50,7 +55,7 @@ def string(s: str | bytes) -> Vec:
     return Vec(T.C, np.frombuffer(s, np.uint8))
 
 
-def empty(t: int = 0) -> Value:
+def empty(t: int = 0) -> Vec | List:
     """The empty vector of type t; of type 0, the empty general list."""
     return Vec(t, np.empty(0, T.DTYPE[t])) if t else List([])
 
@@ -60,7 +65,7 @@ def guid_vec(data: Sequence[bytes]) -> Vec:
 
 
 @COLLAPSE.set
-def collapse(items: list[Value]) -> Value:
+def collapse(items: list[Value]) -> ListValue:
     """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
     with the same symbol keys, else a general list. Takes ownership of `items`."""
     if not items:
@@ -94,7 +99,7 @@ def collapse(items: list[Value]) -> Value:
     return Vec(t, np.array([x.v for x in items], T.DTYPE[t]))
 
 
-def _rows(items: list[Value]) -> Value:
+def _rows(items: list[Value]) -> ListValue:
     """A list of dictionaries with equal symbol keys is a table."""
     keys = items[0].k
     if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
@@ -113,7 +118,24 @@ def _rows(items: list[Value]) -> Value:
     return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
 
 
-def enlist(x: Value) -> Value:
+def has_items(x: Value) -> TypeIs[ListValue]:
+    """Is x a vector, a general list or a table?"""
+    return x.__class__ is Vec or x.__class__ is Table or isinstance(x, List)
+
+
+def list_value(x: Value) -> ListValue:
+    """x itself, a list or a table; anything else is 'type."""
+    if has_items(x):
+        return x
+    raise QError("type")
+
+
+def names_of(x: Vec) -> list[str]:
+    """The names of a symbol vector."""
+    return [SYMBOLS[n].s for n in x.a.tolist()]
+
+
+def enlist(x: Value) -> ListValue:
     """The one-item list of x; of a dictionary with symbol keys, a one-row table."""
     return collapse([x])
 

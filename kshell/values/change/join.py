@@ -60,7 +60,7 @@ def join(x: Value, y: Value) -> Value:
     return collapse(x.items + y.items)
 
 
-def as_list(x: Value) -> Value:
+def as_list(x: Value) -> Vec | List:
     """A list as it is; anything else as the list of it alone. A handle gives its number."""
     if x.__class__ is Vec or isinstance(x, List):
         return x

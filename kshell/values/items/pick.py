@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, overload
+
 import numpy as np
 
 from kshell.values.base import types as T
-from kshell.values.base.build import collapse, empty
+from kshell.values.base.build import collapse, empty, list_value
 from kshell.values.base.core import (
     NIL,
     Atom,
@@ -13,6 +15,7 @@ from kshell.values.base.core import (
     EnumAtom,
     Flat,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -62,7 +65,17 @@ def nulls_like(x: Value) -> Value:
     return NIL
 
 
-def take_at(x: Value, at: np.ndarray) -> Value:
+@overload
+def take_at(x: Vec, at: np.ndarray) -> Vec: ...
+@overload
+def take_at(x: Table, at: np.ndarray) -> Table: ...
+@overload
+def take_at(x: ListValue, at: np.ndarray) -> ListValue: ...
+@overload
+def take_at(x: Dict, at: np.ndarray) -> Dict: ...
+@overload
+def take_at(x: Value, at: np.ndarray) -> ListValue | Dict: ...
+def take_at(x: Any, at: np.ndarray) -> ListValue | Dict:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
     n = len(x)
     inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < n  # below zero is far above
@@ -93,7 +106,7 @@ def take_at(x: Value, at: np.ndarray) -> Value:
     return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
 
 
-def _flat_at(f: Flat, at: np.ndarray) -> Value:
+def _flat_at(f: Flat, at: np.ndarray) -> List:
     """The vectors at some positions of those that stand in one array."""
     if len(at) < _FEW:
         return List([f.item(k) for k in at.tolist()])
@@ -118,13 +131,13 @@ def unenum(x: Value) -> Value:
     return x
 
 
-def domain(name: str) -> Value:
+def domain(name: str) -> ListValue:
     """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
     tables, the numbers of the rows."""
     found = running().names.get(name)
     if _numbered(found):
         return Vec(T.J, np.arange(len(found)))
-    return found.k.cols[0] if found.__class__ is Dict and found.keyed else found
+    return found.tables[0].cols[0] if found.__class__ is Dict and found.keyed else list_value(found)
 
 
 def is_link(name: str) -> bool:
