@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
+E = TypeVar("E", bound=Exception)
 # the file name of compiled q code, by which its frames are told from Python's
 Q_FILE = "<q>"
 # q's error names, what each means, and a q line that raises it
@@ -91,6 +92,63 @@ class Agreed(QError):
     """An error that every process of a job has, with the same text: nothing is added to it."""
 
     alike = True
+
+
+# what a part of a CallError is where the reason says it, and where whoever raised the error left it to the door
+SAID, UNSAID = None, ""
+# how much of a reason is kept where more is said
+_REASON = 180
+
+
+class CallError(QError):
+    """An error in the use of a call, by its parts, of which the text is made, here and nowhere else: `call`, the name
+    it begins with (UNSAID: that of the call that ends with it); `at`, the option or argument it is about; `reason`;
+    and in words what was `given` and `expected`, SAID where the reason says it. Without a reason these two are it, in
+    ktorch's messages some with the word `expecting`.
+
+    The door of the call `call` completes what is UNSAID; an error of another call it leaves as it is. `home` is the
+    call that documents the text without a name. What stands `below` are lines for `stackframe.
+    """
+
+    def __init__(self, call: str, reason: str = "", *, at: str = "", given: str | None = UNSAID,
+                 expected: str | None = SAID, expecting: str = "", hint: str = "", home: str = "",
+                 below: str = "") -> None:
+        self.call, self.reason, self.at, self.home, self.below = call, reason, at, home, below
+        self.given, self.expected = given, expecting or expected
+        self.expecting = expecting  # `expected`, in a text with that word
+        super().__init__(self._composed(), hint=hint)
+
+    def _composed(self) -> str:
+        head = f"{self.call} {self.at}".strip()
+        if not self.reason:
+            word = "expecting" if self.expecting else "expected"
+            return f"{head}: {word} {self.expected}, given {self.given}{self.below}"
+        text = f"{head}: {self.reason}" if head else self.reason
+        more = [f"{word} {part}" for word, part in (("given", self.given), ("expected", self.expected)) if part]
+        return (first_line(f"{_short(text)} ({'; '.join(more)})") if more else text) + self.below
+
+    def completed(self, call: str, given: Callable[[], str], expected: Callable[[], str]) -> CallError:
+        """This error as one of the call `call`, with the parts that are UNSAID; itself if that is nothing."""
+        if call == self.call and UNSAID not in (self.given, self.expected):
+            return self
+        wanted = expected() or SAID if self.expected == UNSAID else self.expected
+        return CallError(call, self.reason, at=self.at, given=given() if self.given == UNSAID else self.given,
+                         expected=wanted, expecting=self.expecting, hint=self.hint, below=self.below)
+
+
+def unsaid(exc: E) -> E:
+    """An exception that kshell's own modules for torch raise, as one whose message does not say what was given: the
+    door of the call does. Any other that they raise says it."""
+    exc.given = UNSAID  # type: ignore[attr-defined]
+    return exc
+
+
+def _short(text: str) -> str:
+    """A reason without its last sentences if it is long."""
+    if len(text) > _REASON:
+        end = text.rfind(". ", 0, _REASON)
+        return text[:_REASON].rstrip() + ".." if end < 0 else text[:end]
+    return text.rstrip(" .")
 
 
 class QExit(BaseException):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
     doubles_of,
     entry_named,
@@ -92,6 +92,7 @@ __all__ = [
     "NULL_J",
     "REQUIRED",
     "TOPICS",
+    "CallError",
     "Dict",
     "Entry",
     "KHandle",

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from kshell.errors import unsaid
+
 _SPANS = WeakTensorKeyDictionary()  # by tensor: its version, its least and its greatest element
 _COPIES = WeakTensorKeyDictionary()  # by tensor on a device: its version, what it is a copy of and the version of that
 _PASSED = WeakTensorKeyDictionary()  # by tensor: its version, and what is known of it
@@ -75,4 +77,4 @@ def within(name: str, t: Tensor, n: int | None, what: str) -> None:
     if n is not None and high >= n:
         raise IndexError(f"{name}: index {high} is out of bounds for {n} {what}")
     if low < 0:
-        raise IndexError(f"{name}: index {low} is below 0")
+        raise unsaid(IndexError(f"{name}: index {low} is below 0"))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from kshell.errors import unsaid
 from kshell.nn.bounds import within
 from kshell.nn.tables import Embedding
 
@@ -141,7 +142,7 @@ class EmbedSequence(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         n = x.size(-1)
         if n > self.length:
-            raise ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions")
+            raise unsaid(ValueError(f"embedseq: sequence of {n} is longer than the {self.length} positions"))
         return self.tok(x) + self.pos(x)
 
     def extra_repr(self) -> str:

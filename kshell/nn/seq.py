@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from kshell.errors import unsaid
+
 MOST_INPUTS = 8
 
 
@@ -137,12 +139,12 @@ class SeqJoin(_Grown):
         n = len(self._modules)
         if _is_sequence(child):
             if n >= 2 or self._join() is not None:
-                raise ValueError("seqjoin: both sequential layers already defined")
+                raise unsaid(ValueError("seqjoin: both sequential layers already defined"))
             return name or ("qy" if n else "qx")
         if not n:
-            raise ValueError("seqjoin: at least one sequential layer must be defined first")
+            raise unsaid(ValueError("seqjoin: at least one sequential layer must be defined first"))
         if self._join() is not None:
-            raise ValueError("seqjoin: join layer already defined")
+            raise unsaid(ValueError("seqjoin: join layer already defined"))
         return name or "join"
 
     def _join(self) -> nn.Module | None:
@@ -152,7 +154,7 @@ class SeqJoin(_Grown):
     def forward(self, x: Any, y: Any = None) -> Any:
         join = self._join()
         if join is None:
-            raise ValueError("seqjoin: join layer not defined")
+            raise unsaid(ValueError("seqjoin: join layer not defined"))
         sides = self.parts()[:-1]
         y = x if y is None else y
         return join(sides[0](x), sides[1](y) if len(sides) > 1 else y)
@@ -210,7 +212,7 @@ class Residual(_Grown):
     def forward(self, x: Any, *rest: Any) -> Any:
         sequences, fn = self._split()
         if not sequences:
-            raise ValueError("residual: no modules defined for forward calculation")
+            raise unsaid(ValueError("residual: no modules defined for forward calculation"))
         most = [takes(q) for q in sequences] if rest else [1] * len(sequences)
         if rest and len(rest) >= max(most):
             raise ValueError(f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}")
@@ -252,7 +254,7 @@ class NBeats(_Grown):
 
     def role(self, child: nn.Module, name: str) -> str:
         if not isinstance(child, nn.Sequential | nn.ModuleList):
-            raise ValueError("nbeats: not a sequential or list module")
+            raise unsaid(ValueError("nbeats: not a sequential or list module"))
         return super().role(child, "")  # its children are a list's, with numbers
 
     def forward(self, x: Tensor) -> Any:
@@ -264,7 +266,7 @@ class NBeats(_Grown):
             x = x - out[0]
             y = out[1] if y is None else y + out[1]
         if y is None:
-            raise ValueError("nbeats: no modules defined for forward calculation")
+            raise unsaid(ValueError("nbeats: no modules defined for forward calculation"))
         return y
 
     def _blocks(self, m: nn.Module) -> list[nn.Module]:

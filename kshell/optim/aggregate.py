@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.optim import SGD, Adam, Optimizer
 
+from kshell.errors import unsaid
 from kshell.optim import comm
 from kshell.parallel.meet import refuse
 
@@ -92,7 +93,7 @@ class Aggregation:
         if average not in AVERAGES:
             raise ValueError(f"agg: unrecognized average {average}, expecting world or custom")
         if average == "custom" and not agggrad:
-            raise ValueError("agg: weights can only be averaged over the world")
+            raise unsaid(ValueError("agg: weights can only be averaged over the world"))
         if not clip > 0:
             raise ValueError(f"agg: Invalid clip value: {clip:g}")
         self.average, self.before, self.bylayer, self.agggrad, self.clip = average, before, bylayer, agggrad, clip
@@ -101,11 +102,11 @@ class Aggregation:
         """The divisor of a step; a ValueError for one that cannot be."""
         if self.average == "world":
             if denom is not None:
-                raise ValueError("agg: a denominator is for custom averages")
+                raise unsaid(ValueError("agg: a denominator is for custom averages"))
             return comm.world()
         d = math.nan if denom is None else float(denom)
         if not 0 < d < math.inf:
-            raise ValueError("agg: a custom average needs a denominator above 0 at each step")
+            raise unsaid(ValueError("agg: a custom average needs a denominator above 0 at each step"))
         return d
 
     def agree(self, call: str, groups: Sequence[dict[str, Any]], *own: tuple[str, str], dense: bool = False,

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from kshell.errors import unsaid
 from kshell.nn.seq import chain
 from kshell.parallel import collect, group, meet
 from kshell.parallel.calculations import Calculation, Shared, in_backward
@@ -146,7 +147,7 @@ class Averaged(Route, Shared):
                    for i, p in enumerate(params))
         collect.alike("ddp", [*params, *m.buffers()], *trained, *((k, str(v)) for k, v in self.options.items()))
         if not any(p.requires_grad for p in params):
-            raise ValueError("no parameter requires a gradient")
+            raise unsaid(ValueError("no parameter requires a gradient"))
         self._ddp = DistributedDataParallel(_Inner(m), **self.options)
         self._key, self.open = key, False
         self._reached = [(name, torch.autograd.graph.get_gradient_edge(p).node)
@@ -240,17 +241,17 @@ def check_shards(m: nn.Module) -> None:
 
     params = list(m.parameters())
     if not params:
-        raise ValueError("there are no parameters")
+        raise unsaid(ValueError("there are no parameters"))
     if any(isinstance(k, FSDPModule) for k in m.modules()):
-        raise ValueError("parameters are sharded already")
+        raise unsaid(ValueError("parameters are sharded already"))
     if any(route_of(k) is not None for k in m.modules()):
-        raise ValueError("gradients are averaged already")
+        raise unsaid(ValueError("gradients are averaged already"))
     kinds = {p.dtype for p in params}
     if len(kinds) > 1:
         raise ValueError("parameters of several data types: "
                          + ", ".join(sorted(str(k).removeprefix("torch.") for k in kinds)))
     if not params[0].is_floating_point() or any(p.layout is not torch.strided for p in params):
-        raise ValueError("parameters must be dense, of a floating-point type")
+        raise unsaid(ValueError("parameters must be dense, of a floating-point type"))
 
 
 class Sharded(Shared):

@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from kshell.errors import unsaid
 from kshell.parallel.group import joined, rank, timeout, world
 from kshell.parallel.meet import carried, meet, told
 
@@ -39,11 +40,11 @@ def head_of(t: Tensor | None, n: int = 0) -> Tensor:
         made[0], made[1] = _BYTES, n
         return made
     if hasattr(t, "full_tensor"):
-        raise ValueError("a sharded tensor is one of all processes already")
+        raise unsaid(ValueError("a sharded tensor is one of all processes already"))
     if t.dtype not in DTYPES:
         raise ValueError(f"{str(t.dtype).removeprefix('torch.')} tensors cannot be sent")
     if t.dim() > _DIMS:
-        raise ValueError(f"a tensor of more than {_DIMS} dimensions cannot be sent")
+        raise unsaid(ValueError(f"a tensor of more than {_DIMS} dimensions cannot be sent"))
     made[0], made[1], made[2] = DTYPES.index(t.dtype), t.numel(), t.dim()
     made[3:3 + t.dim()] = torch.tensor(list(t.shape), dtype=torch.int64)
     return made
@@ -130,7 +131,8 @@ def gather_bytes(data: bytes, call: str = "allgather") -> list[bytes]:
 
 def _other(r: int, what: str) -> None:
     if not 0 <= r < world():
-        raise ValueError(f"{what} {r} is no process of {world()}")
+        error = ValueError(f"{what} {r} is no process of {world()}")
+        raise unsaid(error) if r < 0 else error  # a null is not seen in its number
 
 
 def broadcast(x: Tensor | bytes | None, source: int) -> Tensor | bytes:

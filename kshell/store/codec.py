@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.store.fields import no_collection
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse
@@ -79,7 +79,7 @@ def _put(x: Value, out: Out) -> None:
     if maker is None:
         maker = next((m for c, m in _PUT.items() if isinstance(x, c)), None)
     if maker is None:
-        raise QError(getattr(x, "unsaved", "type"))
+        raise CallError(UNSAID, x.unsaved, given=SAID) if hasattr(x, "unsaved") else QError("type")
     maker(x, out)
 
 

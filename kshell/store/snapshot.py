@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.store import codec
 from kshell.store.archive import Archive, Member, member
 from kshell.values.base import types as T
@@ -159,7 +159,7 @@ class Encoder:
             return ["der", x.glyph, self.value(x.f)]
         if isinstance(x, View):
             raise QError("a view cannot be saved in a list")
-        raise QError(getattr(x, "unsaved", "type"))
+        raise CallError(UNSAID, x.unsaved, given=SAID) if hasattr(x, "unsaved") else QError("type")
 
 
 class Decoder:

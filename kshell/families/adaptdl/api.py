@@ -23,6 +23,7 @@ from kshell.extend import (
     NULL_J,
     REQUIRED,
     TOPICS,
+    CallError,
     Dict,
     Entry,
     List,
@@ -161,12 +162,12 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
             raise QError(f"{entry.name}: {o.name} not defined")
         out[o.name] = o.default if missing else value
     if out["accum"] is not None and out["local"] is not None:
-        raise QError(f"{entry.name}: accum and local are two ways to say the same")
+        raise CallError(entry.name, "accum and local are two ways to say the same")
     if out["local"] is not None and out["base"] is None:
-        raise QError(f"{entry.name}: local goes with base")
+        raise CallError(entry.name, "local goes with base")
     if "batch" in out and out["batch"] is None:
         if out["base"] is None:
-            raise QError(f"{entry.name}: batch not defined")
+            raise CallError(entry.name, "batch not defined")
         out["batch"] = out["base"]
     return out
 
@@ -254,7 +255,7 @@ def put(o: Opt, w: RuleWrap) -> None:
     """Put a rule around an optimizer, instead of another."""
     if "fp16" in o.wraps or o.abilities.gathers or o.entry.extra.get("closure"):
         w.rule.noise.detach()
-        raise QError(f"scale: the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
+        raise CallError("scale", f"the steps of {'fp16' if 'fp16' in o.wraps else o.entry.name} cannot be scaled")
     try:
         w.rule.noise.agree("scale")
     except BaseException:
@@ -276,7 +277,7 @@ def restored(d: Dict, o: Opt) -> RuleWrap:
     fields = dict(pairs(d))
     name = fields.get("rule")
     if name.__class__ is not Sym or "options" not in fields:
-        raise QError("scale: unrecognized state, expecting the name of a rule and its options")
+        raise CallError("scale", "unrecognized state, expecting the name of a rule and its options")
     entry = entry_of(name.s)
     w = RuleWrap(entry, parse(entry, [], pairs(fields["options"])), o)
     if "state" in fields:
@@ -300,11 +301,11 @@ def from_record(d: Dict, o: Opt, around: bool) -> RuleWrap:
 def _load(w: RuleWrap, s: dict[str, Value]) -> None:
     missing = [k for k in ("progress", "accum", "sqr", "var", "sums", "biased", "last") if k not in s]
     if missing:
-        raise QError(f"scale: the state has no {missing[0]}")
+        raise CallError("scale", f"the state has no {missing[0]}")
     numbers = [s["sqr"], s["var"], *seq_items(s["sums"])]
     if s["progress"].__class__ is not float or s["accum"].__class__ is not float or \
             any(v.__class__ is not Vec or v.t != T.F for v in numbers):
-        raise QError("scale: unrecognized state, expecting floats")
+        raise CallError("scale", "unrecognized state, expecting floats")
     _refusing("scale", lambda: w.keep({k: StateFromQ().value(v) for k, v in s.items()}))
 
 
@@ -365,7 +366,7 @@ def _put(given: Sequence[Value]) -> Value:
         entry = entry_of(name.s)
         w = RuleWrap(entry, parse(entry, *split(given, 2)), o)
     else:
-        raise QError(f"scale: expecting the name of a rule, given {kname(name)}")
+        raise CallError("scale", expecting="the name of a rule", given=kname(name))
     put(o, w)
     return rule_handle(w)
 
@@ -373,7 +374,7 @@ def _put(given: Sequence[Value]) -> Value:
 def _change(w: RuleWrap, given: Sequence[Value]) -> None:
     """Set options of a rule: what is made of them can change while it is at work."""
     if len(given) != 1 or not looks_paired(given[0]):
-        raise QError("scale: expecting rule and options as name-value pairs")
+        raise CallError("scale", "expecting rule and options as name-value pairs")
     found = pairs(given[0])
     for key, _ in found:
         if key not in ("accum", "lossscale"):
@@ -414,7 +415,7 @@ def gns(x: Value) -> Value:
     given = items(x)
     h = handle(given[0]) if given else None
     if not isinstance(h, RuleHandle) or len(given) > 2:
-        raise QError("gns: expecting a rule, and optional scales")
+        raise CallError("gns", "expecting a rule, and optional scales")
     rule = h.obj.rule
     if len(given) == 2:
         return _table(rule, given[1])
@@ -433,7 +434,7 @@ def gns(x: Value) -> Value:
 def _table(rule: Any, x: Value) -> Value:
     numbers = doubles_of(x)
     if numbers is None or not all(v > 0 and math.isfinite(v) for v in numbers):
-        raise QError("gns: expecting a rule and scales above 0")
+        raise CallError("gns", "expecting a rule and scales above 0")
     factors = np.array([rule.factors(v) for v in numbers])
     cols = floats(factors[:, 0]) if factors.ndim == 2 and factors.shape[1] == 1 else \
         collapse([floats(f) for f in factors])
@@ -448,7 +449,7 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
     mode = rest[1].s if len(rest) == 2 and rest[1].__class__ is Sym else "free"
     if not rest or len(rest) > 2 or not isinstance(rest[0], TensorHandle) or mode not in MODES or \
             (len(rest) == 2 and rest[1].__class__ is not Sym):
-        raise QError("backward: expecting a rule, a loss and optional mode")
+        raise CallError("backward", "expecting a rule, a loss and optional mode")
     retain, create = MODES[mode]
     wraps.backward(h.obj.opt, as_tensor(rest[0]), retain_graph=retain, create_graph=create)
     return NIL
@@ -457,7 +458,7 @@ def _backward(h: RuleHandle, *rest: Value) -> Value:
 @behaviour("step", RuleHandle)
 def _step(h: RuleHandle, *rest: Value) -> Value:
     if h.obj.opt.wraps.get("scale") is not h.obj:
-        raise QError("step: the rule is no longer that of its optimizer")
+        raise CallError("step", "the rule is no longer that of its optimizer")
     return step_with(h.obj.opt, rest)
 
 
@@ -478,7 +479,7 @@ def _nograd(h: RuleHandle) -> None:
 @behaviour("lr", RuleHandle)
 def _lr(h: RuleHandle, *args: Value) -> Value:
     if args:
-        raise QError("lr: set the rates of the optimizer")
+        raise CallError("lr", "set the rates of the optimizer")
     return floats([float(g["lr"]) for g in h.obj.opt.groups])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from kshell.extend import (
     NIL,
+    CallError,
     Dict,
     List,
     ModelHandle,
@@ -56,18 +57,18 @@ def override(x: Value) -> Value:
     given = items(x)
     h = handle(given[0]) if given else None
     if not isinstance(h, OptimizerHandle | ModelHandle):
-        raise QError(f"override: expecting optimizer or model, group and options, given {kname(x)}")
+        raise CallError("override", expecting="optimizer or model, group and options", given=kname(x))
     o = optimizer_of(h)
     n = group_number(given[1]) if len(given) > 1 else None
     if n is None or not 0 <= n < len(o.groups) or len(given) > 3:
-        raise QError(f"override: expecting optimizer, one of {len(o.groups)} group(s), and options")
+        raise CallError("override", f"expecting optimizer, one of {len(o.groups)} group(s), and options")
     group = o.groups[n]
     if len(given) == 3:
         new = {k: group.get(k) for k in OVERRIDES.values()}
         for key, value in pairs(given[2]):
             if key not in OVERRIDES:
-                raise QError(f"override: unrecognized option `{key}, expecting one of "
-                             + "".join("`" + k for k in OVERRIDES))
+                raise CallError("override", f"unrecognized option `{key}, expecting one of "
+                                + "".join("`" + k for k in OVERRIDES))
             new[OVERRIDES[key]] = _number(key, value)
         _set_overrides(o, group, {k: v for k, v in new.items() if v is not None})
     return symdict(*_own(group))
@@ -131,7 +132,7 @@ def combine(x: Value) -> Value:
     found = []
     for d in given:
         if d is not NIL and d.__class__ is not Dict:
-            raise QError(f"combine: expecting dictionaries, given {kname(d)}")
+            raise CallError("combine", expecting="dictionaries", given=kname(d))
         found.append(None if d is NIL else dict(pairs(d)))
     try:
         compared = [None if d is None else {k: _Compared(v) for k, v in d.items()} for d in found]
@@ -167,6 +168,6 @@ def okey(x: Value) -> Value:
     `wdmult 0f
     """
     if x is not NIL and x.__class__ is not Dict:
-        raise QError(f"okey: expecting dictionary, given {kname(x)}")
+        raise CallError("okey", expecting="dictionary", given=kname(x))
     found = megatron.scheduler.param_group_override_to_tuple(None if x is NIL else dict(pairs(x)))
     return NIL if found is None else List([List([sym(k), v]) for k, v in found])

@@ -11,6 +11,7 @@ import numpy as np
 from kshell import registry
 from kshell.extend import (
     REQUIRED,
+    CallError,
     Dict,
     Entry,
     Opt,
@@ -92,7 +93,7 @@ class MegatronSched(Sched):
                         group.pop(k, None)
         settings = _settings(entry, values)
         if settings["end_wd"] and not all("weight_decay" in g for g in o.groups):
-            raise QError(f"{entry.name}: the optimizer {o.entry.name} has no weight decay")
+            raise CallError(entry.name, f"the optimizer {o.entry.name} has no weight decay")
         return valued(entry, lambda: class_of(entry)(_Groups(o), **settings), _NAMES)
 
     @property

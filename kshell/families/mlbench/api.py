@@ -9,6 +9,7 @@ from typing import Any
 from kshell import optim
 from kshell.extend import (
     NIL,
+    CallError,
     Dict,
     Opt,
     OptimizerHandle,
@@ -160,7 +161,7 @@ lr
 def _optimizer(x: Value, call: str) -> Opt:
     h = handle(x)
     if not isinstance(h, OptimizerHandle):
-        raise QError(f"{call}: expecting an optimizer, given {kname(x)}")
+        raise CallError(call, expecting="an optimizer", given=kname(x))
     return h.obj
 
 
@@ -213,7 +214,7 @@ class AggWrap(wraps.Wrap):
 
 def _aggregate(o: Opt, values: dict[str, Any]) -> None:
     if "fp16" in o.wraps:
-        raise QError("agg: fp16 aggregates by options of its own")
+        raise CallError("agg", "fp16 aggregates by options of its own")
     if o.entry.extra.get("closure"):
         raise QError(f"agg: {o.entry.name} calls back for the loss")
     made = AggWrap(values)
@@ -241,7 +242,7 @@ def agg(x: Value) -> Value:
     o, given = _head(x, "agg")
     if len(given) == 1:
         if "agg" not in o.wraps:
-            raise QError("agg: no aggregation set")
+            raise CallError("agg", "no aggregation set")
         return o.wraps["agg"].options()
     with with_all("agg", x):
         _not_sharded(o, "agg")
@@ -252,7 +253,7 @@ def agg(x: Value) -> Value:
 
 def _not_sharded(o: Opt, call: str) -> None:
     if any(hasattr(p, "full_tensor") for p in o.parameters()):
-        raise QError(f"{call}: parameters are sharded")
+        raise CallError(call, "parameters are sharded")
 
 
 # ------------------------------------------------------------------ half precision
@@ -344,7 +345,7 @@ def fp16(x: Value) -> Value:
                 _halve(o, _fp16_values(*split(given, 1), 1))
             return NIL
         if "fp16" not in o.wraps:
-            raise QError("fp16: not set")
+            raise CallError("fp16", "not set")
         return o.wraps["fp16"].options()
     with with_all("fp16", x):
         return _fp16_around(given)
@@ -353,10 +354,10 @@ def fp16(x: Value) -> Value:
 def _fp16_around(given: Sequence[Value]) -> Value:
     """A new optimizer of parameters, with fp16 around it."""
     if len(given) < 2:
-        raise QError("fp16: expecting parameters and an optimizer")
+        raise CallError("fp16", "expecting parameters and an optimizer")
     inner = [given[1]] if given[1].__class__ is Sym else items(given[1])
     if not inner or inner[0].__class__ is not Sym:
-        raise QError(f"fp16: expecting the name of an optimizer, and options, given {kname(given[1])}")
+        raise CallError("fp16", expecting="the name of an optimizer, and options", given=kname(given[1]))
     values = _fp16_values(*split(given, 2), 2)
     entry = entry_of(inner[0].s)
     o = create(entry, parse_optimizer(entry, *split(inner, 1), before=1))
@@ -368,7 +369,7 @@ def _fp16_around(given: Sequence[Value]) -> Value:
 def _fp16_of(x: Value, call: str) -> Any:
     o = _optimizer(x, call)
     if "fp16" not in o.wraps:
-        raise QError(f"{call}: expecting an optimizer made by fp16")
+        raise CallError(call, "expecting an optimizer made by fp16")
     return o.torch
 
 
@@ -412,12 +413,12 @@ def estimated(x: Value) -> Value:
     from kshell.families.mlbench.optimizers import SparsifiedSGD
 
     if not isinstance(o.torch, SparsifiedSGD):
-        raise QError(f"estimated: {o.entry.name} has no estimates")
+        raise CallError("estimated", f"{o.entry.name} has no estimates")
     if len(given) == 1:
         return vector_handle(o.torch.estimates())
     numbers = [n for i in given[1:] if (n := long_of(i)) is not None]
     if len(given) > 3 or len(numbers) < len(given) - 1:
-        raise QError("estimated: expecting an optimizer, the number of the step and that of coordinates")
+        raise CallError("estimated", "expecting an optimizer, the number of the step and that of coordinates")
     o.torch.update_estimates(*numbers)
     return NIL
 
@@ -435,7 +436,7 @@ def orthogonalize(x: Value) -> Value:
 
     t = as_tensor(x)
     if t is None or t.dim() != 2 or not t.is_floating_point():
-        raise QError("orthogonalize: expecting a matrix of floats")
+        raise CallError("orthogonalize", "expecting a matrix of floats")
     return result(work(t), isinstance(x, TensorHandle))
 
 
@@ -457,10 +458,10 @@ def topo(x: Value) -> Value:
     if len(given) == 1:
         numbers = [optim.comm.rank(), optim.comm.world()]
     if name is None or len(numbers) != 2 or len(given) not in (1, 3):
-        raise QError("topo: expecting the name of a topology, or (name;rank;world)")
+        raise CallError("topo", "expecting the name of a topology, or (name;rank;world)")
     r, n = numbers
     if not (n >= 1 and 0 <= r < n):
-        raise QError(f"topo: there is no process {r} among {n}")
+        raise CallError("topo", f"there is no process {r} among {n}")
     return longs(neighbors_of(name, r, n))
 
 
@@ -478,11 +479,11 @@ def timings(x: Value) -> Value:
     o, given = _head(x, "timings")
     if len(given) == 1:
         if o.timings is None:
-            raise QError("timings: not asked for, by timings(o;1b)")
+            raise CallError("timings", "not asked for, by timings(o;1b)")
         return symdict(list(o.timings), [float(v) for v in o.timings.values()])
     flag = flag_of(given[1])
     if flag is None or len(given) > 2:
-        raise QError("timings: expecting an optimizer and a boolean")
+        raise CallError("timings", "expecting an optimizer and a boolean")
     o.timings = {"backward": 0.0, "communication": 0.0, "update": 0.0} if flag else None
     return NIL
 
@@ -504,7 +505,7 @@ def traffic(x: Value) -> Value:
 def _backward(h: OptimizerHandle, *rest: Value) -> Value:
     """`backward(o;loss)`: the gradients of a loss as the optimizer wants them."""
     if len(rest) != 1 or not isinstance(rest[0], TensorHandle):
-        raise QError("backward: expecting an optimizer and a loss")
+        raise CallError("backward", "expecting an optimizer and a loss")
     wraps.backward(h.obj, as_tensor(rest[0]))
     return NIL
 

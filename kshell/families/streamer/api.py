@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kshell.extend import (
     NIL,
+    CallError,
     KHandle,
     List,
     Opt,
@@ -117,7 +118,7 @@ def _head(x: Value, call: str, n: int, what: str) -> tuple[Opt, Sequence[Value]]
     given = items(x)
     o = _streamer(given[0] if given else x, call)
     if len(given) != n:
-        raise QError(f"{call}: expecting {what}")
+        raise CallError(call, f"expecting {what}")
     return o, given
 
 
@@ -128,7 +129,7 @@ def _loss(h: OptimizerHandle, *rest: Value) -> Value:
     layer = long_of(rest[0]) if rest else None
     scale = number_of(rest[2]) if len(rest) == 3 else 1.0
     if layer is None or scale is None or not 2 <= len(rest) <= 3 or rest[1].__class__ is not TensorHandle:
-        raise QError("loss: expecting an optimizer, the number of a layer, its loss and the time scale")
+        raise CallError("loss", "expecting an optimizer, the number of a layer, its loss and the time scale")
     o.torch.loss(layer, as_tensor(rest[1]), float(scale))
     return NIL
 
@@ -145,7 +146,7 @@ def groups(x: Value) -> Value:
     o, given = _head(x, "groups", 2, "an optimizer and the number of a layer")
     layer = long_of(given[1])
     if layer is None:
-        raise QError(f"groups: expecting the number of a layer, given {kname(given[1])}")
+        raise CallError("groups", expecting="the number of a layer", given=kname(given[1]))
     found, weights = o.torch.groups(layer)
     return List([List([longs(g) for g in found]), floats(weights)])
 
@@ -161,12 +162,12 @@ def addlayer(x: Value) -> Value:
     """
     o, given = _head(x, "addlayer", 2, "an optimizer, and (encoder;predictor)")
     if not _is_layer(given[1]):
-        raise QError(f"addlayer: expecting (encoder;predictor), given {kname(given[1])}")
+        raise CallError("addlayer", expecting="(encoder;predictor)", given=kname(given[1]))
     chosen = [select_parameters(part) for part in given[1].items]
     check_new(o, [p for c in chosen if c is not None for p in c.params])
     most = o.torch.settings["max_layers"]
     if o.torch.layers >= most:
-        raise QError(f"addlayer: no more than {most} layer(s), the option maxlayers")
+        raise CallError("addlayer", f"no more than {most} layer(s), the option maxlayers")
     _put(o, 2 * o.torch.layers, given[1].items)
     return NIL
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.convert import is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, stale
 from kshell.registry import REQUIRED, Entry, Option
@@ -121,7 +121,8 @@ def names_of(x: Value) -> list[str] | None:
 def need(found: Any, where: str, expected: str, x: Value) -> Any:
     """`found`, what a reader above made of x; if that is None, the error `where: expected ..., given ...`."""
     if found is None:
-        raise QError(f"{where}: expected {expected}, given {kname(x)}")
+        call, _, at = where.partition(" ")
+        raise CallError(call, at=at, expected=expected, given=kname(x))
     return found
 
 
@@ -129,10 +130,10 @@ _FEW = 12  # names that a hint lists where none is near
 
 
 def unknown(what: str, name: str, among: Iterable[str], after: str = "",
-            stand: Mapping[str, str] | None = None) -> QError:
-    """The error that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes `after`
-    it, then those of the names there are that others call so, that look like it, or have it within, or what those
-    `stand` for. If there are none of these, and only a few names, its hint lists all."""
+            stand: Mapping[str, str] | None = None, call: str = UNSAID, expected: str | None = SAID) -> CallError:
+    """The error of a `call` that there is nothing of a name: `what` (unrecognized optimizer: ), the name and what comes
+    `after` it, then those of the names there are that others call so, that look like it, or have it within, or what
+    those `stand` for. If there are none of these, and only a few names, its hint lists all."""
     from difflib import get_close_matches  # 4 ms, which only an error needs
 
     names = {n.lower(): n if stand is None else stand[n] for n in among}
@@ -145,7 +146,8 @@ def unknown(what: str, name: str, among: Iterable[str], after: str = "",
     there = list(dict.fromkeys(n for n in names.values() if n))
     listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")  # another one says more
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
-    return QError(what + name + after + (f" (near {''.join(shown)})" if near else ""), hint=hint)
+    return CallError(call, what + name + after + (f" (near {''.join(shown)})" if near else ""), given=SAID,
+                     expected=expected, hint=hint)
 
 
 def spellings(options: Iterable[Option]) -> dict[str, str]:
@@ -343,11 +345,11 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
     read, positional, words = _READ[option.type]
     value = read(x, named)
     if value is None:
-        raise QError(f"{name} {option.name}: expected {words if named else positional}, given {kname(x)}",
-                     hint="" if named else pairs_hint(x))
+        raise CallError(name, at=option.name, expected=words if named else positional, given=kname(x),
+                        hint="" if named else pairs_hint(x))
     if option.choices and value not in option.choices and not (value == "" and option.default is None):
-        raise QError(f"{name} {option.name}: unrecognized setting `{value}, expecting one of "
-                     + "".join("`" + c for c in option.choices))
+        raise CallError(name, f"unrecognized setting `{value}, expecting one of "
+                        + "".join("`" + c for c in option.choices), at=option.name, given=SAID)
     _check_range(name, option, value)
     return value
 
@@ -366,9 +368,9 @@ def _check_range(name: str, option: Option, value: Any) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or value == NULL_J.v or math.isnan(value):
         return
     if option.low is not None and value < option.low:
-        raise QError(f"{name} {option.name}: {value:g} is below {option.low:g}")
+        raise CallError(name, f"{value:g} is below {option.low:g}", at=option.name, given=SAID)
     if option.high is not None and value > option.high:
-        raise QError(f"{name} {option.name}: {value:g} is above {option.high:g}")
+        raise CallError(name, f"{value:g} is above {option.high:g}", at=option.name, given=SAID)
 
 
 def parse_options(name: str, options: Sequence[Option], positional: Sequence[Value],

@@ -12,8 +12,20 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from kshell import parallel, registry
-from kshell.errors import ERRORS, Q_FILE, Agreed, QError, as_qerror, first_line, message_of, of_memory, wsfull
-from kshell.kapi.base.errors import told
+from kshell.errors import (
+    ERRORS,
+    Q_FILE,
+    UNSAID,
+    Agreed,
+    CallError,
+    QError,
+    as_qerror,
+    first_line,
+    message_of,
+    of_memory,
+    wsfull,
+)
+from kshell.kapi.base.errors import raised_here, reported, told
 from kshell.kapi.base.handles import table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.parallel import group
@@ -86,22 +98,28 @@ def mapped(name: str, exc: BaseException) -> QError:
         return as_qerror(exc if isinstance(exc, OSError) else RuntimeError(message_of(exc)))
     if isinstance(exc, OverflowError) or any(part in low for part in _LIMIT):
         return QError("limit")
-    if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
-        return QError(f"{name}: {ERRORS['type'][0]}")
+    if not raised_here(exc.__traceback__):
+        if isinstance(exc, AttributeError | TypeError) and _CLASS.match(message):
+            return CallError(name, ERRORS["type"][0], expected=UNSAID)
+        message = _plain(message)
+    if ("timed out waiting" in low or "by peer" in low) and group.joined() and not getattr(exc, "looked", False):
+        message = parallel.meet.awaited(message) or message
+    message = message or ("division by zero" if isinstance(exc, ZeroDivisionError) else type(exc).__name__)
+    layer = exc.__dict__.get("layer")
+    reason = first_line(message.removeprefix(name + ":").lstrip(), 255 - len(name) - 2)
+    return reported(name, exc, reason + (f" (in `{layer})" if layer else ""), way_out(message_of(exc)), _frames(exc))
+
+
+def _plain(message: str) -> str:
+    """A message of torch without what is for its authors."""
     if _INTERNAL.match(message):
         message = _INTERNAL.sub("", message) or "a check inside of torch failed"
     if _SPARSE.match(message):
         message = "not implemented for sparse tensors"
     if ".numpy() is not supported for tensor subclasses" in message:
         message = VALUELESS
-    message = _ADVICE.sub("", _PLACE.sub("", message)) or type(exc).__name__
-    if message == "ZeroDivisionError":
-        message = "division by zero"
-    if ("timed out waiting" in low or "by peer" in low) and group.joined() and not getattr(exc, "looked", False):
-        message = parallel.meet.awaited(message) or message
-    layer = exc.__dict__.get("layer")
-    message = first_line(message if message.startswith(name + ":") else f"{name}: {message}")
-    return QError(message + (f" (in `{layer})" if layer else "") + _frames(exc), hint=way_out(message_of(exc)))
+    message = _ADVICE.sub("", _PLACE.sub("", message))
+    return message
 
 
 def _frames(exc: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kshell import parallel
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError
 from kshell.kapi.base.handles import KHandle, TensorHandle, table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.values.base import types as T
@@ -158,31 +158,41 @@ def _hollow(x: Value) -> tuple[int, ...] | None:
     return (len(x.items), *inner) if inner is not None and all(_hollow(i) == inner for i in x.items[1:]) else None
 
 
-def _refuse(x: Value) -> QError:
+def _no_tensor(reason: str, given: str | None = UNSAID) -> CallError:
+    """The error that a value is no tensor, as ktorch's `tensor` documents it; other calls name themselves."""
+    return CallError(UNSAID, reason, given=given, home="tensor")
+
+
+def undefined() -> CallError:
+    """The error of a call that is given the undefined tensor."""
+    return _no_tensor("undefined tensor")
+
+
+def _refuse(x: Value) -> CallError:
     """The error for a value that is no array: what is wrong at the first place where something is."""
-    return _wrong(x, 0, [], []) or QError(f"no torch type found for k: {kname(x)}")
+    return _wrong(x, 0, [], []) or _no_tensor(f"no torch type found for k: {kname(x)}", SAID)
 
 
-def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> QError | None:
+def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> CallError | None:
     """The error of x at a depth of a nested list, or None: its length or type differs from those of the parts before
     it, whose lengths are in `shape`, and whose innermost list is in `base` once there was one."""
     if not isinstance(x, Vec | List):
         if depth and (is_atom(x) or isinstance(x, KHandle) or x is NIL):
-            return QError(f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}")
-        return QError(f"no torch type found for k: {kname(x)}")
+            return _no_tensor(f"unable to map mixed array to tensor: {kname(x)} encountered at depth {depth}", SAID)
+        return _no_tensor(f"no torch type found for k: {kname(x)}", SAID)
     inner = x.__class__ is Vec or not len(x)
     if not base:
         shape.append(len(x))
         if inner:
             base.append(x)
             if x.__class__ is Vec and x.t not in _FROM_Q:
-                return QError(f"no torch type found for k: {kname(x)}")
+                return _no_tensor(f"no torch type found for k: {kname(x)}", SAID)
     elif len(x) != shape[depth]:
-        return QError(f"dimension mismatch at depth {depth}, {shape[depth]} vs {len(x)}")
+        return _no_tensor(f"dimension mismatch at depth {depth}, {shape[depth]} vs {len(x)}")
     else:
         want = kname(base[0]) if depth == len(shape) - 1 else "general list"
         if kname(x) != want:
-            return QError(f"type mismatch at depth {depth}, {want} vs {kname(x)}")
+            return _no_tensor(f"type mismatch at depth {depth}, {want} vs {kname(x)}")
     for item in () if inner else x.items:
         found = _wrong(item, depth + 1, shape, base)
         if found is not None:
@@ -200,7 +210,7 @@ def array_of(x: Value) -> tuple[int, np.ndarray]:
             raise _refuse(x)
         t, a = nd.t, nd.a
     if t not in _FROM_Q:
-        raise QError(f"no torch type found for k: {_word(t)} list")
+        raise _no_tensor(f"no torch type found for k: {_word(t)} list", SAID)
     return t, a.view(_VIEW[t]) if t in _VIEW else a
 
 
@@ -240,7 +250,7 @@ def as_tensor(x: Value, like: Any = None) -> Any:
     if x.__class__ is TensorHandle:
         t = x.get()
         if t is None:
-            raise QError("undefined tensor")
+            raise undefined()
         return t
     t = to_tensor(x, own=False)
     return t if like is None or t is None or like.device.type == "cpu" else t.to(like.device)

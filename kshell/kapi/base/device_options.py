@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, items, long_of, name_of, names_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import DTYPE_NAMES, dtype_name, dtype_named, dtype_symbol, kname
@@ -52,7 +52,7 @@ def is_device(name: str) -> bool:
 def device_named(name: str, call: str) -> Any:
     """The torch device of a symbol; an error that names it if this machine has none such."""
     if name != "meta" and name not in device_names():  # meta is no machine's: tensors without data
-        raise QError(f"{call}: device {name} is not available, this machine has " + " ".join(device_names()))
+        raise CallError(call, f"device {name} is not available, this machine has " + " ".join(device_names()))
     return torch.device(name)
 
 
@@ -72,7 +72,7 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
     """The tensor options of one or more symbols, in any order."""
     names = names_of(x)
     if names is None:
-        raise QError(f"{call}: expected symbol(s) for tensor options, given {kname(x)}")
+        raise CallError(call, expected="symbol(s) for tensor options", given=kname(x))
     out = TensorOptions()
     for name in names:
         if dtype_symbol(name):
@@ -243,7 +243,7 @@ def _sync_devices(x: Value) -> set[str]:
         return {str(device_named(name, "sync"))}
     n = long_of(x)
     if n is None:
-        raise QError(f"sync: expected device or torch object, given {kname(x)}")
+        raise CallError("sync", expected="device or torch object", given=kname(x))
     return {f"cuda:{n}"} if torch.cuda.is_available() else set()
 
 
@@ -255,7 +255,7 @@ def generator_of(name: str) -> Any:
     if name == "cpu":
         return torch.default_generator
     if name == "meta":
-        raise QError("seed: meta has no random numbers")
+        raise CallError("seed", "meta has no random numbers")
     kind, _, number = name.partition(":")
     if kind == "mps":
         return torch.mps._get_default_mps_generator()
@@ -288,13 +288,13 @@ def seed(x: Value) -> Value:
         return long(generator_of(given[0].s).initial_seed())
     n = long_of(given[-1])
     if n is None or len(given) > 2:
-        raise QError(f"seed: expected a long, a device or both, given {kname(x)}")
+        raise CallError("seed", expected="a long, a device or both", given=kname(x))
     if len(given) == 1:
         _seed_all(given[0], n)
         return NIL
     name = name_of(given[0])
     if name is None:
-        raise QError(f"seed: expected symbol for device, given {kname(given[0])}")
+        raise CallError("seed", expected="symbol for device", given=kname(given[0]))
     device_named(name, "seed")
     generator = generator_of(name)
     generator.seed() if given[1] is NULL_J else generator.manual_seed(n)

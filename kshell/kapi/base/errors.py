@@ -1,16 +1,19 @@
 """Context for the error of a call: the name of the call, its arguments, and the arguments that it expects.
 
-Most errors say all of it where they are raised, as do most of torch's. What is missing is added here, once, behind the
-reason, for all calls: a description of the arguments, and the first form of the call.
+An error says it in its parts from where it is raised (`kshell.errors.CallError`). What was left to the door is added
+here, once, for all calls: a description of the arguments, and the first form of the call. No message of kshell's own is
+read for that; those of torch, numpy and Python, which have no parts, are.
 """
 
 from __future__ import annotations
 
+import dis
 import re
 from collections.abc import Sequence
+from types import TracebackType
 
 from kshell import registry
-from kshell.errors import ERRORS, QError, first_line
+from kshell.errors import ERRORS, SAID, UNSAID, CallError, QError, first_line
 from kshell.kapi.base.args import names_of
 from kshell.kapi.base.convert import dtype_name, is_array, kname
 from kshell.kapi.base.handles import GONE, KHandle, TensorHandle, VectorHandle
@@ -20,28 +23,22 @@ from kshell.values.base.core import NIL, NULL_J, Dict, List, Special, Sym, Value
 from kshell.values.base.describe import function_words
 from kshell.values.base.functions import Function, Prim
 
-# q's names for a wrong argument, which do not say of which call, and what a conversion says
-_BARE = ("type", "domain", "length", "nyi")
-_NAMELESS = ("no torch type found", "unable to map mixed array", "type mismatch at", "dimension mismatch at",
-             "undefined tensor", "type: expected a value")
-# the call whose whole purpose is the conversion: its messages are as ktorch documents them
-_CONVERTER = "tensor"
-# what ktorch and torch say without the call's name, and what needs no more than that
-_UNNAMED = re.compile(r"unrecognized [\w ]+: |Invalid [\w ]+: |Nesterov momentum |length error: |unable to find state ")
-# how a message says that something is lacking, not what was there
-_LACKS = re.compile(r"\b(?:not|when|no [\w.()& ]+?|be|are) given\b", re.IGNORECASE)
-# words that come with what was given: a kind, a count, a size, a name
-_GIVEN = re.compile(r"\b(?:given|got(?! false)|but(?! got false)|found|supplied|encountered|unexpected|instead"
-                    r"|not implemented for)\b|(?<!range )[([]\d|: -?\d|named `|\bno \w+ `|\w: `"
-                    r"|\bis (?:-?\d|inf|nan|null|.*, expecting)|option: |arg(?:\(s\))?, (?!expect)", re.IGNORECASE)
-# words that come with what is wanted
-_WANTED = re.compile(r"expect|requir|must|should|need|only|at least", re.IGNORECASE)
-# reasons from which nobody learns what is wanted
-_VAGUE = re.compile(r"wrong type of|outside the domain|the same length$|unrecognized (?:\S+ )?arg|\] unrecognized: "
-                    r"|memory format|invalid index|Unknown Complex|operator with Meta|: empty |len\(\) of "
-                    r"|\) and \d+ gradient")
-# how much of a reason is kept where more is said, and of how many arguments
-_REASON, _SHOWN = 180, 5
+# q's names for a wrong argument, which do not say of which call; and who says no more than that says what is expected
+_BARE = {"type": UNSAID, "domain": UNSAID, "length": UNSAID, "nyi": SAID}
+# how messages of torch, numpy and Python say things
+FOREIGN = {
+    # what was there: a kind, a count, a size, a name
+    "given": re.compile(
+        r"\b(?:(?<!when )given|got(?! false)|but(?! got false)|found|supplied|encountered|unexpected|instead"
+        r"|not implemented for)\b|(?<!range )[([]\d|: -?\d|\bis (?:-?\d|inf|nan|null)", re.IGNORECASE),
+    # what was wanted
+    "wanted": re.compile(r"expect|requir|must|should|need|only|at least", re.IGNORECASE),
+    # reasons from which nobody learns that
+    "vague": re.compile(r"Unknown Complex|operator with Meta|: empty |len\(\) of |invalid index|memory format"),
+    # the words and numbers of a message, among which the arguments may be
+    "word": re.compile(r"[\w.-]+"),
+}
+_SHOWN = 5  # of many arguments
 
 
 def described(x: Value) -> str:
@@ -107,57 +104,60 @@ def arguments(args: Sequence[Value]) -> str:
     return ", ".join([*(described(x) for x in args[:_SHOWN]), *more])
 
 
-def _mentioned(reason: str, given: Sequence[Value]) -> bool:
-    """Does a reason say what was given: by a word for it, by a name or number that is among the arguments?"""
-    if _GIVEN.search(_LACKS.sub("", reason)):
+class Foreign(CallError):
+    """An error of a call that is a message of torch, numpy or Python. What it says stands in the message alone."""
+
+    def read(self, args: Sequence[Value]) -> CallError:
+        """The error by its parts, of a call with these arguments."""
+        vague = FOREIGN["vague"].search(f": {self.reason}") and not FOREIGN["wanted"].search(self.reason)
+        return CallError(self.call, self.reason, hint=self.hint, below=self.below, expected=UNSAID if vague else SAID,
+                         given=SAID if _says_given(self.reason, spread(args)) else UNSAID)
+
+
+def _says_given(message: str, given: Sequence[Value]) -> bool:
+    """Does a foreign message say what was given: by a word for it, by a name or number that is among the arguments?"""
+    if FOREIGN["given"].search(f": {message}"):
         return True
-    words = set(re.findall(r"[\w.-]+", reason))
+    words = set(FOREIGN["word"].findall(message))
     names = {text_of(x) for x in given if x.__class__ is Vec and x.t == T.C}
     names |= {name.strip(":") for x in given for name in names_of(x.k if x.__class__ is Dict else x) or ()}
-    if any((len(name) > 1 and name in words) or f"`{name}" in reason
-           or ("/" in name and name in reason) for name in names):
+    if any((len(name) > 1 and name in words) or f"`{name}" in message
+           or ("/" in name and name in message) for name in names):
         return True
-    if _WANTED.search(reason):  # a kind or number may be the one that is wanted
+    if FOREIGN["wanted"].search(message):  # a kind or number may be the one that is wanted
         return False
     return any((isinstance(x, KHandle) and x.kind in words) or described(x).rpartition(" ")[2] in words for x in given)
 
 
-def _short(text: str) -> str:
-    """A reason without its last sentences if it is long."""
-    if len(text) > _REASON:
-        end = text.rfind(". ", 0, _REASON)
-        return text[:_REASON].rstrip() + ".." if end < 0 else text[:end]
-    return text.rstrip(" .")
+def reported(call: str, exc: BaseException, message: str, hint: str = "", below: str = "") -> CallError:
+    """The error of a call that a Python exception means, with this message. One that kshell itself raises says what was
+    given, or has that it is UNSAID as its `given`."""
+    if raised_here(exc.__traceback__):
+        return CallError(call, message, given=getattr(exc, "given", SAID), hint=hint, below=below)
+    return Foreign(call, message, hint=hint, below=below)
+
+
+def raised_here(tb: TracebackType | None) -> bool:
+    """Does a traceback end at a `raise` of kshell's own source?"""
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    code = None if tb is None else tb.tb_frame.f_code
+    return tb is not None and code is not None and code.co_filename.startswith(registry.FOLDER) \
+        and code.co_code[tb.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def told(name: str, exc: QError, args: Sequence[Value]) -> QError:
-    """The error of the call `name` as one that says all of it; itself if it does, or if it is not about the call."""
-    error = _told(name, exc, args)
-    error.hint = exc.hint
-    return error
-
-
-def _told(name: str, exc: QError, args: Sequence[Value]) -> QError:
-    text, _, frames = exc.text.partition("\n")  # what stands below a message is kept as it is
-    if frames:
-        return QError(f"{_told(name, QError(text), args).text}\n{frames}")
-    if text in _BARE:
-        text = f"{name}: {ERRORS[text][0]}"
-    elif text.startswith(_NAMELESS):
-        if name == _CONVERTER:
-            return exc
-        text = f"{name}: {text}"
-    elif _UNNAMED.match(text):
-        return QError(f"{name}: {text}")
-    elif not text.startswith((name + ":", name + " ")):
+    """The error of the call `name` with what was left to its door; itself if that is nothing, or if it is another's."""
+    if exc.text in _BARE:
+        exc = CallError(name, ERRORS[exc.text][0], expected=_BARE[exc.text], hint=exc.hint)
+    if not isinstance(exc, CallError) or exc.call not in (UNSAID, name) or (exc.call == UNSAID and exc.home == name):
         return exc
-    reason, given = text[len(name):], spread(args)
-    more = []
-    if not _mentioned(reason, given):
-        more.append(f"given {arguments(given)}")
+    if isinstance(exc, Foreign):
+        exc = exc.read(args)
+    return exc.completed(name, lambda: arguments(spread(args)), lambda: _form(name, len(spread(args))))
+
+
+def _form(name: str, n: int) -> str:
+    """The form of a call of n arguments, or the one nearest to that; empty if it has none."""
     entry = registry.find("api", name)
-    if entry is not None and entry.forms and _VAGUE.search(reason) and not _WANTED.search(reason):
-        more.append(f"expected {min(entry.forms, key=lambda form: abs(form.count(';') + 1 - len(given)))}")
-    if not more:
-        return exc if text == exc.text else QError(text)
-    return QError(first_line(f"{_short(text)} ({'; '.join(more)})"))
+    return min(entry.forms, key=lambda form: abs(form.count(";") + 1 - n)) if entry is not None and entry.forms else ""

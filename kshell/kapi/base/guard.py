@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kshell import nn, optim
-from kshell.errors import QError
+from kshell.errors import CallError, QError, unsaid
 from kshell.kapi.base.call import reserve
 from kshell.kapi.base.lazy_torch import torch
 
@@ -24,14 +24,14 @@ def windows(name: str, given: dict[str, Any]) -> None:
         value = given.get(key)
         sizes: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
         if any(k.__class__ is int and abs(k) > WINDOW_MAX for k in sizes):
-            raise QError(f"{name}: {key} is more than {WINDOW_MAX}")
+            raise CallError(name, f"{key} is more than {WINDOW_MAX}")
 
 
 def ctc(x: Any, y: Any, nx: Any, ny: Any) -> None:
     """The inputs, targets and lengths of a ctc loss: torch reads outside its arrays if they are out of range."""
     classes, steps = x.shape[-1], x.shape[0]
     if y.numel() and (int(y.min()) < 0 or int(y.max()) >= classes):
-        raise QError(f"ctc: targets must be in the range 0-{classes - 1}")
+        raise CallError("ctc", f"targets must be in the range 0-{classes - 1}")
     longest = y.shape[-1] if y.dim() > 1 else y.numel()
     for name, n, limit in (("input", nx, steps), ("target", ny, longest)):
         if n.numel() and (int(n.min()) < 0 or int(n.max()) > limit):
@@ -47,7 +47,7 @@ def transform(name: str, x: Any, size: Any, dim: Any) -> None:
     """The sizes of a Fourier transform: that of a length of 2^40 is not refused, but tried."""
     sizes = [size] if isinstance(size, int) else size or ()
     if any(n > SIZE_MAX for n in sizes):
-        raise QError(f"{name}: size is more than {SIZE_MAX}")
+        raise CallError(name, f"size is more than {SIZE_MAX}")
     reserve([n for n in sizes if n > 0], 2 * x.element_size())
 
 
@@ -57,19 +57,19 @@ def length(name: str, n: int) -> None:
         raise QError(f"{name}: length is {n}")
     reserve((n,), 8)
     if n > SIZE_MAX:
-        raise QError(f"{name}: length is more than {SIZE_MAX}")
+        raise CallError(name, f"length is more than {SIZE_MAX}")
 
 
 def finite(name: str, x: Any) -> None:
     """A matrix whose eigenvalues are wanted: LAPACK reads outside its arrays if a value is null or infinite."""
     if not bool(torch.isfinite(x).all()):
-        raise QError(f"{name}: the input has nulls or infinities")
+        raise CallError(name, "the input has nulls or infinities")
 
 
 def unknowns(name: str, a: Any) -> None:
     """The matrix of a least-squares problem: `gelss` of one without columns or rows ends the process."""
     if not a.numel():
-        raise QError(f"{name}: the matrix has no elements")
+        raise CallError(name, "the matrix has no elements")
 
 
 def factors(name: str, lu: Any, pivots: Any) -> None:
@@ -77,17 +77,17 @@ def factors(name: str, lu: Any, pivots: Any) -> None:
     if lu.dim() < 2:
         raise QError(f"{name}: expecting a matrix or matrices, given {lu.dim()} dimension(s)")
     if pivots.dtype != torch.int32:
-        raise QError(f"{name}: expecting pivots of type int")
+        raise CallError(name, "expecting pivots of type int")
     if tuple(pivots.shape) != (*lu.shape[:-2], min(lu.shape[-2:])):
-        raise QError(f"{name}: size of pivots, {list(pivots.shape)}, does not fit that of matrices, {list(lu.shape)}")
+        raise CallError(name, f"size of pivots, {list(pivots.shape)}, does not fit that of matrices, {list(lu.shape)}")
     if pivots.numel() and (int(pivots.min()) < 1 or int(pivots.max()) > lu.shape[-2]):
-        raise QError(f"{name}: pivots must be in the range 1-{lu.shape[-2]}")
+        raise CallError(name, f"pivots must be in the range 1-{lu.shape[-2]}")
 
 
 def exponent(name: str, n: int) -> None:
     """The power of a matrix: torch does not return from one of -2^63."""
     if abs(n) > SIZE_MAX:
-        raise QError(f"{name}: n is beyond {SIZE_MAX}")
+        raise CallError(name, f"n is beyond {SIZE_MAX}")
 
 
 def multiples(name: str, *given: Any) -> None:
@@ -192,7 +192,7 @@ def indices(low: int = 0) -> Callable[..., None]:
         if (least < low * n or most >= n) and at._base is not None:  # of the tensor that it is a part of
             least, most = (int(i) for i in torch.aminmax(at))
         if least < low * n or most >= n:
-            raise QError(f"{name}: index {most if most >= n else least} is out of bounds for {where}size {n}")
+            raise CallError(name, f"index {most if most >= n else least} is out of bounds for {where}size {n}")
 
     return check
 
@@ -243,7 +243,7 @@ def probabilities(x: Any) -> None:
     """A check, for the same reason, of inputs that must be between 0 and 1."""
     low, high = span(x) if x.numel() else (0, 0)
     if not (low >= 0 and high <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise unsaid(RuntimeError("all elements of input should be between 0 and 1"))
 
 
 def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
@@ -252,7 +252,7 @@ def divisor(name: str, x: Any, y: Any, **more: Any) -> None:
         return
     if int(torch.count_nonzero(y)) == y.numel():
         return
-    raise QError(f"{name}: division by zero")
+    raise CallError(name, "division by zero")
 
 
 @before_a_device

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kshell.errors import QError
+from kshell.errors import CallError
 from kshell.kapi.base.convert import kname
 from kshell.values.base.core import Sym, Value, Vec, text_of
 from kshell.values.session.restrict import check_read
@@ -14,7 +14,7 @@ def path_of(x: Value, call: str) -> str:
     """The path of a file symbol, or of a string that begins with a colon."""
     text = x.s if x.__class__ is Sym else text_of(x) if x.__class__ is Vec and x.t == 10 else ""
     if len(text) < 2 or text[0] != ":":
-        raise QError(f"{call}: expected a file symbol, given {kname(x)}")
+        raise CallError(call, expected="a file symbol", given=kname(x))
     path = os.path.expanduser(text[1:])
     check_read(path)
     return path

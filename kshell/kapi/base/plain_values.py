@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import number_of
 from kshell.kapi.base.convert import dtype_name, dtype_named, is_array, to_q, to_tensor
 from kshell.kapi.base.lazy_torch import torch
@@ -79,7 +79,7 @@ class ToQ:
         return symdict(list(map(str, v)), [self.value(i, str(k)) for k, i in v.items()])
 
     def other(self, v: Any, key: str) -> Value:
-        raise QError(f"state: unable to show buffer {key} of type {type(v).__name__}")
+        raise CallError("state", f"unable to show buffer {key} of type {type(v).__name__}")
 
 
 class StateToQ(ToQ):

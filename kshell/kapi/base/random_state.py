@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.call import api
 from kshell.kapi.base.device_options import accelerators, generator_of, is_device
 from kshell.kapi.base.lazy_torch import torch
@@ -44,13 +44,13 @@ def _generator(data: bytes) -> Any:
         return fresh
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass
-    raise QError("rng: `q is not the state of a generator")
+    raise CallError("rng", "`q is not the state of a generator")
 
 
 def checked(d: Dict) -> Callable[[], None]:
     """Check saved states of the generators, and return a function that restores them."""
     if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
-        raise QError("rng: expecting a dictionary made by rng[]")
+        raise CallError("rng", "expecting a dictionary made by rng[]")
     todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
     for name, x in zip([s.s for s in d.k.items], d.v.items, strict=True):
         if x.__class__ is not Vec or x.t != T.X:
@@ -97,6 +97,6 @@ def rng(x: Value) -> Value:
     if x is NIL or (x.__class__ is List and not x.items):
         return states()
     if x.__class__ is not Dict or x.keyed:
-        raise QError("rng: expecting a dictionary made by rng[]")
+        raise CallError("rng", "expecting a dictionary made by rng[]")
     restore(x)
     return NIL

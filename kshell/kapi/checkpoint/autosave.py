@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from kshell.errors import QError, first_line
+from kshell.errors import CallError, QError, first_line
 from kshell.kapi.base.args import flag_of, items, long_of, name_of, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -199,14 +199,14 @@ def autosave(x: Value) -> Value:
         _stop(session)
         return NIL
     if not 2 <= len(args) <= 3:
-        raise QError(f"autosave: expecting (file;seconds) or (file;n;`steps), given {kname(x)}")
+        raise CallError("autosave", expecting="(file;seconds) or (file;n;`steps)", given=kname(x))
     path = path_of(args[0], "autosave")
     unit = name_of(args[2]) if len(args) == 3 else "seconds"
     if unit not in ("seconds", "steps"):
         raise QError(f"autosave: unit is seconds or steps, given {kname(args[2]) if unit is None else unit}")
     every = long_of(args[1]) if unit == "steps" else number_of(args[1])
     if every is None:
-        raise QError(f"autosave: expecting a number of {unit}, given {kname(args[1])}")
+        raise CallError("autosave", expecting=f"a number of {unit}", given=kname(args[1]))
     if not (1 if unit == "steps" else LEAST) <= every < 1e9:
         raise QError(f"autosave: number of {unit} out of range, given {every:g}")
     if session.rank:

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kshell.errors import QError, refused
+from kshell.errors import CallError, QError, refused
 from kshell.kapi.base.args import flag_of, items, long_of, names_of
 from kshell.kapi.base.call import api, reserve
 from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
@@ -153,7 +153,7 @@ def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | 
 def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The tensors by name, and the metadata, of what is to be written."""
     if not isinstance(value, dict):
-        raise QError("ckpt: a .safetensors file holds tensors by name")
+        raise CallError("ckpt", "a .safetensors file holds tensors by name")
     value = dict(value)
     meta = value.pop(_META, {})
     if not isinstance(meta, dict) or any(not isinstance(v, str) for v in (*meta, *meta.values())):
@@ -161,7 +161,7 @@ def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
     known = {getattr(torch, v) for v in _DTYPES.values()}
     for k, t in value.items():
         if not isinstance(k, str) or not isinstance(t, torch.Tensor):
-            raise QError(f"ckpt: a .safetensors file holds tensors by name, {k} is not a tensor")
+            raise CallError("ckpt", f"a .safetensors file holds tensors by name, {k} is not a tensor")
         if t.layout is not torch.strided or t.dtype not in known:
             raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
     return value, {"format": "pt", **meta}
@@ -304,7 +304,7 @@ def ckpt(x: Value) -> Value:
     if len(args) == 3:
         most = long_of(args[2])
         if most is None or most < 1:
-            raise QError("ckpt: expected the most bytes of a file, a number above zero")
+            raise CallError("ckpt", "expected the most bytes of a file, a number above zero")
         _write_folder(path, value, most)
     elif path.endswith(".safetensors"):
         _write_safetensors(path, value)
@@ -338,7 +338,7 @@ def ckpttable(x: Value) -> Value:
     args = [x] if isinstance(x, Dict) or handle(x) is not None else items(x)
     flag = flag_of(args[1]) if len(args) == 2 else True
     if not 1 <= len(args) <= 2 or flag is None:
-        raise QError("ckpttable: expecting a dictionary of tensors, or an object that has some, and a flag")
+        raise CallError("ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag")
     rows = tensors_in(args[0])
     tensors = [t for _, t in rows]
     columns = [sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for t in tensors]),
@@ -379,9 +379,9 @@ def putstate(x: Value) -> Value:
     h = handle(args[0]) if len(args) > 1 else None
     strict = flag_of(args[2]) if len(args) == 3 else True
     if not isinstance(h, ModuleHandle | OptimizerHandle | ModelHandle) or len(args) > 3 or strict is None:
-        raise QError("putstate: expecting a module or an optimizer, a dictionary, and for a module a strict flag")
+        raise CallError("putstate", "expecting a module or an optimizer, a dictionary, and for a module a strict flag")
     if len(args) == 3 and isinstance(h, OptimizerHandle):
-        raise QError("putstate: a strict flag is for modules")
+        raise CallError("putstate", "a strict flag is for modules")
     if isinstance(h, OptimizerHandle) and is_opt_state(args[1]):
         _put_state_of(h.obj, args[1])
         return NIL
@@ -396,7 +396,7 @@ def putstate(x: Value) -> Value:
 
 def _dictionary(value: Any, x: Value) -> dict[Any, Any]:
     if not isinstance(value, dict):
-        raise QError(f"putstate: expecting a module or an optimizer, and a dictionary of its state, given {kname(x)}")
+        raise CallError("putstate", expecting="a module or an optimizer, and a dictionary of its state", given=kname(x))
     return value
 
 
@@ -452,7 +452,7 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
 def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
     """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
     if any(not isinstance(g, dict) for g in groups):
-        raise QError("putstate: expecting state and param_groups")
+        raise CallError("putstate", "expecting state and param_groups")
     names = [g.pop(NAMES, None) for g in groups]
     if all(isinstance(own, list) and len(own) == len(g.get("params", ()))
            for own, g in zip(names, groups, strict=True)):
@@ -461,14 +461,14 @@ def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
             check_groups(o, by_name)
             return by_name
     if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
-        raise QError("putstate: the parameter groups have other sizes")
+        raise CallError("putstate", "the parameter groups have other sizes")
     return [list(g["params"]) for g in o.groups]
 
 
 def _put_state_of(o: Opt, state: Value) -> None:
     """Give an optimizer what its state, taken before, held."""
     if o.container is None or o.own:
-        raise QError("putstate: expecting an optimizer of the parameters of one module")
+        raise CallError("putstate", "expecting an optimizer of the parameters of one module")
     whole = ModuleHandle(o.container)
     try:
         restored = restore(state, whole)
@@ -477,7 +477,7 @@ def _put_state_of(o: Opt, state: Value) -> None:
     if restored.entry is not o.entry:
         raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}")
     if {*map(id, restored.parameters())} != {*map(id, o.parameters())}:
-        raise QError("putstate: the groups of the state have other parameters")
+        raise CallError("putstate", "the groups of the state have other parameters")
     regroup(o, [list(g["params"]) for g in restored.groups])
     load_state(o, restored.torch.state_dict())
 
@@ -494,7 +494,7 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
         inside = next((k for k, v in given.items() if isinstance(v, dict) and set(v) >= set(own)), None)
         if inside is not None:
             raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
-        raise QError(f"putstate: no {missing[0]} given" if missing else f"putstate: unable to find {more[0]}")
+        raise CallError("putstate", f"no {missing[0]} given" if missing else f"unable to find {more[0]}")
     for k, t in own.items():
         if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape):
             if not isinstance(given[k], torch.Tensor):
@@ -508,7 +508,7 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
 def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     groups = value.get("param_groups")
     if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
-        raise QError("putstate: expecting state and param_groups")
+        raise CallError("putstate", "expecting state and param_groups")
     params = _groups_by_name(o, groups)
     places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
     for i, state in value["state"].items():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import pairs
 from kshell.kapi.base.convert import dtype_named
 from kshell.kapi.base.device_options import is_present
@@ -401,7 +401,7 @@ class Loader:
         for own, saved in zip((m.train, m.test), rec["options"], strict=True):
             for k, form in saved:
                 if k not in own:
-                    raise QError(f"unrecognized setting: {k}")
+                    raise CallError(UNSAID, f"unrecognized setting: {k}", given=SAID)
                 own[k] = self.decoder.value(form)
         m.data, m.testdata = (self._data(d) for d in rec["data"])
         return m

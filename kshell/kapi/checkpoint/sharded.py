@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import parallel
-from kshell.errors import QError, os_text, refused
+from kshell.errors import CallError, QError, os_text, refused
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import kname, put
@@ -151,7 +151,7 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     if h is not None:
         return {"": h}, {}
     if x.__class__ is not Dict or not all(k.__class__ is Sym for k in seq_items(x.k)):
-        raise QError(f"{call}: expecting an object or a dictionary of objects and values by name, given {kname(x)}")
+        raise CallError(call, expecting="an object or a dictionary of objects and values by name", given=kname(x))
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
     for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from kshell import __version__
-from kshell.errors import QError, QExit
+from kshell.errors import CallError, QError, QExit
 from kshell.kapi.base.args import items, names_of
 from kshell.kapi.base.call import api, mapped
 from kshell.kapi.base.convert import dtype_name, dtype_named, kname
@@ -38,13 +38,13 @@ def _asked(x: Value, call: str) -> tuple[str, list[str] | None]:
     """The path, and the names if some are given."""
     args = items(x)
     if not args or len(args) > 2:
-        raise QError(f"{call}: expecting a file symbol, or (file;names), given {kname(x)}")
+        raise CallError(call, expecting="a file symbol, or (file;names)", given=kname(x))
     if len(args) == 1 or (x.__class__ is Vec and len(args) == 2 and args[1].s[:1] != ":"):
         names = None if len(args) == 1 else [args[1].s]
     else:
         names = names_of(args[1])
         if names is None:
-            raise QError(f"{call}: expected names, given {kname(args[1])}")
+            raise CallError(call, expected="names", given=kname(args[1]))
     return path_of(args[0], call), names
 
 
@@ -190,7 +190,7 @@ def _encoded(encoder: Encoder, call: str, name: str, x: Value) -> Any:
         error = mapped(call, e)
     if error.text.startswith(("wsfull", "limit", "stop", "stack")):
         raise error
-    raise QError(f"{call}: {name}: {error.text.removeprefix(f'{call}: ')}")
+    raise CallError(call, f"{name}: {error.text.removeprefix(f'{call}: ')}")
 
 
 # ------------------------------------------------------------------ bringing back

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.convert import kname, to_tensor, whole
 from kshell.kapi.base.handles import (
     DictHandle,
@@ -112,7 +112,7 @@ class _Reader(ToQ):
             return self.value(sorted(v, key=str))
         if isinstance(v, complex | torch.device | torch.dtype | torch.layout):
             return sym(str(v))
-        raise QError(f"ckpt: it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
+        raise CallError("ckpt", f"it holds a {type(v).__name__.strip('_').lower()}, which has no q value")
 
 
 def _bytes(v: bytes | bytearray) -> Any:
@@ -178,11 +178,11 @@ class _Writer(FromQ):
         keys = x.k
         if keys.__class__ is Table:
             if len(keys.cols) != 1:
-                raise QError(f"ckpt: {where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
+                raise CallError("ckpt", f"{where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
             keys = keys.cols[0]
         plain_keys = [self.value(k) for k in seq_items(keys)]
         if len(set(map(repr, plain_keys))) != len(plain_keys):
-            raise QError(f"ckpt: {where or 'it'} has a key twice")
+            raise CallError("ckpt", f"{where or 'it'} has a key twice")
         values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
         result = {k: self.value(v, within(where, k)) for k, v in zip(plain_keys, values, strict=True)}
         if is_optimizer(result):

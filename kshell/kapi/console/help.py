@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, dtype_of_q, kname, ktype_of
@@ -175,7 +175,7 @@ def help_(x: Value) -> Value:
         return show_entries([x.entry])
     if x.__class__ is Sym or (x.__class__ is Vec and x.t == T.C) or (x.__class__ is Atom and x.t == T.C):
         return of_name(text_of(x), x.__class__ is not Sym)
-    raise QError(f"help: expecting a name, function or torch object, given {kname(x)}")
+    raise CallError("help", expecting="a name, function or torch object", given=kname(x))
 
 
 def of_name(name: str, text: bool = False) -> Value:
@@ -186,7 +186,7 @@ def of_name(name: str, text: bool = False) -> Value:
             show_entries(entries)
         return TOPICS[name][1]()
     if not entries:
-        raise unknown("help: unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())])
+        raise unknown("unrecognized help topic, `", name, [*TOPICS, *(e.name for e in registry.every())], call="help")
     if not text:
         entry = _with_options(name)
         if entry is not None and entry.kind == "loss":

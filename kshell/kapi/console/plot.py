@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, names_of, pairs, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname, list_q, to_q
@@ -108,7 +108,7 @@ def _how(given: Sequence[Value]) -> How:
         raise QError(f"plot: {exc.text}") from None
     for name, v in options:
         if name not in How._fields:
-            raise unknown("plot: unrecognized option: ", name, How._fields)
+            raise unknown("unrecognized option: ", name, How._fields, call="plot")
         if name in ("together", "logx", "logy") and (v := flag_of(v)) is None:
             raise QError(f"plot: {name}: expected a boolean")
         if name == "title":
@@ -170,19 +170,19 @@ def _lines(given: Value, how: How) -> list[Line]:
     """The curves of a value, over what the option x says."""
     curves = _series(given)
     if not curves:
-        raise QError(f"plot: expected numbers, given {kname(given)}")
+        raise CallError("plot", expected="numbers", given=kname(given))
     over: np.ndarray | None = None
     if how.x.__class__ is Sym:
         over = _over(_column(given, how.x.s), how) if how.x.s else None
         if over is None:
-            raise unknown("plot: x: no numbers or times named `", how.x.s, [name for name, _ in curves if name])
+            raise unknown("x: no numbers or times named `", how.x.s, [name for name, _ in curves if name], call="plot")
         curves = [(name, y) for name, y in curves if name != how.x.s]
     elif how.x is not NIL:
         over = _over(how.x, how)
         if over is None:
             raise QError(f"plot: x: expected the name of a column, numbers or times, given {kname(how.x)}")
     if not curves or not all(len(y) for _, y in curves):
-        raise QError("plot: there is nothing to plot")
+        raise CallError("plot", "there is nothing to plot")
     if len(curves) > _MOST:
         raise QError(f"plot: up to {_MOST} curves, given {len(curves)}")
     for name, y in curves:
@@ -290,7 +290,7 @@ def plot(x: Value) -> Value:
             raise QError(f"plot: a file ends in .{', .'.join(_FORMATS)}, given {path}")
         data = _picture(kind, lines, how, _times(value, how))
         if data is None:
-            raise QError("plot: a picture needs matplotlib: pip install kshell[plot]")
+            raise CallError("plot", "a picture needs matplotlib: pip install kshell[plot]")
         atomic.write_bytes(path, data)
         return file
     session: Any = running()

@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from kshell import registry
-from kshell.errors import Q_FILE, QError
+from kshell.errors import Q_FILE, CallError
 from kshell.kapi.base.args import items, name_of
 from kshell.kapi.base.call import invoke
 from kshell.kapi.base.convert import kname
@@ -157,7 +157,7 @@ def profile(x: Value) -> Value:
     text = args[0] if args else x
     asked = name_of(args[1]) if len(args) == 2 else None
     if len(args) > 2 or not is_text(text) or (len(args) == 2 and asked != "torch"):
-        raise QError(f"profile: expected text, or (text;`torch), given {kname(x)}")
+        raise CallError("profile", expected="text, or (text;`torch)", given=kname(x))
     session = running()
     session.names.load_builtins()
     if asked:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, items, long_of, name_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -154,12 +154,12 @@ def setting(x: Value) -> Value:
 def _put(name: str, s: Setting, x: Value) -> None:
     flag, n = flag_of(x), long_of(x)
     if flag is None and n is None:
-        raise QError(f"setting: expected boolean or long scalar, given {kname(x)}")
+        raise CallError("setting", expected="boolean or long scalar", given=kname(x))
     if s.put is None or (flag is not None) != (s.takes == "boolean"):
         if name == "deterministic" and flag is not None:
             n = 2 if flag else 0
         else:
-            raise QError(f"setting: cannot set {'flag' if flag is not None else 'value'} for {name}")
+            raise CallError("setting", f"cannot set {'flag' if flag is not None else 'value'} for {name}")
     if name in ("threads", "interopthreads") and (n is None or n < 1):
         raise QError(f"setting: {name} must be 1 or more, given {n}")
     put = s.put

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell import optim, parallel
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, parse_options, split
 from kshell.kapi.base.call import api, told_by, with_all
 from kshell.kapi.base.lazy_torch import torch
@@ -41,14 +41,14 @@ def _averaged(x: Value) -> Value:
     m, rest = of_module(x, "ddp")
     if len(rest) == 1 and flag_of(rest[0]) is False:
         if parallel.around.is_sharded(m):
-            raise QError("ddp: parameters are sharded")
+            raise CallError("ddp", "parameters are sharded")
         parallel.around.alone(m)
         return NIL
     options = parse_options("ddp", _DDP, *split(rest))
     if parallel.around.is_sharded(m):
-        raise QError("ddp: parameters are sharded")
+        raise CallError("ddp", "parameters are sharded")
     if next(m.parameters(), None) is None:
-        raise QError("ddp: there are no parameters")
+        raise CallError("ddp", "there are no parameters")
     parallel.around.average(m, {o.torch: options.get(o.name, o.default) for o in _DDP}, told_by("forward"))
     return NIL
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO
 import numpy as np
 
 from kshell import parallel
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, is_empty, items, long_of, name_of
 from kshell.kapi.base.call import api, invoke, with_all
 from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q, to_tensor
@@ -125,7 +125,7 @@ def worldrank(x: Value) -> Value:
     0
     """
     if not is_empty(x):
-        raise QError("worldrank: takes no argument")
+        raise CallError("worldrank", "takes no argument")
     return group.rank()
 
 
@@ -137,7 +137,7 @@ def world(x: Value) -> Value:
     1
     """
     if not is_empty(x):
-        raise QError("world: takes no argument")
+        raise CallError("world", "takes no argument")
     return group.world()
 
 
@@ -149,7 +149,7 @@ def barrier(x: Value) -> Value:
     """
     with with_all("barrier", x):
         if not is_empty(x):
-            raise QError("barrier: takes no argument")
+            raise CallError("barrier", "takes no argument")
         parallel.collect.barrier()
     return NIL
 
@@ -179,7 +179,7 @@ def _reduced(x: Value) -> Value:
     args = data_items(x)
     op = name_of(args[1]) if len(args) == 2 else "sum"
     if not 1 <= len(args) <= 2 or op is None:
-        raise QError("allreduce: expecting a tensor or array, and sum, avg, min, max or prod")
+        raise CallError("allreduce", "expecting a tensor or array, and sum, avg, min, max or prod")
     h = handle(args[0])
     if isinstance(h, VectorHandle | DictHandle):
         parts = list(h.obj) if isinstance(h, VectorHandle) else list(h.obj.values())
@@ -191,7 +191,7 @@ def _reduced(x: Value) -> Value:
             return vector_handle(sums)
         return dict_handle(dict(zip(h.obj, sums, strict=True)))
     if not isinstance(h, TensorHandle) and not is_array(args[0]):
-        raise QError(f"allreduce: expecting a tensor or array, given {kname(args[0])}")
+        raise CallError("allreduce", expecting="a tensor or array", given=kname(args[0]))
     return _back(parallel.collect.allreduce(as_tensor(args[0]), op), args[0])
 
 
@@ -232,7 +232,7 @@ def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int
     args = items(x)
     n = long_of(args[-1]) if least <= len(args) <= 2 else None
     if n is None:
-        raise QError(f"{call}: expecting {'a value and ' if least == 2 else ''}the number of a process")
+        raise CallError(call, f"expecting {'a value and ' if least == 2 else ''}the number of a process")
     return args, n
 
 
@@ -242,7 +242,7 @@ def _sent(call: str, x: Value) -> Any:
     if isinstance(h, TensorHandle):
         return as_tensor(h)
     if h is not None:
-        raise QError(f"{call}: {h.plural} cannot be sent")
+        raise CallError(call, f"{h.plural} cannot be sent")
     return encode(x)
 
 
@@ -304,7 +304,7 @@ def recv(x: Value) -> Value:
     if len(args) == 1:
         return _received(parallel.collect.receive(source))
     if not isinstance(args[0], TensorHandle):
-        raise QError(f"recv: expecting a tensor to fill, given {kname(args[0])}")
+        raise CallError("recv", expecting="a tensor to fill", given=kname(args[0]))
     t, received = as_tensor(args[0]), parallel.collect.receive(source)
     if isinstance(received, bytes):
         received = to_tensor(decode(received))
@@ -331,13 +331,13 @@ def shard(x: Value) -> Value:
     if isinstance(h, DictHandle):
         return dict_handle({k: _slice(t, r, n) for k, t in h.obj.items()})
     if not (x.__class__ is Vec or isinstance(x, List | Table)):
-        raise QError(f"shard: expecting a list, table or tensor, given {kname(x)}")
+        raise CallError("shard", expecting="a list, table or tensor", given=kname(x))
     return take_at(x, np.arange(r, len(x), n))
 
 
 def _slice(t: Any, r: int, n: int) -> Any:
     if not t.dim():
-        raise QError("shard: tensor has no dimensions")
+        raise CallError("shard", "tensor has no dimensions")
     return t[r::n].contiguous()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import name_of
 from kshell.kapi.base.convert import dtype_named, dtype_symbol, kname
 from kshell.kapi.base.lazy_torch import torch
@@ -23,7 +23,7 @@ def cast_name(call: str, x: Value) -> str:
     """The name of a data type for autocast."""
     name = name_of(x)
     if name is None:
-        raise QError(f"{call}: expected symbol for data type, given {kname(x)}")
+        raise CallError(call, expected="symbol for data type", given=kname(x))
     cast = dtype_symbol(name)
     if cast not in CASTS:
         raise QError(f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + c for c in CASTS))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from kshell import nn
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items, name_of, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_named, kname
@@ -44,7 +44,7 @@ def autocast(x: Value) -> Value:
                      f"arg{'s' * (len(args) != 1)}")
     dtype = dtype_named(cast_name("autocast", args[0]))
     if not is_function(args[1]) or isinstance(args[1], ModuleHandle):
-        raise QError(f"autocast: expecting function, its name or text, given {kname(args[1])}")
+        raise CallError("autocast", expecting="function, its name or text", given=kname(args[1]))
     with ExitStack() as casts:
         casts.enter_context(torch.autocast("cpu", dtype=dtype))
         if torch.cuda.is_available():
@@ -73,7 +73,7 @@ def checkpoint(x: Value) -> Value:
     if rest and flag_of(rest[0]) is None:
         names = names_of(rest[0])
         if names is None:
-            raise QError(f"checkpoint: expected name(s) or flag, given {kname(rest[0])}")
+            raise CallError("checkpoint", expected="name(s) or flag", given=kname(rest[0]))
         modules = dict(m.named_modules())
         for name in names:
             if not name or name not in modules:
@@ -139,7 +139,7 @@ def _backend(given: Sequence[Value], what: str, device: str) -> str:
     if len(given) > 1:
         raise QError(f"compile: expecting 1-2 args, given {len(given) + 1}")
     if backend is None:
-        raise QError(f"compile: expected {what}, given {kname(given[0])}")
+        raise CallError("compile", expected=what, given=kname(given[0]))
     if backend not in torch.compiler.list_backends(exclude_tags=()):
         raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
                      + "".join("`" + k for k in torch.compiler.list_backends()) + "`eager`aot_eager")

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.call import invoke
 from kshell.kapi.base.convert import as_tensors, is_array, kname
 from kshell.kapi.base.handles import TensorHandle
@@ -35,7 +35,7 @@ class Traced:
             raise QError("compile: expecting tensors or arrays, given nothing")
         for x in args:
             if x.__class__ is not TensorHandle and not is_array(x):
-                raise QError(f"compile: expecting tensor or array for input, given {kname(x)}")
+                raise CallError("compile", expecting="tensor or array for input", given=kname(x))
         given, handles = as_tensors(args)
         # the function may write into its inputs, and q arrays are never written
         tensors = [t if x.__class__ is TensorHandle else t.clone() for x, t in zip(args, given, strict=True)]

@@ -12,10 +12,11 @@ from contextvars import copy_context
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError, first_line
+from kshell.errors import CallError, QError, first_line
 from kshell.kapi.base.args import items, name_of, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, as_tensors, dtype_name, is_array, kname, to_q, to_tensor
+from kshell.kapi.base.errors import reported
 from kshell.kapi.base.handles import (
     GONE,
     LENT,
@@ -64,7 +65,7 @@ class QFunction:
 
     def __init__(self, f: Value, call: str) -> None:
         if not is_function(f):
-            raise QError(f"{call}: expecting function, its name or text, or module, given {kname(f)}")
+            raise CallError(call, expecting="function, its name or text, or module", given=kname(f))
         handle(f)
         self.f, self.call = f, call
         self.names: Sequence[Names] = ()
@@ -135,12 +136,12 @@ def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
     if x.__class__ is TensorHandle or is_array(x):
         return [x], None
     if not dicts:
-        raise QError(f"{call}: expecting tensor or array for input, given {kname(x)}")
+        raise CallError(call, expecting="tensor or array for input", given=kname(x))
     if x.__class__ is DictHandle:
         return [tensor_handle(t) for t in x.get().values()], list(x.get())
     names = names_of(x.k) if x.__class__ is Dict else None
     if names is None or not all(i.__class__ is TensorHandle or is_array(i) for i in seq_items(x.v)):
-        raise QError(f"{call}: expecting tensor or array, or dictionary of these, for input, given {kname(x)}")
+        raise CallError(call, expecting="tensor or array, or dictionary of these, for input", given=kname(x))
     return seq_items(x.v), names
 
 
@@ -278,10 +279,10 @@ def autograd(x: Value) -> Value:
 def _of_tensor(given: Sequence[Value]) -> Value:
     y = as_tensor(given[0])
     if not 2 <= len(given) <= 3 or not isinstance(given[1], TensorHandle | VectorHandle | DictHandle):
-        raise QError("autograd: expecting (tensor;tensor, vector or dictionary) and optional mode")
+        raise CallError("autograd", "expecting (tensor;tensor, vector or dictionary) and optional mode")
     mode = name_of(given[2]) if len(given) == 3 else "free"
     if mode not in MODES:
-        raise QError("autograd: unrecognized mode, expecting one of " + "".join("`" + m for m in MODES))
+        raise CallError("autograd", "unrecognized mode, expecting one of " + "".join("`" + m for m in MODES))
     retain, create = MODES[mode]
     held = as_tensor(given[1]) if given[1].__class__ is TensorHandle else given[1].get()
     by = list(held.values()) if isinstance(held, dict) else held
@@ -333,7 +334,7 @@ def vmap(x: Value) -> Value:
     c = Call(x, "vmap")
     for t in c.inputs:
         if not t.dim():
-            raise QError("vmap: tensor has no dimensions")
+            raise CallError("vmap", "tensor has no dimensions")
     before = TensorHandle(None).number
     _VMAPS.n += 1
     try:
@@ -357,7 +358,7 @@ def jvp(x: Value) -> Value:
     c = Call(x, "jvp", 2)
     n, half = len(c.inputs) // 2, len(c.names) // 2
     if len(c.names) % 2 or c.names[:half] != c.names[half:]:
-        raise QError("jvp: expecting (function;input;..;direction;..), one direction for each input")
+        raise CallError("jvp", "expecting (function;input;..;direction;..), one direction for each input")
     c.f.names = c.names[:half]
     if _VMAPS.n:
         return wrapped(torch.func.jvp(c.f, tuple(c.inputs[:n]), tuple(c.inputs[n:])), c.wrap)
@@ -385,7 +386,7 @@ def vjp(x: Value) -> Value:
     """
     c = Call(x, "vjp", 2)
     if c.names[-1] is not None:
-        raise QError("vjp: expecting a tensor or array for weights")
+        raise CallError("vjp", "expecting a tensor or array for weights")
     c.f.names = c.names[:-1]
     value, gradients = c.gradients(c.inputs[:-1], c.inputs[-1])
     return wrapped((value if c.graph else value.detach(), *grouped(gradients, c.f.names)), c.wrap)
@@ -436,14 +437,15 @@ def gradcheck(x: Value) -> Value:
     if isinstance(c.f.f, ModuleHandle):
         for t in c.f.f.get().parameters():
             if t.is_floating_point() and t.dtype is not torch.float64:
-                raise QError(f"gradcheck: the parameters of the module are {dtype_name(t.dtype)}, expecting double")
+                raise CallError("gradcheck",
+                                f"the parameters of the module are {dtype_name(t.dtype)}, expecting double")
     inputs = [t.detach().to(torch.float64, copy=True).requires_grad_() for t in c.inputs]
     from torch.autograd.gradcheck import GradcheckError
 
     try:
         return bool(torch.autograd.gradcheck(c.f, inputs))
     except GradcheckError as exc:
-        error = QError("gradcheck: " + first_line(str(exc)).rstrip(","))
+        error = reported("gradcheck", exc, first_line(str(exc)).rstrip(","))
     raise error
 
 
@@ -453,7 +455,8 @@ class _Hook(_Later):
     def __call__(self, *inputs: Any) -> Any:
         gradient = super().__call__(*inputs)
         if gradient is not None and (not isinstance(gradient, torch.Tensor) or gradient.shape != inputs[0].shape):
-            raise QError(f"registerhook: the function must return a gradient of size {list(inputs[0].shape)}, or ::")
+            raise CallError("registerhook",
+                            f"the function must return a gradient of size {list(inputs[0].shape)}, or ::")
         return None if gradient is None else gradient.to(inputs[0].dtype)
 
     def _tensors(self, found: Value) -> Any:
@@ -474,7 +477,7 @@ def registerhook(x: Value) -> Value:
     """
     args = items(x)
     if len(args) != 2 or args[0].__class__ is not TensorHandle:
-        raise QError("registerhook: expecting (tensor;function)")
+        raise CallError("registerhook", "expecting (tensor;function)")
     t = as_tensor(args[0])
     if args[1] is NIL:
         hooks = t._backward_hooks or {}
@@ -497,6 +500,6 @@ def retaingrad(x: Value) -> Value:
     2 2 2e
     """
     if x.__class__ is not TensorHandle:
-        raise QError(f"retaingrad: expecting a tensor, given {kname(x)}")
+        raise CallError("retaingrad", expecting="a tensor", given=kname(x))
     as_tensor(x).retain_grad()
     return NIL

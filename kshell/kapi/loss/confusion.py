@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, long_of, names_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensors, is_array, kname
@@ -29,7 +29,7 @@ def _classes(x: Any, what: str, scores: bool) -> tuple[Any, int]:
             raise QError(f"confusion: the scores given as {what} are of no class")
         return x.argmax(-1).reshape(-1), int(x.shape[-1])
     if x.is_floating_point() and not bool((torch.isfinite(x) & (x == torch.round(x))).all()):
-        raise QError(f"confusion: expected whole numbers of classes as {what}")
+        raise CallError("confusion", f"expected whole numbers of classes as {what}")
     return x.reshape(-1).to(torch.int64), 0
 
 
@@ -41,9 +41,9 @@ def _counts(y: Any, p: Any, ignored: int | None, n: int) -> np.ndarray:
         y, p = y[keep], p[keep]
     low, high = (min(int(y.min()), int(p.min())), max(int(y.max()), int(p.max()))) if y.numel() else (0, -1)
     if low < 0:
-        raise QError(f"confusion: class number {low} is below 0; (y;p;names;{low}) ignores it as a true class")
+        raise CallError("confusion", f"class number {low} is below 0; (y;p;names;{low}) ignores it as a true class")
     if n and high >= n:
-        raise QError(f"confusion: class number {high}, of {n} classes")
+        raise CallError("confusion", f"class number {high}, of {n} classes")
     n = n or high + 1
     if n > _MOST:
         raise QError(f"confusion: up to {_MOST} classes, given {n}")
@@ -54,7 +54,7 @@ def _pair(given: Sequence[Value]) -> tuple[Any, Any, int]:
     """The true and the predicted classes, and of how many classes scores tell."""
     for x, role in zip(given, ("true classes", "predictions"), strict=True):
         if not (isinstance(x, TensorHandle) or is_array(x)):
-            raise QError(f"confusion: expected a tensor or array as {role}, given {kname(x)}")
+            raise CallError("confusion", expected=f"a tensor or array as {role}", given=kname(x))
     (y, p), _ = as_tensors(given)
     deep = p.dim() - y.dim()
     if abs(deep) > 1 or (y.shape[:-1] if deep < 0 else y.shape) != (p.shape[:-1] if deep > 0 else p.shape):
@@ -70,7 +70,7 @@ def _names(x: Value, classes: int) -> list[str]:
     """The names of classes; `()` for none. Scores, if there are some, are of as many."""
     names = names_of(x)
     if names is None or len(set(names)) != len(names):
-        raise QError(f"confusion: expected the names of the classes, all different, given {kname(x)}")
+        raise CallError("confusion", expected="the names of the classes, all different", given=kname(x))
     if names and classes and len(names) != classes:
         raise QError(f"confusion: {len(names)} name(s) and scores of {classes} classes")
     return names
@@ -104,7 +104,7 @@ def confusion(x: Value) -> Value:
         raise QError(f"confusion: expecting 2-4 args, given {len(args)}")
     ignored = long_of(args[3]) if len(args) == 4 else None
     if len(args) == 4 and ignored is None:
-        raise QError(f"confusion: expected the number of the class to ignore, given {kname(args[3])}")
+        raise CallError("confusion", expected="the number of the class to ignore", given=kname(args[3]))
     y, p, n = _pair(args[:2])
     names = _names(args[2], n) if len(args) > 2 else []
     counts = _counts(y, p, ignored, len(names) or n)

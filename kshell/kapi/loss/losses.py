@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, flag_of, is_empty, items, split
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
+from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q, undefined
 from kshell.kapi.base.handles import (
     KHandle,
     LossHandle,
@@ -125,10 +125,11 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
         if len(rest) + len(reduce) > 1:
             raise QError(f"{entry.name}: only 1 positional argument(reduce) expected, {len(rest) + len(reduce)} given")
         if rest:
-            raise QError(f"{entry.name} reduce: expected symbol, given {kname(rest[0])}")
+            raise CallError(entry.name, at="reduce", expected="symbol", given=kname(rest[0]))
         for key, _ in named:
             if key != "reduce":
-                raise QError(f"unrecognized option: {key}, {entry.name} loss expects single option: reduce")
+                raise CallError(UNSAID, f"unrecognized option: {key}, {entry.name} loss expects single option: reduce",
+                                given=SAID)
     places = len(names) - (names[-1] == "reduce")
     values = parse(entry, rest[:places], (), before)
     if len(rest) > places:
@@ -163,7 +164,7 @@ def type_of(m: Any) -> Entry:
     for cls in type(m).__mro__:
         if cls in _BY_CLASS:
             return _BY_CLASS[cls]
-    raise QError(f"unrecognized loss module: {type(m).__name__}")
+    raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
 
 
 def definition(m: Any, every: bool) -> Dict:
@@ -184,7 +185,7 @@ def calculate(m: Any, tensors: Sequence[Any]) -> Any:
         raise QError(f"{type_of(m).name}: loss calculation expects {takes} tensors, {n} given")
     x = tensors[0]
     if x is None or tensors[-1] is None:
-        raise QError("undefined tensor")
+        raise undefined()
     device = x.device
     for t in tensors:
         if t.device != device:
@@ -286,7 +287,7 @@ def _inputs(args: Sequence[Value]) -> list[Any]:
             chosen = chosen_of(x.items, "loss")
             tensors.extend(_inputs(x.items) if chosen is None else chosen)
         else:
-            raise QError(f"loss: unrecognized arg, {kname(x)}")
+            raise CallError("loss", f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     return tensors
 
 
@@ -323,7 +324,7 @@ def loss(x: Value) -> Value:
     if own is not None:
         return own(first, *args[1:])
     if not isinstance(first, LossHandle | ModelHandle):
-        raise QError("loss: unrecognized arg(s)")
+        raise CallError("loss", "unrecognized arg(s)", expected=UNSAID)
     handle(first)
     m = first.obj if isinstance(first, LossHandle) else first.obj.loss
     if len(args) == 1:
@@ -337,10 +338,10 @@ def loss(x: Value) -> Value:
 def _from_dict(d: Dict) -> Value:
     fields = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
     if fields["module"].__class__ is not Sym:
-        raise QError(f"loss: expected symbol for loss type, given {kname(fields['module'])}")
+        raise CallError("loss", expected="symbol for loss type", given=kname(fields["module"]))
     options = fields.get("options", NIL)
     if options.__class__ is not Dict and not is_empty(options):
-        raise QError(f"loss: expected dictionary for options, given {kname(options)}")
+        raise CallError("loss", expected="dictionary for options", given=kname(options))
     return loss_handle(make(entry_of(fields["module"].s), [] if is_empty(options) or not len(options) else [options]))
 
 

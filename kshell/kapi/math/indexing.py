@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import items, looks_paired
 from kshell.kapi.base.call import api, reserve
@@ -351,5 +351,5 @@ def padsequence(x: Value) -> Value:
     else:
         tensors, wrap = inputs(args[:n])
     if not tensors or any(t is None or not t.dim() for t in tensors):
-        raise QError("padsequence: expecting sequences, each a tensor or array of one dimension or more")
+        raise CallError("padsequence", "expecting sequences, each a tensor or array of one dimension or more")
     return wrapped(torch.nn.utils.rnn.pad_sequence(tensors, **options), wrap)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import is_empty, number_of
 from kshell.kapi.base.call import api
@@ -127,7 +127,7 @@ def clamp(x: Value) -> Value:
             wrap = wrap or other
             bounds.append(more[0].to(tensors[0].device))
             if b.__class__ is not TensorHandle and atom_t(b):
-                raise QError(f"clamp: expected number for {word}, given {kname(b)}")
+                raise CallError("clamp", expected=f"number for {word}", given=kname(b))
     if bounds == [None, None]:  # which torch refuses
         kind = tensors[0].dtype
         bounds = [None, float("inf") if kind.is_floating_point else torch.iinfo(kind).max]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.math.rows import Row, register
@@ -100,7 +100,7 @@ def _with_mean(name: str) -> Callable[..., Any]:
 def logsumexp(x: Any, **options: Any) -> Any:
     """torch.logsumexp, which needs a dimension."""
     if "dim" not in options:
-        raise QError("logsumexp: needs explicit dimension(s) for log of summed exponentials")
+        raise CallError("logsumexp", "needs explicit dimension(s) for log of summed exponentials")
     return torch.logsumexp(x, **options)
 
 

@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import (
     data_items,
@@ -30,7 +30,7 @@ from kshell.kapi.base.args import (
     pairs,
 )
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor
+from kshell.kapi.base.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor, undefined
 from kshell.kapi.base.device_options import tensor_options
 from kshell.kapi.base.handles import TensorHandle, VectorHandle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
@@ -177,7 +177,7 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
                     values[option.argument] = value
                 break
             if option.required:
-                raise QError(f"{name} {option.name}: expected {option.words}, given {kname(x)}")
+                raise CallError(name, at=option.name, expected=option.words, given=kname(x))
         else:
             if name_of(x) and any(o.read is _dtype for o in options[start:]):
                 raise QError(f"{name}: unrecognized data type: {name_of(x)}")
@@ -187,7 +187,7 @@ def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> d
         _named(name, options, given[-1], values)
     for option in options:
         if option.required and option.argument not in values:
-            raise QError(f"{name}: {option.name} not given")
+            raise CallError(name, f"{option.name} not given")
     return values
 
 
@@ -201,7 +201,7 @@ def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, An
             raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
         parsed = option.named(value)
         if parsed is None:
-            raise QError(f"{name} {key}: expected {option.words}, given {kname(value)}")
+            raise CallError(name, at=key, expected=option.words, given=kname(value))
         if not _left_out(value, option):
             out[option.argument] = parsed
 
@@ -220,7 +220,7 @@ def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[An
     tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
     for t in tensors:
         if t is None:
-            raise QError("undefined tensor")
+            raise undefined()
     base = _base([t for t in tensors if t.__class__ not in _PLAIN])
     for i, t in enumerate(tensors):
         if t.__class__ in _PLAIN:
@@ -327,7 +327,7 @@ def _output(row: Row, rest: list[Value]) -> Any:
         if not row.inplace:
             if last is not NIL and any(o.read in (_dims, longs_of) for o in option_words(row.options)):
                 return None
-            raise QError(f"{row.name}: not available in place")
+            raise CallError(row.name, "not available in place")
         rest.pop()
         return NIL
     if last.__class__ in (TensorHandle, VectorHandle):
@@ -381,7 +381,7 @@ def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
     if len(args) == 1 and args[0].__class__ is VectorHandle:
         return list(args[0].get()), True
     if not args:
-        raise QError(f"{name}: expecting tensors or arrays")
+        raise CallError(name, "expecting tensors or arrays")
     return inputs(args)
 
 

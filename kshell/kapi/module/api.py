@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import flag_of, is_empty, items, names_of, need
 from kshell.kapi.base.call import api
@@ -59,7 +59,7 @@ def module_behind(x: Value, call: str) -> Any:
         return h.obj.module
     if isinstance(h, OptimizerHandle):
         if h.obj.container is None:
-            raise QError(f"{call}: no module registered with given optimizer")
+            raise CallError(call, "no module registered with given optimizer")
         return h.obj.container
     raise QError(f"{call}: not implemented for {h.kind}")
 
@@ -69,7 +69,7 @@ def of_module(x: Value, call: str) -> tuple[Any, Sequence[Value]]:
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: expecting module or model, given {kname(args[0] if args else x)}")
+        raise CallError(call, expecting="module or model", given=kname(args[0] if args else x))
     return module_of(h), args[1:]
 
 
@@ -110,9 +110,9 @@ def module(x: Value) -> Value:
             return _with_module(first, args[1:])
         if len(args) == 1 and isinstance(first, ModelHandle | OptimizerHandle):
             return module_handle(module_behind(first, "module"))
-        raise QError(f"module: unrecognized arg(s), {kname(first)}")
+        raise CallError("module", f"unrecognized arg(s), {kname(first)}", given=SAID, expected=UNSAID)
     if is_empty(x):
-        raise QError("module: empty list")
+        raise CallError("module", "empty list", expected=UNSAID)
     built = define(x)
     built.__dict__[ALONE] = True
     return module_handle(built)
@@ -203,7 +203,7 @@ def state(x: Value) -> Value:
     flag = flag_of(args[1]) if len(args) == 2 else None
     h = handle(args[0]) if args else None
     if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
-        raise QError(f"state: expecting module, loss, optimizer or model and optional flag, given {kname(x)}")
+        raise CallError("state", expecting="module, loss, optimizer or model and optional flag", given=kname(x))
     return ask("state", h, every_option() if flag is None else flag)
 
 
@@ -242,7 +242,7 @@ def training(x: Value) -> Value:
     h = handle(args[0]) if args else None
     flag = flag_of(args[1]) if len(args) == 2 else None
     if h is None or len(args) > 2 or (len(args) == 2 and flag is None):
-        raise QError("training: unrecognized arg(s), expects module/model and optional flag")
+        raise CallError("training", "unrecognized arg(s), expects module/model and optional flag")
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"training: not implemented for {h.kind}")
     m = module_behind(h, "training")
@@ -412,8 +412,8 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
 def _to(h: KHandle, options: TensorOptions, wait: bool) -> Value:
     """Move a module to a device, change the type of its floating-point tensors or their memory format, in place."""
     if options.layout == "sparse" or options.grad is not None or options.pinned is not None:
-        raise QError("to: converts device, type & memory format of a module, but cannot be used for layout, gradient "
-                     "or pinned memory")
+        raise CallError("to", "converts device, type & memory format of a module, but cannot be used for layout, "
+                        "gradient or pinned memory", given=SAID, expected=UNSAID)
     form = {} if options.memory is None else {"memory_format": memory_format(options.memory)}
     move(h.obj, lambda m: m.to(device=options.device, dtype=options.dtype, non_blocking=not wait, **form))
     return NIL
@@ -447,7 +447,7 @@ def moduletypes(x: Value) -> Value:
         return symdict(list(types), [sym(t) for t in types.values()])
     wanted = names_of(args[1])
     if wanted is None:
-        raise QError(f"moduletypes: expecting 2nd arg of module types(symbols), given {kname(args[1])}")
+        raise CallError("moduletypes", expecting="2nd arg of module types(symbols)", given=kname(args[1]))
     for t in wanted:
         entry_of(t)
     types = {n: t for n, t in types.items() if t in wanted}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, is_empty, split
 from kshell.kapi.base.call import mapped
@@ -146,7 +146,7 @@ def embed(entry: Entry, given: Given) -> Any:
         if weight.ndim != 2:
             raise QError(f"{entry.name}: weight matrix expected, given {weight.ndim} dimension(s)")
         if not weight.is_floating_point():
-            raise QError(f"{entry.name}: weight matrix is not floating point")
+            raise CallError(entry.name, "weight matrix is not floating point")
         for key, n in zip(sizes, weight.shape, strict=True):
             if sizes[key] not in (None, n):
                 raise QError(f"{entry.name}: {key} = {sizes[key]} but weights are {list(weight.shape)}")
@@ -202,9 +202,9 @@ def pad(entry: Entry, given: Given) -> Any:
 def fractional(entry: Entry, given: Given) -> Any:
     """Fractional pooling: exactly one of output size and ratio."""
     if given.get("outsize") is None and given.get("ratio") is None:
-        raise QError(f"{entry.name}: no output size or ratio given")
+        raise CallError(entry.name, "no output size or ratio given")
     if given.get("outsize") is not None and given.get("ratio") is not None:
-        raise QError(f"{entry.name}: cannot specify both output size & output ratio")
+        raise CallError(entry.name, "cannot specify both output size & output ratio")
     if given.get("ratio") is not None:
         ratio, dims = given["ratio"], entry.extra["dims"]
         given = {**given, "ratio": ratio * dims if len(ratio) == 1 else ratio}
@@ -225,7 +225,7 @@ def size_or_scale(entry: Entry, given: Given) -> None:
     """Check that one of both is given."""
     size, scale = given.get("size") or None, given.get("scale") or None
     if size is None and scale is None:
-        raise QError(f"{entry.name}: no output size or scale factor given")
+        raise CallError(entry.name, "no output size or scale factor given")
     if size is not None and scale is not None:
         raise QError(f"{entry.name}: both output size and scale factor given")
 
@@ -292,7 +292,7 @@ def _part(kind: str, x: Value) -> Any:
     if x.__class__ is Dict:
         return build(entry, [x], 0)
     if x is NIL or isinstance(x, KHandle):
-        raise QError(f"{kind}: expecting module, type and arguments, or options, given {kname(x)}")
+        raise CallError(kind, expecting="module, type and arguments, or options", given=kname(x))
     args = [x] if is_atom(x) else list(seq_items(x))
     if args and args[0].__class__ is Sym:
         if args[0].s != kind:

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import longs_of, names_of
 from kshell.kapi.base.call import api, known_to_all
 from kshell.kapi.base.convert import as_tensor, is_array, kname, list_q, to_q, to_tensor
@@ -60,7 +60,7 @@ def inputs_of(x: Value, m: Any, call: str, gaps: bool = False) -> list[Any]:
         device = torch.device("cpu") if m is None else device_of_module(m)
         return [to_tensor(x, own=device.type == "cpu").to(device)]  # a module may write into its input
     if x.__class__ is not List:
-        raise QError(f"{call}: unrecognized arg, {kname(x)}")
+        raise CallError(call, f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
     chosen = chosen_of(x.items, call)
     return chosen if chosen is not None else [t for i in x.items for t in inputs_of(i, m, call, gaps)]
 
@@ -131,11 +131,11 @@ def _check_count(m: Any, n: int) -> None:
         return
     name = entry.name
     if entry.extra.get("result", "tensor") == "":
-        raise QError(f"{name}: no forward calculation defined")
+        raise CallError(name, "no forward calculation defined")
     if "container" in entry.extra and "whole" not in entry.extra:
         first = next(m.children(), None)
         if first is None:
-            raise QError(f"{name}: no forward calculation defined")
+            raise CallError(name, "no forward calculation defined")
         _check_count(first, n)
         return
     least, most = (m.inputs, m.inputs) if entry.name == "callback" else entry.extra.get("n", (1, 1))
@@ -223,14 +223,14 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     if isinstance(h, ModelHandle) and len(args) == 1:
         return h.obj.module, h.obj.inputs(test)
     if not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError(f"{call}: requires a module or model and at least one input")
+        raise CallError(call, "requires a module or model and at least one input")
     m = module_of(h)
     rest = args[1:]
     device = m
     if len(rest) > 1 and rest[0].__class__ is Sym:
         m, rest = child_of(m, rest[0], call), rest[1:]
     if not rest:
-        raise QError(f"{call}: requires a module or model and at least one input")
+        raise CallError(call, "requires a module or model and at least one input")
     if len(rest) == 2 and rest[0].__class__ is DictHandle and names_of(rest[1]) is not None:
         return m, chosen_of(rest, call) or []
     if rest[-1].__class__ is Dict or rest[-1].__class__ is DictHandle:
@@ -239,7 +239,7 @@ def _arguments(x: Value, call: str, test: bool) -> tuple[Any, list[Any]]:
     while tensors and tensors[-1] is None:
         tensors.pop()
     if tensors and tensors[0] is None:
-        raise QError(f"{call}: the first input is undefined")
+        raise CallError(call, "the first input is undefined")
     return m, tensors
 
 
@@ -353,7 +353,7 @@ def kforward(x: Value) -> Value:
     1 2 3e
     """
     if isinstance(x, ModelHandle):
-        raise QError("kforward: cannot be called without input(s)")
+        raise CallError("kforward", "cannot be called without input(s)")
     try:
         m, tensors = _arguments(x, "kforward", False)
         return wrapped(calculate(m, tensors))
@@ -380,7 +380,7 @@ def functionalcall(x: Value) -> Value:
     args = x.items if x.__class__ is List else [x]
     h = handle(args[0]) if args else None
     if len(args) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
-        raise QError("functionalcall: expecting (module;dictionary;input;..)")
+        raise CallError("functionalcall", "expecting (module;dictionary;input;..)")
     m = module_of(h)
     named = _substitutes(args[1], m)
     try:
@@ -399,7 +399,7 @@ def _substitutes(d: Value, m: Any) -> dict[str, Any]:
     """The tensors of a dictionary by the names that they have in `Called`; there must be such parts of the module."""
     names = list(d.get()) if isinstance(d, DictHandle) else names_of(d.k) if d.__class__ is Dict else None
     if names is None:
-        raise QError(f"functionalcall: expecting a dictionary of tensors by name, given {kname(d)}")
+        raise CallError("functionalcall", expecting="a dictionary of tensors by name", given=kname(d))
     values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(v) for v in seq_items(d.v)]
     own = dict((*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False)))
     for n in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import items, names_of, size_text, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname
@@ -92,7 +92,7 @@ def _named(x: Value, call: str) -> dict[str, Any]:
         return x.get()
     if isinstance(x, ModuleHandle | ModelHandle):
         return dict(module_behind(x, call).named_parameters())
-    raise QError(f"{call}: expecting 1st arg of module,model or parameter dictionary, given {kname(x)}")
+    raise CallError(call, expecting="1st arg of module,model or parameter dictionary", given=kname(x))
 
 
 def _inside(named: dict[str, Any], name: str) -> list[str]:
@@ -118,14 +118,14 @@ def _from_dict(x: Value, call: str) -> tuple[list[str], list[Any]]:
         return list(x.get()), list(x.get().values())
     if x.__class__ is Dict and names_of(x.k) is not None:
         return names_of(x.k) or [], [as_tensor(v) for v in seq_items(x.v)]
-    raise QError(f"{call}: unrecognized 2nd arg, {kname(x)}")
+    raise CallError(call, f"unrecognized 2nd arg, {kname(x)}", given=SAID, expected=UNSAID)
 
 
 def _check_names(named: dict[str, Any], wanted: list[str], values: list[Any], call: str) -> None:
     for k, name in enumerate(wanted):
         t = named.get(name)
         if t is None:
-            raise unknown(f"{call}: unable to find parameter `", name, named)
+            raise unknown("unable to find parameter `", name, named, call=call)
         if values and not _fits(values[k].shape, t.shape):
             raise QError(f"{call}: size mismatch for parameter `{name}, size is {size_text(t.shape)} vs new size of "
                          f"{size_text(values[k].shape)}")

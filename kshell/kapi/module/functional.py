@@ -9,7 +9,7 @@ from typing import Any
 import kshell.kapi.module.own_types
 import kshell.kapi.module.torch_types  # noqa: F401  (some of the types of both are functions here)
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, as_tensors, is_array, kname, result
@@ -99,7 +99,7 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
         raise QError(f"{entry.name}: expects at least {n} args, {len(args)} given")
     for a in args[:n]:
         if a.__class__ is not TensorHandle and not is_array(a):
-            raise QError(f"{entry.name}: expected tensor or array, given {kname(a)}")
+            raise CallError(entry.name, expected="tensor or array", given=kname(a))
     tensors, handles = as_tensors(args[:n])
     m = _module(entry, args[n:], n, kept)
     if not tensors[0].is_cpu:
@@ -196,7 +196,7 @@ def interpolate(x: Value) -> Value:
     """
     args = data_items(x)
     if not args or (args[0].__class__ is not TensorHandle and not is_array(args[0])):
-        raise QError(f"interpolate: expected tensor or array, given {kname(args[0] if args else x)}")
+        raise CallError("interpolate", expected="tensor or array", given=kname(args[0] if args else x))
     positional, named = split_args(_INTERPOLATE, args[1:])
     o = parse(_INTERPOLATE, positional, named)
     size_or_scale(_INTERPOLATE, o)

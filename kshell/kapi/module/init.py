@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, items, long_of, longs_of, name_of, names_of, need, number_of, size_text
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, kname, to_q, to_tensor
+from kshell.kapi.base.convert import as_tensor, kname, to_q, to_tensor, undefined
 from kshell.kapi.base.handles import (
     KHandle,
     ModelHandle,
@@ -82,7 +82,7 @@ def _method(name: str) -> Callable[..., Any]:
 def random(t: Any, low: Any = None, high: Any = None) -> None:
     """Whole numbers below a bound, between two, or all that the type has."""
     if any(isinstance(n, float) and not n.is_integer() for n in (low, high)):
-        raise QError("random: requires integers for low & high limits")
+        raise CallError("random", "requires integers for low & high limits")
     t.random_(*(int(n) for n in (low, high) if n is not None))
 
 
@@ -140,7 +140,7 @@ ROWS = (
 def _given(name: str, x: Value) -> list[Value]:
     args = data_items(x)
     if not args:
-        raise QError(f"{name}: expecting tensors or an array")
+        raise CallError(name, "expecting tensors or an array")
     return list(args)
 
 
@@ -175,7 +175,7 @@ def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
     if named is None:
         raise QError(f"{name}: not implemented for {h.plural}")
     if any(t is None for _, t in named):
-        raise QError("undefined tensor")
+        raise undefined()
     return [t for _, t in named]
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import names_of, unknown
 from kshell.kapi.base.convert import is_array, kname, to_tensor
 from kshell.kapi.base.handles import DictHandle, ModuleHandle, TensorHandle, VectorHandle
@@ -69,8 +69,8 @@ def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
         return False
     if own.all_names:
         return True
-    raise unknown(f"{call}: {type(m).__name__} has no input `", wrong[0], own.names,
-                  f", its inputs are {' '.join(own.names)}" if own.names else "")
+    raise unknown(f"{type(m).__name__} has no input `", wrong[0], own.names,
+                  f", its inputs are {' '.join(own.names)}" if own.names else "", call=call)
 
 
 def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> Inputs | None:
@@ -118,7 +118,7 @@ def argument(x: Value, device: Any, call: str) -> Any:
         return to_tensor(x, own=device.type == "cpu").to(device)
     if x.__class__ is List:
         return [argument(v, device, call) for v in x.items]
-    raise QError(f"{call}: an input cannot be a {kname(x)}")
+    raise CallError(call, f"an input cannot be a {kname(x)}")
 
 
 # ------------------------------------------------------------------ outputs

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, long_of, number_of, number_word, pairs_hint, spellings, unknown
 from kshell.kapi.base.convert import as_tensor, is_array, kname
 from kshell.kapi.base.handles import KHandle, TensorHandle
@@ -82,7 +82,8 @@ def expand(name: str, option: Option, value: tuple[Any, ...], dims: int) -> Any:
         return value if dims > 1 else value[0]
     if len(value) == 1:
         return value * dims
-    raise QError(f"{name} {option.name}: expected scalar or {dims}-element input, given {len(value)}-element list")
+    raise CallError(name, at=option.name, expected=f"scalar or {dims}-element input",
+                    given=f"{len(value)}-element list")
 
 
 def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False) -> Any:
@@ -93,17 +94,17 @@ def read(name: str, option: Option, x: Value, dims: int = 1, named: bool = False
     reader, words = _READ[option.type]
     value = reader(x)
     if value is None:
-        raise QError(f"{name} {option.name}: expected {words}, given {kname(x)}", hint="" if named else pairs_hint(x))
+        raise CallError(name, at=option.name, expected=words, given=kname(x), hint="" if named else pairs_hint(x))
     if value.__class__ is float and value != value:
         if option.type == "long" and option.default is not None:
-            raise QError(f"{name} {option.name}: expected {words}, given null")
+            raise CallError(name, at=option.name, expected=words, given="null")
         return None if option.default is None or option.type == "long" or option.choices == ("null",) else value
     if option.type in ("size", "pad") and value.__class__ is tuple:
         value = expand(name, option, value, dims)
         if option.choices == ("null",):  # a null keeps the input's size
             value = tuple(None if v == NULL_J.v else v for v in (value if dims > 1 else (value,)))
             if all(v is None for v in value):
-                raise QError(f"{name}: no output size given")
+                raise CallError(name, "no output size given")
             value = value if dims > 1 else value[0]
     elif option.type == "double":
         value = float(value)
@@ -199,9 +200,10 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
 
 def unknown_option(entry: Entry, key: str) -> QError:
     """The error for a name that is no option of any entry of the kind."""
-    prefix = "unrecognized loss setting: " if entry.kind == "loss" else f"{entry.name}: unrecognized option `"
     words = spellings(entry.options)
-    return unknown(prefix, key, words, stand=words)
+    if entry.kind == "loss":
+        return unknown("unrecognized loss setting: ", key, words, stand=words)
+    return unknown("unrecognized option `", key, words, stand=words, call=entry.name)
 
 
 def check(entry: Entry, given: dict[str, Any]) -> None:
@@ -212,14 +214,15 @@ def check(entry: Entry, given: dict[str, Any]) -> None:
         if value is None and o.default is REQUIRED and "empty" in entry.extra:
             value = given[o.name] = ()
         if o.default is REQUIRED and (value is None or (value == () and "empty" not in entry.extra)):
-            raise QError(f"{entry.name}: {need.get(o.name) or 'no ' + o.name + ' given'}")
+            raise CallError(entry.name, need.get(o.name) or f"no {o.name} given")
         if (o.low is None and o.high is None) or value is None:
             continue
         for v in value if value.__class__ is tuple else (value,):
             if o.low is not None and v < o.low:
                 text = need.get(o.name, "")
-                raise QError(f"{entry.name}: " + (text if text.startswith("positive") else
-                                                  f"{o.name} is {number_word(v)}, below {o.low:g}"))
+                if text.startswith("positive"):
+                    raise CallError(entry.name, text)
+                raise QError(f"{entry.name}: {o.name} is {number_word(v)}, below {o.low:g}")
             if o.high is not None and v > o.high:
                 raise QError(f"{entry.name}: {o.name} is {number_word(v)}, above {o.high:g}")
 

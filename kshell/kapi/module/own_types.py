@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell import nn
-from kshell.errors import QError, as_qerror
+from kshell.errors import CallError, QError, as_qerror
 from kshell.kapi.base.args import is_empty, is_pairs, names_of, pairs
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, dtype_name, dtype_named, kname, own_tensor
@@ -57,7 +57,7 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
     if name and dtype is None:
         raise QError(f"{entry.name}: unrecognized data type `{name}")
     if given.get("classes", -1) < -1:
-        raise QError(f"{entry.name}: number of classes must be nonnegative or set to -1 to derive from input")
+        raise CallError(entry.name, "number of classes must be nonnegative or set to -1 to derive from input")
     return nn.ops.OneHot(given.get("classes", -1), dtype)
 
 
@@ -150,7 +150,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
         fields[key] = value
     fn = fields.get("fn")
     if fn is None:
-        raise QError("callback: no k function defined")
+        raise CallError("callback", "no k function defined")
     if isinstance(fn, Lambda) and not fn.ctx.strip("."):  # its text is all of it; one of a namespace has names there
         if 1 < fn.rank <= 4:
             fields.setdefault("in", _inputs(fn.rank - 1))
@@ -180,7 +180,7 @@ def _named(word: str, x: Value) -> dict[str, Any]:
     elif x.__class__ is List and not x.items:
         return {}
     else:
-        raise QError(f"callback {word}: expecting k dictionary or (syms;vals), given {kname(x)}")
+        raise CallError("callback", at=word, expecting="k dictionary or (syms;vals)", given=kname(x))
     if len(keys) != len(values):
         raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
     tensors = map(own_tensor, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import items, name_of, number_word, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname, put, to_tensor
@@ -49,12 +49,13 @@ def child_of(m: Any, x: Value, call: str) -> Any:
     if x.__class__ is Sym:
         child = _inside(m, x.s)
         if child is None:
-            raise unknown(f"{call}: no child module named `", x.s, (n for n, _ in m.named_modules()))
+            raise unknown("no child module named `", x.s, (n for n, _ in m.named_modules()), call=call)
         return child
     n = x if x.__class__ is int else x.v
     every = list(m.modules())[1:]
     if not 0 <= n < len(every):
-        raise QError(f"{call}: invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}")
+        raise CallError(call, f"invalid index[{number_word(n)}] for {len(every)} child module{'s' * (len(every) != 1)}",
+                        given=SAID, expected=UNSAID)
     return every[n]
 
 
@@ -85,7 +86,7 @@ def _module_and_child(x: Value, call: str) -> Any:
     if len(args) == 1:
         return m
     if args[1].__class__ not in (int, Special, Sym):
-        raise QError(f"{call}: expecting integer or symbol for 2nd arg, given {kname(args[1])}")
+        raise CallError(call, expecting="integer or symbol for 2nd arg", given=kname(args[1]))
     return child_of(m, args[1], call)
 
 
@@ -201,7 +202,7 @@ def parmtypes(x: Value) -> Value:
     b.bias  | batchnorm1d
     """
     if handle(x) is None:
-        raise QError(f"parmtypes: expecting model, module or optimizer, given {kname(x)}")
+        raise CallError("parmtypes", expecting="model, module or optimizer", given=kname(x))
     types = {}
     for path, m in module_behind(x, "parmtypes").named_modules():
         for key in dict(m.named_parameters(recurse=False)):
@@ -258,7 +259,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     """Get, set or register one parameter or buffer."""
     args = items(x)
     if not args or handle(args[0]) is None:
-        raise QError(f"{call}: first arg must be a module, model, loss or optimizer")
+        raise CallError(call, "first arg must be a module, model, loss or optimizer")
     m = module_behind(args[0], call)
     if not 2 <= len(args) <= 3:
         raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
@@ -272,7 +273,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     if len(args) == 2:
         if tensor is None:
             own = m.named_parameters() if kind == "parameter" else m.named_buffers()
-            raise unknown(f"{call}: {kind} `", name, (n for n, _ in own), " not found")
+            raise unknown(f"{kind} `", name, (n for n, _ in own), " not found", call=call)
         return tensor_handle(tensor)
     other = _enlisted(args[2]) if kind == "parameter" else None
     if tensor is not None:
@@ -305,7 +306,7 @@ def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
     if old is not new and any(p is old for o in live_optimizers() for p in o.parameters()):
-        raise QError(f"parm: an optimizer has {name} already; parameters are shared before it is made")
+        raise CallError("parm", f"an optimizer has {name} already; parameters are shared before it is made")
     owner._parameters[name] = new
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.convert import dtype_name, kname, to_tensor
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
@@ -46,14 +46,14 @@ def spec_of(x: Value) -> Spec:
         return Spec(x.s, "", ())
     if x.__class__ is Vec and x.t == T.S:
         if not len(x):
-            raise QError("module: empty symbol list")
+            raise CallError("module", "empty symbol list", expected=UNSAID)
     elif x.__class__ is List:
         if not x.items:
-            raise QError("module: empty list")
+            raise CallError("module", "empty list", expected=UNSAID)
         if x.items[0].__class__ is not Sym:
             raise QError(f"module: no symbol found, given {kname(x)}")
     else:
-        raise QError(f"module: unrecognized arg(s), {kname(x)}")
+        raise CallError("module", f"unrecognized arg(s), {kname(x)}", given=SAID, expected=UNSAID)
     items = x.items
     if len(items) > 1 and items[1].__class__ is Sym:
         return Spec(items[0].s, items[1].s, items[2:], 2)
@@ -219,7 +219,7 @@ class Stack:
         entry = entry_of(spec.kind)
         self.to_depth(spec.kind, depth)
         if "container" in entry.extra and spec.kind != "callback" and spec.buffers is not None and len(spec.buffers):
-            raise QError(f"{spec.kind}: no buffers expected")
+            raise CallError(spec.kind, "no buffers expected")
         m = _create(spec)
         self.put(m, entry, True)
         return m
@@ -347,10 +347,10 @@ def add_child(parent: Any, child: Any, new: bool) -> str:
         raise QError(f"unable to add a {label(child)} module as a child of a {label(parent)} module")
     if entry.extra.get("children") != "any" and mine is not None:
         if mine.name == "sequential":
-            raise QError("sequential: unable to create type-erased module, forward method uses template; "
-                         "a sequence inside of another is `seqnest")
+            raise CallError("sequential", "unable to create type-erased module, forward method uses template; "
+                            "a sequence inside of another is `seqnest")
         if mine.extra.get("result", "tensor") == "":
-            raise QError(f"{mine.name}: unable to create type-erased module, no forward method defined")
+            raise CallError(mine.name, "unable to create type-erased module, no forward method defined")
     name = "" if "numbered" in entry.extra else name_of_module(child)
     name = name or str(len(parent._modules))
     if "." in name:
@@ -404,7 +404,7 @@ def spec_row(d: Dict, at: int) -> Spec:
         raise QError("module: a dictionary with `module and `options expected, given other keys")
     kind, name, options = row["module"], row.get("name"), row.get("options")
     if kind.__class__ is not Sym:
-        raise QError(f"module: expected symbol for module type, given {kname(kind)}")
+        raise CallError("module", expected="symbol for module type", given=kname(kind))
     args = [] if options is None or not len(options) else [options]
     return Spec(kind.s, name.s if name.__class__ is Sym else "", args, 0,
                 row.get("parms"), row.get("buffers"))
@@ -417,7 +417,7 @@ def _rows(x: Value, first: int) -> list[tuple[int, Spec]]:
         depth = next((v for n, v in zip(seq_items(d.k), seq_items(d.v), strict=True) if n.s == "depth"),
                      1 if k else first)
         if depth.__class__ is not int:
-            raise QError(f"module: expected long depth, given {kname(depth)}")
+            raise CallError("module", expected="long depth", given=kname(depth))
         rows.append((depth, spec_row(d, k)))
     return rows
 
@@ -511,10 +511,10 @@ def seq_of(x: Value) -> Value:
     if (x.__class__ is Vec and x.t == T.S) or isinstance(x, List):
         items = x.items
         if not items:
-            raise QError("seq: empty list" if isinstance(x, List) else
-                         "seq: expecting at least one module symbol, given  empty list")
+            raise CallError("seq", "empty list", expected=UNSAID) if isinstance(x, List) else \
+                QError("seq: expecting at least one module symbol, given  empty list")
         return List([items[0], *(_enlist(i) for i in items[1:])])
-    raise QError(f"seq: expecting module symbol{'s' * (x.__class__ is Vec)}, given {kname(x)}")
+    raise CallError("seq", expecting=f"module symbol{'s' * (x.__class__ is Vec)}", given=kname(x))
 
 
 def _enlist(x: Value) -> Value:
@@ -572,7 +572,7 @@ def tree_from_pairs(x: Value) -> Value:
     """The tree of (depth;value) pairs."""
     pairs = pairs_of(x)
     if pairs is None:
-        raise QError(f"tree: expecting depth,value pairs, given {kname(x)}")
+        raise CallError("tree", expecting="depth,value pairs", given=kname(x))
     value, at = _subtree(pairs, 0, pairs[0][0])
     if at < len(pairs):
         raise QError(f"tree: pair[{at}] has depth {pairs[at][0]}, expecting a depth above {pairs[0][0]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError
 from kshell.kapi.base.args import size_text
 from kshell.kapi.base.call import api, known_to_all, reserve
 from kshell.kapi.base.convert import default_dtype
@@ -60,7 +60,7 @@ def _inputs(m: Any, x: Value) -> Sequence[Any]:
         return inputs_of(x, m, "summary")
     size = x.a.tolist()
     if any(n < 0 for n in size):
-        raise QError(f"summary: size {size_text(size)} has a negative dimension")
+        raise CallError("summary", f"size {size_text(size)} has a negative dimension")
     dtype = next((p.dtype for p in m.parameters() if p.is_floating_point()), default_dtype())
     reserve(size, dtype.itemsize)
     return [torch.zeros(size, dtype=dtype, device=device_of_module(m))]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError
 from kshell.kapi.base.args import is_empty
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
@@ -58,7 +58,7 @@ def make(entry: Entry, given: Given) -> Any:
         if x is not None and not is_empty(x) and not (x.__class__ is Dict and not len(x)):
             custom[f"custom_{key}"] = _custom(x)
     if given.get("heads", 1) <= 0:
-        raise QError(f"{entry.name}: positive number of heads required")
+        raise CallError(entry.name, "positive number of heads required")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's remarks on nested tensors
         return class_of(entry)(**torch_args(entry, given), **custom)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import doubles_of, flag_of, items, number_of, split
 from kshell.kapi.base.call import api, with_all
 from kshell.kapi.base.convert import as_tensor, kname, to_q
@@ -97,7 +97,7 @@ def opt(x: Value) -> Value:
     if first.__class__ is Dict and len(args) == 2 and isinstance(args[1], RESTORABLE):
         with with_all("opt", x) if _meets(first) else nullcontext():
             return optimizer_handle(restore(first, args[1]))
-    raise QError("opt: unrecognized arg(s)")
+    raise CallError("opt", "unrecognized arg(s)", expected=UNSAID)
 
 
 @behaviour("reached", OptimizerHandle)
@@ -141,7 +141,7 @@ def _define(found: Sequence[Value]) -> Value:
 def _made(entry: Entry, found: Sequence[Value]) -> Value:
     n = _number(found)
     if n:
-        raise QError(f"opt: cannot define group {long(n)} until optimizer is created with initial parameter group")
+        raise CallError("opt", f"cannot define group {long(n)} until optimizer is created with initial parameter group")
     at = _offset(found, n is not None)
     o = create(entry, parse(entry, *split(found, at), before=at))
     if len(found) >= at:
@@ -222,7 +222,7 @@ def lr(x: Value) -> Value:
         return floats([float(g["lr"]) for g in o.groups])
     flag = flag_of(args[2]) if len(args) == 3 else False
     if flag is None:
-        raise QError(f"lr: expecting optimizer, rates and a flag, given {kname(args[2])}")
+        raise CallError("lr", expecting="optimizer, rates and a flag", given=kname(args[2]))
     rates = _rates(args[1], len(o.groups))
     with edited(o, "lr", flag):
         if flag:
@@ -237,15 +237,15 @@ def _rates(x: Value, n: int) -> list[float]:
     """Learning rates for n groups: a single one is for all of them."""
     rates = doubles_of(x)
     if rates is None:
-        raise QError("lr: unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
+        raise CallError("lr", "unrecognized arg(s), expecting model/optimizer and learning rate(s) as double(s)")
     if len(rates) == 1:
         rates *= n
     if len(rates) != n:
-        raise QError(f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
-                     f"{n} parameter group{'s' * (n != 1)}")
+        raise CallError(UNSAID, f"length error: {len(rates)} learning rate{'s' * (len(rates) != 1)} given for "
+                        f"{n} parameter group{'s' * (n != 1)}", given=SAID)
     for rate in rates:
         if not rate >= 0:
-            raise QError(f"Invalid learning rate: {rate:g}")
+            raise CallError(UNSAID, f"Invalid learning rate: {rate:g}", given=SAID)
     return rates
 
 
@@ -301,7 +301,7 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
         call, given = given[0], given[1:]
     numbers = [None if n is NIL else number_of(n) for n in given]
     if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(numbers, given, strict=True)):
-        raise QError("step: expecting an optimizer, and a function or numbers: denominator and multiplier")
+        raise CallError("step", "expecting an optimizer, and a function or numbers: denominator and multiplier")
     args = {k: float(n) for k, n in zip(("denom", "multiplier"), numbers, strict=False) if n is not None}
 
     def closure() -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.handles import SchedulerHandle, table
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.optim.optimizer import Opt, class_of
@@ -55,8 +55,8 @@ class LiveSched(Sched):
         """The rates after each number of steps, none below the present one: of a copy that goes on from here."""
         now, last = self.count, int(steps.max(initial=0))
         if int(steps.min(initial=now)) < now:
-            raise QError(f"lrs: the rates before step {now} cannot be told of a {type(self.torch).__name__} that the "
-                         "Python program made")
+            raise CallError("lrs", f"the rates before step {now} cannot be told of a {type(self.torch).__name__} that "
+                            "the Python program made")
         if last - now > MOST_STEPS:
             raise QError("limit")
         groups = [{**settings_of(g), "params": [torch.nn.Parameter(torch.zeros(1))]} for g in self.opt.groups]

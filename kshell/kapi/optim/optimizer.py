@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell import optim, registry
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.call import with_all
@@ -277,7 +277,7 @@ class Opt:
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
             return None if optim.fused.step(self.torch) else optim.fused.plain(self.torch)
         if not any(g["params"] for g in self.groups):
-            raise QError(f"{self.entry.name}: no parameters to optimize")
+            raise CallError(self.entry.name, "no parameters to optimize")
         if not self.entry.extra.get("closure"):
             return optim.fused.plain(self.torch, closure)
         with guard.whole_step(self.torch):
@@ -287,7 +287,7 @@ class Opt:
 def _refused(exc: ValueError) -> QError:
     """torch's refusal of an option value as a q error; numbers as q shows them."""
     text = re.sub(r"-?\d+\.\d+(e-?\d+)?$", lambda m: f"{float(m[0]):g}", str(exc))
-    return QError(text)
+    return CallError(UNSAID, text, given=SAID)
 
 
 def _without_compiler() -> None:
@@ -316,7 +316,7 @@ def build(entry: Entry, values: Values) -> Any:
             o.param_groups[0]["params"].clear()
             optim.state_tree.StateTree(o).clear()
             return o
-        error = QError(f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan")
+        error = CallError(UNSAID, f"Invalid {'learning rate' if lost == 'lr' else lost + ' value'}: nan", given=SAID)
     raise error
 
 

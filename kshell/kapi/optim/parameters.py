@@ -191,9 +191,9 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
         elif part is not None and part._parameters.get(last) is not None:
             yield f"`{name}", [part._parameters[last]]
         else:
-            raise unknown("opt: no module or parameter named `", name, [
+            raise unknown("no module or parameter named `", name, [
                 *(n for n, _ in m.named_modules(remove_duplicate=False)),
-                *(n for n, _ in m.named_parameters(remove_duplicate=False))])
+                *(n for n, _ in m.named_parameters(remove_duplicate=False))], call="opt")
 
 
 def _at(m: Any, path: str) -> Any:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -72,7 +72,7 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
     if isinstance(x, ModuleHandle):
         new = x.get()
         if any(k is m for k in new.modules()) or any(k is new for k in m.modules()):
-            raise QError("child: the module is part of it already")
+            raise CallError("child", "the module is part of it already")
     else:
         new = define(x).to(device_of_module(m)).train(old.training)
     put = _placing(parent, key, new)

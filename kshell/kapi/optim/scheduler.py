@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kshell import optim
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import number_of
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import SchedulerHandle, table
@@ -130,8 +130,8 @@ class Sched:
         for s in self.parts:
             count = len(getattr(s.torch, "base_lrs", self.opt.groups))
             if count != len(self.opt.groups):
-                raise QError(f"{s.entry.name}: made for {count} parameter group(s), the optimizer has "
-                             f"{len(self.opt.groups)}")
+                raise CallError(s.entry.name, f"made for {count} parameter group(s), the optimizer has "
+                                f"{len(self.opt.groups)}")
 
 
 def is_numbers(value: Any) -> bool:
@@ -195,7 +195,7 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     torch calls the initial rates are those of now, or with `beside` those that another scheduler has found."""
     own = values.get("schedulers") or []
     if any(s.computes or s.opt is not o for s in own):
-        raise QError(f"{entry.name}: expecting schedulers of torch, of the same optimizer")
+        raise CallError(entry.name, "expecting schedulers of torch, of the same optimizer")
     alive = [*schedulers_of(o), *own]
     rates = [float(g["initial_lr"]) for g in o.groups] if own else rates_of(o)
     before = [dict(g) for g in o.groups]
@@ -326,7 +326,7 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     if s.computes:
         return s.computed(steps)
     if any(c.entry.name == MEASURED for c in s.parts):
-        raise QError(f"lrs: the rates of {MEASURED} depend on what is measured")
+        raise CallError("lrs", f"the rates of {MEASURED} depend on what is measured")
     s.check()
     if s.live and (not s.known or int(steps.min(initial=s.count)) >= s.count):  # type: ignore[attr-defined]
         return s.ahead(steps), None  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_pairs, items, long_of, longs_of, number_of, pairs, split
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -94,14 +94,14 @@ def sched(x: Value) -> Value:
         if len(args) == 2 and args[1].__class__ is Dict:
             load(first.obj, args[1])
             return NIL
-        raise QError("sched: expecting scheduler and optional state")
+        raise CallError("sched", "expecting scheduler and optional state")
     if len(args) == 1 and isinstance(first, OptimizerHandle | ModelHandle):
         return _waiting(optimizer_of(first))
     o, name = head(args, "sched", "scheduler")
     if name.__class__ is Dict and len(args) == 2:
         return scheduler_handle(restored(name, o))
     if name.__class__ is not Sym:
-        raise QError(f"sched: expecting a scheduler's name, given {kname(name)}")
+        raise CallError("sched", expecting="a scheduler's name", given=kname(name))
     entry = entry_of(name.s)
     values, taken = _with_handles(entry, parse(entry, *_arguments(entry, args[2:]), before=2), o)
     scheduler = scheduler_handle(make(entry, values, o))
@@ -114,7 +114,7 @@ def head(given: Sequence[Value], call: str, what: str) -> tuple[Opt, Value]:
     for h, name in (given[:2], given[1::-1]) if len(given) > 1 else ():
         if isinstance(handle(h), OptimizerHandle | ModelHandle):
             return optimizer_of(h), name
-    raise QError(f"{call}: expecting optimizer or model, and the name of a {what}")
+    raise CallError(call, f"expecting optimizer or model, and the name of a {what}")
 
 
 def _arguments(entry: Entry, given: Sequence[Value]) -> tuple[list[Value], list[tuple[str, Value]]]:
@@ -138,7 +138,7 @@ def _with_handles(entry: Entry, values: Values, o: Opt) -> tuple[Values, list[KH
     taken: list[KHandle] = []
     for h in schedulers:
         if not isinstance(handle(h), SchedulerHandle) or any(h.obj is t.obj for t in taken):
-            raise QError(f"{entry.name} schedulers: expected different schedulers, given {kname(h)}")
+            raise CallError(entry.name, at="schedulers", expected="different schedulers", given=kname(h))
         taken.append(h)
     if not taken:
         raise QError(f"{entry.name} schedulers: expected schedulers, given none")
@@ -156,12 +156,12 @@ def _step(h: SchedulerHandle, *args: Value) -> Value:
     if s.entry.name == MEASURED or (s.children and any(c.entry.name == MEASURED for c in s.children)):
         n = number_of(args[0]) if args else None
         if n is None or math.isnan(n):
-            raise QError(f"step: {s.entry.name} expects the measured number")
+            raise CallError("step", f"{s.entry.name} expects the measured number")
         s.step(1, float(n))
         return NIL
     count = long_of(args[0]) if args else 1
     if count is None or not 0 <= count <= 1 << 53:
-        raise QError(f"step: expecting the number of steps, given {kname(args[0])}")
+        raise CallError("step", expecting="the number of steps", given=kname(args[0]))
     s.step(count)
     return NIL
 
@@ -190,10 +190,10 @@ def lrs(x: Value) -> Value:
     args = items(x)
     h = handle(args[0]) if args else None
     if not isinstance(h, SchedulerHandle):
-        raise QError(f"lrs: expecting scheduler and numbers of steps, given {kname(args[0] if args else x)}")
+        raise CallError("lrs", expecting="scheduler and numbers of steps", given=kname(args[0] if args else x))
     steps = longs_of(args[1]) if len(args) == 2 else None
     if steps is None or min(steps, default=0) < 0:
-        raise QError("lrs: expecting scheduler and numbers of steps from 0 on")
+        raise CallError("lrs", "expecting scheduler and numbers of steps from 0 on")
     lr, wd = tabulated(h.obj, np.array(steps, dtype=np.int64))
     names, cols = ["step", "lr"], [longs(steps), _column(lr)]
     if wd is not None:
@@ -248,7 +248,7 @@ def state_of(s: Sched) -> Dict:
 def _field(d: Dict, key: str) -> Value:
     fields = dict(pairs(d))
     if key not in fields:
-        raise QError(f"sched: the state has no {key}")
+        raise CallError("sched", f"the state has no {key}")
     return fields[key]
 
 
@@ -311,7 +311,7 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
 def _dicts(x: Value) -> list[Dict]:
     dicts = seq_items(x)
     if not dicts or any(c.__class__ is not Dict for c in dicts):
-        raise QError("sched: unrecognized state, expecting the definitions of schedulers")
+        raise CallError("sched", "unrecognized state, expecting the definitions of schedulers")
     return dicts
 
 
@@ -329,7 +329,7 @@ def load(s: Sched, d: Dict) -> None:
         return
     name = _field(d, "scheduler")
     if name.__class__ is not Sym or name.s != s.entry.name:
-        raise QError(f"sched: expecting a state of {s.entry.name}, given {kname(name)}")
+        raise CallError("sched", expecting=f"a state of {s.entry.name}", given=kname(name))
     groups = _groups(d, s.opt)
     with _Undo(s.opt, [s]):
         _put(s, _field(d, "state"), groups)

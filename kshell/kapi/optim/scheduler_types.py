@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kshell import registry
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import entry_named, parse_options
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.topics import OPTIONS_OF
@@ -282,5 +282,5 @@ def _special(entry: Entry, o: Option, value: Any) -> Any:
         return list(items)
     for f in items:
         if not isinstance(f, Function) and f.__class__ is not Sym:
-            raise QError(f"{entry.name} {o.name}: expected function, given {kname(f)}")
+            raise CallError(entry.name, at=o.name, expected="function", given=kname(f))
     return value

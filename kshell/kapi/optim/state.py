@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell import optim
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import pairs, size_text
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import DictHandle, KHandle, ModelHandle, ModuleHandle, TensorHandle, VectorHandle
@@ -157,7 +157,7 @@ def restore(state: Dict, h: KHandle) -> Opt:
     fields = _fields(state)
     name, settings, rows = (_field(fields, k) for k in ("optimizer", "options", "parms"))
     if name.__class__ is not Sym:
-        raise QError(f"opt: expected symbol for optimizer, given {kname(name)}")
+        raise CallError("opt", expected="symbol for optimizer", given=kname(name))
     entry = entry_of(name.s)
     o = _with_groups(entry, _rows(settings, entry))
     chosen = select(h)
@@ -207,7 +207,7 @@ def _fields(d: Dict) -> dict[str, Value]:
 
 def _field(fields: dict[str, Value], key: str) -> Value:
     if key not in fields:
-        raise QError(f"unable to find state attribute: {key}")
+        raise CallError(UNSAID, f"unable to find state attribute: {key}", given=SAID)
     return fields[key]
 
 
@@ -228,7 +228,8 @@ def _rows(x: Value, entry: Entry) -> list[Dict]:
         raise QError(f"opt: unrecognized settings for {entry.name} optimizer, expecting table, given {_word(x)}")
     rows = _table_rows(x)
     if not rows:
-        raise QError(f"opt: empty table of settings supplied for {entry.name} optimizer")
+        raise CallError("opt", f"empty table of settings supplied for {entry.name} optimizer",
+                        given=SAID, expected=UNSAID)
     return rows
 
 
@@ -255,7 +256,7 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
         raise QError(f"opt: group[{at}] for {wanted} is invalid, {groups} group(s) defined")
     p = known.get(name.s)
     if p is None:
-        raise QError(f"opt: unable to find {wanted}")
+        raise CallError("opt", f"unable to find {wanted}")
     if id(p) in taken:
         raise QError(f"opt: {wanted} is repeated")
     sizes = [n for n in seq_items(size)] if not is_atom(size) else [size]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell import optim
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items, names_of, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, kname
@@ -47,7 +47,7 @@ def _object(x: Value, call: str) -> tuple[Value, Sequence[Value]]:
     if args and isinstance(args[0], _TENSORS):
         return args[0], args[1:]
     if not isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
-        raise QError(f"{call}: expecting module, model or optimizer, given {kname(args[0] if args else x)}")
+        raise CallError(call, expecting="module, model or optimizer", given=kname(args[0] if args else x))
     return h, args[1:]
 
 
@@ -95,7 +95,7 @@ def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
     for name in names:
         if name not in known and name not in _SHOWN:
             of = f" of {', '.join(dict.fromkeys(o.entry.name for o in optimizers))}" if optimizers else ""
-            raise unknown(f"parmtable: no option{of} named `", name, known)
+            raise unknown(f"no option{of} named `", name, known, call="parmtable")
     return [known[n] for n in dict.fromkeys(names) if n not in _SHOWN]
 
 
@@ -162,7 +162,7 @@ def parmtable(x: Value) -> Value:
     optimizers = _optimizers(h, rows)
     options = _asked(rest[0], optimizers) if rest else []
     if options is None and isinstance(h, _TENSORS):
-        raise QError(f"parmtable: expecting the module, model or optimizer to edit, given {kname(h)}")
+        raise CallError("parmtable", expecting="the module, model or optimizer to edit", given=kname(h))
     if options is None:
         _edit(h, rows, optimizers, _table(rest[0]))
         return NIL
@@ -221,7 +221,7 @@ def statetable(x: Value) -> Value:
     if rest:
         raise QError(f"statetable: expecting one arg, given {len(rest) + 1}")
     if not isinstance(h, OptimizerHandle | ModelHandle):
-        raise QError(f"statetable: expecting optimizer or model, given {kname(h)}")
+        raise CallError("statetable", expecting="optimizer or model", given=kname(h))
     o = optimizer_of(h)
     buffers = [(row.group, row.name, key, t) for row in parameters_of(o) for key, t in _buffers(o, row.p)]
     groups, names, keys, tensors = zip(*buffers, strict=True) if buffers else [()] * 4
@@ -254,7 +254,7 @@ def _table(x: Value) -> dict[str, Value]:
 def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
     """The parameters that the column of names names."""
     if column is None or (len(column) and not all(n.__class__ is Sym for n in seq_items(column))):
-        raise QError("parmtable: expecting a table with the names of parameters in a column `name")
+        raise CallError("parmtable", "expecting a table with the names of parameters in a column `name")
     by_name = {r.name: r for r in rows}
     chosen: dict[str, Row] = {}
     for n in seq_items(column):
@@ -285,13 +285,15 @@ def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[
     chosen = _chosen(rows, given.get("name"))
     flags = _flags(chosen, given.get("gradflag"))
     if len(optimizers) > 1:
-        raise QError(f"parmtable: the parameters are in {len(optimizers)} optimizers, edit them through one of these")
+        raise CallError("parmtable",
+                        f"the parameters are in {len(optimizers)} optimizers, edit them through one of these")
     o = optimizers[0] if optimizers else None
     settable = {} if o is None else {p.name for p in (*options_of(o.entry), *how_of(o.entry))}
     for name in given:
         if name not in _SHOWN and name not in settable:
-            raise unknown("parmtable: column ", name, [*_SHOWN, *settable], " is neither a column of parmtable nor "
-                          + ("an option, as there is no optimizer" if o is None else f"an option of {o.entry.name}"))
+            raise unknown("column ", name, [*_SHOWN, *settable], " is neither a column of parmtable nor "
+                          + ("an option, as there is no optimizer" if o is None else f"an option of {o.entry.name}"),
+                          call="parmtable")
     groups: list[Group] = []
     if o is None:
         _check_without(given)
@@ -368,7 +370,7 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
             groups[key].params.append(p)
         kinds = list(groups.values())
         if len(kinds) > 1 and "parts" in o.entry.extra:
-            raise QError(f"parmtable: parameters in a group of {o.entry.name} have the same options")
+            raise CallError("parmtable", f"parameters in a group of {o.entry.name} have the same options")
         first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
         if i < n:
             kept.append(first)

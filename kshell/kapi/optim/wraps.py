@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell import optim
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import pairs
 from kshell.kapi.base.call import run_backward
 from kshell.kapi.base.plain_values import ToQ
@@ -122,7 +122,7 @@ def shown(o: Opt, state: bool = False) -> Dict:
 def restore(o: Opt, found: Value) -> None:
     """Put the wraps of a state on an optimizer."""
     if found.__class__ is not Dict:
-        raise QError("opt: unrecognized wrap, expecting dictionary")
+        raise CallError("opt", "unrecognized wrap, expecting dictionary")
     for name, options in pairs(found):
         if name in BESIDE:
             BESIDE[name][1](o, options)
@@ -137,7 +137,7 @@ def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> An
     known = {name for w in o.wraps.values() for name in w.given}
     for name in given:
         if name not in known:
-            raise QError(f"step: {o.entry.name} takes no {name}")
+            raise CallError("step", f"{o.entry.name} takes no {name}")
     start, before = time.perf_counter(), optim.comm.METER.seconds
     own = o.abilities
     if "fp16" in o.wraps or not (o.wraps or own.gathers):

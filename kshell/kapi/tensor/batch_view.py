@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, long_of, longs_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -89,7 +89,7 @@ def _members(x: Value, call: str) -> list[tuple[str, Any]]:
         return [(f"vector[{i}]", t) for i, t in enumerate(h.obj) if t is not None]
     if isinstance(h, DictHandle):
         return [(f"dictionary[{key}]", t) for key, t in h.obj.items() if t is not None]
-    raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
+    raise CallError(call, expecting="tensor, vector, dictionary or model", given=kname(x))
 
 
 def _extent(found: Sequence[tuple[str, Any]], dim: int, call: str) -> int:
@@ -151,7 +151,7 @@ def batch(x: Value) -> Value:
         raise QError(f"batch: 2nd arg is batch size or batch size & dimension, but given {len(size)} elements")
     w, dim = size[0], size[1] if len(size) == 2 else 0
     if dim < 0:
-        raise QError("batch: dimension cannot be negative")
+        raise CallError("batch", "dimension cannot be negative")
     if len(args) == 2:
         return _next(members, w, dim)
     i = long_of(args[2])
@@ -160,7 +160,7 @@ def batch(x: Value) -> Value:
     n = _extent(members, dim, "batch")
     w = min(w, n)
     if w < 1:
-        raise QError(f"batch: size {w} not in the range 1-{n}")
+        raise CallError("batch", f"size {w} not in the range 1-{n}")
     if not 0 <= i * w < n:
         raise QError(f"batch[{i}] invalid, valid range is from 0-{count(n, w, True) - 1}")
     for _, t in members:
@@ -195,7 +195,7 @@ def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     args = items(x)
     h = handle(args[0]) if args else None
     if h is None:
-        raise QError(f"{call}: expecting tensor, vector, dictionary or model, given {kname(x)}")
+        raise CallError(call, expecting="tensor, vector, dictionary or model", given=kname(x))
     if len(args) > 2:
         raise QError(f"{call}: expecting 1-2 args, tensor/vector/dictionary/model & optional dimension, but given "
                      f"{len(args)} args")
@@ -205,7 +205,7 @@ def _with_dim(x: Value, call: str) -> tuple[KHandle, int]:
     if dim and isinstance(h, ModelHandle):
         raise QError(f"{call}: model data is only batched on dimension 0, but given dimension {dim}")
     if dim < 0:
-        raise QError(f"{call}: dimension cannot be negative")
+        raise CallError(call, "dimension cannot be negative")
     return h, dim
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import longs_of, names_of
 from kshell.kapi.base.call import invoke
@@ -47,7 +47,7 @@ def _holder(h: KHandle, tensors: dict[Any, Any]) -> KHandle:
 
 def _defined(name: str, t: Any) -> Any:
     if t is None:
-        raise QError(f"{name}: undefined tensor")
+        raise CallError(name, "undefined tensor")
     return t
 
 
@@ -105,7 +105,7 @@ def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
     places = list(held if not vector else range(len(held))) if i is NIL or i is HOLE else \
         longs_of(i) if vector else names_of(i)
     if places is None or isinstance(i, KHandle):
-        raise QError(f"index: expected {'long' if vector else 'symbol'}(s) for {h.kind}, given {kname(i)}")
+        raise CallError("index", expected=f"{'long' if vector else 'symbol'}(s) for {h.kind}", given=kname(i))
     if any(n not in (held if not vector else range(len(held))) for n in places):
         raise QError("index")
     return places
@@ -133,7 +133,7 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
     many = every or is_list(args[0])
     places = names_of(args[0]) if new else _places_in(h, args[0] if args else NIL)
     if places is None:
-        raise QError(f"amend: expected symbol(s) for dictionary, given {kname(args[0])}")
+        raise CallError("amend", expected="symbol(s) for dictionary", given=kname(args[0]))
     values = [y] * len(places)
     if many and isinstance(y, VectorHandle | DictHandle):
         y = List(_held_by(y, places))

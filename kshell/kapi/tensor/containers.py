@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, is_empty, items, long_of, longs_of, names_of, size_text
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, kname, list_q, put, to_q, to_tensor
@@ -46,7 +46,7 @@ def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
         elif h.__class__ is TensorHandle:
             tensors.append(h.obj)
         else:
-            raise QError(f"{call}: expected tensor or array, given {kname(v)}")
+            raise CallError(call, expected="tensor or array", given=kname(v))
     return tensors
 
 
@@ -54,12 +54,13 @@ def _positions(x: Value, n: int, call: str, grow: bool = False) -> list[int]:
     """The places of a vector of n tensors that x selects; with `grow` -1 and 0N are the places behind the last."""
     at = longs_of(x)
     if at is None:
-        raise QError(f"{call}: expected long index for vector, given {kname(x)}")
+        raise CallError(call, expected="long index for vector", given=kname(x))
     for k, i in enumerate(at):
         if grow and i in (-1, NULL_J.v):
             at[k], n = n, n + 1
         elif not 0 <= i < n:
-            raise QError(f"{call}: vector[{i}] out of bounds, index must be less than {n}")
+            raise CallError(call, f"vector[{i}] out of bounds, index must be less than {n}",
+                            given=UNSAID if i < 0 else SAID)  # a null is not seen in its number
     return at
 
 
@@ -69,8 +70,8 @@ def _values(x: Value, n: int, single: bool, call: str) -> list[Value]:
         return [x]
     whole = isinstance(x, KHandle) or not is_list(x)
     if (1 if whole else len(x)) != n:
-        raise QError(f"{call}: length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
-                     f"{1 if whole else len(x)} value(s)")
+        raise CallError(call, f"length error, {n} {'key(s)' if call == 'dict' else 'place(s)'} with "
+                        f"{1 if whole else len(x)} value(s)")
     return [x] if whole else seq_items(x)
 
 
@@ -155,7 +156,7 @@ def dict_(x: Value) -> Value:
     if x.__class__ is Dict:
         return _dict_of(_keys(x.k), seq_items(x.v))
     if not is_list(x):
-        raise QError(f"dict: expected dictionary, or keys and values, given {kname(x)}")
+        raise CallError("dict", expected="dictionary, or keys and values", given=kname(x))
     args = items(x)
     if args[0].__class__ is DictHandle:
         return _dict_edit(args[0], args[1:])
@@ -169,9 +170,9 @@ def _keys(x: Value) -> list[str]:
     """The names that x gives to tensors."""
     names = names_of(x)
     if names is None:
-        raise QError(f"dict: expected symbol keys, given {kname(x)}")
+        raise CallError("dict", expected="symbol keys", given=kname(x))
     if len(set(names)) < len(names):
-        raise QError("dict: duplicate key")
+        raise CallError("dict", "duplicate key")
     return names
 
 
@@ -179,7 +180,7 @@ def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
     """The names that x selects from a dictionary of tensors."""
     names = names_of(x)
     if names is None:
-        raise QError(f"{call}: expected symbol key(s) for dictionary, given {kname(x)}")
+        raise CallError(call, expected="symbol key(s) for dictionary", given=kname(x))
     for n in names:
         if n not in h.obj:
             raise QError(f"{call}: no dictionary key `{n}")

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import (
     flag_of,
@@ -108,20 +108,20 @@ def _read(t: Any, rest: Sequence[Value]) -> Value:
     if rest and rest[0].__class__ is bool:
         flag, rest = flag_of(rest[0]), rest[1:]
         if t is not None and not t.is_complex():
-            raise QError("tensor: the flag is only for complex tensors")
+            raise CallError("tensor", "the flag is only for complex tensors")
     if not rest:
         return to_q(t, complexfirst=flag)
     if len(rest) > 2:
         raise QError(f"tensor: expecting up to {4 if flag is not None else 3} args, given {len(rest) + 1}")
     if t is None:
-        raise QError("tensor: cannot index an undefined tensor")
+        raise CallError("tensor", "cannot index an undefined tensor")
     dim = long_of(rest[0]) if len(rest) == 2 else 0
     at = longs_of(rest[-1])
     if at is None and len(rest) == 1 and names_of(rest[0]):
         tensor_options(rest[0], "tensor")  # meant as options of a new tensor: a wrong name is told
         raise QError("tensor: expected long index, given a tensor's options; to(t;options) converts a tensor")
     if dim is None or at is None:
-        raise QError(f"tensor: expected long index, given {kname(rest[0] if dim is None else rest[-1])}")
+        raise CallError("tensor", expected="long index", given=kname(rest[0] if dim is None else rest[-1]))
     t = t.detach()
     if long_of(rest[-1]) is not None:
         return to_q(t.select(dim, at[0]), complexfirst=flag)
@@ -140,10 +140,11 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
             return collapse([tensor_handle(t) for t in tensors])
         at = longs_of(rest[0])
         if at is None:
-            raise QError(f"tensor: expected long index for vector, given {kname(rest[0])}")
+            raise CallError("tensor", expected="long index for vector", given=kname(rest[0]))
         for i in at:
             if not 0 <= i < len(tensors):
-                raise QError(f"tensor: vector[{i}] out of bounds, index must be less than {len(tensors)}")
+                raise CallError("tensor", f"vector[{i}] out of bounds, index must be less than {len(tensors)}",
+                                given=UNSAID if i < 0 else SAID)  # a null is not seen in its number
         handles = [tensor_handle(tensors[i]) for i in at]
         return handles[0] if long_of(rest[0]) is not None else List(list(handles))
     if h.__class__ is DictHandle:
@@ -152,7 +153,7 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
             return symdict(list(named), [tensor_handle(t) for t in named.values()])
         names = names_of(rest[0])
         if names is None:
-            raise QError(f"tensor: expected symbol key(s) for dictionary, given {kname(rest[0])}")
+            raise CallError("tensor", expected="symbol key(s) for dictionary", given=kname(rest[0]))
         for n in names:
             if n not in named:
                 raise QError(f"tensor: no dictionary key `{n}")
@@ -259,7 +260,7 @@ def _full(c: _Call) -> Any:
     n = c.size(c.args[0] if c.args else None) if at else []
     fill = to_tensor(c.args[at]) if len(c.args) > at else None
     if fill is None or fill.dim():
-        raise QError("tensor: full expects a scalar fill value")
+        raise CallError("tensor", "full expects a scalar fill value")
     return torch.full(n, fill.item(), **c.keywords(fill.dtype)) if at else c.like(fill.item(), default=fill.dtype)
 
 
@@ -268,7 +269,7 @@ def _randint(c: _Call) -> Any:
     k = len(c.args) - (c.example is None)
     c.only(3 if c.example is None else 2)
     if k < 1:
-        raise QError("tensor: randint expects high and size, or low, high and size")
+        raise CallError("tensor", "randint expects high and size, or low, high and size")
     low, high = (0, c.long(0, "high")) if k == 1 else (c.long(0, "low"), c.long(1, "high"))
     if c.example is not None:
         return c.like(low, high)
@@ -292,10 +293,10 @@ def _arange(c: _Call) -> Any:
         c.size(int(min((end - start) / step, 1 << 62)))
     if c.mode == "range":
         if len(n) == 1 and c.out is None:
-            raise QError("tensor: range expects start and end")
+            raise CallError("tensor", "range expects start and end")
         count = int((end - start) / step) + 1 if step else 0
         if count < 1:
-            raise QError("tensor: range has no values between its bounds")
+            raise CallError("tensor", "range has no values between its bounds")
         points = torch.arange(count, dtype=torch.float64, device=c.device()) * step + start
         return points.to(c.dtype())
     whole = all(isinstance(k, int) for k in n)
@@ -327,7 +328,7 @@ def _complex(c: _Call) -> Any:
     """complex: (real;imaginary), or one array (array[;flag]) with both along its first (1b) or last (0b) dimension."""
     c.only(2)
     if not c.args:
-        raise QError("tensor: complex expects real and imaginary parts")
+        raise CallError("tensor", "complex expects real and imaginary parts")
     flag = c.args[1] if len(c.args) == 2 and c.args[1].__class__ is bool else None
     parts = as_tensors(c.args if flag is None else c.args[:1])[0]
     kind = _part_type(c.options.dtype, parts)
@@ -363,7 +364,7 @@ def _sparse(c: _Call) -> Any:
     if len(c.args) == 1:
         return torch.sparse_coo_tensor(c.size(c.args[0]), **c.keywords())
     if len(c.args) < 2:
-        raise QError("tensor: sparse expects indices and values")
+        raise CallError("tensor", "sparse expects indices and values")
     (at, values), _ = as_tensors(c.args[:2])
     if at.dim() == 1:
         at = at.unsqueeze(0)

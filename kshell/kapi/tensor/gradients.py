@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, name_of, names_of
 from kshell.kapi.base.call import api, run_backward
 from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q
@@ -54,7 +54,7 @@ def grad(x: Value) -> Value:
         values = collapse([NIL if t is None else to_q(t.grad) for _, t in tensors])
         return Dict(sym_vec([str(key) for key, _ in tensors]), values) if isinstance(h, DictHandle) else values
     if h.__class__ is not TensorHandle or rest:
-        raise QError(f"grad: expecting a tensor, given {kname(x)}")
+        raise CallError("grad", expecting="a tensor", given=kname(x))
     t = h.get()
     gradient = None if t is None else t.grad
     if x.__class__ is List:
@@ -103,7 +103,7 @@ def gradflag(x: Value) -> Value:
         return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
-        raise QError(f"gradflag: expected boolean scalar, given {kname(rest[0])}")
+        raise CallError("gradflag", expected="boolean scalar", given=kname(rest[0]))
     set_flags([t for _, t in tensors], flag)
     return NIL
 
@@ -132,7 +132,7 @@ def detach(x: Value) -> Value:
     h, rest = _head(x, "detach")
     if h.__class__ is TensorHandle:
         if rest and (len(rest) > 1 or flag_of(rest[0]) is None):
-            raise QError(f"detach: expecting tensor or (tensor;inplace flag), given {kname(x)}")
+            raise CallError("detach", expecting="tensor or (tensor;inplace flag)", given=kname(x))
         t = as_tensor(h)
         if not rest or not rest[0]:
             return tensor_handle(t.detach())
@@ -180,17 +180,18 @@ def backward(x: Value) -> Value:
     if rest and name_of(rest[-1]) is not None:
         mode = name_of(rest.pop())
         if mode not in MODES:
-            raise QError(f"unrecognized mode for backward: `{mode}, expecting one of "
-                         + "".join("`" + m for m in MODES))
+            raise CallError(UNSAID, f"unrecognized mode for backward: `{mode}, expecting one of "
+                            + "".join("`" + m for m in MODES), given=SAID)
         retain, create = MODES[mode]
     if len(rest) > 1:
-        raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
+        raise CallError("backward", "unrecognized arg(s), expecting tensor, optional gradient and mode")
     tensors = list(tensors_of(h))
     if any(t is None for t in tensors):
-        raise QError("backward: undefined tensor")
+        raise CallError("backward", "undefined tensor")
     weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
     if len(weights) != len(tensors):
-        raise QError(f"backward: {len(tensors)} tensor(s) and {len(weights)} gradient(s)")
+        raise CallError("backward", f"{len(tensors)} tensor(s) and {len(weights)} gradient(s)",
+                        given=SAID, expected=UNSAID)
     outer = [_gradient(g, t) for g, t in zip(weights, tensors, strict=True)]
     run_backward("backward", tensors, lambda: torch.autograd.backward(tensors, outer, retain_graph=retain,
                                                                       create_graph=create))
@@ -210,7 +211,7 @@ def _outer(h: KHandle, x: Value) -> list[Value]:
             raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(gradients)}")
         return [gradients[k] for k in h.get()]
     if isinstance(x, KHandle) or not is_list(x):
-        raise QError(f"backward: expected a gradient for each tensor, given {kname(x)}")
+        raise CallError("backward", expected="a gradient for each tensor", given=kname(x))
     return seq_items(x)
 
 
@@ -223,7 +224,7 @@ def _gradient(g: Value, t: Any) -> Any:
     if g is NIL:
         return None
     if not isinstance(g, TensorHandle) and not is_array(g):
-        raise QError("backward: unrecognized arg(s), expecting tensor, optional gradient and mode")
+        raise CallError("backward", "unrecognized arg(s), expecting tensor, optional gradient and mode")
     outer = as_tensor(g, like=t).to(t.dtype)
     return outer.expand_as(t) if outer.dim() == 0 else outer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import is_empty, name_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dict_q, dtype_name, kname, list_q, to_q, to_tensor
@@ -81,7 +81,7 @@ def _to_free(x: Value) -> list[KHandle]:
         values, where = x.items, "list"
         places = [f"element[{i}]" for i in range(len(values))]
     else:
-        raise QError(f"free: expecting pytorch object or list/dictionary of objects, given {kname(x)}")
+        raise CallError("free", expecting="pytorch object or list/dictionary of objects", given=kname(x))
     for place, v in zip(places, values, strict=True):
         if not isinstance(v, KHandle):
             raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")

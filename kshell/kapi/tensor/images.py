@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items, long_of, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, is_array, kname, result
@@ -21,7 +21,7 @@ _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels: PNG's colour type
 
 def _picture(x: Value, call: str) -> Any:
     if x.__class__ is not TensorHandle and not is_array(x):
-        raise QError(f"{call}: expected tensor or array, given {kname(x)}")
+        raise CallError(call, expected="tensor or array", given=kname(x))
     return as_tensor(x).detach()
 
 
@@ -54,7 +54,7 @@ def png(x: Value) -> Value:
     """
     args = items(x)
     if len(args) != 2 or args[0].__class__ is not Sym or len(args[0].s) < 2 or not args[0].s.startswith(":"):
-        raise QError("png: expecting (file symbol;tensor or array)")
+        raise CallError("png", "expecting (file symbol;tensor or array)")
     write_bytes(args[0].s[1:], png_bytes(_picture(args[1], "png")))
     return args[0]
 
@@ -85,7 +85,7 @@ def makegrid(x: Value) -> Value:
     t = t[:, None] if t.dim() == 3 else t
     t = t.expand(-1, 3, -1, -1) if t.shape[1] == 1 else t
     if all(n is None for n in numbers[:2]):
-        raise QError("makegrid: both rows & columns cannot be null")
+        raise CallError("makegrid", "both rows & columns cannot be null")
     return result(grid(t, numbers, value), args[0].__class__ is TensorHandle)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from kshell.errors import QError
+from kshell.errors import UNSAID, QError
 from kshell.kapi.base.args import is_empty, items, name_of, need, unknown
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, dtype_named, ktype_of, to_q
@@ -150,7 +150,7 @@ def contiguous(x: Value) -> Value:
     if len(args) == 2:
         name = need(name_of(args[1]), "contiguous", "symbol for memory format", args[1])
         if name not in SYMBOLS["memory"]:
-            raise unknown("contiguous: unrecognized memory format: ", name, SYMBOLS["memory"])
+            raise unknown("unrecognized memory format: ", name, SYMBOLS["memory"], call="contiguous", expected=UNSAID)
     form = memory_format("contiguous" if name == "preserve" else name)
     row = Attribute(lambda t: bool(_strided(t) and t.is_contiguous(memory_format=form)), False, "", "")
     return attribute("contiguous", row, args[0])
@@ -209,8 +209,9 @@ def options(x: Value) -> Value:
             values = fn(name)
             if values is not None:
                 return values
-        raise unknown("options: unrecognized name `", name, (
-            e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)))
+        raise unknown("unrecognized name `", name, (
+            e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)),
+            call="options")
     h = need_handle(x, "options")
     if h.__class__ is TensorHandle:
         return options_dict(h.obj)

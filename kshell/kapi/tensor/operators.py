@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of, longs_of, name_of
 from kshell.kapi.base.call import VALUELESS, invoke, reserve
 from kshell.kapi.base.convert import as_tensor, dtype_named, dtype_of_q, kname
@@ -51,13 +51,13 @@ def _median(t: Any) -> Any:
 def _where(t: Any) -> Any:
     """The indexes of what is true, of whole numbers each as often as it says."""
     if t.is_floating_point() or t.is_complex():
-        raise QError("where: expected booleans or whole numbers")
+        raise CallError("where", "expected booleans or whole numbers")
     if t.dtype == torch.bool:
         return torch.nonzero(t).squeeze(-1)
     if t.numel() and int(t.min()) < 0:
         raise QError("domain")
     if t.dim() != 1:
-        raise QError("where: expected a list")
+        raise CallError("where", "expected a list")
     total = int(t.sum())
     reserve((total,), 8)
     return torch.repeat_interleave(torch.arange(len(t), device=t.device), t.to(torch.int64), output_size=total)
@@ -65,7 +65,7 @@ def _where(t: Any) -> Any:
 
 def _lsq(a: Any, b: Any) -> Any:
     if a.dim() < 2 or b.dim() < 2:
-        raise QError("lsq: expected two matrices")
+        raise CallError("lsq", "expected two matrices")
     return torch.linalg.lstsq(b.mT, a.mT).solution.mT
 
 
@@ -336,16 +336,16 @@ def _take(x: Value, t: Any) -> Any:
 def _drop(x: Value, t: Any) -> Any:
     n = long_of(x)
     if n is None:
-        raise QError(f"_: expected a long, given {kname(x)}")
+        raise CallError("_", expected="a long", given=kname(x))
     if not t.dim():
-        raise QError("_: expected a list")
+        raise CallError("_", "expected a list")
     return t[min(n, len(t)):] if n >= 0 else t[:max(len(t) + n, 0)]
 
 
 def _rotate(x: Value, t: Any) -> Any:
     n = long_of(x)
     if n is None:
-        raise QError(f"rotate: expected a long, given {kname(x)}")
+        raise CallError("rotate", expected="a long", given=kname(x))
     return t.roll(-(n % len(t)), 0) if t.dim() and len(t) else t
 
 
@@ -368,7 +368,7 @@ def _index_of(i: Value, t: Any) -> Any:
             return at
         if not at.is_floating_point() or not at.numel():
             return at.to(torch.int64)
-    raise QError(f"index: expected long(s) or boolean(s), given {kname(i)}")
+    raise CallError("index", expected="long(s) or boolean(s)", given=kname(i))
 
 
 def _checked(at: Any, size: int) -> Any:

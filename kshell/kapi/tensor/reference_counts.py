@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -176,7 +176,7 @@ def alias(x: Value) -> Value:
 def _two(x: Value, call: str) -> tuple[Any, Any]:
     args = items(x)
     if len(args) != 2 or any(h.__class__ is not TensorHandle for h in args):
-        raise QError(f"{call}: expecting two tensors, given {kname(x)}")
+        raise CallError(call, expecting="two tensors", given=kname(x))
     return args[0].obj, args[1].obj
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import data_items, flag_of, is_empty, items, long_of, longs_of, size_text
 from kshell.kapi.base.call import api, reserve
@@ -36,21 +36,21 @@ def _size(x: Value, call: str) -> list[int]:
         return list(as_tensor(x).shape)
     n = longs_of(x)
     if n is None:
-        raise QError(f"{call}: expected size or example tensor, given {kname(x)}")
+        raise CallError(call, expected="size or example tensor", given=kname(x))
     return [-1 if k == NULL_J.v else k for k in n]
 
 
 def _long(x: Value, call: str, word: str) -> int:
     n = long_of(x)
     if n is None:
-        raise QError(f"{call}: expected long scalar for {word}, given {kname(x)}")
+        raise CallError(call, expected=f"long scalar for {word}", given=kname(x))
     return n
 
 
 def _dims(x: Value, call: str) -> list[int]:
     n = longs_of(x)
     if n is None:
-        raise QError(f"{call}: expected long(s) for dimensions, given {kname(x)}")
+        raise CallError(call, expected="long(s) for dimensions", given=kname(x))
     return n
 
 
@@ -115,11 +115,11 @@ def _inferred(size: Sequence[int], count: int) -> list[int]:
     for k in size:
         known *= k if k != -1 else 1
     if size.count(-1) > 1:
-        raise QError("resize: only one dimension can be inferred")
+        raise CallError("resize", "only one dimension can be inferred")
     if min(size) < -1:
-        raise QError(f"resize: invalid shape dimension {min(size)}")
+        raise CallError("resize", f"invalid shape dimension {min(size)}")
     if not known or count % known:
-        raise QError(f"resize: shape {size_text(size)} is invalid for input of size {count}")
+        raise CallError("resize", f"shape {size_text(size)} is invalid for input of size {count}")
     return [k if k != -1 else count // known for k in size]
 
 
@@ -139,9 +139,9 @@ def transpose(x: Value) -> Value:
     t, wrap, rest = _first(x, "transpose", 1, 4)
     inplace = _inplace(rest, wrap)
     if len(rest) not in (0, 2):
-        raise QError("transpose: expecting both dimensions or none")
+        raise CallError("transpose", "expecting both dimensions or none")
     if not rest and t.dim() > 2:
-        raise QError(f"transpose: expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
+        raise CallError("transpose", f"expecting a matrix if no dimensions are given, not {t.dim()} dimension(s)")
     return _apply(t, "transpose" if rest else "t", [_long(d, "transpose", "dim") for d in rest], inplace, wrap)
 
 
@@ -193,7 +193,7 @@ def unsqueeze(x: Value) -> Value:
     t, wrap, rest = _first(x, "unsqueeze", 2, 3)
     inplace = _inplace(rest, wrap)
     if len(rest) != 1 or rest[0] is NULL_J:
-        raise QError("unsqueeze: expecting a dimension")
+        raise CallError("unsqueeze", "expecting a dimension")
     return _apply(t, "unsqueeze", [_long(rest[0], "unsqueeze", "dim")], inplace, wrap)
 
 
@@ -251,7 +251,7 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
         return result(fn(x.get()), True)
     args = items(x)
     if not args:
-        raise QError(f"{name}: expecting tensors or arrays")
+        raise CallError(name, "expecting tensors or arrays")
     head, rest = args[0], list(args[1:])
     # an output or dimension can only follow a list, and one list alone has the parts; else every argument is a part
     if head.__class__ is VectorHandle:
@@ -269,7 +269,7 @@ def _join(name: str, fn: Callable[..., Any], x: Value) -> Value:
         fn(list(parts), dim, out=rest[0].get())
         return NIL
     if rest:
-        raise QError(f"{name}: unrecognized arg(s), expecting tensors, dimension and output tensor")
+        raise CallError(name, "unrecognized arg(s), expecting tensors, dimension and output tensor")
     return result(fn(list(parts), dim), wrap)
 
 
@@ -301,7 +301,7 @@ def amend(x: Value) -> Value:
     wait = not (len(args) == n + 1 and flag_of(args[-1]) is not None and args.pop())
     named = tensors_in(args[0], None if n == 2 else args[1], "amend") if len(args) == n else None
     if named is None:
-        raise QError("amend: expecting a tensor and values, or a vector or dictionary, a place and values")
+        raise CallError("amend", "expecting a tensor and values, or a vector or dictionary, a place and values")
     values = [args[-1]] if n == 2 or is_atom(args[1]) else seq_items(args[-1]) if is_list(args[-1]) else []
     if len(values) != len(named):
         raise QError(f"amend: {len(named)} place(s) and {len(values)} value(s)")
@@ -338,7 +338,7 @@ def reset(x: Value) -> Value:
     if not 2 <= len(args) <= 4:
         raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(args)} given")
     if args[0].__class__ is not TensorHandle:
-        raise QError("reset: tensor expected as 1st of at least two arguments")
+        raise CallError("reset", "tensor expected as 1st of at least two arguments")
     t = as_tensor(args[0])
     start = long_of(args[1])
     if start is None:
@@ -352,7 +352,7 @@ def reset(x: Value) -> Value:
     if len(size) != len(stride):
         raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
     if start < 0 or any(n < 0 for n in (*size, *stride)):
-        raise QError("reset: offset, sizes and strides cannot be negative")
+        raise CallError("reset", "offset, sizes and strides cannot be negative")
     last = start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1 if all(size) else start
     room = t.untyped_storage().nbytes() // t.element_size()
     if last > room:

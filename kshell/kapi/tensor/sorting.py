@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.lazy_torch import torch
@@ -52,7 +52,7 @@ def xrank(x: Value, t: Any) -> Any:
     """In which of x equal parts of the sorted rows each row falls."""
     n = long_of(x)
     if n is None:
-        raise QError(f"xrank: expected a long, given {kname(x)}")
+        raise CallError("xrank", expected="a long", given=kname(x))
     return torch.floor_divide(rank(t) * n, max(len(t), 1) if t.dim() else 1)
 
 

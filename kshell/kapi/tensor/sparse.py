@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, long_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import as_tensor, kname, result, to_q
@@ -77,7 +77,7 @@ def _sparse_of(x: Value, call: str) -> tuple[Any, bool]:
         raise QError(f"{call}: not implemented for {h.plural}")
     t = as_tensor(h)
     if t.layout is torch.strided:
-        raise QError(f"{call}: expecting a sparse tensor")
+        raise CallError(call, "expecting a sparse tensor")
     return t, x.__class__ is List
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -32,17 +32,17 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
         raise QError(f"{call}: expecting 2-3 args, given {len(args) if not isinstance(x, KHandle) else 1}")
     h = need_handle(args[0], call)
     if h.__class__ is TensorHandle and h.get() is None:
-        raise QError(f"{call}: cannot change attribute(s) of an undefined tensor")
+        raise CallError(call, "cannot change attribute(s) of an undefined tensor")
     wait = True
     if len(args) == 3:
         flag = flag_of(args[2])
         if flag is None:
-            raise QError(f"{call}: expected boolean for async flag, given {kname(args[2])}")
+            raise CallError(call, expected="boolean for async flag", given=kname(args[2]))
         wait = not flag
     if args[1].__class__ is TensorHandle:
         example = args[1].get()
         if example is None:
-            raise QError(f"{call}: example tensor is undefined")
+            raise CallError(call, "example tensor is undefined")
         return h, like_options(example), wait
     return h, tensor_options(args[1], call), wait
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import long_of, longs_of
 from kshell.kapi.base.convert import dtype_name, kname
 from kshell.kapi.base.lazy_torch import torch
@@ -88,7 +88,7 @@ def ema(a: Any, t: Any) -> Any:
     put together, so that there are few calls whatever the length."""
     t = floating(t)
     if not t.dim():
-        raise QError("ema: expected a list")
+        raise CallError("ema", "expected a list")
     if isinstance(a, torch.Tensor):
         if a.dim() > 1 or (a.dim() and len(a) != len(t)):
             raise QError("length")
@@ -111,7 +111,7 @@ def ema(a: Any, t: Any) -> Any:
 def _count(name: str, x: Value) -> int:
     n = int(x) if isinstance(x, bool) else long_of(x)
     if n is None:
-        raise QError(f"{name}: expected a long, given {kname(x)}")
+        raise CallError(name, expected="a long", given=kname(x))
     return n
 
 
@@ -229,7 +229,7 @@ def _shifted(name: str, t: Any, n: int) -> Any:
 def xprev(x: Value, t: Any) -> Any:
     n = _count("xprev", x)
     if not t.dim():
-        raise QError("xprev: expected a list")
+        raise CallError("xprev", "expected a list")
     return _shifted("xprev", t, n)
 
 
@@ -247,7 +247,7 @@ def sublist(x: Value, t: Any) -> Any:
     """At most x rows, from the end if negative; or of two numbers, from where and how many."""
     n = _count("sublist", x) if longs_of(x) is None or long_of(x) is not None else None
     if not t.dim():
-        raise QError("sublist: expected a list")
+        raise CallError("sublist", "expected a list")
     if n is not None:
         return t[:n] if n >= 0 else t[max(len(t) + n, 0):]
     pair = longs_of(x) or []
@@ -262,7 +262,7 @@ def parts(name: str, x: Value, t: Any) -> list[Any]:
     """The parts of x rows each, or those that begin at rows x."""
     at = longs_of(x)
     if at is None or not t.dim():
-        raise QError(f"{name}: expected long(s)" if at is None else f"{name}: expected a list")
+        raise CallError(name, "expected long(s)" if at is None else "expected a list")
     if long_of(x) is not None:
         if at[0] <= 0:
             raise QError("domain")
@@ -278,7 +278,7 @@ def without(t: Any, x: Value) -> Any:
     """t without the row at an index, if there is one."""
     n = _count("_", x)
     if not t.dim():
-        raise QError("_: expected a list")
+        raise CallError("_", "expected a list")
     return torch.cat((t[:n], t[n + 1:])) if 0 <= n < len(t) else t
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError
 from kshell.kapi.base.call import api, known_to_all
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import ModelHandle, TensorHandle, handle
@@ -103,7 +103,7 @@ class _Call:
         elif model is not None and len(given) == 2:
             self.targets, given = inputs_of(given[1], m, "acttable"), given[:1]
         if not given:
-            raise QError("acttable: requires a module or model and at least one input")
+            raise CallError("acttable", "requires a module or model and at least one input")
         inputs = inputs_with_names(given, m, m, "acttable", True)
         self.named = {key: _own(value) for key, value in inputs.named.items()} if isinstance(inputs, Inputs) else {}
         while inputs and inputs[-1] is None:
@@ -111,7 +111,7 @@ class _Call:
         self.inputs = [_own(t) for t in inputs]
         self.graded = self.f is not None or bool(self.targets)
         if any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in m.parameters()):
-            raise QError("acttable: the module has parameters without a size yet; forward gives them one")
+            raise CallError("acttable", "the module has parameters without a size yet; forward gives them one")
 
     def run(self) -> list[_Row]:
         """The rows of the table."""
@@ -136,7 +136,7 @@ class _Call:
             return losses.calculate(self.model.loss, [first, *self.targets])
         loss = applied(self.f, [_handle_of(out)])
         if not isinstance(loss, TensorHandle) or loss.obj is None or loss.obj.numel() != 1:
-            raise QError(f"acttable: expecting a function that gives a tensor of one number, given {kname(loss)}")
+            raise CallError("acttable", expecting="a function that gives a tensor of one number", given=kname(loss))
         return loss.obj.sum()
 
     def _backward(self, loss: Any) -> None:
@@ -144,7 +144,7 @@ class _Call:
         leaves = [p for p in (*self.m.parameters(), *self.inputs, *self.named.values())
                   if isinstance(p, torch.Tensor) and p.requires_grad]
         if not leaves or not loss.requires_grad:
-            raise QError("acttable: no parameter of the module is trained, so there are no gradients")
+            raise CallError("acttable", "no parameter of the module is trained, so there are no gradients")
         torch.autograd.grad(loss, leaves, allow_unused=True)
 
 

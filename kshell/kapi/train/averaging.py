@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import items, number_of
 from kshell.kapi.base.call import api
@@ -45,7 +45,7 @@ def _head(x: Value, call: str, most: int = 2) -> tuple[KHandle, Any, list[Value]
     args = items(x)
     h = handle(args[0]) if args else None
     if h is None:
-        raise QError(f"{call}: expecting module, model or optimizer, given {kname(args[0] if args else x)}")
+        raise CallError(call, expecting="module, model or optimizer", given=kname(args[0] if args else x))
     if len(args) > most:
         raise QError(f"{call}: expecting 1-{most} args, given {len(args)}")
     return h, _module(h, call), args[1:]
@@ -57,7 +57,7 @@ def _source(x: Value, call: str) -> dict[str, Any]:
         return x.get()
     if x.__class__ is Dict and all(k.__class__ is Sym for k in seq_items(x.k)):
         return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
-    raise QError(f"{call}: expecting dictionary of tensors, given {kname(x)}")
+    raise CallError(call, expecting="dictionary of tensors", given=kname(x))
 
 
 @api("copyparms", "copyparms m", "copyparms(m;dict)", held=True, effect="reads1")
@@ -104,7 +104,7 @@ def avgparms(x: Value) -> Value:
     """
     _, m, rest = _head(x, "avgparms")
     if len(rest) != 1 or rest[0].__class__ is not DictHandle:
-        raise QError("avgparms: expecting (module;dictionary of tensors)")
+        raise CallError("avgparms", "expecting (module;dictionary of tensors)")
     means, own, n = _averaged(m, rest[0], "avgparms")
     with torch.no_grad():
         new = {k: means[k] + (p.to(means[k]) - means[k]) / (n + 1) for k, p in own.items()}  # all fit, or none is set
@@ -122,7 +122,7 @@ def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[st
     means: dict[str, Any] = h.get()
     own = {k: p.detach() for k, p in m.named_parameters() if means.get(k) is not None}
     if not own:
-        raise QError(f"{call}: no parameter in the dictionary")
+        raise CallError(call, "no parameter in the dictionary")
     return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
 
 
@@ -148,9 +148,9 @@ def emaparms(x: Value) -> Value:
     _, m, rest = _head(x, "emaparms", 3)
     decay = number_of(rest[1]) if len(rest) == 2 else None
     if len(rest) != 2 or rest[0].__class__ is not DictHandle or decay is None:
-        raise QError("emaparms: expecting (module;dictionary of tensors;decay)")
+        raise CallError("emaparms", "expecting (module;dictionary of tensors;decay)")
     if not 0 <= decay <= 1:
-        raise QError(f"emaparms: decay {decay:g} is not between 0 and 1")
+        raise CallError("emaparms", f"decay {decay:g} is not between 0 and 1")
     means, own, n = _averaged(m, rest[0], "emaparms")
     for k, p in own.items():
         if means[k].shape != p.shape:
@@ -218,7 +218,7 @@ def _pass(h: ModelHandle) -> None:
 
 def _set_momenta(norms: dict[str, Any], x: Value) -> None:
     if x.__class__ is not Dict:
-        raise QError(f"batchnorm: expecting dictionary of names and momenta, given {kname(x)}")
+        raise CallError("batchnorm", expecting="dictionary of names and momenta", given=kname(x))
     momenta = {}
     for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
         n = number_of(v)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname, whole
@@ -85,7 +85,8 @@ def _head(x: Value, call: str, most: int, rest: str) -> tuple[KHandle, Sequence[
     args = items(x)
     h = handle(args[0]) if args else None
     if h is None:
-        raise QError(f"{call}: expects tensor(s), module, model or optimizer as 1st of 2{rest} args")
+        name, _, at = call.partition(" ")
+        raise CallError(name, f"expects tensor(s), module, model or optimizer as 1st of 2{rest} args", at=at)
     if not 2 <= len(args) <= most:
         raise QError(f"{call}: expects 2{rest} args, given {len(args)}")
     limit = number_of(args[1])

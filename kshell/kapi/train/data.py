@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import (
     flag_of,
     is_empty,
@@ -81,7 +81,7 @@ def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
     n = number_of(x)
     numbers = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
     if any(i is None for i in numbers) or not 1 <= len(numbers) <= 2:
-        raise QError(f"{name}: expecting 1-2 numbers, given {kname(x) if n is None else len(numbers)}")
+        raise CallError(name, expecting="1-2 numbers", given=kname(x) if n is None else str(len(numbers)))
     return numbers[0], numbers[1] if len(numbers) == 2 else second
 
 
@@ -98,7 +98,7 @@ def _clipvalue(name: str, x: Value) -> Value:
         return NIL
     n = number_of(x)
     if n is None:
-        raise QError(f"{name}: expecting number for maximum gradient, given {kname(x)}")
+        raise CallError(name, expecting="number for maximum gradient", given=kname(x))
     return limit_of(f"{name}: value", x)
 
 
@@ -137,7 +137,7 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
     new = dict(old)
     for name, value in zip(names, values, strict=True):
         if name not in old:
-            error = QError(f"{name}: not set for evaluation") if test and name in model.train else \
+            error = CallError(name, "not set for evaluation") if test and name in model.train else \
                 unknown(f"unrecognized {call} setting: ", name, old)
             error.hint = _ELSEWHERE.get(plain(name), error.hint)
             raise error
@@ -148,7 +148,7 @@ def _set_options(model: Model, test: bool, names: Sequence[str], values: Sequenc
         raise QError(f"{call}: task {new['task']} implies at least {new['task'] + 1} tasks, but only {new['tasks']} "
                      "defined")
     if new["tasks"] > 1 and not new["batchsize"]:
-        raise QError(f"{call}: zero batchsize incompatible with {new['tasks']} tasks")
+        raise CallError(call, f"zero batchsize incompatible with {new['tasks']} tasks")
     if not {"batchsize", "droplast"}.isdisjoint(names):  # other batches: the next one is the first
         model.data_of(test).batch = -1
     old.update(new)
@@ -187,7 +187,7 @@ def _setup(x: Value, test: bool) -> Value:
     if setting.__class__ is Dict and len(args) == 2:
         names = names_of(setting.k)
         if names is None:
-            raise QError(f"{call}: unable to get option names from {kname(setting)}")
+            raise CallError(call, f"unable to get option names from {kname(setting)}")
         _set_options(model, test, names, seq_items(setting.v))
         return NIL
     if setting.__class__ is List and setting.items and len(args) == 2 and is_pairs(setting):
@@ -202,7 +202,7 @@ def _setup(x: Value, test: bool) -> Value:
             raise QError(f"{call}: given symbols, expecting 3rd argument of values, but given {len(args)} args")
         values = args[2]
         if not is_list(values):
-            raise QError(f"{call}: unable to set values from {kname(values)}")
+            raise CallError(call, f"unable to set values from {kname(values)}")
         if len(values) != len(names):
             raise QError(f"{call}: {len(names)} symbol(s) but {len(values)} value(s)")
         _set_options(model, test, names, seq_items(values))
@@ -310,7 +310,7 @@ def _model_of(x: Value, call: str) -> Model:
     """The model of a call that takes nothing else."""
     h = handle(x)
     if not isinstance(h, ModelHandle):
-        raise QError(f"{call}: expected model as argument, given {kname(x)}")
+        raise CallError(call, expected="model as argument", given=kname(x))
     return h.obj
 
 
@@ -461,7 +461,7 @@ def _next_batch(model: Model, test: bool) -> bool:
     w = min(s["batchsize"] or data.n, data.n)
     for t in data.tensors():
         if not whole_of(t).dim():
-            raise QError(f"{'testbatch' if test else 'batch'}: tensor has no dimensions")
+            raise CallError("testbatch" if test else "batch", "tensor has no dimensions")
         show_part(t, i * w, min(w, data.n - i * w))
     data.batch = i
     return True

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import flag_of, items, long_of, names_of, number_of
 from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
@@ -72,16 +72,16 @@ def _number(x: Value) -> float | None:
 def _by_hand(log: Log | None, given: list[Value]) -> None:
     step = long_of(given[0]) if len(given) == 2 else None
     if len(given) == 2 and (step is None or step < 0):
-        raise QError(f"logto: expected the number of a step, given {kname(given[0])}")
+        raise CallError("logto", expected="the number of a step", given=kname(given[0]))
     d = given[-1]
     names = names_of(d.k)
     values = {} if names is None else {k: _number(v) for k, v in zip(names, seq_items(d.v), strict=True)}
     wrong = [k for k, v in values.items() if v is None]
     if not values or wrong:
-        raise QError("logto: expected a dictionary of names and numbers" + (
-            f", {wrong[0]} is not a number" if wrong else ""))
+        raise CallError("logto", "expected a dictionary of names and numbers" + (
+               f", {wrong[0]} is not a number" if wrong else ""))
     if log is None:
-        raise QError("logto: there is no log: logto`:folder begins one")
+        raise CallError("logto", "there is no log: logto`:folder begins one")
     log.add("", {k: v for k, v in values.items() if v is not None}, step)
 
 
@@ -120,7 +120,7 @@ def logto(x: Value) -> Value:
             session.log = None
         return NIL
     if len(args) != 1 or x.__class__ not in (Sym, Vec):
-        raise QError(f"logto: expected a file symbol or a dictionary of numbers, given {kname(x)}")
+        raise CallError("logto", expected="a file symbol or a dictionary of numbers", given=kname(x))
     path = path_of(x, "logto")
     log_file = Log(path)
     if log is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from kshell.errors import QError
+from kshell.errors import SAID, UNSAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items
 from kshell.kapi.base.call import api, known_to_all, run_backward
 from kshell.kapi.base.convert import kname, to_q
@@ -173,7 +173,7 @@ def _parts(given: list[Value], start: int) -> dict[str, Any]:
         handle(h)
         name = _part(h)
         if name is None:
-            raise QError(f"model arg[{k + start}] unrecognized: {kname(h)}")
+            raise CallError("model", f"{kname(h)}", at=f"arg[{k + start}] unrecognized", given=SAID, expected=UNSAID)
         if name in parts:
             raise QError(f"model: more than one {name} given")
         parts[name] = h.obj

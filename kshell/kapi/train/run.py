@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from kshell import nn, parallel
-from kshell.errors import QError
+from kshell.errors import CallError, QError
 from kshell.kapi.base.args import items
 from kshell.kapi.base.call import api, known_to_all
 from kshell.kapi.base.convert import kname, to_q
@@ -160,7 +160,7 @@ def batches_of(call: str, data: Data, s: Settings, m: Any) -> Iterator[tuple[lis
         return
     for t in (*xs, *ys):
         if not t.dim():
-            raise QError(f"{call}: tensor has no dimensions")
+            raise CallError(call, "tensor has no dimensions")
     cut_x, cut_y = [t.split(w) for t in xs], [t.split(w) for t in ys]
     away = beside((*xs, *ys), m) is not None
     names = list(data.x) if isinstance(data.x, dict) and by_name(m, data.x) else []
@@ -378,8 +378,8 @@ def _ran(model: Model, given: Sequence[Value], test: bool, call: str) -> Value:
     if len(given) == 1:
         if model.data_of(test).n < 0:
             kind, setup = ("test", "test") if test else ("training", "train")
-            raise QError(f"{call}: the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
-                         f"{call}(m;inputs;targets)")
+            raise CallError(call, f"the model has no {kind} data, expecting {setup}(m;inputs;targets) before, or "
+                            f"{call}(m;inputs;targets)")
         return _test(model) if test else _train(model)
     old = model.data_of(test)
     try:

@@ -7,7 +7,7 @@ verb itself runs on one group after another, and both ways must agree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def _total(g: Groups, a: Array) -> Array:
     return np.bincount(g.ids, a, g.k)
 
 
-def _numbers(x: Value, refused: tuple[int, ...]) -> bool:
+def _numbers(x: Value, refused: tuple[int, ...]) -> TypeGuard[Vec]:
     return x.__class__ is Vec and x.t not in refused
 
 

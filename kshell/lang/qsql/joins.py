@@ -13,7 +13,7 @@ from kshell.lang.verbs.arith import add
 from kshell.lang.verbs.compare import fill
 from kshell.registry import verb
 from kshell.values.base.build import collapse
-from kshell.values.base.core import Dict, List, Table, Value, Vec, is_list, seq_items, sym_vec
+from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, is_list, seq_items, sym_vec
 from kshell.values.base.match import match
 from kshell.values.change.join import join_columns, place_keys, scatter
 from kshell.values.engine.apply import pyfn
@@ -25,7 +25,7 @@ from kshell.values.items.search import find, joint_columns, search_rows
 # ------------------------------------------------------------------ columns put together
 
 
-def pick(hit: Array, new: Value, old: Value) -> Value:
+def pick(hit: Array, new: ListValue, old: ListValue) -> ListValue:
     """The items of `new` where `hit` is true, else those of `old`."""
     if new.__class__ is Vec and old.__class__ is Vec and new.t == old.t and new.dom == old.dom:
         return Vec(new.t, np.where(hit, new.a, old.a), "", new.dom)
@@ -33,7 +33,7 @@ def pick(hit: Array, new: Value, old: Value) -> Value:
     return collapse([n if h else o for h, n, o in both])
 
 
-def nulls_at(x: Value) -> Array:
+def nulls_at(x: ListValue) -> Array:
     """Where the items of a list are null."""
     if x.__class__ is Vec:
         return is_null(x.a, x.t)
@@ -207,7 +207,7 @@ def _union(x: Value, y: Value, filled: bool) -> Value:
     return _union_rows(x, y) if x.__class__ is Table else _union_keyed(x, y, filled)
 
 
-def _nulls(col: Value, n: int) -> Value:
+def _nulls(col: ListValue, n: int) -> ListValue:
     """n nulls for a column like this one."""
     if col.__class__ is not Vec and not len(col):
         return collapse([List([]) for _ in range(n)])
@@ -413,7 +413,7 @@ def _spans(t: Table, quotes: Table, names: list[str], w: list[Value], entry: boo
     return list(zip(np.where(closed, 0, start).tolist(), np.where(closed, 0, end + 1).tolist(), strict=True))
 
 
-def _over_spans(f: Value, cols: list[Value], spans: list[tuple[int, int]]) -> Value:
+def _over_spans(f: Value, cols: list[ListValue], spans: list[tuple[int, int]]) -> ListValue:
     """f of the parts of some columns."""
     fn: Callable[..., Value] = pyfn(f, len(cols))
     if len(cols) == 1:

@@ -33,7 +33,21 @@ from kshell.lang.verbs import disk
 from kshell.registry import verb
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs, vec
-from kshell.values.base.core import NIL, Dict, List, Nd, Sym, Table, Value, Vec, atom_t, is_list, seq_items, sym_vec
+from kshell.values.base.core import (
+    NIL,
+    Dict,
+    List,
+    ListValue,
+    Nd,
+    Sym,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    is_list,
+    seq_items,
+    sym_vec,
+)
 from kshell.values.base.functions import Prim
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append, concat
@@ -176,7 +190,7 @@ def enum_char(dom: str) -> str:
     if is_link(dom):
         return "j"
     found = running().names.find(dom)
-    return _type_char(found.k.cols[0]) if found.__class__ is Dict and found.keyed else "s"
+    return _type_char(found.tables[0].cols[0]) if found.__class__ is Dict and found.keyed else "s"
 
 
 def _foreign(x: Value) -> str:
@@ -287,7 +301,7 @@ def xgroup(x: Value, y: Value) -> Value:
     return Dict(Table(names, tops), Table(rest, [split(t.col(n), g) for n in rest]))
 
 
-def split(x: Value, g: Groups) -> Value:
+def split(x: ListValue, g: Groups) -> ListValue:
     """A column as the list of its parts, one a group."""
     x = take_at(x, g.order)
     return collapse([part(x, start, end) for start, end in g.spans()])
@@ -320,7 +334,7 @@ def ungroup(x: Value) -> Value:
     return Table(t.names, [_joined(c) if n else take_at(c, at) for c, n in zip(t.cols, nested, strict=True)])
 
 
-def _joined(x: Value) -> Value:
+def _joined(x: ListValue) -> ListValue:
     """The items of the items of a column; empty ones only give their type."""
     items = [i if is_column(i) else collapse([i]) for i in seq_items(x)]
     full = [i for i in items if len(i)]
@@ -337,9 +351,9 @@ def fby(x: Value, y: Value) -> Value:
     if not is_list(x) or len(x) != 2:
         raise QError("type")
     f, d = seq_items(x)
-    groups = y.cols if y.__class__ is Table else [y]
     if not is_column(d) or not is_column(y):
         raise QError("type")
+    groups = y.cols if y.__class__ is Table else [y]
     if len(d) != len(y):
         raise QError("length")
     if not len(d):
@@ -348,13 +362,13 @@ def fby(x: Value, y: Value) -> Value:
     return spread(_by_groups(f, d, g), g)
 
 
-def _nothing(f: Value, d: Value) -> Value:
+def _nothing(f: Value, d: ListValue) -> Value:
     """fby of nothing: empty, of the type that f gives."""
     x = pyfn(f, 1)(d)
     return x if is_column(x) else take_at(sized(x, 1), np.arange(0))
 
 
-def _by_groups(f: Value, d: Value, g: Groups) -> Value:
+def _by_groups(f: Value, d: ListValue, g: Groups) -> Value:
     if f.__class__ is Prim and f.name in AGGREGATES and AGGREGATES[f.name].__code__.co_argcount == 2:
         found = AGGREGATES[f.name](g, d)
         if found is not None:

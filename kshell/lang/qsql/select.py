@@ -8,7 +8,7 @@ it is an aggregate that has a way (aggregates.py), else a group at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from kshell.lang.tables.columns import Array, Columns, GroupColumns, Groups, is_
 from kshell.lang.tables.tables import flat, key_names, rekey, sorted_attr
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, empty, mkdict, symdict
-from kshell.values.base.core import Dict, List, Table, Value, Vec, atom_t, is_list, raw, seq_items
+from kshell.values.base.core import Dict, List, ListValue, Table, Value, Vec, atom_t, is_list, raw, seq_items
 from kshell.values.items.order import grade
 from kshell.values.items.pick import take_at
 from kshell.values.items.search import distinct_at
@@ -37,7 +37,7 @@ class Phrase:
 
 
 Named = list[tuple[str | None, Phrase]]
-Limit = tuple[Value | None, str | None, Phrase | None] | None
+Limit: TypeAlias = "tuple[Value | None, str | None, Phrase | None] | None"
 
 class Source:
     """The source of a query: a table, a keyed table (`keys` names its keys) or a dictionary."""
@@ -124,7 +124,7 @@ def limited(c: Columns, limit: Limit) -> Array | None:
 # ------------------------------------------------------------------ groups
 
 
-def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
+def group_by(c: Columns, by: Named) -> tuple[list[ListValue], Groups]:
     """The key columns, an item a group, and the groups."""
     n = len(c)
     keys = [sized(p.fn(c), n) for _, p in by]
@@ -132,7 +132,7 @@ def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
     return [take_at(key, g.first) for key in keys], g
 
 
-def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> Value:
+def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> ListValue:
     """The list of a phrase's results, one a group."""
     if not g.k:
         return _of_nothing(p, c)
@@ -146,7 +146,7 @@ def per_group(p: Phrase, c: Columns, g: Groups, span: GroupColumns) -> Value:
     return collapse(out)
 
 
-def _at_once(agg: tuple[Any, ...], c: Columns, g: Groups) -> Value | None:
+def _at_once(agg: tuple[Any, ...], c: Columns, g: Groups) -> ListValue | None:
     """An aggregate of all groups together, or None if it has to go group by group."""
     fn = AGGREGATES.get(agg[0])
     if fn is None:
@@ -174,7 +174,7 @@ def _whole(p: Phrase, c: Columns) -> Value | None:
     return x if x.__class__ is Vec and len(x) == len(c) else None
 
 
-def _of_nothing(p: Phrase, c: Columns) -> Value:
+def _of_nothing(p: Phrase, c: Columns) -> ListValue:
     """The column of a query that has no group: empty, of the type that the phrase would give."""
     try:
         x = p.fn(c)
@@ -186,7 +186,7 @@ def _of_nothing(p: Phrase, c: Columns) -> Value:
 # ------------------------------------------------------------------ select
 
 
-def as_rows(values: list[Value]) -> list[Value]:
+def as_rows(values: list[Value]) -> list[ListValue]:
     """The columns of a result: atoms are repeated to the length of the lists; one row if there are atoms only."""
     n = next((len(v) for v in values if is_column(v)), 1)
     return [sized(v, n) for v in values]

@@ -4,14 +4,14 @@ hand."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshell.errors import QError
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import Dict, List, Nd, Table, Value, Vec
+from kshell.values.base.core import Dict, List, ListValue, Nd, Table, Value, Vec
 from kshell.values.change.names import dotted
 from kshell.values.engine.cast import is_part
 from kshell.values.items.integer_keys import grade_keys
@@ -20,6 +20,9 @@ from kshell.values.items.order import grade, grade_columns
 from kshell.values.items.pick import take_at
 from kshell.values.items.search import codes, row_codes
 from kshell.values.session.context import running
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Array = np.ndarray
 
@@ -91,14 +94,13 @@ def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> 
     raise QError(step)
 
 
-def part(x: Value, start: int, end: int) -> Value:
+def part(x: ListValue, start: int, end: int) -> ListValue:
     """Items start to end of a list, or rows of a table."""
-    c = x.__class__
-    if c is Vec:
+    if x.__class__ is Vec:
         return Vec(x.t, x.a[start:end], "", x.dom)
-    if c is Nd:
+    if x.__class__ is Nd:
         return Nd(x.t, x.a[start:end])
-    if c is Table:
+    if x.__class__ is Table:
         return Table(x.names, [part(col, start, end) for col in x.cols])
     return collapse(x.items[start:end])
 
@@ -111,7 +113,7 @@ class Groups:
 
     __slots__ = ("_counts", "_ends", "_order", "first", "ids", "k", "n")
 
-    def __init__(self, keys: list[Value], n: int, ascending: bool = True) -> None:
+    def __init__(self, keys: list[ListValue], n: int, ascending: bool = True) -> None:
         self.n = n
         self._order: Array | None = None
         self._ends: Array | None = None
@@ -124,7 +126,7 @@ class Groups:
         self.k = len(self.first)
         self._counts = np.bincount(self.ids, minlength=self.k)
 
-    def _sort(self, keys: list[Value]) -> None:
+    def _sort(self, keys: list[ListValue]) -> None:
         """Number the groups by the order of their keys."""
         tops = [take_at(key, self.first) for key in keys]
         order = grade(tops[0]) if len(tops) == 1 else grade_columns(tops)
@@ -195,7 +197,7 @@ class GroupColumns(Columns):
         return part(x, self.start, self.end)
 
 
-def sized(x: Value, n: int) -> Value:
+def sized(x: Value, n: int) -> ListValue:
     """A value as a column of n rows: anything but a list is repeated; 'length for a list of another length."""
     if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
         if len(x) != n:
@@ -204,7 +206,7 @@ def sized(x: Value, n: int) -> Value:
     return repeat(x, n)
 
 
-def repeat(x: Value, n: int) -> Value:
+def repeat(x: Value, n: int) -> ListValue:
     """The list of n times x."""
     one = collapse([x])
     if one.__class__ is List:
@@ -212,7 +214,7 @@ def repeat(x: Value, n: int) -> Value:
     return take_at(one, np.zeros(n, np.int64))
 
 
-def is_column(x: Value) -> bool:
+def is_column(x: Value) -> TypeIs[ListValue]:
     """Is it a list, or a table, which is a list of rows?"""
-    c: Any = x.__class__
+    c = x.__class__
     return c is Vec or c is Table or isinstance(x, List)

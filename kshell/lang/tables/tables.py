@@ -16,7 +16,7 @@ from kshell.store.parted import PartCols
 from kshell.store.splay import SplayedCols
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, longs
-from kshell.values.base.core import Dict, List, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
+from kshell.values.base.core import Dict, List, ListValue, Nd, Sym, Table, Value, Vec, is_list, seq_items, sym, sym_vec
 from kshell.values.change.grow import append_owned
 from kshell.values.change.join import append
 from kshell.values.engine.apply import named
@@ -44,7 +44,7 @@ def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value
     return Dict(Table(names[:k], done[:k]), table) if keys else table
 
 
-def columns_of(values: list[Value]) -> list[Value]:
+def columns_of(values: list[Value]) -> list[ListValue]:
     """Values as columns of one table; 'rank if all are atoms, 'length if they differ in length."""
     n = next((len(v) for v in values if is_column(v)), None)
     if n is None:
@@ -125,13 +125,14 @@ def unkeyed(x: Value) -> Table:
     if x.__class__ is Table:
         return x
     if x.__class__ is Dict and x.keyed:
-        return Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
+        k, v = x.tables
+        return Table(k.names + v.names, k.cols + v.cols)
     raise QError("type")
 
 
 def key_names(x: Value) -> list[str]:
     """The names of the key columns; none for a simple table."""
-    return x.k.names if x.__class__ is Dict and x.keyed else []
+    return x.tables[0].names if x.__class__ is Dict and x.keyed else []
 
 
 def rekey(t: Table, keys: Iterable[str]) -> Value:
@@ -153,7 +154,7 @@ def as_appended(x: Value) -> Value:
     return Vec(x.t, x.a, "", x.dom) if x.__class__ is Vec and x.attr not in ("", "s") else x
 
 
-def column(t: Table, name: str) -> Value:
+def column(t: Table, name: str) -> ListValue:
     """A column by name; the error for an unknown one is its name."""
     if not t.has(name):
         raise QError(name)
@@ -231,7 +232,7 @@ def typed_like(rows: Table, like: Table) -> Table:
     return Table(rows.names, cols)
 
 
-def member(x: Value, dom: str) -> Value:
+def member(x: ListValue, dom: str) -> ListValue:
     """A list as members of the enumeration over `dom`; 'cast for an item that is none."""
     if x.__class__ is Vec and x.t == T.ENUM and x.dom == dom:
         return x
@@ -273,11 +274,11 @@ def is_record(t: Table, items: list[Value]) -> bool:
     return all(not is_column(i) or holds_lists(col) for i, col in zip(items, t.cols, strict=True))
 
 
-def holds_lists(col: Value) -> bool:
+def holds_lists(col: ListValue) -> bool:
     """Can an item of this column be a list?"""
     return col.__class__ is List or col.__class__ is Nd
 
 
-def sorted_attr(x: Value) -> Value:
+def sorted_attr(x: ListValue) -> ListValue:
     """A list that is known to ascend, with the attribute s if it is a vector."""
     return Vec(x.t, x.a, "s", x.dom) if x.__class__ is Vec else x

@@ -15,6 +15,7 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Special,
     Table,
@@ -50,7 +51,7 @@ def string(s: str | bytes) -> Vec:
     return Vec(T.C, np.frombuffer(s, np.uint8))
 
 
-def empty(t: int = 0) -> Value:
+def empty(t: int = 0) -> ListValue:
     """The empty vector of type t; of type 0, the empty general list."""
     return Vec(t, np.empty(0, T.DTYPE[t])) if t else List([])
 
@@ -60,7 +61,7 @@ def guid_vec(data: Sequence[bytes]) -> Vec:
 
 
 @COLLAPSE.set
-def collapse(items: list[Value]) -> Value:
+def collapse(items: list[Value]) -> ListValue:
     """The list of these items as q makes it: a vector if all are atoms of one type, a table if all are dictionaries
     with the same symbol keys, else a general list. Takes ownership of `items`."""
     if not items:
@@ -94,7 +95,7 @@ def collapse(items: list[Value]) -> Value:
     return Vec(t, np.array([x.v for x in items], T.DTYPE[t]))
 
 
-def _rows(items: list[Value]) -> Value:
+def _rows(items: list[Value]) -> ListValue:
     """A list of dictionaries with equal symbol keys is a table."""
     keys = items[0].k
     if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
@@ -113,7 +114,7 @@ def _rows(items: list[Value]) -> Value:
     return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
 
 
-def enlist(x: Value) -> Value:
+def enlist(x: Value) -> ListValue:
     """The one-item list of x; of a dictionary with symbol keys, a one-row table."""
     return collapse([x])
 

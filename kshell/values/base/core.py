@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 import numpy as np
 
@@ -19,9 +19,17 @@ from kshell.errors import QError
 from kshell.registry import Hook
 from kshell.values.base import types as T
 
-Value = Any  # any q value
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from kshell.values.base.functions import Function, Handle
+
+ListValue: TypeAlias = "Vec | List | Table"  # what has items by number: `len(x)`, `x.items`, `x.item(i)`
+AtomValue: TypeAlias = "int | float | Special | Atom | Sym"  # a boolean is a Python bool, which is an int
+Value: TypeAlias = "AtomValue | ListValue | Dict | _Nil | _Hole | Function | Handle"  # any q value
 
 
+@final
 class Special:
     """0N, 0W and -0W: the longs that are not ordinary numbers. `v` is the raw 64-bit pattern.
 
@@ -114,6 +122,7 @@ class Atom:
         return f"Atom({T.TYPE[self.t].char}, {self.v})"
 
 
+@final
 class EnumAtom(Atom):
     """One item of an enumeration: `v` indexes the list named `dom`."""
 
@@ -124,6 +133,7 @@ class EnumAtom(Atom):
         self.dom = dom
 
 
+@final
 class Sym:
     """A symbol atom. Interned: one object a name, so `is` compares; `v` is its code in symbol vectors."""
 
@@ -174,6 +184,7 @@ def sym_at(code: int) -> Sym:
 EMPTY_SYM = sym("")
 
 
+@final
 class Vec:
     """A vector of one q type. `t` type number, `a` numpy array (T.DTYPE[t], 1-d), `attr` one of '' s u p g.
 
@@ -211,6 +222,7 @@ class Vec:
         return f"Vec({T.TYPE[self.t].char}, {self.a!r})"
 
 
+@final
 class Flat:
     """Vectors of one type that stand one after the other in an array: type `t`, array `a`, and where each ends."""
 
@@ -309,6 +321,7 @@ def flat_list(t: int, a: np.ndarray, ends: np.ndarray) -> List:
     return out
 
 
+@final
 class Nd(List):
     """A regular nested list of one simple type, held as one array of two or more dimensions."""
 
@@ -335,6 +348,7 @@ class Nd(List):
         return f"Nd({T.TYPE[self.t].char}, {self.a.shape})"
 
 
+@final
 class Dict:
     """A dictionary: `k` keys and `v` values, both list values (Vec, List, Table) of equal length.
 
@@ -343,7 +357,7 @@ class Dict:
 
     __slots__ = ("attr", "k", "v")
 
-    def __init__(self, k: Value, v: Value, attr: str = "") -> None:
+    def __init__(self, k: ListValue, v: ListValue, attr: str = "") -> None:
         self.k, self.v, self.attr = k, v, attr
 
     def __len__(self) -> int:
@@ -353,6 +367,13 @@ class Dict:
     def keyed(self) -> bool:
         """Is it a keyed table?"""
         return self.k.__class__ is Table and self.v.__class__ is Table
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """The keys and the values of a keyed table."""
+        k, v = self.k, self.v
+        assert k.__class__ is Table and v.__class__ is Table
+        return k, v
 
     def __repr__(self) -> str:
         return f"Dict({self.k!r}, {self.v!r})"
@@ -364,6 +385,7 @@ _MANY_NAMES = 12  # columns; in fewer a name is looked for from the first on
 COLLAPSE = Hook()  # the list of some items as q makes it: values/base/build.py
 
 
+@final
 class Table:
     """A table: `names` column names (str), `cols` the columns, list values of equal length. `look` is as a vector's,
     of rows."""
@@ -372,13 +394,13 @@ class Table:
     _places: dict[str, int]  # of the names, where many are asked for
     look: int | dict[Any, int]
 
-    def __init__(self, names: list[str], cols: list[Value]) -> None:
+    def __init__(self, names: list[str], cols: list[ListValue]) -> None:
         self.names, self.cols = names, cols
 
     def __len__(self) -> int:
         return len(self.cols[0]) if self.cols else 0
 
-    def col(self, name: str) -> Value:
+    def col(self, name: str) -> ListValue:
         if len(self.names) <= _MANY_NAMES:
             return self.cols[self.names.index(name)]
         return self.cols[self.place(name)]
@@ -415,7 +437,7 @@ class Table:
             out._places = dict(places)
         return out
 
-    def add(self, name: str, col: Value) -> None:
+    def add(self, name: str, col: ListValue) -> None:
         """Put a column behind those of a table that nobody else has."""
         self.names.append(name)
         self.cols.append(col)
@@ -441,6 +463,7 @@ def sym_vec(names: Iterable[str]) -> Vec:
     return Vec(T.S, np.array([sym(n).v for n in names], np.int32))
 
 
+@final
 class _Nil:
     """The generic null `::`; as a function, identity."""
 
@@ -450,6 +473,7 @@ class _Nil:
         return "::"
 
 
+@final
 class _Hole:
     """An argument left out, in a projection."""
 
@@ -518,12 +542,12 @@ def atom_t(x: Value) -> int:
     return x.t if isinstance(x, Atom) else 0
 
 
-def is_atom(x: Value) -> bool:
+def is_atom(x: Value) -> TypeIs[AtomValue]:
     """Is x an atom (of a simple type; functions, dictionaries and :: are not)?"""
     return x.__class__ in _PYTYPE or isinstance(x, Atom)
 
 
-def is_list(x: Value) -> bool:
+def is_list(x: Value) -> TypeIs[Vec | List]:
     """Is x a vector or a general list?"""
     return x.__class__ is Vec or isinstance(x, List)
 
@@ -549,7 +573,7 @@ def iterate(x: Value) -> Iterator[Value]:
     return iter(seq_items(x))
 
 
-def is_text(x: Value) -> bool:
+def is_text(x: Value) -> TypeGuard[Vec | Atom]:
     """Is x a string, or the char that one letter in quotes is?"""
     return x.__class__ in (Vec, Atom) and x.t == T.C
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kshell.errors import QError
@@ -11,6 +13,7 @@ from kshell.values.base.core import (
     Dict,
     EnumAtom,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -173,14 +176,14 @@ def grown(old: Value, new: Value) -> Value:
     return Vec(new.t, new.a, old.attr, new.dom)
 
 
-def join_columns(x: Value, y: Value) -> Value:
+def join_columns(x: ListValue, y: ListValue) -> ListValue:
     """Lists, or tables of keys or values, one after the other: an item of y is one item, even if it is a list."""
     if x.__class__ is Table or y.__class__ is Table:
         return _join_maps(x, y)
     return join(x, y) if not isinstance(y, List) or y.__class__ is Nd else collapse(as_list(x).items + y.items)
 
 
-def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
+def place_keys(x: ListValue, y: ListValue) -> tuple[np.ndarray, np.ndarray]:
     """Where the items of y stand in x extended by those it lacks, and which items of y those are."""
     n = len(x)
     if x.__class__ is Vec and y.__class__ is Vec and x.t != y.t and T.ENUM not in (x.t, y.t):
@@ -198,7 +201,7 @@ def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
     return at, late[first]
 
 
-def _found(x: Value, y: Value) -> np.ndarray:
+def _found(x: ListValue, y: ListValue) -> np.ndarray:
     if not len(x):
         return np.zeros(len(y), np.int64)
     at = find(x, y)
@@ -207,7 +210,7 @@ def _found(x: Value, y: Value) -> np.ndarray:
     return np.array([find(x, k) for k in seq_items(y)], np.int64)
 
 
-def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
+def scatter(x: ListValue, at: np.ndarray, y: ListValue, strict: bool = False) -> ListValue:
     """A list (or table) with the items of y at positions; the last counts where they repeat. Items that are no rows of
     the table make a list of it."""
     if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
@@ -256,7 +259,7 @@ def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(arrays)
 
 
-def _flats(items: list[Value]) -> Value | None:
+def _flats(items: Sequence[Value]) -> Value | None:
     """Lists of vectors that each stand in an array, one after the other."""
     flats = [v.flat for v in items]
     first = flats[0]
@@ -271,7 +274,7 @@ def _flats(items: list[Value]) -> Value | None:
 _MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
 
 
-def concat(items: list[Value]) -> Value:
+def concat(items: Sequence[Value]) -> ListValue:
     """Values joined one after another."""
     first = items[0]
     classes = set(map(type, items))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from kshell.values.base import types as T
@@ -13,6 +15,7 @@ from kshell.values.base.core import (
     EnumAtom,
     Flat,
     List,
+    ListValue,
     Nd,
     Table,
     Value,
@@ -62,6 +65,14 @@ def nulls_like(x: Value) -> Value:
     return NIL
 
 
+@overload
+def take_at(x: Vec, at: np.ndarray) -> Vec: ...
+@overload
+def take_at(x: Table, at: np.ndarray) -> Table: ...
+@overload
+def take_at(x: ListValue, at: np.ndarray) -> ListValue: ...
+@overload
+def take_at(x: Value, at: np.ndarray) -> Value: ...
 def take_at(x: Value, at: np.ndarray) -> Value:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
     n = len(x)
@@ -93,7 +104,7 @@ def take_at(x: Value, at: np.ndarray) -> Value:
     return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
 
 
-def _flat_at(f: Flat, at: np.ndarray) -> Value:
+def _flat_at(f: Flat, at: np.ndarray) -> List:
     """The vectors at some positions of those that stand in one array."""
     if len(at) < _FEW:
         return List([f.item(k) for k in at.tolist()])
@@ -118,7 +129,7 @@ def unenum(x: Value) -> Value:
     return x
 
 
-def domain(name: str) -> Value:
+def domain(name: str) -> ListValue:
     """The list that an enumeration indexes: the value of `name`; of a table keyed on one column, that column; of other
     tables, the numbers of the rows."""
     found = running().names.get(name)
