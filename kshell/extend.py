@@ -82,7 +82,7 @@ from kshell.values.base.core import (
 from kshell.values.base.match import match
 
 if TYPE_CHECKING:
-    from kshell.families.adaptdl.api import rule
+    from kshell.families.adaptdl.rule_rows import rule
     from kshell.families.adaptdl.rules import ScalingRule
 
 __all__ = [
@@ -189,7 +189,7 @@ __all__ = [
 ]
 
 # names of the family that scales rates, which is itself built on this file
-_LATER = {"rule": "kshell.families.adaptdl.api", "ScalingRule": "kshell.families.adaptdl.rules"}
+_LATER = {"rule": "kshell.families.adaptdl.rule_rows", "ScalingRule": "kshell.families.adaptdl.rules"}
 
 
 def __getattr__(name: str) -> Any:

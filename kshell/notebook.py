@@ -85,7 +85,7 @@ def inspection(session: Session, code: str, at: int) -> Bundle:
     if x is not None:
         return bundle(session, x)
     session.names.load_builtins()
-    entry = next((e for k in _KINDS if (e := registry.find(k, word)) is not None), None)
+    entry = next((e for kind in _KINDS if (e := registry.find(kind, word)) is not None), None)
     if entry is None:
         return {}
     forms = entry.forms or session.forms(entry) or (word,)
@@ -188,7 +188,7 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def _names(given: list[str]) -> list[str]:
-    return [n for part in given for n in part.split(",") if n]
+    return [word for part in given for word in part.split(",") if word]
 
 
 def _shown_as_q(session: Session, work: Callable[[], Any]) -> Any:

@@ -103,7 +103,7 @@ class Entry:
 
 KINDS = ("verb", "api", "module", "loss", "optimizer", "scheduler", "rule", "command", "setting", "option", "topic",
          "name", "internal", "handler")
-_ENTRIES: dict[str, dict[str, Entry]] = {k: {} for k in KINDS}
+_ENTRIES: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
 _VERSION = [0]
 
 

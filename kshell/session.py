@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,30 +23,37 @@ from kshell.lang.compiler import code_cache, hints, stepwise
 from kshell.lang.compiler.code_objects import with_frames
 from kshell.lang.compiler.compile import check_stores, compile_statement, is_infix, prim
 from kshell.lang.console import locked
-from kshell.lang.console.outline import is_table, outline
 from kshell.lang.console.show import error_text, show_text
 from kshell.lang.console.standard_input import Input
-from kshell.lang.session import assignment_hook, commands, debugger, loading, parse_tree, resume, timer
+from kshell.lang.session import (
+    assignment_hook,
+    commands,
+    debugger,
+    loading,
+    parse_tree,
+    resume,
+    settings_commands,
+    timer,
+)
 from kshell.lang.session.helpers import HELPERS
 from kshell.lang.session.settings import Settings
 from kshell.lang.session.views import statement as view_statement
 from kshell.lang.verbs import connect
 from kshell.parse import parse, split_script
 from kshell.parse import tree as N
+from kshell.session_job import JobMixin
+from kshell.session_prompt import PromptMixin
 from kshell.values.base import types as T
 from kshell.values.base.build import string
-from kshell.values.base.core import NIL, Dict, List, Table, Value, Vec, text_of
-from kshell.values.base.functions import Handle
+from kshell.values.base.core import NIL, List, Value, Vec, text_of
 from kshell.values.change.names import Names
 from kshell.values.engine.apply import apply1
 from kshell.values.session import context, interrupts, memory, progress, restrict
 
-SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
-
 registry.load_package("kshell.lang")
 
 
-class Session:
+class Session(JobMixin, PromptMixin):
     """One q session. `out` and `err` are its console streams, `args` what `.z.x` shows, `script` what `.z.f` shows."""
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None, args: list[str] | None = None,
@@ -57,7 +63,9 @@ class Session:
         self.names = Names(self._add_api)
         self.names.builtins.update(HELPERS)
         assignment_hook.connect(self.names)
-        self.names.builtins.update((e.name, e.fns[0]()) for e in registry.entries("name") if e.name[0] != ".")
+        self.names.builtins.update(
+            (entry.name, entry.fns[0]()) for entry in registry.entries("name") if entry.name[0] != "."
+        )
         self.settings = Settings()
         self._rng = np.random.default_rng(abs(self.settings.S))
         self._readers_rng = np.random.default_rng([abs(self.settings.S), 1])
@@ -87,7 +95,7 @@ class Session:
 
     def limit_memory(self, megabytes: int = 0) -> None:
         """Let requests past this much memory, or past what the machine has, be 'wsfull."""
-        commands.limit_memory(self.settings, megabytes)
+        settings_commands.limit_memory(self.settings, megabytes)
 
     @property
     def rng(self) -> Any:
@@ -172,38 +180,6 @@ class Session:
             self._handles = HandleTable()
         return self._handles
 
-    @property
-    def rank(self) -> int:
-        """The number of this process among those of its job, 0 without one."""
-        from kshell.kapi.distributed.processes import group
-
-        return group.rank()
-
-    def join(self, timeout: float | None = None, verbose: bool = False) -> None:
-        """Take part in the job of several processes that this one was started for; its errors are those of `run`."""
-        from kshell.kapi.distributed import processes
-
-        self._guarded(processes.join, self, self.out or sys.stdout, self.err or sys.stderr, timeout, verbose)
-
-    def leave(self, well: bool) -> None:
-        """Leave the job."""
-        from kshell.kapi.distributed import processes
-
-        processes.leave(well, "" if self.last_error is None else self.last_error.text)
-
-    def console(self) -> Any:
-        """The console of the job's processes."""
-        from kshell.kapi.distributed import processes
-
-        return processes.console()
-
-    def report(self, text: str) -> None:
-        """An error of several processes, on standard error."""
-        from kshell.kapi.distributed import processes
-
-        (self.out or sys.stdout).flush()
-        processes.report(self.err or sys.stderr, text)
-
     def hold(self) -> interrupts.Hold:
         """A held section, `with session.hold():`: an interrupt waits until it ends."""
         return interrupts.HOLD
@@ -238,83 +214,6 @@ class Session:
             load_kapi()
             for entry in registry.entries("api"):
                 builtins.setdefault(entry.name, prim(entry))
-
-    # ------------------------------------------------------------ what the prompt shows
-    def prepare(self, first: Callable[[], object] = lambda: None) -> threading.Thread:
-        """Load the k-api and torch in the background, so that their first use need not wait; call `first` between the
-        two. Meanwhile Python's lock is handed over often, so that the prompt answers."""
-
-        def work() -> None:
-            interval = sys.getswitchinterval()
-            sys.setswitchinterval(SWITCHED)
-            try:
-                from kshell.kapi.base.lazy_torch import load, map_libraries
-
-                self.names.load_builtins()
-                first()
-                map_libraries()
-                load()
-            except Exception:  # the first use tells what is wrong
-                return
-            finally:
-                sys.setswitchinterval(interval)
-
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        return thread
-
-    def status(self) -> tuple[str, int, int]:
-        """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
-        device, used = "cpu", 0
-        if "kshell.kapi.console.completion" in sys.modules:  # else nothing has asked for another device
-            from kshell.kapi.console import completion
-
-            device, used = completion.device()
-        return device, used or memory.status("VmRSS"), 0 if self._handles is None else len(self._handles)
-
-    def words(self, call: str) -> list[tuple[str, str]]:
-        """The symbols that a call of the k-api takes, and a few words on each."""
-        from kshell.kapi.console import completion
-
-        return completion.of_call(call)
-
-    def options_of(self, entry: registry.Entry) -> tuple[registry.Option, ...]:
-        """The options of an entry, as far as they are known without importing torch."""
-        if entry.options or "kshell.kapi.console.completion" not in sys.modules:
-            return entry.options
-        from kshell.kapi.console import completion
-
-        return completion.options(entry)
-
-    def forms(self, entry: registry.Entry) -> tuple[str, ...]:
-        """The ways to call an entry."""
-        from kshell.kapi.console.help import forms_of
-
-        return forms_of(entry)
-
-    def notes(self, x: Value) -> list[str]:
-        """Notes for the lines that the console shows of a value with handles: what each object is."""
-        if self._handles is None or not isinstance(x, Handle | Dict | List | Table):
-            return []
-        from kshell.kapi.console import notes
-
-        return notes.shown(x)
-
-    def table_names(self) -> list[str]:
-        """The names of the tables of the present namespace."""
-        space = self.names.spaces.get(self.names.current, {})
-        return sorted(name for name, x in list(space.items()) if is_table(x))
-
-    def parts(self, name: str) -> list[tuple[str, str]]:
-        """The parts of a global variable by name, with the kind of each: columns of a table, keys of a dictionary,
-        children and parameters of a module. Nothing is computed for it."""
-        space, last = self.names.split(name)
-        x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
-        if isinstance(x, Handle):
-            from kshell.kapi.console import completion
-
-            return completion.parts(x)
-        return outline(x)
 
     # ------------------------------------------------------------ running
     def run(self, text: str, file: str = "", line: int = 0, show: bool = False) -> Value:

@@ -96,10 +96,10 @@ class QKernel(Kernel):
     # ------------------------------------------------------------ what is typed
     async def do_complete(self, code: str, cursor_pos: int | None) -> Reply:
         """The completions at the cursor."""
-        at = len(code) if cursor_pos is None else cursor_pos
-        found, start = notebook.completions(self.session_q, code, at)
-        types = [{"text": text, "type": note[:60], "start": start, "end": at} for text, note in found]
-        return {"status": "ok", "matches": [text for text, _ in found], "cursor_start": start, "cursor_end": at,
+        count = len(code) if cursor_pos is None else cursor_pos
+        found, start = notebook.completions(self.session_q, code, count)
+        types = [{"text": text, "type": note[:60], "start": start, "end": count} for text, note in found]
+        return {"status": "ok", "matches": [text for text, _ in found], "cursor_start": start, "cursor_end": count,
                 "metadata": {"_jupyter_types_experimental": types}}
 
     async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0,

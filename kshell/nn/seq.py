@@ -136,12 +136,12 @@ class SeqJoin(_Grown):
     most_inputs = 2
 
     def role(self, child: nn.Module, name: str) -> str:
-        n = len(self._modules)
+        count = len(self._modules)
         if _is_sequence(child):
-            if n >= 2 or self._join() is not None:
+            if count >= 2 or self._join() is not None:
                 raise ValueError("seqjoin: both sequential layers already defined")
-            return name or ("qy" if n else "qx")
-        if not n:
+            return name or ("qy" if count else "qx")
+        if not count:
             raise ValueError("seqjoin: at least one sequential layer must be defined first")
         if self._join() is not None:
             raise ValueError("seqjoin: join layer already defined")
@@ -167,11 +167,11 @@ class Fork(_Grown):
     most_inputs = 1
 
     def role(self, child: nn.Module, name: str) -> str:
-        n = len(self._modules)
-        if n >= 2:
+        count = len(self._modules)
+        if count >= 2:
             raise said(ValueError(f"fork: cannot add {type(child).__name__} module, both left & right forks already "
                                   "defined"), "module")
-        return name or ("q" if _is_sequence(child) else "") + "ab"[n]
+        return name or ("q" if _is_sequence(child) else "") + "ab"[count]
 
     def forward(self, x: Any) -> tuple[Any, Any]:
         parts = self.parts()
@@ -207,7 +207,7 @@ class Residual(_Grown):
     def _split(self) -> tuple[list[nn.Module], nn.Module | None]:
         parts = self.parts()
         last = parts[-1] if parts and not _is_sequence(parts[-1]) else None
-        return [p for p in parts if p is not last], last
+        return [part for part in parts if part is not last], last
 
     @property
     def most_inputs(self) -> int:
@@ -217,10 +217,10 @@ class Residual(_Grown):
         sequences, fn = self._split()
         if not sequences:
             raise ValueError("residual: no modules defined for forward calculation")
-        most = [takes(q) for q in sequences] if rest else [1] * len(sequences)
+        most = [takes(sequence) for sequence in sequences] if rest else [1] * len(sequences)
         if rest and len(rest) >= max(most):
             raise said(ValueError(f"residual: {1 + len(rest)} inputs, but its modules take at most {max(most)}"))
-        made = [call(q, x, *rest[: n - 1]) for q, n in zip(sequences, most, strict=True)]
+        made = [call(sequence, x, *rest[: n - 1]) for sequence, n in zip(sequences, most, strict=True)]
         out = made[0] + (made[1] if len(made) == 2 else x)
         return out if fn is None else fn(out)
 
@@ -233,12 +233,12 @@ class Transform(_Grown):
     most_inputs = 1
 
     def role(self, child: nn.Module, name: str) -> str:
-        n = len(self._modules)
+        count = len(self._modules)
         if not _is_sequence(child):
             raise ValueError(f"transform: cannot add {type(child).__name__} module, expecting sequential block")
-        if n >= 2:
+        if count >= 2:
             raise ValueError("transform: both training and evaluation transforms already defined")
-        return name or ("eval" if n else "train")
+        return name or ("eval" if count else "train")
 
     def forward(self, x: Any) -> Any:
         parts = self.parts()
@@ -274,7 +274,7 @@ class NBeats(_Grown):
         return y
 
     def _blocks(self, m: nn.Module) -> list[nn.Module]:
-        return [b for child in m.children() for b in
+        return [block for child in m.children() for block in
                 (self._blocks(child) if isinstance(child, nn.ModuleList) else [child])]
 
 

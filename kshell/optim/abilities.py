@@ -64,7 +64,7 @@ class Extra(Abilities):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` gave."""
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "extra"})  # type: ignore[misc]
+        super().load_state_dict({key: value for key, value in state_dict.items() if key != "extra"})  # type: ignore[misc]
         self.set_extra(state_dict.get("extra", {}))
 
 

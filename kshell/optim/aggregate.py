@@ -29,8 +29,8 @@ def mean_(tensors: Sequence[Tensor], divisor: float, before: bool = False, bylay
     """Replace tensors by their sum over the processes, divided by a number; in place."""
     if comm.world() == 1:
         if divisor != 1:
-            for t in tensors:
-                t.div_(divisor)
+            for tensor in tensors:
+                tensor.div_(divisor)
         return
     for part in comm.buckets(tensors, bylayer):
         v = comm.flat(part)
@@ -57,24 +57,24 @@ def mean_gradients(params: Iterable[Tensor], divisor: float, before: bool = Fals
     sum, and so its rounding)."""
     params = comm.trained(params)
     if every or comm.world() == 1:
-        mean_([p.grad for p in params if p.grad is not None], divisor, before, bylayer)
+        mean_([param.grad for param in params if param.grad is not None], divisor, before, bylayer)
         return
     for part in comm.buckets(params, bylayer):
         grads = [torch.zeros_like(p) if p.grad is None else p.grad.to(p.dtype) for p in part]
         v = _reduced(comm.flat(grads, [float(p.grad is not None) for p in part]), divisor, before)
         comm.spread(v, grads)
-        for p, g, held in zip(part, grads, v[-len(part):].tolist(), strict=True):
+        for p, grad, held in zip(part, grads, v[-len(part):].tolist(), strict=True):
             if not held:
                 continue
             if p.grad is None:
-                p.grad = g
-            elif p.grad is not g:
-                p.grad.copy_(g)
+                p.grad = grad
+            elif p.grad is not grad:
+                p.grad.copy_(grad)
 
 
 def clip_(params: Iterable[Tensor], limit: float) -> Tensor:
     """Scale gradients so that their norm is at most `limit`: g min(1, limit / (norm + 1e-6)); the norm before."""
-    held = [p for p in params if p.grad is not None]
+    held = [param for param in params if param.grad is not None]
     if any(p.grad is not None and p.grad.is_sparse for p in held):
         raise ValueError("sparse gradients cannot be clipped")
     return torch.nn.utils.clip_grad_norm_(held, limit)
@@ -133,7 +133,7 @@ class Aggregation:
             if comm.world() == 1:
                 return divisor, True
             missing = self.agree(call, groups, ("denominators", f"{divisor:g}"), *own, dense=self.agggrad,
-                                 more=lacking(p for g in groups for p in g["params"]))
+                                 more=lacking(param for group in groups for param in group["params"]))
             return divisor, not any(missing)
         refuse(call, f"{call}: {text.removeprefix('agg: ')}")
         raise AssertionError
@@ -152,7 +152,7 @@ class Aggregation:
                   call: str = "step: agg", own: Sequence[tuple[str, str]] = ()) -> None:
         """Before the step: gradients are aggregated and clipped."""
         divisor, every = self.meet(call, groups, denom, *own)
-        params = [p for g in groups for p in g["params"]]
+        params = [param for group in groups for param in group["params"]]
         if self.agggrad and (comm.world() > 1 or divisor != 1):
             mean_gradients(params, divisor, self.before, self.bylayer, every)
         if clip and self.clip != math.inf:
@@ -162,7 +162,12 @@ class Aggregation:
     def weights(self, groups: Sequence[dict[str, Any]]) -> None:
         """After the step: with `agggrad` off, the weights are averaged."""
         if not self.agggrad and comm.world() > 1:
-            mean_(comm.trained(p for g in groups for p in g["params"]), comm.world(), self.before, self.bylayer)
+            mean_(
+                comm.trained(param for group in groups for param in group["params"]),
+                comm.world(),
+                self.before,
+                self.bylayer,
+            )
 
     def step(self, inner: Callable[[], Any], groups: Sequence[dict[str, Any]], closure: Callable[[], Any] | None = None,
              denom: float | None = None) -> Any:
@@ -201,14 +206,14 @@ class _Central(comm.Together, Optimizer):
         for group in self.param_groups:
             for key, value in options.items():
                 group.setdefault(key, value)
-        if comm.world() > 1 and not all(g["agggrad"] for g in self.param_groups):
+        if comm.world() > 1 and not all(group["agggrad"] for group in self.param_groups):
             self.attached()
 
     def _kinds(self) -> list[tuple[Aggregation, list[Any]]]:
         """The groups with the same options of aggregation."""
         found: dict[tuple[bool, bool, bool], list[Any]] = {}
-        for g in self.param_groups:
-            found.setdefault((g["before"], g["bylayer"], g["agggrad"]), []).append(g)
+        for group in self.param_groups:
+            found.setdefault((group["before"], group["bylayer"], group["agggrad"]), []).append(group)
         made = vars(self).setdefault("_made", {})
         for key in found:
             if key not in made:
@@ -233,12 +238,19 @@ class _Central(comm.Together, Optimizer):
         loss = comm.loss_of(closure)
         kinds = self._kinds()
         if comm.world() > 1:
-            every = not any(self.meet("step", more=lacking(p for g in self.param_groups for p in g["params"])))
+            every = not any(
+                self.meet("step", more=lacking(param for group in self.param_groups for param in group["params"]))
+            )
             for how, groups in kinds:
                 if how.agggrad:
                     with torch.no_grad():
-                        mean_gradients((p for g in groups for p in g["params"]), comm.world(), how.before, how.bylayer,
-                                       every)
+                        mean_gradients(
+                            (param for group in groups for param in group["params"]),
+                            comm.world(),
+                            how.before,
+                            how.bylayer,
+                            every,
+                        )
         super().step()
         for how, groups in kinds:
             how.weights(groups)

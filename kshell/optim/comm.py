@@ -98,16 +98,16 @@ def gathered(values: Sequence[float], dtype: torch.dtype = torch.float64) -> lis
 def buckets(tensors: Iterable[Tensor], apart: bool = False) -> list[list[Tensor]]:
     """Tensors by data type and device, in their order; with `apart` each by itself."""
     if apart:
-        return [[t] for t in tensors]
+        return [[tensor] for tensor in tensors]
     found: dict[Any, list[Tensor]] = {}
-    for t in tensors:
-        found.setdefault((t.dtype, t.device), []).append(t)
+    for tensor in tensors:
+        found.setdefault((tensor.dtype, tensor.device), []).append(tensor)
     return list(found.values())
 
 
 def flat(tensors: Sequence[Tensor], extra: Sequence[float] = ()) -> Tensor:
     """The elements of tensors of one type, row by row, in one vector, with some numbers behind."""
-    parts = [t.detach().reshape(-1) for t in tensors]
+    parts = [tensor.detach().reshape(-1) for tensor in tensors]
     if len(extra):
         parts.append(torch.tensor(list(extra), dtype=parts[0].dtype, device=parts[0].device))
     return torch.cat(parts)
@@ -116,9 +116,9 @@ def flat(tensors: Sequence[Tensor], extra: Sequence[float] = ()) -> Tensor:
 def spread(vector: Tensor, tensors: Sequence[Tensor]) -> None:
     """Put the elements of a vector into tensors, in order; the reverse of `flat`."""
     at = 0
-    for t in tensors:
-        t.copy_(vector[at:at + t.numel()].view(t.shape))
-        at += t.numel()
+    for tensor in tensors:
+        tensor.copy_(vector[at:at + tensor.numel()].view(tensor.shape))
+        at += tensor.numel()
 
 
 _HOW = ("foreach", "fused", "capturable", "differentiable")  # how to compute, not what
@@ -126,9 +126,13 @@ _HOW = ("foreach", "fused", "capturable", "differentiable")  # how to compute, n
 
 def _told_of(group: dict[str, Any], free: Iterable[str]) -> dict[str, Any]:
     """The options of a group that have to be the same on every process."""
-    return {k: float(v) if isinstance(v, Tensor) and v.numel() == 1 else v for k, v in settings_of(group).items()
-            if k not in _HOW and k not in free
-            and isinstance(v, bool | int | float | str | tuple | list | Tensor | None)}
+    return {
+        key: float(value) if isinstance(value, Tensor) and value.numel() == 1 else value
+        for key, value in settings_of(group).items()
+        if key not in _HOW
+        and key not in free
+        and isinstance(value, bool | int | float | str | tuple | list | Tensor | None)
+    }
 
 
 def meet(o: Any, call: str, groups: Sequence[dict[str, Any]],
@@ -140,13 +144,13 @@ def meet(o: Any, call: str, groups: Sequence[dict[str, Any]],
 
     `groups` are the parameter groups; `free(group)` names the options that may differ between processes; `own` is what
     else has to be the same, (what it is, what it is here). With `dense` a sparse gradient is refused."""
-    params = [p for g in groups for p in g["params"]]
-    if any(hasattr(p, "full_tensor") for p in params):
+    params = [param for group in groups for param in group["params"]]
+    if any(hasattr(param, "full_tensor") for param in params):
         raise ValueError(f"{call}: sharded parameters have the gradients of all processes already")
-    if dense and any(p.grad is not None and p.grad.is_sparse for p in params):
+    if dense and any(param.grad is not None and param.grad.is_sparse for param in params):
         meeting.refuse(call, f"{call}: sparse gradients not implemented")
-    options = [_told_of(g, free(g) if free is not None else ()) for g in groups]
-    key = ([(id(p), p.shape, p.dtype, p.requires_grad) for p in params], options)
+    options = [_told_of(group, free(group) if free is not None else ()) for group in groups]
+    key = ([(id(param), param.shape, param.dtype, param.requires_grad) for param in params], options)
     known = vars(o).get("_told")
     if known is None or known[0] != key:
         known = o._told = key, _lines(groups, options)
@@ -182,11 +186,15 @@ _HEAD = torch.zeros(4, dtype=torch.int64)  # the header that a meeting sends
 
 def _lines(groups: Sequence[dict[str, Any]], options: Sequence[dict[str, Any]]) -> meeting.Told:
     out = [("parameter groups", str(len(groups)))]
-    for i, g in enumerate(groups):
-        out += [("parameters", f"parameter {n} of group {i}: {plain(p)}{'' if p.requires_grad else ' frozen'}")
-                for n, p in enumerate(g["params"])]
-        out.append(("parameters", f"{len(g['params'])} in group {i}"))
-    out += [("options", f"{k} {v!r} in group {i}") for i, found in enumerate(options) for k, v in sorted(found.items())]
+    for i, group in enumerate(groups):
+        out += [("parameters", f"parameter {n} of group {i}: {plain(param)}{'' if param.requires_grad else ' frozen'}")
+                for n, param in enumerate(group["params"])]
+        out.append(("parameters", f"{len(group['params'])} in group {i}"))
+    out += [
+        ("options", f"{key} {value!r} in group {i}")
+        for i, found in enumerate(options)
+        for key, value in sorted(found.items())
+    ]
     return meeting.told(*out)
 
 
@@ -200,15 +208,15 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
 
 def trained(params: Iterable[Tensor]) -> list[Tensor]:
     """The parameters that take part: frozen ones do not."""
-    return [p for p in params if p.requires_grad]
+    return [param for param in params if param.requires_grad]
 
 
 def finite(tensors: Iterable[Tensor | None]) -> list[bool]:
     """Which tensors have finite elements alone, read from a device at once; one that is missing counts as such."""
-    flags = [None if t is None else t.isfinite().all() for t in tensors]
-    held = [f for f in flags if f is not None]
+    flags = [None if tensor is None else tensor.isfinite().all() for tensor in tensors]
+    held = [flag for flag in flags if flag is not None]
     read = iter(torch.stack([f.to(held[0].device) for f in held]).tolist() if held else ())
-    return [f is None or next(read) for f in flags]
+    return [flag is None or next(read) for flag in flags]
 
 
 class Draws(Extra):

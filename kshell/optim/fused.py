@@ -31,7 +31,7 @@ def step(o: Optimizer) -> bool:
     for group in o.param_groups:
         if group.get("fused") is False or any(group.get(k) for k in _OFF) or group["lr"].__class__ is not float:
             return False
-        params = [p for p in group["params"] if p.grad is not None]
+        params = [param for param in group["params"] if param.grad is not None]
         if params:
             lots = _lots(params)
             if lots is None:
@@ -88,29 +88,29 @@ def _lots(params: list[Tensor]) -> Sequence[list[Tensor]] | None:
     if device.type not in _DEVICES or dtype not in _TYPES:
         return None
     same = True
-    for p in params:
-        g: Any = p.grad
-        if g.layout is not torch.strided or g.dtype is not p.dtype or g.__class__ is not Tensor:
+    for param in params:
+        g: Any = param.grad
+        if g.layout is not torch.strided or g.dtype is not param.dtype or g.__class__ is not Tensor:
             return None
-        if p.dtype is not dtype or p.device != device:
+        if param.dtype is not dtype or param.device != device:
             same = False
     if same:
         return (params,)
     found: dict[Any, list[Tensor]] = {}
-    for p in params:
-        if p.device.type not in _DEVICES or p.dtype not in _TYPES:
+    for param in params:
+        if param.device.type not in _DEVICES or param.dtype not in _TYPES:
             return None
-        found.setdefault((p.device, p.dtype), []).append(p)
+        found.setdefault((param.device, param.dtype), []).append(param)
     return list(found.values())
 
 
 def _steps(states: Sequence[dict[str, Any]], params: Sequence[Tensor]) -> list[Tensor]:
     """The step counters, on the device of the parameters, one further."""
     device = params[0].device
-    for s in states:
-        if s["step"].device != device:
-            s["step"] = s["step"].to(device)
-    counters = [s["step"] for s in states]
+    for state in states:
+        if state["step"].device != device:
+            state["step"] = state["step"].to(device)
+    counters = [state["step"] for state in states]
     torch._foreach_add_(counters, 1)
     return counters
 
@@ -118,21 +118,34 @@ def _steps(states: Sequence[dict[str, Any]], params: Sequence[Tensor]) -> list[T
 def _adam(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
     """Adam, and AdamW, which decays weights beside the gradient."""
     amsgrad = group["amsgrad"]
-    states = [o.state[p] for p in params]
-    for p, s in zip(params, states, strict=True):
-        if not s:
-            s["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
-            s["exp_avg"], s["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        if amsgrad and "max_exp_avg_sq" not in s:
-            s["max_exp_avg_sq"] = torch.zeros_like(p)
+    states = [o.state[param] for param in params]
+    for param, state in zip(params, states, strict=True):
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32, device=param.device)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(param), torch.zeros_like(param)
+        if amsgrad and "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = torch.zeros_like(param)
     counters = _steps(states, params)
     beta1, beta2 = group["betas"]
     fn = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_
-    grads: list[Any] = [p.grad for p in params]
-    fn(params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states],
-       [s["max_exp_avg_sq"] for s in states] if amsgrad else [], counters, lr=group["lr"], beta1=beta1, beta2=beta2,
-       weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=amsgrad, maximize=group["maximize"],
-       grad_scale=None, found_inf=None)
+    grads: list[Any] = [param.grad for param in params]
+    fn(
+        params,
+        grads,
+        [state["exp_avg"] for state in states],
+        [state["exp_avg_sq"] for state in states],
+        [state["max_exp_avg_sq"] for state in states] if amsgrad else [],
+        counters,
+        lr=group["lr"],
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=group["weight_decay"],
+        eps=group["eps"],
+        amsgrad=amsgrad,
+        maximize=group["maximize"],
+        grad_scale=None,
+        found_inf=None,
+    )
 
 
 def _sgd(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
@@ -141,19 +154,19 @@ def _sgd(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
     if not group["momentum"]:
         _sgd_call(group, params, [], False)
         return
-    fresh = [p for p in params if o.state[p].get("momentum_buffer") is None]
+    fresh = [param for param in params if o.state[param].get("momentum_buffer") is None]
     for p in fresh:
         o.state[p]["momentum_buffer"] = torch.empty_like(p)
     if fresh:
         _sgd_call(group, fresh, [o.state[p]["momentum_buffer"] for p in fresh], True)
     if len(fresh) < len(params):
         begun = {id(p) for p in fresh}
-        rest = [p for p in params if id(p) not in begun] if fresh else params
+        rest = [param for param in params if id(param) not in begun] if fresh else params
         _sgd_call(group, rest, [o.state[p]["momentum_buffer"] for p in rest], False)
 
 
 def _sgd_call(group: dict[str, Any], params: list[Tensor], momenta: list[Tensor], first: bool) -> None:
-    grads: list[Any] = [p.grad for p in params]
+    grads: list[Any] = [param.grad for param in params]
     torch._fused_sgd_(params, grads, momenta, weight_decay=group["weight_decay"],
                       momentum=group["momentum"], lr=group["lr"], dampening=group["dampening"],
                       nesterov=group["nesterov"], maximize=group["maximize"], is_first_step=first, grad_scale=None,
@@ -162,14 +175,14 @@ def _sgd_call(group: dict[str, Any], params: list[Tensor], momenta: list[Tensor]
 
 def _adagrad(o: Optimizer, group: dict[str, Any], params: list[Tensor]) -> None:
     """Adagrad."""
-    states = [o.state[p] for p in params]
-    for p, s in zip(params, states, strict=True):
-        if not s:
-            s["step"] = torch.zeros((), dtype=torch.float32, device=p.device)
-            s["sum"] = torch.full_like(p, group["initial_accumulator_value"])
+    states = [o.state[param] for param in params]
+    for param, state in zip(params, states, strict=True):
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32, device=param.device)
+            state["sum"] = torch.full_like(param, group["initial_accumulator_value"])
     counters = _steps(states, params)
-    grads: list[Any] = [p.grad for p in params]
-    torch._fused_adagrad_(params, grads, [s["sum"] for s in states], counters, lr=group["lr"],
+    grads: list[Any] = [param.grad for param in params]
+    torch._fused_adagrad_(params, grads, [state["sum"] for state in states], counters, lr=group["lr"],
                           lr_decay=group["lr_decay"], weight_decay=group["weight_decay"], eps=group["eps"],
                           maximize=group["maximize"], grad_scale=None, found_inf=None)
 

@@ -8,4 +8,4 @@ from typing import Any
 
 def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
     """All entries of a group but its parameters."""
-    return {k: v for k, v in group.items() if k != "params"}
+    return {key: value for key, value in group.items() if key != "params"}

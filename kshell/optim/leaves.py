@@ -20,7 +20,7 @@ def leaves_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def mapped(fn: Callable[[Path, Any], Any], value: Any, path: Path = ()) -> Any:
     """A value of the same form, whose leaves are fn(path, leaf)."""
     if isinstance(value, dict):
-        return {k: mapped(fn, v, (*path, k)) for k, v in value.items()}
+        return {key: mapped(fn, value, (*path, key)) for key, value in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(mapped(fn, v, (*path, i)) for i, v in enumerate(value))
     return fn(path, value)

@@ -33,21 +33,21 @@ def attached(optimizers: Sequence[Any]) -> list[Any]:
     """The schedulers that refer to one of these objects (an optimizer, and what is around it); a scheduler that is part
     of another one comes with that."""
     out: dict[int, Any] = {}
-    for o in optimizers:
-        found = gc.get_referrers(o)
-        own = [r for r in found if isinstance(r, dict) and r.get("optimizer") is o]
+    for optimizer in optimizers:
+        found = gc.get_referrers(optimizer)
+        own = [r for r in found if isinstance(r, dict) and r.get("optimizer") is optimizer]
         for r in (*found, *(gc.get_referrers(*own) if own else ())):
-            if r.__class__ is not dict and r is not o and _is_scheduler(r, o):
+            if r.__class__ is not dict and r is not optimizer and _is_scheduler(r, optimizer):
                 out[id(r)] = r
-    parts = {id(p) for s in out.values() for p in _parts(s) if p is not s}
-    return [s for k, s in out.items() if k not in parts]
+    parts = {id(part) for value in out.values() for part in _parts(value) if part is not value}
+    return [value for key, value in out.items() if key not in parts]
 
 
 def _is_scheduler(x: Any, o: Any) -> bool:
     own = getattr(x, "__dict__", None)
     if not isinstance(own, dict) or own.get("optimizer") is not o or not callable(getattr(x, "step", None)):
         return False
-    return isinstance(x, lrs.LRScheduler) or any(isinstance(own.get(k), list) for k in _RATES)
+    return isinstance(x, lrs.LRScheduler) or any(isinstance(own.get(rate), list) for rate in _RATES)
 
 
 def _parts(s: Any) -> Iterable[Any]:
@@ -60,7 +60,7 @@ def _parts(s: Any) -> Iterable[Any]:
 def _lists(s: Any, n: int) -> list[str]:
     """The attributes of a scheduler that have an item for each of n groups."""
     own = vars(s)
-    known = [k for k in (*_RATES, *_OTHERS, _LAST) if k in own]
+    known = [rate for rate in (*_RATES, *_OTHERS, _LAST) if rate in own]
     if not type(s).__module__.startswith(_HERE):
         known += [k for k in own if k not in known and _OWN.search(k)]
     return [k for k in known if isinstance(own[k], list | tuple) and len(own[k]) == n]
@@ -69,31 +69,31 @@ def _lists(s: Any, n: int) -> list[str]:
 def extend(s: Any, groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
     """Tell a scheduler of the last of these groups, which came from the group `source` and has `ratio` times its rate.
     A scheduler that knew another number of groups stays as it is."""
-    for p in _parts(s):
-        own = vars(p)
-        for k in _lists(p, len(groups) - 1):
-            held = own[k]
-            item = groups[-1]["lr"] if k == _LAST else held[source]
+    for part in _parts(s):
+        own = vars(part)
+        for inner in _lists(part, len(groups) - 1):
+            held = own[inner]
+            item = groups[-1]["lr"] if inner == _LAST else held[source]
             if isinstance(item, torch.Tensor):
                 item = item.clone()
-            own[k] = type(held)((*held, scaled(item, ratio) if k in _RATES else item))
+            own[inner] = type(held)((*held, scaled(item, ratio) if inner in _RATES else item))
 
 
 def inherit(groups: Sequence[dict[str, Any]], source: int, ratio: float) -> None:
     """Give the last group every entry of the group `source` that it lacks; rates times `ratio`."""
     new = groups[-1]
-    for k, v in groups[source].items():
-        if k not in new and k != "param_names":  # torch has names in all groups or in none
-            new[k] = scaled(copy.copy(v), ratio) if k in GROUP_RATES else copy.copy(v)
+    for key, value in groups[source].items():
+        if key not in new and key != "param_names":  # torch has names in all groups or in none
+            new[key] = scaled(copy.copy(value), ratio) if key in GROUP_RATES else copy.copy(value)
 
 
 def rebase(s: Any, groups: Sequence[dict[str, Any]], ratios: Sequence[float]) -> None:
     """Multiply the rates from which a scheduler computes, a ratio for each group."""
-    for p in _parts(s):
-        own = vars(p)
-        for k in _lists(p, len(groups)):
-            if k in _RATES:
-                own[k] = type(own[k])(scaled(v, r) for v, r in zip(own[k], ratios, strict=True))
+    for part in _parts(s):
+        own = vars(part)
+        for inner in _lists(part, len(groups)):
+            if inner in _RATES:
+                own[inner] = type(own[inner])(scaled(v, ratio) for v, ratio in zip(own[inner], ratios, strict=True))
 
 
 def scaled(rate: Any, ratio: float) -> Any:

@@ -41,7 +41,7 @@ def fitted(value: Any, like: Any, p: Tensor) -> Any:
     """
     if isinstance(value, dict):
         by_name = like if isinstance(like, dict) else {}
-        return {k: fitted(v, by_name.get(k), p) for k, v in value.items()}
+        return {key: fitted(value, by_name.get(key), p) for key, value in value.items()}
     known = like if isinstance(like, list | tuple) else ()
     if isinstance(value, Tensor) and known is like:
         value = value.tolist() if like and isinstance(like[0], int | float) else [item.clone() for item in value]
@@ -91,7 +91,7 @@ class StateTree:
 
     def of(self, p: Tensor) -> dict[str, Any]:
         """The buffers of a parameter under torch's names; none before its first step."""
-        return {k: v for k, v in self.optimizer.state.get(p, {}).items() if k not in self.transient}
+        return {key: value for key, value in self.optimizer.state.get(p, {}).items() if key not in self.transient}
 
     def named(self, p: Tensor) -> dict[str, Any]:
         """The buffers of a parameter as they are shown: the documented ones in order, None for one that is not in use,
@@ -101,7 +101,7 @@ class StateTree:
             return {}
         documented = {*self.names.values()}
         return {shown: kept.get(own) for shown, own in self.names.items()} | {
-            k: v for k, v in kept.items() if k not in documented}
+            key: value for key, value in kept.items() if key not in documented}
 
     def extra(self) -> dict[str, Any]:
         """The state that belongs to no parameter."""
@@ -115,9 +115,9 @@ class StateTree:
 
     def buffers(self) -> Iterator[Leaf]:
         """The leaves that belong to parameters."""
-        for p in self.owners():
-            for path, value in leaves_of(self.of(p)):
-                yield Leaf(path, value, p)
+        for owner in self.owners():
+            for path, value in leaves_of(self.of(owner)):
+                yield Leaf(path, value, owner)
 
     # ------------------------------------------------------------ changes
 
@@ -139,8 +139,8 @@ class StateTree:
 
     def copy(self) -> dict[Tensor, dict[str, Any]]:
         """The buffers as they are now, for `restore`. Steps write into tensors, and replace those in lists."""
-        return {p: mapped(lambda path, v: v.clone() if isinstance(v, Tensor) and len(path) == 1 else v, dict(kept))
-                for p, kept in self.optimizer.state.items()}
+        return {key: mapped(lambda path, v: v.clone() if isinstance(v, Tensor) and len(path) == 1 else v, dict(kept))
+                for key, kept in self.optimizer.state.items()}
 
     def restore(self, copied: Mapping[Tensor, dict[str, Any]]) -> None:
         """Back to what was copied."""
@@ -149,8 +149,8 @@ class StateTree:
 
     def forget_from(self, n: int) -> None:
         """Forget the buffers of all but the first n parameters that got some."""
-        for p in self.owners()[n:]:
-            self.drop(p)
+        for owner in self.owners()[n:]:
+            self.drop(owner)
 
     def exchange(self, new: Mapping[int, Tensor], convert: Callable[[Leaf, Tensor], Any]) -> None:
         """Let other parameters stand for those with the ids of `new`, in the groups and in the state; a leaf becomes
@@ -161,7 +161,7 @@ class StateTree:
             if now is not None:
                 state[now] = mapped(partial(_converted, convert, p, now), state.pop(p))
         for group in self.optimizer.param_groups:
-            group["params"][:] = [new.get(id(p), p) for p in group["params"]]
+            group["params"][:] = [new.get(id(param), param) for param in group["params"]]
 
 
 def _converted(convert: Callable[[Leaf, Tensor], Any], p: Tensor, now: Tensor, path: Path, value: Any) -> Any:
@@ -183,7 +183,7 @@ def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
     capturable, as torch's `load_state_dict` has it. Optimizers within this one (of copies in single precision, of
     layers) follow too, and tensors of floats in the extra state go to the device of the first parameter.
     """
-    groups = {id(p): g for g in o.param_groups for p in g["params"]}
+    groups = {id(param): group for group in o.param_groups for param in group["params"]}
     for held in list(vars(o).values()):
         for inner in held if isinstance(held, list) else [held]:
             if isinstance(inner, Optimizer):
@@ -194,7 +194,7 @@ def follow(o: Optimizer, was: Mapping[int, Was]) -> None:
         counter = leaf.path[0] == "step" and not (group.get("fused") or group.get("capturable"))
         return _moved(leaf.value, now, was[id(leaf.owner)][1], counter)
 
-    StateTree(o).exchange({k: now for k, (now, _) in was.items()}, convert)
+    StateTree(o).exchange({key: now for key, (now, _) in was.items()}, convert)
     _move_extra(o, {id(now) for now, _ in was.values()})
 
 
@@ -207,7 +207,7 @@ def _moved(x: Any, p: Tensor, dtype: torch.dtype, counter: bool) -> Any:
 
 def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
     """Move the extra state of an optimizer whose first parameter was moved."""
-    first = next((p for g in o.param_groups for p in g["params"]), None)
+    first = next((param for group in o.param_groups for param in group["params"]), None)
     if first is None or id(first) not in moved:
         return
     kept = StateTree(o).extra()
@@ -223,13 +223,13 @@ def _move_extra(o: Optimizer, moved: Collection[int]) -> None:
 def _copies(o: Optimizer, inner: Optimizer, own: Mapping[int, object], was: Mapping[int, Was]) -> dict[int, Was]:
     """The parameters that an inner optimizer has for itself, group by group, moved to the device of the outer ones."""
     out = {}
-    for g, mine in zip(o.param_groups, inner.param_groups, strict=False):
-        first = g["params"][0] if g["params"] else None
+    for group, mine in zip(o.param_groups, inner.param_groups, strict=False):
+        first = group["params"][0] if group["params"] else None
         device = None if first is None else was.get(id(first), (first,))[0].device
-        for p in mine["params"]:
-            if id(p) not in own and device is not None and p.device != device:
-                _move(p, device)
-                out[id(p)] = p, p.dtype
+        for param in mine["params"]:
+            if id(param) not in own and device is not None and param.device != device:
+                _move(param, device)
+                out[id(param)] = param, param.dtype
     return out
 
 

@@ -132,7 +132,9 @@ class Averaged(Route, Shared):
         self._armed, self.open = False, True
 
     def _now(self, m: nn.Module) -> tuple[Any, ...]:
-        return group.generation(), *((id(p), p.dtype, p.device, p.requires_grad) for p in m.parameters())
+        return group.generation(), *(
+            (id(param), param.dtype, param.device, param.requires_grad) for param in m.parameters()
+        )
 
     def ready(self, m: nn.Module) -> None:
         """Have a DistributedDataParallel for the parameters as they are. ValueError, the same on every process, for
@@ -142,15 +144,15 @@ class Averaged(Route, Shared):
             return
         self._ddp, self._key = None, ()
         params = list(m.parameters())
-        trained = (("parameters", f"parameter {i}: {'trained' if p.requires_grad else 'frozen'}")
-                   for i, p in enumerate(params))
-        collect.alike("ddp", [*params, *m.buffers()], *trained, *((k, str(v)) for k, v in self.options.items()))
-        if not any(p.requires_grad for p in params):
+        trained = (("parameters", f"parameter {i}: {'trained' if param.requires_grad else 'frozen'}")
+                   for i, param in enumerate(params))
+        collect.alike("ddp", [*params, *m.buffers()], *trained, *((k, str(value)) for k, value in self.options.items()))
+        if not any(param.requires_grad for param in params):
             raise ValueError("no parameter requires a gradient")
         self._ddp = DistributedDataParallel(_Inner(m), **self.options)
         self._key, self.open = key, False
-        self._reached = [(name, torch.autograd.graph.get_gradient_edge(p).node)
-                         for name, p in m.named_parameters() if p.requires_grad]
+        self._reached = [(name, torch.autograd.graph.get_gradient_edge(param).node)
+                         for name, param in m.named_parameters() if param.requires_grad]
 
 
 def route_of(m: nn.Module) -> Route | None:
@@ -186,7 +188,7 @@ def alone(m: nn.Module) -> None:
 def is_sharded(x: Any) -> bool:
     """Is a tensor in parts on several processes, or has a module a parameter that is?"""
     if isinstance(x, nn.Module):
-        return any(hasattr(p, "full_tensor") for p in x.parameters())
+        return any(hasattr(param, "full_tensor") for param in x.parameters())
     return hasattr(x, "full_tensor")
 
 
@@ -222,15 +224,15 @@ def layers(m: nn.Module) -> Iterator[nn.Module]:
         if isinstance(parent, nn.Sequential | nn.ModuleList):
             found += [k for k in parent.children() if not isinstance(k, nn.Sequential | nn.ModuleList | nn.ModuleDict)]
     inside = {id(part) for k in found for part in list(k.modules())[1:]}
-    outer = [k for k in dict.fromkeys(found) if id(k) not in inside]
+    outer = [fromkey for fromkey in dict.fromkeys(found) if id(fromkey) not in inside]
     for k in outer:
-        for p in k.parameters():
-            users[id(p)] = users.get(id(p), 0) + 1
-    held = {id(p) for part in m.modules() if not any(part is i for k in outer for i in k.modules())
-            for p in part.parameters(recurse=False)}
+        for param in k.parameters():
+            users[id(param)] = users.get(id(param), 0) + 1
+    held = {id(param) for part in m.modules() if not any(part is i for k in outer for i in k.modules())
+            for param in part.parameters(recurse=False)}
     for k in outer:
         params = list(k.parameters())
-        if params and k is not m and all(users[id(p)] == 1 and id(p) not in held for p in params):
+        if params and k is not m and all(users[id(param)] == 1 and id(param) not in held for param in params):
             yield k
 
 
@@ -241,15 +243,15 @@ def check_shards(m: nn.Module) -> None:
     params = list(m.parameters())
     if not params:
         raise ValueError("there are no parameters")
-    if any(isinstance(k, FSDPModule) for k in m.modules()):
+    if any(isinstance(submodule, FSDPModule) for submodule in m.modules()):
         raise ValueError("parameters are sharded already")
-    if any(route_of(k) is not None for k in m.modules()):
+    if any(route_of(submodule) is not None for submodule in m.modules()):
         raise ValueError("gradients are averaged already")
-    kinds = {p.dtype for p in params}
+    kinds = {param.dtype for param in params}
     if len(kinds) > 1:
         raise ValueError("parameters of several data types: "
                          + ", ".join(sorted(str(k).removeprefix("torch.") for k in kinds)))
-    if not params[0].is_floating_point() or any(p.layout is not torch.strided for p in params):
+    if not params[0].is_floating_point() or any(param.layout is not torch.strided for param in params):
         raise ValueError("parameters must be dense, of a floating-point type")
 
 
@@ -283,7 +285,7 @@ class Sharded(Shared):
         grad, name = torch.is_grad_enabled(), self.names[part]
         told = self.told(f" {name}" if name else "", (*inputs, options), part.training, grad)
         if grad:
-            frozen = [path for path, p in part.named_parameters() if not p.requires_grad]
+            frozen = [path for path, param in part.named_parameters() if not param.requires_grad]
             told.append(("frozen parameters", " ".join(frozen) or "none"))
         if any(self.met(told, self.open or self.refusals != meet.REFUSALS[0])):
             self.reset()
@@ -322,7 +324,11 @@ class Sharded(Shared):
     def _left(self, exc: Exception) -> Exception:
         """The error to end with where the others calculate on: with them their parameters are gathered first."""
         come = self.running[-1]
-        order = self.order if self.order[:len(come)] == come else [*come, *(k for k in self.names if k not in come)]
+        order = (
+            self.order
+            if self.order[: len(come)] == come
+            else [*come, *(name for name in self.names if name not in come)]
+        )
         for part in order[len(come):]:
             part.unshard()  # type: ignore[operator]
             part.reshard()  # type: ignore[operator]
@@ -358,10 +364,10 @@ def shard(m: nn.Module, text_of: Callable[[BaseException], str] = str) -> dict[i
         return {}
     check_shards(m)
     collect.alike("fsdp", [*before, *m.buffers()])
-    for t in (*before, *m.buffers()):
-        collect.broadcast_(t, 0)
-    names = {k: p for k, p in m.named_parameters(remove_duplicate=False)}
-    paths = {k: path for path, k in m.named_modules()}
+    for buffer in (*before, *m.buffers()):
+        collect.broadcast_(buffer, 0)
+    names = {name: param for name, param in m.named_parameters(remove_duplicate=False)}
+    paths = {submodule: path for path, submodule in m.named_modules()}
     mesh = mesh_of(before[0].device.type)
     made, parts = Sharded(m, text_of), list(layers(m))
     for part in (*parts, m):
@@ -369,4 +375,4 @@ def shard(m: nn.Module, text_of: Callable[[BaseException], str] = str) -> dict[i
     for part in (m, *parts):
         made.take(part, paths[part])
     after = dict(m.named_parameters(remove_duplicate=False))
-    return {id(p): after[k] for k, p in names.items()}
+    return {id(value): after[key] for key, value in names.items()}

@@ -35,7 +35,9 @@ class Shared:
 
     def told(self, part: str, inputs: Iterable[Any], training: bool, grad: bool = True) -> list[tuple[str, str]]:
         """The attributes of a calculation that must be the same everywhere. (Sizes need not be.)"""
-        kinds = [f"{str(t.dtype).removeprefix('torch.')} of {t.dim()} dimensions" for t in _tensors(inputs)]
+        kinds = [
+            f"{str(tensor.dtype).removeprefix('torch.')} of {tensor.dim()} dimensions" for tensor in _tensors(inputs)
+        ]
         mode = ("training" if training else "evaluation") + ("" if grad else " without gradients")
         return [("modules", f"{self.name}{part}"), ("modes", mode), ("inputs", ", ".join(kinds) or "none")]
 
@@ -74,10 +76,10 @@ class Calculation:
 
     def watch(self, out: Any) -> None:
         """Meet when a backward comes to this output."""
-        for t in _tensors([out]):
-            if t.grad_fn is not None:
-                t.grad_fn.metadata[_MARK] = weakref.ref(self)  # type: ignore[index]
-                t.register_hook(self)
+        for tensor in _tensors([out]):
+            if tensor.grad_fn is not None:
+                tensor.grad_fn.metadata[_MARK] = weakref.ref(self)  # type: ignore[index]
+                tensor.register_hook(self)
         _ALIVE.add(self)
 
     def __call__(self, grad: Tensor) -> None:
@@ -123,7 +125,7 @@ def _through(roots: Iterable[Tensor]) -> list[Calculation]:
     """The calculations that a backward from tensors goes through, last one first."""
     found: dict[int, Calculation] = {}
     seen = set()
-    todo = [t.grad_fn for t in roots if t.grad_fn is not None]
+    todo = [root.grad_fn for root in roots if root.grad_fn is not None]
     while todo:
         node = todo.pop()
         if node in seen:

@@ -126,7 +126,7 @@ def gather_bytes(data: bytes, call: str = "allgather") -> list[bytes]:
     out = [torch.empty_like(mine) for _ in sizes]
     if len(mine):
         carried(lambda: dist.all_gather(out, mine))
-    return [t[:n].numpy().tobytes() for t, n in zip(out, sizes, strict=True)]
+    return [t[:size].numpy().tobytes() for t, size in zip(out, sizes, strict=True)]
 
 
 def _other(r: int, what: str) -> None:
@@ -215,4 +215,4 @@ def _from_one(fn: Callable[[], Any], r: int, what: str) -> None:
 def alike(call: str, tensors: Iterable[Tensor], *more: tuple[str, str]) -> None:
     """Are these tensors alike on every process, one by one, and what else is given, (what it is, what it is here)? The
     same ValueError on all, if not."""
-    meet(call, told(*(("parameters", f"parameter {i}: {plain(t)}") for i, t in enumerate(tensors)), *more))
+    meet(call, told(*(("parameters", f"parameter {i}: {plain(tensor)}") for i, tensor in enumerate(tensors)), *more))

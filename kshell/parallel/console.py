@@ -100,13 +100,17 @@ class Console:
             while not self._there([key], _SLICE):
                 pass
             ends[r] = json.loads(self.store.get(key))
-        first = {r: e for r, e in ends.items() if e[0] and not e[2]} or {r: e for r, e in ends.items() if e[0]}
+        first = {key: value for key, value in ends.items() if value[0] and not value[2]} or {
+            key: value for key, value in ends.items() if value[0]
+        }
         errors: dict[str, list[int]] = {}
         for r in sorted(first):
             errors.setdefault(first[r][0], []).append(r)
-        code = next((e[1] for _, e in sorted(ends.items()) if e[1] is not None), None)
-        cut = any(e[2] for e in ends.values())
-        apart = bool(errors) and (len({e[3] for e in ends.values()}) > 1 or any(e[4] for e in ends.values()))
+        code = next((value[1] for _, value in sorted(ends.items()) if value[1] is not None), None)
+        cut = any(value[2] for value in ends.values())
+        apart = bool(errors) and (
+            len({value[3] for value in ends.values()}) > 1 or any(value[4] for value in ends.values())
+        )
         self.store.set(self.key("outcome"), json.dumps([errors, code, cut or apart]))
 
     # ------------------------------------------------------------ keys

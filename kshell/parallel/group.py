@@ -155,7 +155,7 @@ def _form() -> None:
 
     before = _sockets()
     dist.init_process_group(store=dist.PrefixStore(f"group {_JOB.generation}", _JOB.store), **_JOB.options)
-    _JOB.sockets = {fd: name for fd, name in _sockets().items() if before.get(fd) != name}
+    _JOB.sockets = {key: name for key, name in _sockets().items() if before.get(key) != name}
 
 
 def renew() -> None:
@@ -189,9 +189,9 @@ def cut() -> None:
     import torch.distributed as dist
 
     now = _sockets()
-    for fd, name in _JOB.sockets.items():
-        if now.get(fd) == name:
-            with suppress(OSError), socket.socket(fileno=os.dup(fd)) as s:
+    for key, name in _JOB.sockets.items():
+        if now.get(key) == name:
+            with suppress(OSError), socket.socket(fileno=os.dup(key)) as s:
                 s.getpeername()  # gloo's listening socket has none, and must stay
                 s.shutdown(socket.SHUT_RDWR)
     if "nccl" in str(_JOB.options.get("backend")) and dist.is_initialized():

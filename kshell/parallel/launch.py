@@ -183,15 +183,15 @@ def _watch(ranks: Sequence[Rank], ended: queue.SimpleQueue[int], console: bool) 
 def _all_end(ranks: Sequence[Rank], code: int) -> bool:
     """Do all end with this code by themselves?"""
     until = time.monotonic() + GRACE
-    return all(r.wait(max(0.0, until - time.monotonic())) and r.code == code for r in ranks)
+    return all(rank.wait(max(0.0, until - time.monotonic())) and rank.code == code for rank in ranks)
 
 
 def _end(ranks: Sequence[Rank]) -> None:
     """End those that still run, and wait for them."""
-    for r in ranks:
-        r.send(signal.SIGTERM)
+    for rank in ranks:
+        rank.send(signal.SIGTERM)
     until = time.monotonic() + GRACE
-    for r in ranks:
-        if not r.wait(max(0.0, until - time.monotonic())):
-            r.send(signal.SIGKILL)
-            r.wait()
+    for rank in ranks:
+        if not rank.wait(max(0.0, until - time.monotonic())):
+            rank.send(signal.SIGKILL)
+            rank.wait()

@@ -110,15 +110,15 @@ def _texts(text: str) -> list[dict[str, Any]]:
     mine = torch.zeros(max(sizes), dtype=torch.uint8)
     mine[:len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     found = _gather(mine.to(_device()))
-    return [json.loads(t[:n].cpu().numpy().tobytes()) for t, n in zip(found, sizes, strict=True)]
+    return [json.loads(t[:size].cpu().numpy().tobytes()) for t, size in zip(found, sizes, strict=True)]
 
 
 def _why(found: list[dict[str, Any]]) -> str:
     """The one error of what the processes tell."""
     errors = [f["error"] for f in found]
-    who = next((r for r, e in enumerate(errors) if e is not None), None)
+    who = next((r for r, error in enumerate(errors) if error is not None), None)
     if who is not None:
-        alike = all(e == errors[who] for e in errors)
+        alike = all(error == errors[who] for error in errors)
         return str(errors[who]) if alike else f"{errors[who]} (on process {who})"
     call = found[0]["call"]
     for r, f in enumerate(found):

@@ -65,21 +65,21 @@ class _Writer(StorageWriter):
         return plan
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        return [dataclasses.replace(p, storage_data=i) for i, p in enumerate(plans)]
+        return [dataclasses.replace(plan, storage_data=i) for i, plan in enumerate(plans)]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
         results = []
         name = file_name(self.tag, plan.storage_data)
         digest, at = hashlib.sha256(), 0
-        with open(os.path.join(self.folder, name), "wb") as f:
+        with open(os.path.join(self.folder, name), "wb") as file:
             for item in plan.items:
                 data = _bytes_of(planner.resolve_data(item)).numpy()  # type: ignore[arg-type]
-                f.write(data.data)
+                file.write(data.data)
                 digest.update(data.data)
                 results.append(WriteResult(item.index, len(data), (plan.storage_data, at)))
                 at += len(data)
-            f.flush()
-            os.fsync(f.fileno())
+            file.flush()
+            os.fsync(file.fileno())
         self.written = [name, at, digest.hexdigest()]
         done: Future[list[WriteResult]] = Future()
         done.set_result(results)
@@ -121,9 +121,9 @@ def save(folder: str, tag: str, tensors: dict[str, Tensor]) -> tuple[list[Any], 
     out: Stored = {}
     for name, about in writer.metadata.state_dict_metadata.items():
         chunks = []
-        for i, c in enumerate(about.chunks):
-            chunks.append([list(c.offsets), list(c.sizes),
-                           *writer.metadata.storage_data[MetadataIndex(name, c.offsets, i)]])
+        for i, chunk in enumerate(about.chunks):
+            chunks.append([list(chunk.offsets), list(chunk.sizes),
+                           *writer.metadata.storage_data[MetadataIndex(name, chunk.offsets, i)]])
         out[name] = [str(about.properties.dtype).removeprefix("torch."), list(about.size), chunks]
     return writer.written, out
 
@@ -135,8 +135,8 @@ def verify(folder: str, files: Sequence[Sequence[Any]]) -> None:
         if os.path.getsize(path) != size:
             raise ValueError(f"{path} is damaged: it has {os.path.getsize(path)} bytes, expecting {size}")
         digest = hashlib.sha256()
-        with open(path, "rb") as f:
-            while data := f.read(_CHUNK):
+        with open(path, "rb") as file:
+            while data := file.read(_CHUNK):
                 digest.update(data)
         if digest.hexdigest() != want:
             raise ValueError(f"{path} is damaged: the digest is another")
@@ -153,10 +153,15 @@ class _Reader(StorageReader):
         about: dict[str, Any] = {}
         places = {}
         for name, (dtype, size, chunks) in self.stored.items():
-            found = [ChunkStorageMetadata(torch.Size(c[0]), torch.Size(c[1])) for c in chunks]
+            found = [ChunkStorageMetadata(torch.Size(chunk[0]), torch.Size(chunk[1])) for chunk in chunks]
             about[name] = TensorStorageMetadata(TensorProperties(dtype=dtype_of(dtype)), torch.Size(size), found)
-            for i, c in enumerate(chunks):
-                places[MetadataIndex(name, torch.Size(c[0]), i)] = (c[2], c[3], tuple(c[1]), dtype_of(dtype))
+            for i, chunk in enumerate(chunks):
+                places[MetadataIndex(name, torch.Size(chunk[0]), i)] = (
+                    chunk[2],
+                    chunk[3],
+                    tuple(chunk[1]),
+                    dtype_of(dtype),
+                )
         return Metadata(state_dict_metadata=about, storage_data=places)
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -172,8 +177,8 @@ class _Reader(StorageReader):
         for item in plan.items:
             file, at, sizes, dtype = self.places[item.storage_index]
             n = dtype.itemsize
-            for k in sizes:
-                n *= k
+            for size in sizes:
+                n *= size
             data = bytearray(n)
             with open(os.path.join(self.folder, self.files[file]), "rb") as f:
                 f.seek(at)

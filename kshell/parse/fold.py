@@ -301,7 +301,7 @@ def branch_(p: Any, start: int, end: int, items: list[Any]) -> Any:
     word = p.text[p.starts[start] : p.ends[start]]
     if args[0].__class__ is N.Elided:
         raise error("parse", p, start)
-    kept = [args[0], *(n for n in args[1:] if n.__class__ is not N.Elided)]
+    kept = [args[0], *(arg for arg in args[1:] if arg.__class__ is not N.Elided)]
     return N.Control(word, kept, p.starts[start], stop)
 
 

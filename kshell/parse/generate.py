@@ -172,8 +172,8 @@ class Generator:
 
 def _sorted(parts: list[Any]) -> tuple[str, list[Any]]:
     """The kinds of the parts that are single tokens, and the other parts."""
-    tokens = "".join(p.match for p in parts if isinstance(p, pp.Literal))
-    return tokens, [p for p in parts if not isinstance(p, pp.Literal)]
+    tokens = "".join(part.match for part in parts if isinstance(part, pp.Literal))
+    return tokens, [part for part in parts if not isinstance(part, pp.Literal)]
 
 
 def _among(kinds: str) -> str:

@@ -156,8 +156,8 @@ def open_at(text: str) -> str:
 
 def string_end(text: str, start: int) -> int:
     """The end of the string that is open at an offset; -1 if nothing ends it."""
-    m = _STRING_END.match(text, start)
-    return m.end() if m else -1
+    match = _STRING_END.match(text, start)
+    return match.end() if match else -1
 
 
 def complete(text: str) -> bool:

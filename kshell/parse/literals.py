@@ -15,7 +15,7 @@ from kshell.errors import QError
 
 NAN, INF = float("-nan"), float("inf")  # with the sign of q's null
 NULL = {"h": -(1 << 15), "j": -(1 << 63)} | dict.fromkeys("imduvt", -(1 << 31)) | dict.fromkeys("pn", -(1 << 63))
-LIMIT = {t: -n - 1 for t, n in NULL.items()}  # the raw infinity; minus it is the negative one
+LIMIT = {key: -value - 1 for key, value in NULL.items()}  # the raw infinity; minus it is the negative one
 DAY = 86_400_000_000_000  # nanoseconds
 EPOCH_DAYS = 730_119  # of 2000.01.01 in the proleptic Gregorian calendar, 0001.01.01 being 0
 
@@ -94,7 +94,7 @@ def _bits(text: str) -> tuple[str, Any]:
 
 def _bytes(text: str) -> tuple[str, Any]:
     digits = text[2:]
-    if not all(c in "0123456789abcdefABCDEF" for c in digits):
+    if not all(digit in "0123456789abcdefABCDEF" for digit in digits):
         raise QError(text)
     data = list(bytes.fromhex("0" * (len(digits) % 2) + digits))
     return "x", data[0] if len(data) == 1 else data
@@ -115,9 +115,9 @@ def _vector(items: list[str]) -> tuple[str, Any]:
         if _SPECIAL.fullmatch(last) is None:
             items = [*items[:-1], last[:-1] if suffix != "m" else last]
     pairs = [_month_item(w) if target == "m" else item(w) for w in items]
-    kinds = {t for (t, _), w in zip(pairs, items, strict=True) if t != "j" or not _SPECIAL.fullmatch(w)}
+    kinds = {t for (t, _), item in zip(pairs, items, strict=True) if t != "j" or not _SPECIAL.fullmatch(item)}
     target = target or max(kinds or {t for t, _ in pairs}, key=_RANK.index)
-    return target, [cast(t, x, target, w) for (t, x), w in zip(pairs, items, strict=True)]
+    return target, [cast(t, x, target, item) for (t, x), item in zip(pairs, items, strict=True)]
 
 
 def _plain(items: list[str]) -> tuple[str, list[Any]] | None:
@@ -142,10 +142,10 @@ def _joined(items: list[str]) -> tuple[str, Any]:
     """`1b 0b`, `0x01 02`: one after the other."""
     out: list[Any] = []
     kind = ""
-    for w in items:
-        t, data = _scalar(w)
+    for item in items:
+        t, data = _scalar(item)
         if t not in "bx" or kind not in ("", t):
-            raise QError(w)
+            raise QError(item)
         kind = t
         out += data if isinstance(data, list) else [data]
     return kind, out
@@ -157,9 +157,9 @@ def _month_item(text: str) -> tuple[str, Any]:
 
 def item(text: str) -> tuple[str, Any]:
     """Type and raw value of one number, null, infinity or temporal."""
-    m = _SPECIAL.fullmatch(text)
-    if m is not None:
-        return _special(text, m)
+    match = _SPECIAL.fullmatch(text)
+    if match is not None:
+        return _special(text, match)
     negative = text[0] == "-"
     body = text[1:] if negative else text
     suffix = body[-1] if body[-1] in _SUFFIXES else ""
@@ -274,48 +274,48 @@ def temporal(text: str) -> tuple[str, Any] | None:
 
 def parse_date(text: str) -> int | None:
     """`2000.01.01`: days since then."""
-    m = _FULL_DATE.fullmatch(text)
-    return days(int(m[1]), int(m[2]), int(m[3])) if m else None
+    match = _FULL_DATE.fullmatch(text)
+    return days(int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def parse_month(text: str) -> int | None:
     """`2000.01m`: months since then."""
-    m = _FULL_MONTH.fullmatch(text)
-    return (int(m[1]) - 2000) * 12 + int(m[2]) - 1 if m and 1 <= int(m[2]) <= 12 else None
+    match = _FULL_MONTH.fullmatch(text)
+    return (int(match[1]) - 2000) * 12 + int(match[2]) - 1 if match and 1 <= int(match[2]) <= 12 else None
 
 
 def _clock(text: str) -> tuple[str, int] | None:
     """`12:00` a minute, `12:00:00` a second, `12:00:00.000` a time, with more digits a timespan."""
-    m = _FULL_CLOCK.fullmatch(text)
-    nanos = _nanos(*m.groups()) if m else None
-    if m is None or nanos is None:
+    match = _FULL_CLOCK.fullmatch(text)
+    nanos = _nanos(*match.groups()) if match else None
+    if match is None or nanos is None:
         return None
-    t = "u" if m[3] is None else "v" if m[4] is None else "t" if len(m[4]) <= 3 else "n"
+    t = "u" if match[3] is None else "v" if match[4] is None else "t" if len(match[4]) <= 3 else "n"
     raw = nanos // _NANOS[t]
     return (t, raw) if t not in LIMIT or raw <= LIMIT[t] else None
 
 
 def parse_timespan(text: str) -> int | None:
     """`1D12:00:00.123456789`: nanoseconds."""
-    m = _SPAN.fullmatch(text)
-    nanos = _nanos(*m.groups()[1:]) if m and len(m[1]) < 7 else None
-    if m is None or nanos is None:
+    match = _SPAN.fullmatch(text)
+    nanos = _nanos(*match.groups()[1:]) if match and len(match[1]) < 7 else None
+    if match is None or nanos is None:
         return None
-    nanos += int(m[1]) * DAY
+    nanos += int(match[1]) * DAY
     return nanos if nanos < LIMIT["n"] else None
 
 
 def _stamp(text: str) -> tuple[str, Any] | None:
     """`2000.01.01D12:00:00` a timestamp, `2000.01.01T12:00:00` a datetime."""
-    m = _STAMP.fullmatch(text)
-    if m is None:
+    match = _STAMP.fullmatch(text)
+    if match is None:
         return None
-    day = days(int(m[1]), int(m[2]), int(m[3]))
-    nanos = _nanos(*m.groups()[4:])
+    day = days(int(match[1]), int(match[2]), int(match[3]))
+    nanos = _nanos(*match.groups()[4:])
     if day is None or nanos is None:
         return None
     total = day * DAY + nanos
-    if m[4] == "T":
+    if match[4] == "T":
         return "z", day + nanos / DAY
     return ("p", total) if -LIMIT["p"] < total < LIMIT["p"] else None
 

@@ -19,7 +19,7 @@ class Node:
         self.start, self.end, self.at = start, end, start if at is None else at
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(repr(getattr(self, f)) for f in self.fields)})"
+        return f"{type(self).__name__}({', '.join(repr(getattr(self, field)) for field in self.fields)})"
 
 
 def _node(name: str, fields: str, doc: str) -> Any:

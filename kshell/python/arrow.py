@@ -106,11 +106,11 @@ def _read_array(schema: Any, array: Any, made: Any) -> tuple[list[str] | None, l
 
 def _columns(schema: Schema, arrays: list[Array], made: Any) -> tuple[list[str] | None, list[Value]]:
     if schema.format != b"+s":
-        return None, [_joined(schema, [_Part(schema, a, a.offset, a.length) for a in arrays], made)]
+        return None, [_joined(schema, [_Part(schema, array, array.offset, array.length) for array in arrays], made)]
     names, cols = [], []
     for i in range(schema.n_children):
         child = schema.children[i].contents
-        parts = [_child(schema, a, i, a.offset, a.length) for a in arrays]
+        parts = [_child(schema, array, i, array.offset, array.length) for array in arrays]
         name = (child.name or b"").decode("utf-8", "replace")
         problem = ""
         try:
@@ -162,7 +162,7 @@ class _Part:
 def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
     """The column of the parts of all arrays of a stream."""
     fmt = (schema.format or b"").decode()
-    done = [_part(fmt, p, made) for p in parts if p.n]
+    done = [_part(fmt, part, made) for part in parts if part.n]
     if len(done) == 1:
         return done[0]
     if not done:
@@ -175,9 +175,9 @@ def _joined(schema: Schema, parts: list[_Part], made: Any) -> Value:
 
 
 def _together(values: list[Value], made: Any) -> Value:
-    if all(v.__class__ is Vec and v.t == values[0].t for v in values):
-        return Vec(values[0].t, np.concatenate([v.a for v in values]))
-    return made.listing([i for v in values for i in v.items])
+    if all(value.__class__ is Vec and value.t == values[0].t for value in values):
+        return Vec(values[0].t, np.concatenate([value.a for value in values]))
+    return made.listing([i for value in values for i in value.items])
 
 
 def _none(fmt: str, schema: Schema, made: Any) -> Value:
@@ -243,9 +243,9 @@ def _texts(dtype: str) -> Callable[[_Part, Any], Value]:
         data = p.buffer(2, "u1", start, int(ends[-1])).tobytes()
         absent = p.absent()
         bounds = [0, *ends.tolist()]
-        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b in zip(bounds, bounds[1:], strict=False)]
+        texts = [data[bound:b].decode("utf-8", "surrogateescape") for bound, b in zip(bounds, bounds[1:], strict=False)]
         if absent is not None:
-            texts = ["" if gone else s for s, gone in zip(texts, absent.tolist(), strict=True)]
+            texts = ["" if gone else text for text, gone in zip(texts, absent.tolist(), strict=True)]
         return Vec(T.S, sym_codes(texts))
 
     return run
@@ -332,7 +332,7 @@ def _nested(p: _Part, child: _Part, ends: np.ndarray, made: Any) -> Value:
     if values.__class__ is Vec:
         return _flat(values.t, values.a, ends, p.absent())
     items, bounds = values.items, [0, *ends.tolist()]
-    return List([made.listing(items[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)])
+    return List([made.listing(items[bound:b]) for bound, b in zip(bounds, bounds[1:], strict=False)])
 
 
 def _struct(p: _Part, made: Any) -> Value:

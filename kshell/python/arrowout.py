@@ -56,9 +56,9 @@ def made(x: Any, name: str = "") -> Made:
     if classes <= {str}:
         return _symbols(items)
     if classes <= {bytes, np.bytes_}:
-        return _joined("z", [np.frombuffer(b, np.uint8) for b in items], np.uint8)
+        return _joined("z", [np.frombuffer(item, np.uint8) for item in items], np.uint8)
     if classes == {UUID}:
-        return Made("w:16", len(items), None, [np.frombuffer(b"".join(u.bytes for u in items), np.uint8)])
+        return Made("w:16", len(items), None, [np.frombuffer(b"".join(item.bytes for item in items), np.uint8)])
     if all(isinstance(i, np.ndarray | list | bytes) for i in items) and not classes & {bytes}:
         return _lists(items, name)
     raise TypeError(f"column {name} has no Arrow form")
@@ -66,7 +66,7 @@ def made(x: Any, name: str = "") -> Made:
 
 def _struct(x: Table) -> Made:
     """A table, a child for each of its columns."""
-    return Made("+s", x.rows, None, [], tuple((name, made(c, name)) for name, c in x.items()))
+    return Made("+s", x.rows, None, [], tuple((name, made(value, name)) for name, value in x.items()))
 
 
 def _numbers(x: np.ndarray) -> Made:
@@ -89,9 +89,9 @@ def _numbers(x: np.ndarray) -> Made:
 
 
 def _symbols(items: list[str]) -> Made:
-    codes = {s: i for i, s in enumerate(dict.fromkeys(items))}
+    codes = {fromkey: i for i, fromkey in enumerate(dict.fromkeys(items))}
     at = np.fromiter(map(codes.__getitem__, items), np.int32, len(items))
-    texts = [np.frombuffer(s.encode("utf-8", "surrogateescape"), np.uint8) for s in codes]
+    texts = [np.frombuffer(code.encode("utf-8", "surrogateescape"), np.uint8) for code in codes]
     return Made("i", len(items), None, [at], (), _joined("u", texts, np.uint8))
 
 
@@ -112,8 +112,8 @@ def _joined(fmt: str, items: list[np.ndarray], dtype: Any) -> Made:
 def _lists(items: list[Any], name: str) -> Made:
     """Lists of one type."""
     arrays = [i for i in items if isinstance(i, np.ndarray) and i.ndim == 1]
-    if items and len(arrays) == len(items) and len({a.dtype for a in arrays}) == 1:
-        if any(isinstance(a, np.ma.MaskedArray) for a in arrays):
+    if items and len(arrays) == len(items) and len({array.dtype for array in arrays}) == 1:
+        if any(isinstance(array, np.ma.MaskedArray) for array in arrays):
             inner = made(np.ma.concatenate(arrays), name)
         else:
             inner = made(np.concatenate(arrays), name)
@@ -184,7 +184,7 @@ def _array(out: Array, m: Made) -> None:
     table = _pointers(Array, children)
     absent = m.absent if m.absent is not None and m.absent.any() else None
     bits = None if absent is None else np.packbits(~absent, bitorder="little")
-    data = [np.ascontiguousarray(b) for b in m.buffers]
+    data = [np.ascontiguousarray(buffer) for buffer in m.buffers]
     buffers = (c_void_p * (1 + len(data)))(None if bits is None else bits.ctypes.data, *(b.ctypes.data for b in data))
     none = 0 if absent is None else int(absent.sum())
     out.length, out.null_count, out.offset = m.n, m.n if m.format == "n" else none, 0

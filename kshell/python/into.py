@@ -105,7 +105,7 @@ def function(f: Callable[..., Any]) -> Value:
         name = type(f).__name__
 
     def call(*args: Value) -> Value:
-        given = [from_q(a) for a in args] if len(args) > 1 or args[0] is not NIL else []
+        given = [from_q(arg) for arg in args] if len(args) > 1 or args[0] is not NIL else []
         try:
             return to_q(f(*given))
         except QError:
@@ -200,7 +200,7 @@ def _dict(x: Mapping[Any, Any]) -> Value:
     from kshell.kapi.console import adopt
 
     keys, values = list(x), list(x.values())
-    if adopt.all_tensors(values) and all(isinstance(k, str) for k in keys):
+    if adopt.all_tensors(values) and all(isinstance(key, str) for key in keys):
         return adopt.dict_of(x)
     return Dict(_items(keys), _items(values))
 
@@ -214,14 +214,14 @@ def _items(items: list[Any]) -> Value:
 
 def _table(x: Table) -> Value:
     """A table of Python columns; keyed by the columns that `key` names."""
-    return _keyed({name: column(c, name) for name, c in x.items()}, x.key)
+    return _keyed({name: column(value, name) for name, value in x.items()}, x.key)
 
 
 def _keyed(cols: dict[str, Value], key: Sequence[str]) -> Value:
-    if len({len(c) for c in cols.values()}) > 1:
+    if len({len(value) for value in cols.values()}) > 1:
         raise QError("length")
-    parts = [[n for n in cols if (n in key) is side] for side in (True, False)]
-    k, v = (core.Table(names, [cols[n] for n in names]) for names in parts)
+    parts = [[column for column in cols if (column in key) is side] for side in (True, False)]
+    k, v = (core.Table(names, [cols[name] for name in names]) for names in parts)
     return Dict(k, v) if key else v
 
 
@@ -247,8 +247,8 @@ def _numpy(x: Any) -> Value:
 def array(a: np.ndarray) -> Value:
     """The value of an array: an atom, a vector or a nested list; of a structured one a table. Masked items are null."""
     if a.dtype.names:
-        return _keyed({n: column(np.ma.asarray(a)[n] if isinstance(a, np.ma.MaskedArray) else a[n], n)
-                       for n in a.dtype.names}, ())
+        return _keyed({name: column(np.ma.asarray(a)[name] if isinstance(a, np.ma.MaskedArray) else a[name], name)
+                       for name in a.dtype.names}, ())
     kind = a.dtype.kind
     if kind == "U" and not a.size:
         return regular(T.S, np.empty(a.shape, np.int32))
@@ -338,7 +338,7 @@ def _counts(a: np.ndarray, epoch: int, t: int) -> np.ndarray:
 def _frame(x: Any) -> Value:
     """A table of a frame with columns that answer as pandas' do; levels of the index that have names are its key."""
     cols = {str(name): _series(x.iloc[:, i], str(name)) for i, name in enumerate(x.columns)}
-    named = [(i, str(n)) for i, n in enumerate(x.index.names) if n is not None]
+    named = [(i, str(name)) for i, name in enumerate(x.index.names) if name is not None]
     keys = {n: _series(x.index.get_level_values(i).to_series(), n) for i, n in named}
     if len(cols) < len(x.columns) or cols.keys() & keys.keys():
         raise QError("two columns of one name")
@@ -370,7 +370,7 @@ def _column(x: Any) -> Value:
         with suppress(ValueError, TypeError):  # a library that cannot give that type gives objects
             return array(np.ma.array(x.to_numpy(dtype=under, na_value=null), mask=absent))
     items = x.to_numpy(dtype=object)
-    return _items([None if gone else v for v, gone in zip(items.tolist(), absent.tolist(), strict=True)])
+    return _items([None if gone else item for item, gone in zip(items.tolist(), absent.tolist(), strict=True)])
 
 
 def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -> Value:
@@ -382,7 +382,7 @@ def _coded(values: Value, codes: np.ndarray, absent: np.ndarray | None = None) -
         null = np.array([T.NULL[values.t]], values.a.dtype)
         return Vec(values.t, np.append(values.a, null)[np.where(gone, -1, codes)])
     items = [*values.items, NIL]
-    return collapse(_filled([items[-1 if g else c] for c, g in zip(codes.tolist(), gone.tolist(), strict=True)]))
+    return collapse(_filled([items[-1 if g else code] for code, g in zip(codes.tolist(), gone.tolist(), strict=True)]))
 
 
 def _arrow(x: Any) -> Value:

@@ -26,31 +26,31 @@ _DAY = 86_400_000  # milliseconds
 def from_q(x: Value) -> Any:
     """The Python value of a q value. Longs, floats, booleans and symbols are Python's own, other atoms numpy's; a
     string is bytes, a null of an integer type None (in an array: masked)."""
-    c = x.__class__
-    if c is int or c is float or c is bool:
+    cls = x.__class__
+    if cls is int or cls is float or cls is bool:
         return x
-    if c is Vec:
+    if cls is Vec:
         return vector(x)
-    if c is Sym:
+    if cls is Sym:
         return x.s
-    if c is Special:
+    if cls is Special:
         return None if x is NULL_J else x.v
     if isinstance(x, Atom):
         return _atom(x)
-    if c is Nd:
+    if cls is Nd:
         return vector(x)
-    if c is List:
+    if cls is List:
         nd = as_nd(x)
         return vector(nd) if nd is not None else [from_q(i) for i in x.items]
-    if c is core.Table:
+    if cls is core.Table:
         return _table(x)
-    if c is Dict:
+    if cls is Dict:
         return _dict(x)
     if isinstance(x, Handle):
         from kshell.kapi.console import adopt
 
         return adopt.object_of(x)  # type: ignore[arg-type]
-    if c is Foreign:
+    if cls is Foreign:
         return x.obj
     if isinstance(x, QFunction):
         if isinstance(x, Prim) and x.python is not None:
@@ -74,32 +74,32 @@ def _atom(x: Atom) -> Any:
 
 def vector(x: Vec | Nd) -> Any:
     """The array of a vector or regular nested list; of a string bytes, of several a list of them."""
-    t, a = x.t, x.a
-    if t == T.ENUM:
+    qtype, array = x.t, x.a
+    if qtype == T.ENUM:
         return from_q(unenum(x))
-    if t == T.C:
-        return a.tobytes() if a.ndim == 1 else [vector(i) for i in x.items]
-    if t == T.S:
-        if not a.size:
-            return np.empty(a.shape, "U1")  # no objects could tell the type
-        used, at = np.unique(a, return_inverse=True)
+    if qtype == T.C:
+        return array.tobytes() if array.ndim == 1 else [vector(i) for i in x.items]
+    if qtype == T.S:
+        if not array.size:
+            return np.empty(array.shape, "U1")  # no objects could tell the type
+        used, at = np.unique(array, return_inverse=True)
         names = np.array([sym_at(code).s for code in used.tolist()], object)
-        return names[at.reshape(a.shape)]
-    if t == T.G and not a.size:
-        return np.empty(a.shape, "V16")
-    if t == T.G:
-        out = np.empty(a.shape, object)
-        out.reshape(-1)[:] = [uuid.UUID(bytes=bytes(g)) for g in a.reshape(-1)]
+        return names[at.reshape(array.shape)]
+    if qtype == T.G and not array.size:
+        return np.empty(array.shape, "V16")
+    if qtype == T.G:
+        out = np.empty(array.shape, object)
+        out.reshape(-1)[:] = [uuid.UUID(bytes=bytes(g)) for g in array.reshape(-1)]
         return out
-    if t == T.Z:
-        return _datetimes(a)
-    if t in _TIMES:
-        return _times(t, a)
-    if t in (T.H, T.I, T.J):
-        absent = a == T.NULL[t]
+    if qtype == T.Z:
+        return _datetimes(array)
+    if qtype in _TIMES:
+        return _times(qtype, array)
+    if qtype in (T.H, T.I, T.J):
+        absent = array == T.NULL[qtype]
         if absent.any():
-            return np.ma.array(a.copy(), mask=absent)
-    return a.copy()
+            return np.ma.array(array.copy(), mask=absent)
+    return array.copy()
 
 
 def _times(t: int, a: np.ndarray) -> np.ndarray:
@@ -123,8 +123,8 @@ def _dict(x: Dict) -> Any:
     if x.keyed:
         return Table(_table(x.k) | _table(x.v), x.k.names)
     out: dict[Any, Any] = {}
-    for k, v in zip(x.k.items, x.v.items, strict=True):
-        out.setdefault(_hashable(from_q(k)), from_q(v))  # of equal keys q finds the first
+    for item, v in zip(x.k.items, x.v.items, strict=True):
+        out.setdefault(_hashable(from_q(item)), from_q(v))  # of equal keys q finds the first
     return out
 
 

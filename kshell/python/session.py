@@ -50,13 +50,13 @@ class Session(session.Session):
 
         def work() -> Any:
             value = self._run(text, "", 0, False)
-            return from_q(apply(value, [to_q(a) for a in args]) if args else value)
+            return from_q(apply(value, [to_q(arg) for arg in args]) if args else value)
 
         return self.for_python(work)
 
     def apply(self, f: Value, args: Sequence[Any]) -> Any:
         """Apply a q value to Python arguments."""
-        return self.for_python(lambda: from_q(apply(f, [to_q(a) for a in args])))
+        return self.for_python(lambda: from_q(apply(f, [to_q(arg) for arg in args])))
 
     def for_python(self, work: Callable[[], Any]) -> Any:
         """Run work for a Python caller: an interrupt waits for what is to be finished, as at a prompt, and is
@@ -182,6 +182,6 @@ def _within_kshell() -> bool:
 def check(name: str) -> None:
     """'assign of what cannot be the name of a variable."""
     parts = name.removeprefix(".").split(".")
-    good = all(p.isascii() and p.replace("_", "a").isalnum() and p[0].isalpha() for p in parts)
+    good = all(part.isascii() and part.replace("_", "a").isalnum() and part[0].isalpha() for part in parts)
     if not good or name in _KEYWORDS or registry.find("verb", name) is not None:
         raise QError("assign", hint=f"{name} cannot be the name of a variable")

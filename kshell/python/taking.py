@@ -203,9 +203,9 @@ def _kind(x: Value) -> str:
         return f"foreign {type(x.obj).__name__}"
     if x is NIL:
         return "null"
-    t = atom_t(x)
-    if t:
-        return str(T.TYPE[t].name)
+    qtype = atom_t(x)
+    if qtype:
+        return str(T.TYPE[qtype].name)
     if x.__class__ is Vec:
         return "string" if x.t == T.C else f"{T.TYPE[x.t].name} list"
     return "list" if isinstance(x, List) else "function"

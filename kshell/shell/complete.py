@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 def candidates(session: Session, text: str, after: str = "") -> list[str]:
     """The texts of what may complete the text before the cursor."""
-    return [f.text for f in offers(session, text, after)]
+    return [offer.text for offer in offers(session, text, after)]
 
 
 def offers(session: Session, text: str, after: str = "") -> list[Found]:
@@ -51,15 +51,15 @@ def offers(session: Session, text: str, after: str = "") -> list[Found]:
     line = text[statement_start(text):]
     if line[:1] == "\\":
         return _command(session, line)
-    at = place(text)
-    if at is None:
+    position = place(text)
+    if position is None:
         return []
     session.names.load_builtins()
-    if at.kind == "file":
-        return files(at.prefix)
-    size = len(at.prefix)
-    found = _symbols(session, at) if at.kind == "symbol" else _words(session, at, after)
-    return _matching(found, at.prefix, size)
+    if position.kind == "file":
+        return files(position.prefix)
+    size = len(position.prefix)
+    found = _symbols(session, position) if position.kind == "symbol" else _words(session, position, after)
+    return _matching(found, position.prefix, size)
 
 
 def _matching(found: Iterable[tuple[str, str]], prefix: str, size: int) -> list[Found]:
@@ -75,18 +75,21 @@ def _matching(found: Iterable[tuple[str, str]], prefix: str, size: int) -> list[
 
 
 def _command(session: Session, line: str) -> list[Found]:
-    m = _COMMAND.match(line)
-    if m:
-        return _matching(((e.name, e.summary) for e in sorted(registry.entries("command"), key=lambda e: e.name)),
-                         m[1], len(m[1]))
-    m = _PATH.match(line)
-    if m:
-        return files(os.path.expanduser(m[1]), len(m[1].rpartition("/")[2]))
-    m = _SPACE.match(line)
-    if m:
-        return _matching(((space, "namespace") for space in session.names), m[1], len(m[1]))
-    m = _TIMED.match(line)
-    return offers(session, line[m.end():]) if m else []
+    match = _COMMAND.match(line)
+    if match:
+        return _matching(
+            ((entry.name, entry.summary) for entry in sorted(registry.entries("command"), key=lambda e: e.name)),
+            match[1],
+            len(match[1]),
+        )
+    match = _PATH.match(line)
+    if match:
+        return files(os.path.expanduser(match[1]), len(match[1].rpartition("/")[2]))
+    match = _SPACE.match(line)
+    if match:
+        return _matching(((space, "namespace") for space in session.names), match[1], len(match[1]))
+    match = _TIMED.match(line)
+    return offers(session, line[match.end():]) if match else []
 
 
 def files(path: str, size: int | None = None) -> list[Found]:
@@ -163,7 +166,7 @@ def _of_call(session: Session, at: Place) -> Iterator[tuple[str, str]]:
             if depth == 0:
                 yield from _choices(call, entry)
         if entry is not None and (depth or n):
-            yield from ((o.name, option_note(o)) for o in entry.options)
+            yield from ((option.name, option_note(option)) for option in entry.options)
         if call.head:
             yield from _listed(session, call, depth, named(session, call) if n else None)
             for name in call.names():
@@ -185,16 +188,18 @@ def named(session: Session, call: Call) -> Entry | None:
     names = [s for i in range(len(call.args) - 1) if (s := call.symbol(i))]
     if call.head and call.head not in _KINDS:
         names.append(call.head)
-    found = (registry.find(k, n) for n in names for k in kinds)
+    found = (registry.find(kind, name) for name in names for kind in kinds)
     return next((e for e in found if e is not None and session.options_of(e)), None)
 
 
 def _choices(call: Call, entry: Entry | None) -> Iterator[tuple[str, str]]:
     """The values of the option whose name is the argument before."""
     name = call.symbol(len(call.args) - 2)
-    for o in entry.options if entry is not None else ():
-        if o.name == name:
-            yield from ((c, f"{o.name}{', the default' * (c == o.default)}") for c in o.choices)
+    for option in entry.options if entry is not None else ():
+        if option.name == name:
+            yield from (
+                (choice, f"{option.name}{', the default' * (choice == option.default)}") for choice in option.choices
+            )
 
 
 def option_note(o: Option) -> str:
@@ -245,7 +250,7 @@ def _registered() -> list[tuple[str, str]]:
     """The names of the registry with their summaries, sorted."""
     if registry.version() not in _SORTED:
         _SORTED.clear()
-        every = (e for kind in ("verb", "api", "name", "topic") for e in registry.entries(kind))
+        every = (entry for kind in ("verb", "api", "name", "topic") for entry in registry.entries(kind))
         _SORTED[registry.version()] = sorted((e.name, e.summary) for e in every if e.name[0].isalpha() or "." in e.name)
     return _SORTED[registry.version()]
 
@@ -268,7 +273,7 @@ def _query(session: Session, at: Place, after: str) -> Iterator[tuple[str, str]]
 def _source(after: str) -> str:
     """The name after `from` in a text."""
     tokens = list(scan(after.split("\n", 1)[0]))
-    at = next((i for i, t in enumerate(tokens) if t.kind == "f"), -1)
+    at = next((i for i, token in enumerate(tokens) if token.kind == "f"), -1)
     return tokens[at + 1].text if 0 <= at < len(tokens) - 1 else ""
 
 

@@ -84,29 +84,29 @@ def place(text: str) -> Place | None:
         whole = last.text.count("`") == 1
         before = tokens[:-1] if whole else [*tokens[:-1], last._replace(text=last.text.rpartition("`")[0])]
         return Place("symbol", prefix, *_around(before, cut))
-    m = _WORD.search(line)
-    prefix = m[0] if m else ""
-    return Place("word", prefix, *_around([t for t in tokens if t.start < len(line) - len(prefix)], cut))
+    match = _WORD.search(line)
+    prefix = match[0] if match else ""
+    return Place("word", prefix, *_around([token for token in tokens if token.start < len(line) - len(prefix)], cut))
 
 
 def _around(tokens: list[Token], cut: bool) -> tuple[list[Call], list[str]]:
     """The brackets that tokens leave open, and the names since the outermost open brace; all names where the beginning
     of the statement is cut off."""
     calls = [Call()]
-    for t in tokens:
+    for token in tokens:
         arg = calls[-1].args[-1]
-        if t.kind in "([{":
-            calls.append(Call(t.kind, "" if t.kind == "{" else _head(arg), t.start))
-        elif t.kind in ")]}":
-            if calls[-1].kind == _CLOSERS[t.kind]:
+        if token.kind in "([{":
+            calls.append(Call(token.kind, "" if token.kind == "{" else _head(arg), token.start))
+        elif token.kind in ")]}":
+            if calls[-1].kind == _CLOSERS[token.kind]:
                 start = calls.pop().start
-                calls[-1].args[-1].append(Token(GROUP, "", start, t.end))
-        elif t.kind == ";":
+                calls[-1].args[-1].append(Token(GROUP, "", start, token.end))
+        elif token.kind == ";":
             calls[-1].args.append([])
-        elif t.kind != ".":
-            arg.append(t)
-    brace = -1 if cut else next((c.start for c in calls if c.kind == "{"), None)
-    return calls, [] if brace is None else [t.text for t in tokens if t.kind == "a" and t.start > brace]
+        elif token.kind != ".":
+            arg.append(token)
+    brace = -1 if cut else next((call.start for call in calls if call.kind == "{"), None)
+    return calls, [] if brace is None else [token.text for token in tokens if token.kind == "a" and token.start > brace]
 
 
 def _head(arg: list[Token]) -> str:

@@ -21,8 +21,8 @@ def history() -> History:
     where = path()
     try:
         os.makedirs(os.path.dirname(where), mode=0o700, exist_ok=True)
-        with open(os.open(where, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "rb") as f:
-            os.fchmod(f.fileno(), 0o600)
+        with open(os.open(where, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "rb") as file:
+            os.fchmod(file.fileno(), 0o600)
         return Entries(where)
     except OSError:
         return InMemoryHistory()
@@ -41,8 +41,8 @@ class Entries(History):
     def load_history_strings(self) -> Iterable[str]:
         """The entries, newest first."""
         try:
-            with open(self.where, encoding="utf-8", errors="surrogateescape", newline="\n") as f:
-                text = f.read()
+            with open(self.where, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+                text = file.read()
         except OSError:
             text = ""
         out: list[list[str]] = []

@@ -19,7 +19,7 @@ def annotator(session: Session, colours: bool) -> Callable[[str, Any], str]:
         if not notes:
             return text
         lines, width = text.split("\n"), session.settings.c[1]
-        noted = [bool(n) and not line.endswith("..") for line, n in zip(lines, notes, strict=False)]
+        noted = [bool(note) and not line.endswith("..") for line, note in zip(lines, notes, strict=False)]
         wide = max((len(line) for line, n in zip(lines, noted, strict=False) if n), default=0)
         for i, n in enumerate(noted):
             if n and wide + 2 + len(notes[i]) < width:

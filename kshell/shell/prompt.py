@@ -34,7 +34,7 @@ from kshell.shell.notes import annotator
 from kshell.shell.run_line import enter, tick
 from kshell.shell.toolbar import signature, toolbar
 
-_SHOWN = str.maketrans({c: shown for c, shown in Char.display_mappings.items() if c != "\n"})
+_SHOWN = str.maketrans({key: shown for key, shown in Char.display_mappings.items() if key != "\n"})
 # words that other shells know, and what to type here
 HINTS = {word: "\\\\ leaves, Ctrl-D too" for word in ("quit", "exit", "quit()", "exit()", "q", ":q", "bye")} | {
     word: "help[] lists topics, help`til tells of a name, \\?text searches" for word in ("help", "help()", "?", "man")}

@@ -68,7 +68,7 @@ def _option(session: Session, command: str) -> bool:
         return True
     except QError as e:
         why = e.text
-    form, what = next(s[2:].split("  ", 1) for s in USAGE.splitlines() if s.startswith(f"  -{command[0]} "))
+    form, what = next(line[2:].split("  ", 1) for line in USAGE.splitlines() if line.startswith(f"  -{command[0]} "))
     session.warn(f"kshell: -{command}: '{why}; expected {form}, {what.strip()}\n")
     return False
 
@@ -87,7 +87,7 @@ def console(session: Session, opts: Options) -> int:
         if sys.stdin.isatty():
             from kshell.shell.prompt import loop
 
-            code = loop(session, opts.quiet, any(c.startswith("c ") for c in opts.commands))
+            code = loop(session, opts.quiet, any(command.startswith("c ") for command in opts.commands))
         else:
             code = lines(session)
         return code

@@ -82,9 +82,9 @@ class Together:
 def spans(ranks: list[int]) -> str:
     """Numbers in order, those in a row as first-last."""
     out: list[list[int]] = []
-    for r in ranks:
-        if out and out[-1][1] == r - 1:
-            out[-1][1] = r
+    for rank in ranks:
+        if out and out[-1][1] == rank - 1:
+            out[-1][1] = rank
         else:
-            out.append([r, r])
+            out.append([rank, rank])
     return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in out)

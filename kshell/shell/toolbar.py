@@ -47,15 +47,15 @@ def signature(session: Session, text: str) -> str:
         word = line[1:].split(" ")[0].split(":")[0]
         entry = registry.find("command", word)
         return f"{'  '.join(entry.forms)}   {entry.summary}" if entry is not None else ""
-    at = place(text)
-    if at is None:
+    position = place(text)
+    if position is None:
         return ""
-    prev = at.arg[-1].text if at.arg and at.arg[-1].kind in WORDS else ""
-    if at.kind == "word" and at.prefix:
-        found = of_name(session, at.prefix)
+    prev = position.arg[-1].text if position.arg and position.arg[-1].kind in WORDS else ""
+    if position.kind == "word" and position.prefix:
+        found = of_name(session, position.prefix)
         if found:
             return found
-    for call in reversed(at.calls[1:]):
+    for call in reversed(position.calls[1:]):
         entry = named(session, call) if len(call.args) > 1 else None
         if entry is not None and entry.options:
             return f"{entry.name}: {options_text(entry)}"
@@ -86,5 +86,9 @@ def forms(session: Session, entry: Entry) -> tuple[str, ...]:
 
 def options_text(entry: Entry) -> str:
     """The options of an entry with their defaults."""
-    return "  ".join(o.name if o.default is REQUIRED or o.default is None else f"{o.name}={q_text(o.default)}"
-                     for o in entry.options)
+    return "  ".join(
+        option.name
+        if option.default is REQUIRED or option.default is None
+        else f"{option.name}={q_text(option.default)}"
+        for option in entry.options
+    )

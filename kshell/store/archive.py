@@ -74,24 +74,24 @@ def write(path: str, manifest: dict[str, Any], members: Sequence[Member], needs:
     more array, of zeros, makes it large enough."""
     members = list(members)
     text = _described(manifest, members)
-    size = len(text) + sum(len(m.data) for m in members)
+    size = len(text) + sum(len(member.data) for member in members)
     more = needs + described_cost(text) + _MEMBER * len(members) + size - Room(size).left
     if more > 0:
         members.append(member(np.zeros(more // 2 + (1 << 16), np.uint8)))
         text = _described(manifest, members)
 
     def fill(f: BinaryIO) -> None:
-        work = Task("saving", sum(len(m.data) for m in members))
+        work = Task("saving", sum(len(member.data) for member in members))
         with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as z:
             _add(z, MANIFEST, work, text)
-            for i, m in enumerate(members):
-                _add(z, name_of(i), work, head(m.descr, m.shape), m.data)
+            for i, member in enumerate(members):
+                _add(z, name_of(i), work, head(member.descr, member.shape), member.data)
 
     atomic.write(path, fill)
 
 
 def _described(manifest: dict[str, Any], members: Sequence[Member]) -> bytes:
-    table = [[m.descr, list(m.shape)] for m in members]
+    table = [[member.descr, list(member.shape)] for member in members]
     return json.dumps({"format": FORMAT, "version": VERSION, **manifest, "arrays": table}).encode()
 
 
@@ -99,8 +99,8 @@ def _add(z: zipfile.ZipFile, name: str, work: Task, *parts: bytes | memoryview) 
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o600 << 16
     with z.open(info, "w", force_zip64=sum(map(len, parts)) > _ZIP64) as out:
-        for p in parts:
-            atomic.pour(out, p, work)
+        for part in parts:
+            atomic.pour(out, part, work)
 
 
 # bytes in memory by what stands in a JSON text, about

@@ -99,8 +99,8 @@ def _is_special(path: str) -> bool:
 
 
 def _pour(path: str, fill: Fill) -> None:
-    with open(path, "wb") as f:
-        fill(f)
+    with open(path, "wb") as file:
+        fill(file)
 
 
 def _filled(fd: int, target: str, fill: Fill) -> None:
@@ -109,10 +109,10 @@ def _filled(fd: int, target: str, fill: Fill) -> None:
     if os.path.isdir(target):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
-    with open(fd, "wb", closefd=False) as f:
-        fill(f)
+    with open(fd, "wb", closefd=False) as file:
+        fill(file)
         _step("written")
-        f.flush()
+        file.flush()
         os.fsync(fd)
     if mode is not None:
         os.fchmod(fd, mode)
@@ -250,8 +250,8 @@ def filling(parts: Sequence[bytes | memoryview]) -> Callable[[BinaryIO], None]:
 
     def fill(f: BinaryIO) -> None:
         work = Task("saving", sum(map(len, parts)))
-        for p in parts:
-            pour(f, p, work)
+        for part in parts:
+            pour(f, part, work)
 
     return fill
 

@@ -65,19 +65,19 @@ def encode(x: Value, file: bool = False) -> bytes:
 
 
 def _put(x: Value, out: Out) -> None:
-    t = atom_t(x)
-    if t == T.ENUM:
+    qtype = atom_t(x)
+    if qtype == T.ENUM:
         if out.file:
-            out.append(struct.pack("b", -t) + _text(x.dom) + struct.pack("<q", x.v))
+            out.append(struct.pack("b", -qtype) + _text(x.dom) + struct.pack("<q", x.v))
             return
         x = unenum(x)
-        t = atom_t(x)
-    if t:
-        out.append(struct.pack("b", -t) + _atom_bytes(t, x))
+        qtype = atom_t(x)
+    if qtype:
+        out.append(struct.pack("b", -qtype) + _atom_bytes(qtype, x))
         return
     maker = _PUT.get(x.__class__)
     if maker is None:
-        maker = next((m for c, m in _PUT.items() if isinstance(x, c)), None)
+        maker = next((value for key, value in _PUT.items() if isinstance(x, key)), None)
     if maker is None:
         raise CallError(UNSAID, x.unsaved, given=SAID) if hasattr(x, "unsaved") else QError("type")
     maker(x, out)
@@ -96,17 +96,17 @@ def _atom_bytes(t: int, x: Value) -> bytes:
 
 
 def _put_vec(x: Vec, out: Out) -> None:
-    t = x.t
+    qtype = x.t
     attr = ATTRS.index(x.attr)
-    if t == T.ENUM and not out.file:
+    if qtype == T.ENUM and not out.file:
         plain = unenum(x)
         _put(Vec(plain.t, plain.a, x.attr) if plain.__class__ is Vec else plain, out)
         return
-    if t == T.ENUM:
-        out.append(struct.pack("bB", t, attr) + _text(x.dom) + struct.pack("<i", len(x.a)))
+    if qtype == T.ENUM:
+        out.append(struct.pack("bB", qtype, attr) + _text(x.dom) + struct.pack("<i", len(x.a)))
     else:
-        out.append(struct.pack("<bBi", t, attr, len(x.a)))
-    if t == T.S:
+        out.append(struct.pack("<bBi", qtype, attr, len(x.a)))
+    if qtype == T.S:
         out.append(symbols(x.a))
     else:
         out.append(np.ascontiguousarray(x.a).tobytes())
@@ -114,7 +114,7 @@ def _put_vec(x: Vec, out: Out) -> None:
 
 def symbols(codes: np.ndarray) -> bytes:
     """Symbols one after the other, each with a zero byte at its end."""
-    return "".join([sym_at(c).s + "\0" for c in codes.tolist()]).encode("utf-8", "surrogateescape")
+    return "".join([sym_at(code).s + "\0" for code in codes.tolist()]).encode("utf-8", "surrogateescape")
 
 
 def _put_nd(x: Nd, out: Out) -> None:
@@ -175,8 +175,8 @@ def _put_prim(x: Prim, out: Out) -> None:
 def _put_proj(x: Proj, out: Out) -> None:
     out.append(struct.pack("<bi", 104, len(x.args) + 1))
     _put(x.f, out)
-    for a in x.args:
-        out.append(b"\x65\xff") if a is HOLE else _put(a, out)
+    for arg in x.args:
+        out.append(b"\x65\xff") if arg is HOLE else _put(arg, out)
 
 
 def _put_comp(x: Comp, out: Out) -> None:
@@ -210,24 +210,24 @@ def function_cost(text: str) -> int:
 
 def cost(x: Value) -> int:
     """The bytes that a value needs when it is read again, about; at least what a Reader counts for it."""
-    c = x.__class__
-    if c is Nd or (isinstance(x, List) and x.flat is not None):
-        inner = x.a if c is Nd else x.flat.a
+    cls = x.__class__
+    if cls is Nd or (isinstance(x, List) and x.flat is not None):
+        inner = x.a if cls is Nd else x.flat.a
         return _LIST + inner.nbytes + (_VEC + 16) * len(x)
-    if c is Vec:
+    if cls is Vec:
         return _VEC + (_SYM * len(x) if x.t == T.S else x.a.nbytes)
     if isinstance(x, List):
         return _LIST + 16 * len(x) + sum(map(cost, x.items))
-    if c is Dict:
+    if cls is Dict:
         return _LIST + cost(x.k) + cost(x.v)
-    if c is Table:
+    if cls is Table:
         return 2 * _LIST + _VEC + _SYM * len(x.names) + sum(map(cost, x.cols))
     if isinstance(x, Lambda):
         return function_cost(x.text) + _VEC + len(x.text)
     if isinstance(x, Prim):  # perhaps a function that calls it
         return function_cost(x.name + "[x;y;z]") + _VEC
     if isinstance(x, Proj):
-        return _LIST + cost(x.f) + sum(_ATOM if a is HOLE else cost(a) for a in x.args)
+        return _LIST + cost(x.f) + sum(_ATOM if arg is HOLE else cost(arg) for arg in x.args)
     if isinstance(x, Comp):
         return _LIST + sum(map(cost, x.fs))
     if isinstance(x, Derived):
@@ -379,9 +379,9 @@ class Reader:
         if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S or d.v.__class__ is Vec:
             raise QError("corrupt")
         cols = d.v.items
-        if not all(c.__class__ in (Vec, List, Nd, Table, Dict) for c in cols) or len(set(map(len, cols))) > 1:
+        if not all(column.__class__ in (Vec, List, Nd, Table, Dict) for column in cols) or len(set(map(len, cols))) > 1:
             raise QError("corrupt")
-        return Table([s.s for s in d.k.items], cols)
+        return Table([item.s for item in d.k.items], cols)
 
     def _lambda(self, t: int) -> Value:
         ctx, text = self.text(), self.value()
@@ -424,7 +424,7 @@ class Reader:
         return Derived(_GLYPH[t], self.value())
 
 
-_GLYPH = {n: g for g, n in ITERATORS.items()}
+_GLYPH = {value: key for key, value in ITERATORS.items()}
 _GET: dict[int, Any] = {
     98: Reader._table, 99: Reader._dict, 127: Reader._dict, 100: Reader._lambda, 101: Reader._prim, 102: Reader._prim,
     103: Reader._iter, 104: Reader._many, 105: Reader._many, **dict.fromkeys(_GLYPH, Reader._derived),

@@ -30,8 +30,8 @@ def compress(message: bytes) -> bytes:
     s, limit = 8, end // 2 - 17
     later: tuple[int, int] | None = None
     while s < end:
-        flags, at = 0, len(out)
-        if at > limit:
+        flags, count = 0, len(out)
+        if count > limit:
             return message
         out.append(0)
         for bit in (1, 2, 4, 8, 16, 32, 64, 128):
@@ -55,7 +55,7 @@ def compress(message: bytes) -> bytes:
                 while s < stop and message[p] == message[s]:
                     p, s = p + 1, s + 1
                 out += bytes((h, s - start))
-        out[at] = flags
+        out[count] = flags
     out[2] = 1
     out[4:8] = struct.pack("<i", len(out))
     return bytes(out)

@@ -68,7 +68,9 @@ def _event(seconds: float, rest: bytes) -> bytes:
 
 def _scalars(seconds: float, step: int, values: Mapping[str, float]) -> bytes:
     """An event with a number for each tag."""
-    summary = b"".join(_field(1, _field(1, tag.encode()) + b"\x15" + struct.pack("<f", v)) for tag, v in values.items())
+    summary = b"".join(
+        _field(1, _field(1, tag.encode()) + b"\x15" + struct.pack("<f", value)) for tag, value in values.items()
+    )
     return _event(seconds, b"\x10" + _varint(step) + _field(5, summary))
 
 
@@ -98,7 +100,12 @@ class JsonLines:
         tails.mend_lines(self._fd, path)
 
     def add(self, call: str, step: int, seconds: float, values: Values) -> None:
-        record = {"step": step, "time": round(seconds, 3), "call": call, **{k: _finite(v) for k, v in values.items()}}
+        record = {
+            "step": step,
+            "time": round(seconds, 3),
+            "call": call,
+            **{key: _finite(value) for key, value in values.items()},
+        }
         _append(self._fd, json.dumps(record).encode() + b"\n", self.path)
 
     def close(self) -> None:
@@ -117,12 +124,12 @@ class Events:
 
     def add(self, call: str, step: int, seconds: float, values: Values) -> None:
         prefix = call + "/" if call else ""
-        one = {prefix + k: float(v) for k, v in values.items() if not isinstance(v, list)}
+        one = {prefix + key: float(value) for key, value in values.items() if not isinstance(value, list)}
         data = _scalars(seconds, step, one) if one else b""
-        for k, v in values.items():
-            if isinstance(v, list):  # a step has several: they are numbered one after the other
-                first = (step - 1) * len(v) + 1
-                data += b"".join(_scalars(seconds, first + i, {prefix + k: n}) for i, n in enumerate(v))
+        for key, value in values.items():
+            if isinstance(value, list):  # a step has several: they are numbered one after the other
+                first = (step - 1) * len(value) + 1
+                data += b"".join(_scalars(seconds, first + i, {prefix + key: n}) for i, n in enumerate(value))
         _append(self._fd, data, self.path)
 
     def close(self) -> None:
@@ -143,9 +150,9 @@ def _last_steps(path: str) -> dict[str, int]:
     """The last step of each call in the last lines of a file, if it is there."""
     out: dict[str, int] = {}
     try:
-        with open(path, "rb") as f:
-            f.seek(max(0, os.fstat(f.fileno()).st_size - _TAIL))
-            lines = f.read().split(b"\n")
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            lines = file.read().split(b"\n")
     except OSError:
         return out
     for line in lines:

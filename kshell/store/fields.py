@@ -128,8 +128,8 @@ def _places(raw: bytes, sep: bytes, *others: int) -> tuple[Array, int]:
         part = data[at : at + _PART]
         here = part == _END
         rows += int(np.count_nonzero(here))
-        for c in (sep[0], *others):
-            here |= part == c
+        for other in (sep[0], *others):
+            here |= part == other
         places: Array = np.flatnonzero(here).astype(dtype)
         places += at
         found.append(places)
@@ -205,13 +205,13 @@ class _Quotes:
 
     def _keep(self, start: int, marks: Array, ends: Array) -> Array:
         """Note the places of marks; give them as those in the part."""
-        at = np.flatnonzero(marks)
-        found: Array = at.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
+        positions = np.flatnonzero(marks)
+        found: Array = positions.astype(np.int32 if len(self.data) < 1 << 31 else np.int64)
         found += start
         self.found.append(found)
-        self.count += len(at)
+        self.count += len(positions)
         self.rows += int(np.count_nonzero(ends))
-        return at
+        return positions
 
     def columns(self, width: int) -> set[int]:
         """The columns with fields in quotes, where each row has so many fields."""
@@ -269,8 +269,8 @@ def _places_of(bits: Array) -> Array:
     """Where bits are set, which are few."""
     groups = bits.view(np.uint8)
     some = np.flatnonzero(groups != 0)
-    at = np.flatnonzero(np.unpackbits(groups[some], bitorder="little").view(np.bool_))
-    return some[at >> 3] * 8 + (at & 7)
+    positions = np.flatnonzero(np.unpackbits(groups[some], bitorder="little").view(np.bool_))
+    return some[positions >> 3] * 8 + (positions & 7)
 
 
 def _next(bits: Array, first: bool) -> Array:
@@ -316,7 +316,7 @@ def _rewritten(raw: bytes, sep: bytes) -> bytes:
     starts = np.concatenate([[0], ends[:-1] + 1])
     for start, stop in zip(starts[lines].tolist(), ends[lines].tolist(), strict=True):
         parts.append(raw[done:start])
-        parts.append(sep.join([_in_quotes(s, sep) for s in split_fields(raw[start:stop], sep)]))
+        parts.append(sep.join([_in_quotes(field, sep) for field in split_fields(raw[start:stop], sep)]))
         done = stop
     return b"".join([*parts, raw[done:]])
 

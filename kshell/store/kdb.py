@@ -112,7 +112,7 @@ def _is_nested(x: Value) -> bool:
     if x.__class__ is Nd:
         return bool(x.a.ndim == 2 and x.t != T.S)
     return x.__class__ is List and bool(x.items) and all(
-        v.__class__ is Vec and v.t not in (T.S, T.ENUM) and not v.attr for v in x.items)
+        item.__class__ is Vec and item.t not in (T.S, T.ENUM) and not item.attr for item in x.items)
 
 
 def _nested(x: Value) -> tuple[Array, Array]:
@@ -123,13 +123,13 @@ def _nested(x: Value) -> tuple[Array, Array]:
     entries = np.empty(len(x.items), np.uint64)
     parts: list[bytes] = []
     at = 0
-    for k, v in enumerate(x.items):
-        n = len(v.a)
-        if n < 256:
-            part, flag = bytes((_SHORT + v.t, n)) + v.a.tobytes(), 1
+    for k, item in enumerate(x.items):
+        count = len(item.a)
+        if count < 256:
+            part, flag = bytes((_SHORT + item.t, count)) + item.a.tobytes(), 1
         else:
             gap = -at % 16
-            part, flag = bytes(gap) + _HEAD.pack(b"\0\0", v.t, 0, n) + v.a.tobytes(), 0
+            part, flag = bytes(gap) + _HEAD.pack(b"\0\0", item.t, 0, count) + item.a.tobytes(), 0
             at += gap
         entries[k] = at | flag << 56
         parts.append(part)
@@ -158,9 +158,9 @@ def size_of(path: str) -> int:
     """The length in bytes of what is in a file, which of a compressed one is that of the data before."""
     where, before = unfinished.look(path)
     if os.path.isfile(where) and os.path.getsize(where) > len(compress.MAGIC):
-        with open(where, "rb") as f:
-            if f.read(len(compress.MAGIC)) == compress.MAGIC:
-                with mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
+        with open(where, "rb") as file:
+            if file.read(len(compress.MAGIC)) == compress.MAGIC:
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
                     return compress.tail_of(view).size
     return before.size if before else os.path.getsize(where)
 
@@ -170,9 +170,9 @@ def contents(path: str) -> Any:
     problem: OSError | None = None
     size, (where, before) = 0, unfinished.look(path)
     try:
-        with open(where, "rb") as f:
-            size = os.fstat(f.fileno()).st_size
-            data: Any = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if size >= _MAPPED else f.read()
+        with open(where, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size >= _MAPPED else file.read()
     except OSError as e:
         problem = e
     if problem is not None:
@@ -309,10 +309,10 @@ def _items(entries: Array, data: Any) -> Value:
 
 def _same(at: Array, short: Array, data: Any) -> Value | None:
     """The items as one array, if they have one type and length and lie evenly; else None."""
-    n = len(at)
-    step = int(at[1] - at[0]) if n > 1 else 0
+    count = len(at)
+    step = int(at[1] - at[0]) if count > 1 else 0
     head = 2 if short[0] else 16
-    if n < 2 or step <= head or (short != short[0]).any() or (np.diff(at) != step).any():
+    if count < 2 or step <= head or (short != short[0]).any() or (np.diff(at) != step).any():
         return None
     first = _item(data, int(at[0]), bool(short[0]))
     if first.__class__ is not Vec:
@@ -320,8 +320,8 @@ def _same(at: Array, short: Array, data: Any) -> Value | None:
     size = len(first.a) * first.a.itemsize
     if int(at[-1]) + head + size > len(data):
         return None
-    a = np.frombuffer(data, np.uint8, int(at[-1] - at[0]) + head + size, int(at[0]))
-    rows = np.lib.stride_tricks.as_strided(a, (n, head + size), (step, 1), writeable=False)
+    array = np.frombuffer(data, np.uint8, int(at[-1] - at[0]) + head + size, int(at[0]))
+    rows = np.lib.stride_tricks.as_strided(array, (count, head + size), (step, 1), writeable=False)
     if (rows[:, 2 if not short[0] else 0 : head] != rows[0, 2 if not short[0] else 0 : head]).any():
         return None
     return Nd(first.t, np.ascontiguousarray(rows[:, head:]).view(first.a.dtype))
@@ -342,8 +342,8 @@ def _item(data: Any, at: int, short: bool) -> Value:
         raise QError("nyi")
     if start + n * row.size > len(data):
         raise QError("corrupt")
-    a = np.frombuffer(data, row.dtype, n, start)
-    return Vec(t, a) if t > 0 else char(chr(a[0])) if row.num == T.C else atom(row.num, a[0])
+    array = np.frombuffer(data, row.dtype, n, start)
+    return Vec(t, array) if t > 0 else char(chr(array[0])) if row.num == T.C else atom(row.num, array[0])
 
 
 def _old(data: Any) -> Value:
@@ -450,5 +450,5 @@ def _still_sorted(f: Any, at: int, n: int, x: Vec) -> bool:
     last = np.frombuffer(f.read(x.a.itemsize) if n else b"", x.a.dtype)
     if x.t in (T.G, T.ENUM):
         return False
-    a = np.concatenate([last, x.a])
-    return bool((a[1:] >= a[:-1]).all())
+    array = np.concatenate([last, x.a])
+    return bool((array[1:] >= array[:-1]).all())

@@ -38,7 +38,7 @@ def kind_of(path: str, begin: bytes) -> tuple[str, str]:
 def kind_of_archive(path: str, members: Iterable[str]) -> tuple[str, str]:
     """The same of a zip file with these members."""
     names = list(members)
-    if names and all(n.endswith(".npy") for n in names) and "manifest.json" not in names:
+    if names and all(name.endswith(".npy") for name in names) and "manifest.json" not in names:
         return "an archive of arrays of NumPy", _ARCHIVE.replace("{0}", path).replace("{1}", os.path.splitext(path)[0])
     if "manifest.json" in names:
         return "a snapshot", f"resume`:{path} brings its session back"

@@ -26,7 +26,7 @@ _EPOCH = {T.D: np.datetime64("2000-01-01", "D"), T.M: np.datetime64("2000-01", "
 
 def kind_of(names: list[str]) -> tuple[str, int, list[str]] | None:
     """Field, type and folders of the partitions among some names; None if there are none."""
-    found = [n for n in names if n[:1].isdigit() and any(p.match(n) for _, _, p in KINDS)]
+    found = [name for name in names if name[:1].isdigit() and any(p.match(name) for _, _, p in KINDS)]
     for field, t, pattern in KINDS:
         if found and all(pattern.match(n) for n in found):
             return field, t, found
@@ -136,7 +136,7 @@ class Database:
 
 def empty_like(t: Table) -> Table:
     """A table of the same columns without rows."""
-    return Table(list(t.names), [none_of(c) for c in t.cols])
+    return Table(list(t.names), [none_of(column) for column in t.cols])
 
 
 def none_of(c: Value) -> Value:
@@ -149,9 +149,9 @@ def segments_of(root: str) -> list[str]:
     path = os.path.join(root, "par.txt")
     if not os.path.isfile(path):
         return []
-    with open(path) as f:
-        lines = [line.strip() for line in f]
-    return [os.path.join(root, s.rstrip("/")) for s in lines if s]
+    with open(path) as file:
+        lines = [line.strip() for line in file]
+    return [os.path.join(root, line.rstrip("/")) for line in lines if line]
 
 
 class PartCols(splay.LazyCols):
@@ -207,7 +207,7 @@ class _WithFirst(splay.LazyCols):
 
 def joined(parts: list[Value]) -> Value:
     """Parts of a column as one."""
-    full = [p for p in parts if len(p)]
+    full = [part for part in parts if len(part)]
     if len(full) <= 1:
         return full[0] if full else parts[0] if parts else List([])
     return concat(full)

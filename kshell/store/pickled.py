@@ -159,8 +159,8 @@ class Reader:
     def _set(self, keys: list[Any], values: list[Any]) -> None:
         target = self.top(dict)
         self.need(120 * len(keys))
-        for k in keys:
-            plain_key(k)
+        for key in keys:
+            plain_key(key)
         target.update(zip(keys, values, strict=True))
 
     def _item(self) -> None:

@@ -45,14 +45,14 @@ def read_header(f: BinaryIO, size: int, room: Room) -> tuple[list[Place], dict[s
         raise ValueError("the header is no dictionary")
     room.need(_TENSOR * len(found))
     meta = found.pop(_META, {})
-    if not isinstance(meta, dict) or any(v.__class__ is not str for v in meta.values()):
+    if not isinstance(meta, dict) or any(value.__class__ is not str for value in meta.values()):
         raise ValueError("the metadata are no texts")
-    places = [_place(k, v) for k, v in found.items()]
+    places = [_place(key, value) for key, value in found.items()]
     at = 0
-    for p in sorted(places, key=lambda p: (p.start, p.end)):
-        if p.start != at:
-            raise ValueError(f"{p.name} is out of place")
-        at = p.end
+    for place in sorted(places, key=lambda p: (p.start, p.end)):
+        if place.start != at:
+            raise ValueError(f"{place.name} is out of place")
+        at = place.end
     if at != size - 8 - n:
         raise ValueError("the file has a wrong length")
     return places, meta, 8 + n
@@ -92,14 +92,17 @@ def layout(tensors: Sequence[tuple[str, str, Sequence[int]]]) -> list[Place]:
 
 def described(places: Sequence[Place], meta: dict[str, str]) -> bytes:
     """The bytes that the digest covers beside the data: names, types, shapes, places and metadata."""
-    others = sorted((k, v) for k, v in meta.items() if k not in (DIGEST, OWN))
+    others = sorted((key, value) for key, value in meta.items() if key not in (DIGEST, OWN))
     return json.dumps([sorted(map(list, places)), others]).encode()
 
 
 def header(places: Sequence[Place], meta: dict[str, str]) -> bytes:
     """The first bytes of a file."""
     text: dict[str, Any] = {_META: meta} if meta else {}
-    text |= {p.name: {"dtype": p.dtype, "shape": list(p.shape), "data_offsets": [p.start, p.end]} for p in places}
+    text |= {
+        place.name: {"dtype": place.dtype, "shape": list(place.shape), "data_offsets": [place.start, place.end]}
+        for place in places
+    }
     data = json.dumps(text, separators=(",", ":")).encode()
     data += b" " * (-len(data) % 8)
     return struct.pack("<Q", len(data)) + data

@@ -46,8 +46,8 @@ def _plain(x: Value) -> bool:
 
 def _alike(items: Sequence[Value]) -> bool:
     """Are items of a list vectors of one type, as strings are?"""
-    t = items[0].t if items[0].__class__ is Vec else 0
-    return _fixed(t) and all(i.__class__ is Vec and i.t == t and not i.attr for i in items)
+    qtype = items[0].t if items[0].__class__ is Vec else 0
+    return _fixed(qtype) and all(i.__class__ is Vec and i.t == qtype and not i.attr for i in items)
 
 
 def form_cost(form: Form) -> int:
@@ -91,16 +91,16 @@ class Encoder:
             self.depth -= 1
 
     def _value(self, x: Value) -> Form:
-        c = x.__class__
-        if c is Vec and _fixed(x.t) and len(x):
+        cls = x.__class__
+        if cls is Vec and _fixed(x.t) and len(x):
             return ["v", x.t, x.attr, self.array(x.a)]
-        if c is Vec and x.t == T.S and 4 * len(x) > _SHORT:
+        if cls is Vec and x.t == T.S and 4 * len(x) > _SHORT:
             return self._symbols(x)
-        if c is Nd and _fixed(x.t):
+        if cls is Nd and _fixed(x.t):
             return ["nd", x.t, self.array(x.a)]
-        if c is List and x.flat is not None and _fixed(x.flat.t):
+        if cls is List and x.flat is not None and _fixed(x.flat.t):
             return ["flat", x.flat.t, self.array(x.flat.a), self.array(x.flat.ends)]
-        if c is List and len(x) > _SHORT and not x.attr and _alike(x.items):
+        if cls is List and len(x) > _SHORT and not x.attr and _alike(x.items):
             sizes = np.fromiter(map(len, x.items), np.int64, len(x))
             return ["flat", x.items[0].t, self.array(np.concatenate([i.a for i in x.items])),
                     self.array(np.cumsum(sizes))]
@@ -110,9 +110,9 @@ class Encoder:
             return ["h", self.handle(x)]
         if isinstance(x, Function):
             return self._function(x)
-        if c is Dict:
+        if cls is Dict:
             return ["d", self.value(x.k), self.value(x.v), x.attr]
-        if c is Table:
+        if cls is Table:
             return ["t", list(x.names), [self.value(col) for col in x.cols]]
         if isinstance(x, List) and not (x.items and _plain(x)):
             return ["l", [self.value(i) for i in x.items], x.attr]
@@ -147,10 +147,10 @@ class Encoder:
                 return self._coded(x)
             return ["p", known.kind, known.name, x.name, x.t]
         if isinstance(x, Proj):
-            holes = sum(a is HOLE for a in x.args)
-            return ["proj", self.value(x.f), [self.value(a) for a in x.args], x.rank - holes]
+            holes = sum(arg is HOLE for arg in x.args)
+            return ["proj", self.value(x.f), [self.value(arg) for arg in x.args], x.rank - holes]
         if isinstance(x, ListProj):
-            return ["lp", [self.value(a) for a in x.args]]
+            return ["lp", [self.value(arg) for arg in x.args]]
         if isinstance(x, Comp):
             return ["comp", [self.value(f) for f in x.fs]]
         if isinstance(x, Iter):
@@ -228,8 +228,8 @@ class Decoder:
         return Dict(keys, values, "s" if attr == "s" else "")
 
     def _table(self, names: list[str], cols: list[Form]) -> Value:
-        made = [self.value(c) for c in cols]
-        if len(names) != len(made) or any(n.__class__ is not str for n in names) or not all(
+        made = [self.value(column) for column in cols]
+        if len(names) != len(made) or any(name.__class__ is not str for name in names) or not all(
                 isinstance(c, Vec | List | Table | Dict) for c in made) or len(set(map(len, made))) > 1:
             raise ValueError("a wrong table")
         return Table(list(names), made)
@@ -275,7 +275,7 @@ class Decoder:
     def _proj(self, f: Form, args: list[Form], missing: int) -> Value:
         if missing.__class__ is not int or not 0 <= missing <= 8:
             raise ValueError("a wrong projection")
-        return Proj(self.value(f), tuple(self.value(a) for a in args), missing)
+        return Proj(self.value(f), tuple(self.value(arg) for arg in args), missing)
 
     def _comp(self, fs: list[Form]) -> Value:
         if not fs:
@@ -287,7 +287,7 @@ _READ: dict[str, Callable[..., Value]] = {
     "v": Decoder._vec, "s": Decoder._symbols, "nd": Decoder._nd, "flat": Decoder._flat, "h": Decoder._handle,
     "d": Decoder._dict, "t": Decoder._table, "l": Decoder._list, "a": Decoder._attr, "q": Decoder._short,
     "Q": Decoder._long, "f": Decoder._lambda, "p": Decoder._prim, "proj": Decoder._proj, "comp": Decoder._comp,
-    "hole": lambda d: HOLE, "lp": lambda d, args: ListProj(tuple(d.value(a) for a in args)),
+    "hole": lambda d: HOLE, "lp": lambda d, args: ListProj(tuple(d.value(arg) for arg in args)),
     "it": lambda d, glyph: Iter(glyph), "der": lambda d, glyph, f: Derived(glyph, d.value(f)),
 }  # fmt: skip
 

@@ -108,7 +108,7 @@ def names_in(path: str) -> list[str]:
         return []
     if x.__class__ is not Vec or x.t != T.S:
         raise QError("type")
-    return [s.s for s in x.items]
+    return [item.s for item in x.items]
 
 
 def read(path: str) -> Table:
@@ -148,7 +148,7 @@ def storable(col: Value) -> bool:
     if not isinstance(col, List):
         return False
     return getattr(col, "t", 0) != T.S and all(
-        v.__class__ is not Vec or v.t != T.S for v in (col.items if col.__class__ is List else ()))
+        item.__class__ is not Vec or item.t != T.S for item in (col.items if col.__class__ is List else ()))
 
 
 def append(path: str, rows: Table) -> bool:
@@ -156,6 +156,6 @@ def append(path: str, rows: Table) -> bool:
     path = path.rstrip("/")
     if rows.names != names_in(path):
         return False
-    if any(not storable(c) for c in rows.cols):
+    if any(not storable(column) for column in rows.cols):
         return False
-    return kdb.append([(f"{path}/{n}", c) for n, c in zip(rows.names, rows.cols, strict=True)])
+    return kdb.append([(f"{path}/{name}", column) for name, column in zip(rows.names, rows.cols, strict=True)])

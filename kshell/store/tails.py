@@ -61,8 +61,8 @@ def mend_log(fd: int, path: str) -> int:
     about = os.fstat(fd)
     if not about.st_size or _WHOLE.get((about.st_dev, about.st_ino)) == (about.st_size, about.st_mtime_ns):
         return 0
-    with open(path, "rb") as f:
-        if f.read(4) != kdb.GENERAL + b"\0\0":
+    with open(path, "rb") as file:
+        if file.read(4) != kdb.GENERAL + b"\0\0":
             return 0
     with _alone(fd) as alone:
         if not alone:
@@ -77,15 +77,15 @@ def mend_log(fd: int, path: str) -> int:
 
 def mend_lines(fd: int, path: str) -> None:
     """Cut off the last line of a file of JSON records, if not all of it is there; end one that lacks only its end."""
-    with _alone(fd) as alone, open(path, "rb") as f:
+    with _alone(fd) as alone, open(path, "rb") as file:
         size = os.fstat(fd).st_size
         if not alone or not size:
             return
         at, last = size, b""
         while at and b"\n" not in last and len(last) < MOST:
             at, n = max(0, at - _PIECE), min(at, _PIECE)
-            f.seek(at)
-            last = f.read(n) + last
+            file.seek(at)
+            last = file.read(n) + last
         last = last[last.rfind(b"\n") + 1 :]
         if not last:
             return

@@ -86,10 +86,10 @@ def columns(data: bytes, sep: bytes, n: int, breaks: bool = False) -> list[list[
     if b'"' not in data and lines:
         per = lines[0].count(sep) + 1
         flat = sep.join(lines).split(sep)
-        if len(flat) == per * len(lines) and all(s.count(sep) == per - 1 for s in lines):
+        if len(flat) == per * len(lines) and all(line.count(sep) == per - 1 for line in lines):
             return [flat[i::per] if i < per else [b""] * len(lines) for i in range(n)]
-    rows = [split_fields(s, sep) for s in lines]
-    return [[r[i] if i < len(r) else b"" for r in rows] for i in range(n)]
+    rows = [split_fields(line, sep) for line in lines]
+    return [[row[i] if i < len(row) else b"" for row in rows] for i in range(n)]
 
 
 def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
@@ -99,9 +99,9 @@ def fixed(data: bytes, widths: list[int]) -> list[list[bytes]]:
     if len(lines) == 1 and size and len(data) >= 2 * size and len(data) % size == 0:
         lines = [data[k : k + size] for k in range(0, len(data), size)]
     out, at = [], 0
-    for w in widths:
-        out.append([s[at : at + w] for s in lines])
-        at += w
+    for width in widths:
+        out.append([line[at : at + width] for line in lines])
+        at += width
     return out
 
 

@@ -200,10 +200,10 @@ def _take_place(source: str, target: str) -> None:
     except OSError as e:
         if e.errno != errno.EXDEV:
             raise
-    with open(source, "rb") as f:
+    with open(source, "rb") as file:
         beside, fd = made(os.path.dirname(target))
         with open(fd, "wb") as to:
-            while data := f.read(1 << 20):
+            while data := file.read(1 << 20):
                 to.write(data)
             to.flush()
             os.fsync(fd)
@@ -248,7 +248,7 @@ def turn(folder: str) -> Any:
 
     def note(files: Sequence[Before]) -> None:
         noted[:] = files
-        text = json.dumps([os.getpid(), [[*f[:4], f.head.hex()] for f in files]])
+        text = json.dumps([os.getpid(), [[*file[:4], file.head.hex()] for file in files]])
         os.pwrite(fd, text.encode() + b"\n", 0)
 
     done = False
@@ -278,13 +278,13 @@ def _records(fd: int) -> tuple[int, list[Before]]:
 
 def take_back(folder: str, files: Sequence[Before]) -> None:
     """Make files what they were before rows were appended, but for those that have been replaced since."""
-    for b in files:
+    for file in files:
         with contextlib.suppress(FileNotFoundError):
-            fd = os.open(os.path.join(folder, b.name), os.O_RDWR)
+            fd = os.open(os.path.join(folder, file.name), os.O_RDWR)
             try:
-                if os.fstat(fd).st_ino == b.inode:
-                    os.pwrite(fd, b.head, b.at)
-                    os.ftruncate(fd, b.size)
+                if os.fstat(fd).st_ino == file.inode:
+                    os.pwrite(fd, file.head, file.at)
+                    os.ftruncate(fd, file.size)
             finally:
                 os.close(fd)
 
@@ -315,13 +315,13 @@ def opened(path: str, work: Callable[[Any], Any]) -> Any:
     """work(file) of a file that is read, wherever its content is at the moment."""
     where = look(path)[0]
     try:
-        with open(where, "rb") as f:
-            return work(f)
+        with open(where, "rb") as file:
+            return work(file)
     except FileNotFoundError:
         if where == path:
             raise
-    with open(path, "rb") as f:  # it has just been moved there
-        return work(f)
+    with open(path, "rb") as file:  # it has just been moved there
+        return work(file)
 
 
 def there(path: str) -> bool:

@@ -10,6 +10,6 @@ from typing import TYPE_CHECKING
 from kshell.lazy_package import lazy_package
 
 if TYPE_CHECKING:
-    from kshell.families.adaptdl import rules
+    from kshell.families.adaptdl import rule_rows, rules
 else:
     __getattr__ = lazy_package(__name__)

@@ -7,10 +7,8 @@ optimizer.
 
 from __future__ import annotations
 
-import inspect
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,6 @@ from kshell.extend import (
     MODES,
     NAMED_OPTIONS,
     NIL,
-    NULL_J,
-    REQUIRED,
     TOPICS,
     CallError,
     Dict,
@@ -30,7 +26,6 @@ from kshell.extend import (
     ModelHandle,
     Opt,
     OptimizerHandle,
-    Option,
     QError,
     RuleHandle,
     StateFromQ,
@@ -46,7 +41,6 @@ from kshell.extend import (
     collapse,
     doubles_of,
     drop_gradient,
-    entry_named,
     floats,
     handle,
     items,
@@ -68,109 +62,7 @@ from kshell.extend import (
     wraps,
     zero_gradient,
 )
-
-Values = dict[str, Any]
-
-# ------------------------------------------------------------------ the rows
-
-_COMMON = (
-    Option("accum", "double", None, "accum_scale", "batch of a micro-step over all processes, in base batches; "
-           "if not given, by local and base, or the number of processes"),
-    Option("base", "long", None, "", "base batch", low=1),
-    Option("local", "long", None, "", "batch of a micro-step on this process", low=1),
-    Option("lossscale", "double", 1.0, "loss_scale", "what losses are multiplied by; gradients are divided by it"))
-
-
-def row(name: str, cls: str, doc: str, *options: Option, at: Any = None) -> Entry:
-    """Register a rule: `cls` is the dotted name of its class, or its name in kshell.families.adaptdl.rules."""
-    at = at or sys._getframe(1)
-    return registry.add(Entry(name, "rule", doc=doc, options=(*options, *_COMMON), topic="rules", since="kshell",
-                              target=cls if "." in cls else f"kshell.families.adaptdl.rules.{cls}",
-                              file=at.f_code.co_filename, line=at.f_lineno))
-
-
-def rule(name: str, *options: Option) -> Callable[[type], type]:
-    """Register a subclass of kshell.families.adaptdl.rules.ScalingRule, as its decorator; its docstring is its help."""
-
-    def register(cls: type) -> type:
-        row(name, f"{cls.__module__}.{cls.__qualname__}", inspect.getdoc(cls) or name, *options, at=sys._getframe(1))
-        return cls
-
-    return register
-
-
-row("adascale", "AdaScale", """The gain of the step, for each parameter group: between 1 and the scale.
-
-Johnson et al. 2020, arXiv 2007.05105. As rates are scaled by what a step is worth, one schedule does for any batch.
-
-q)t:tensor(2#0e;`grad)
-q)s:scale(opt(`sgd;t;1.);`adascale)
-q)backward Sum mul(t;1 2e)
-q)backward Sum mul(t;3 2e)
-q)step s
-q)gns[s]`scale`factor
-2f
-,1.125
-""")
-row("adamscale", "AdamScale", """The root of adascale's factor, for optimizers of Adam's kind.
-
-q)t:tensor(2#0e;`grad)
-q)s:scale(opt(`adam;t);`adamscale)
-q)backward Sum mul(t;1 2e)
-q)backward Sum mul(t;3 2e)
-q)step s
-q)gns[s]`factor
-,1.06066
-""")
-row("linear", "LinearScale", """The scale itself.
-
-Goyal et al. 2017, arXiv 1706.02677.
-
-q)s:scale(opt(`sgd;tensor(2#0e;`grad));`linear)
-q)exec factor from gns(s;1 4.)
-1 4f
-""")
-row("sqrt", "SqrtScale", """The root of the scale.
-
-Krizhevsky 2014, arXiv 1404.5997.
-
-q)s:scale(opt(`sgd;tensor(2#0e;`grad));`sqrt)
-q)exec factor from gns(s;1 4.)
-1 2f
-""")
-row("legw", "LEGWScale", """The root of the scale, after a linear warm-up that lasts epochs times the scale.
-
-You et al. 2019, arXiv 1901.08256. An epoch is size / batch steps, counted by progress; the first step has rate 0.
-
-q)s:scale(opt(`sgd;tensor(2#0e;`grad));`legw;5;60000;128)
-q)exec factor from gns(s;1 4.)
-0 0f
-""", Option("epochs", "double", REQUIRED, "base_warmup_epochs", "epochs of the warm-up at the base batch", low=0),
-    Option("size", "long", REQUIRED, "data_size", "examples of an epoch", low=1),
-    Option("batch", "long", None, "batch_size", "base batch; that of the option base, if not given", low=1))
-
-
-def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]]) -> Values:
-    """All options of a rule, {name: Python value}."""
-    known = {o.name for e in registry.entries("rule") for o in e.options}
-    given = parse_options(entry.name, entry.options, positional, named, kind="rule", known=known, before=2)
-    out: Values = {}
-    for o in entry.options:
-        value = given.get(o.name)
-        missing = value is None or value == NULL_J.v or (isinstance(value, float) and math.isnan(value))
-        if missing and o.default is REQUIRED:
-            raise QError(f"{entry.name}: {o.name} not defined")
-        out[o.name] = o.default if missing else value
-    if out["accum"] is not None and out["local"] is not None:
-        raise CallError(entry.name, "accum and local are two ways to say the same")
-    if out["local"] is not None and out["base"] is None:
-        raise CallError(entry.name, "local goes with base")
-    if "batch" in out and out["batch"] is None:
-        if out["base"] is None:
-            raise CallError(entry.name, "batch not defined")
-        out["batch"] = out["base"]
-    return out
-
+from kshell.families.adaptdl.rule_rows import COMMON, Values, entry_of, parse
 
 # ------------------------------------------------------------------ a rule around an optimizer
 
@@ -184,7 +76,11 @@ class RuleWrap(wraps.Wrap):
 
     def __init__(self, entry: Entry, values: Values, o: Opt) -> None:
         self.entry, self.values, self.opt = entry, values, o
-        args = {p.torch or p.name: values[p.name] for p in entry.options if p.torch or p not in _COMMON}
+        args = {
+            option.torch or option.name: values[option.name]
+            for option in entry.options
+            if option.torch or option not in COMMON
+        }
         if values["accum"] is None and values["local"] is not None:
             args["accum_scale"] = values["local"] * optim.comm.world() / values["base"]
         self.rule = _refusing(entry.name, lambda: entry.resolve()(o.torch, **args))
@@ -241,13 +137,15 @@ class RuleWrap(wraps.Wrap):
 
 def _refusing(call: str, fn: Any) -> Any:
     """fn(), whose ValueError becomes a q error with the names of the options."""
-    names = {o.torch: o.name for e in registry.entries("rule") for o in e.options if o.torch}
+    names = {
+        option.torch: option.name for entry in registry.entries("rule") for option in entry.options if option.torch
+    }
     try:
         return fn()
     except ValueError as exc:
         text = str(exc)
-    for k, v in names.items():
-        text = text.replace(k, v)
+    for key, value in names.items():
+        text = text.replace(key, value)
     raise QError(f"{call}: {text}")
 
 
@@ -306,14 +204,9 @@ def _load(w: RuleWrap, s: dict[str, Value]) -> None:
         raise CallError("scale", f"the state has no {missing[0]}", says=(missing[0], "state"))
     numbers = [s["sqr"], s["var"], *seq_items(s["sums"])]
     if s["progress"].__class__ is not float or s["accum"].__class__ is not float or \
-            any(v.__class__ is not Vec or v.t != T.F for v in numbers):
+            any(number.__class__ is not Vec or number.t != T.F for number in numbers):
         raise CallError("scale", "unrecognized state, expecting floats")
-    _refusing("scale", lambda: w.keep({k: StateFromQ().value(v) for k, v in s.items()}))
-
-
-def entry_of(name: str) -> Entry:
-    """The rule of a name; `unrecognized rule: name` if there is none."""
-    return entry_named("rule", "unrecognized rule: ", name)
+    _refusing("scale", lambda: w.keep({key: StateFromQ().value(value) for key, value in s.items()}))
 
 
 # ------------------------------------------------------------------ scale and gns
@@ -348,13 +241,13 @@ def scale(x: Value) -> Value:
         _change(h.obj, given[1:])
         return NIL
     if isinstance(h, OptimizerHandle | ModelHandle) and (len(given) == 1 or given[1:] == [NIL]):
-        o = optimizer_of(h)
+        optimizer = optimizer_of(h)
         if len(given) > 1:
-            take_off(o)
+            take_off(optimizer)
             return NIL
-        if "scale" not in o.wraps:
+        if "scale" not in optimizer.wraps:
             raise CallError("scale", "the optimizer has no rule", says=("optimizer",))
-        return rule_handle(o.wraps["scale"])
+        return rule_handle(optimizer.wraps["scale"])
     with with_all("scale", x):
         return _put(given)
 
@@ -386,8 +279,8 @@ def _change(w: RuleWrap, given: Sequence[Value]) -> None:
     def change() -> None:
         from kshell.families.adaptdl.rules import _positive
 
-        for k, v in values.items():
-            _positive(k, v)
+        for key, value in values.items():
+            _positive(key, value)
         if "accum" in values:
             w.rule.noise.set_accum_scale(values["accum"])
         if "lossscale" in values:
@@ -435,12 +328,14 @@ def gns(x: Value) -> Value:
 
 def _table(rule: Any, x: Value) -> Value:
     numbers = doubles_of(x)
-    if numbers is None or not all(v > 0 and math.isfinite(v) for v in numbers):
+    if numbers is None or not all(number > 0 and math.isfinite(number) for number in numbers):
         raise CallError("gns", "expecting a rule and scales above 0")
-    factors = np.array([rule.factors(v) for v in numbers])
+    factors = np.array([rule.factors(number) for number in numbers])
     cols = floats(factors[:, 0]) if factors.ndim == 2 and factors.shape[1] == 1 else \
-        collapse([floats(f) for f in factors])
-    return Table(["scale", "factor", "gain"], [floats(numbers), cols, floats([rule.noise.gain(v) for v in numbers])])
+        collapse([floats(factor) for factor in factors])
+    return Table(
+        ["scale", "factor", "gain"], [floats(numbers), cols, floats([rule.noise.gain(number) for number in numbers])]
+    )
 
 
 # ------------------------------------------------------------------ what rule handles answer
@@ -467,22 +362,22 @@ def _step(h: RuleHandle, *rest: Value) -> Value:
 @behaviour("zerograd", RuleHandle)
 def _zerograd(h: RuleHandle) -> None:
     h.obj.rule.noise.reset()
-    for p in h.obj.opt.parameters():
-        zero_gradient(p)
+    for param in h.obj.opt.parameters():
+        zero_gradient(param)
 
 
 @behaviour("nograd", RuleHandle)
 def _nograd(h: RuleHandle) -> None:
     h.obj.rule.noise.reset()
-    for p in h.obj.opt.parameters():
-        drop_gradient(p)
+    for param in h.obj.opt.parameters():
+        drop_gradient(param)
 
 
 @behaviour("lr", RuleHandle)
 def _lr(h: RuleHandle, *args: Value) -> Value:
     if args:
         raise CallError("lr", "set the rates of the optimizer", says=("optimizer",))
-    return floats([float(g["lr"]) for g in h.obj.opt.groups])
+    return floats([float(group["lr"]) for group in h.obj.opt.groups])
 
 
 @behaviour("state", RuleHandle)

@@ -56,9 +56,11 @@ class GradientNoiseScale:
         self.loss_scale = _positive("loss_scale", loss_scale)
         self._accum_scale = accum_scale
         self.about = ""  # what else has to be the same on every process
-        n = len(optimizer.param_groups)
-        self.sqr, self.var = [1.0] * n, [0.0] * n
-        self._sums = [[0.0, 0.0, 0.0, 0.0] for _ in range(n)]  # weighed sqr and its weight, weighed var and its weight
+        count = len(optimizer.param_groups)
+        self.sqr, self.var = [1.0] * count, [0.0] * count
+        self._sums = [
+            [0.0, 0.0, 0.0, 0.0] for _ in range(count)
+        ]  # weighed sqr and its weight, weighed var and its weight
         self.biased = False
         self._last: dict[int, Tensor] | None = None  # the gradients of the step before, by parameter
         self._hooks: dict[int, tuple[Tensor, Any]] = {}
@@ -71,8 +73,8 @@ class GradientNoiseScale:
 
     def _every(self) -> Iterator[tuple[int, Tensor]]:
         for i, group in enumerate(self.optimizer.param_groups):
-            for p in group["params"]:
-                yield i, p
+            for param in group["params"]:
+                yield i, param
 
     def _parameters(self) -> Iterator[tuple[int, Tensor]]:
         return ((i, p) for i, p in self._every() if p.requires_grad)
@@ -95,11 +97,11 @@ class GradientNoiseScale:
             self.sqr.append(1.0)
             self.var.append(0.0)
             self._sums.append([0.0, 0.0, 0.0, 0.0])
-        for p in params:
-            key = id(p)
+        for param in params:
+            key = id(param)
             self._places[key] = group
-            if key not in self._hooks and (p.is_floating_point() or p.is_complex()):
-                self._hooks[key] = p, _hooked(p, _noticing(weakref.ref(self), key))
+            if key not in self._hooks and (param.is_floating_point() or param.is_complex()):
+                self._hooks[key] = param, _hooked(param, _noticing(weakref.ref(self), key))
 
     def detach(self) -> None:
         """Notice no more gradients."""
@@ -153,8 +155,8 @@ class GradientNoiseScale:
     def gathered(self) -> list[float]:
         """The squares of all micro-gradients of all processes, by group. A ValueError, the same on every process, if
         one of them has none, or not as many as another."""
-        n = len(self.sqr)
-        own = [float(self._local[i]) if i in self._local else 0.0 for i in range(n)]
+        count = len(self.sqr)
+        own = [float(self._local[i]) if i in self._local else 0.0 for i in range(count)]
         counts, squares = [self.accum_count], [own]
         if comm.world() > 1:
             self.agree("step: scale", True)
@@ -164,7 +166,7 @@ class GradientNoiseScale:
             raise ValueError("no gradient" + (f" on process {counts.index(0)}" if len(counts) > 1 else ""))
         if len(set(counts)) > 1:
             raise ValueError(f"numbers of micro-batches differ between processes: {' '.join(map(str, counts))}")
-        return [sum(s[i] for s in squares) / self.loss_scale ** 2 for i in range(n)]
+        return [sum(square[i] for square in squares) / self.loss_scale ** 2 for i in range(count)]
 
     @torch.no_grad()
     def update(self, squares: Sequence[float] | None = None, aggregated: bool = False) -> bool:
@@ -190,13 +192,18 @@ class GradientNoiseScale:
             self.biased, self._last = False, None
             self._estimate([x / n for x in squares], totals, n, scale)
             return True
-        now = {id(p): (torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()) for p in params}
+        now = {
+            id(param): (torch.zeros_like(param) if param.grad is None else param.grad.detach().clone())
+            for param in params
+        }
         last, self._last, self.biased = self._last, now, True
         if last is not None and last.keys() == now.keys():
             pairs = [(i, last[id(p)], now[id(p)]) for i, p in self._parameters()]
             before = self._by_group([(i, a) for i, a, _ in pairs])
             mean = self._by_group([(i, (a.to(b) + b) / 2) for i, a, b in pairs])
-            self._estimate([(a + b) / 2 for a, b in zip(before, totals, strict=True)], mean, 2, 2 * self.accum_scale)
+            self._estimate(
+                [(a + total) / 2 for a, total in zip(before, totals, strict=True)], mean, 2, 2 * self.accum_scale
+            )
         return True
 
     def _by_group(self, found: Sequence[tuple[int, Tensor]]) -> list[float]:
@@ -238,19 +245,19 @@ class GradientNoiseScale:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state; a ValueError if it is of another number of groups or parameters."""
-        n = len(self.optimizer.param_groups)
-        if not len(state["sqr"]) == len(state["var"]) == len(state["sums"]) == n:
-            raise ValueError(f"the state is of {len(state['sqr'])} parameter group(s), the optimizer has {n}")
+        count = len(self.optimizer.param_groups)
+        if not len(state["sqr"]) == len(state["var"]) == len(state["sums"]) == count:
+            raise ValueError(f"the state is of {len(state['sqr'])} parameter group(s), the optimizer has {count}")
         last = state["last"]
         if last is not None:
             params = [p for _, p in self._every()]
             if len(last) != len(params):  # before frozen parameters had a place
-                params = [p for p in params if p.requires_grad]
-            if len(last) != len(params) or any(t is not None and t.shape != p.shape
-                                               for t, p in zip(last, params, strict=True)):
+                params = [param for param in params if param.requires_grad]
+            if len(last) != len(params) or any(t is not None and t.shape != param.shape
+                                               for t, param in zip(last, params, strict=True)):
                 raise ValueError("the gradients in the state are not of the sizes of the parameters")
-            last = {id(p): t.detach().to(device=p.device, dtype=p.dtype).clone()
-                    for t, p in zip(last, params, strict=True) if t is not None}
+            last = {id(param): t.detach().to(device=param.device, dtype=param.dtype).clone()
+                    for t, param in zip(last, params, strict=True) if t is not None}
         if state["accum_scale"] is not None:
             _positive("accum_scale", state["accum_scale"])
         self._accum_scale = state["accum_scale"]
@@ -265,15 +272,17 @@ class GradientNoiseScale:
         self.attach()
         squares = [self._local.get(i) for i in range(len(self.sqr))]
         return ([self._counts.get(id(p), 0) for _, p in self._every()],
-                [None if q is None else float(q) for q in squares])
+                [None if square is None else float(square) for square in squares])
 
     def set_pending(self, counts: Sequence[int], squares: Sequence[float | None]) -> None:
         """Go on with a step that was being made; a ValueError if it is one of other parameters."""
         keys = [id(p) for _, p in self._every()]
         if len(counts) != len(keys) or len(squares) != len(self.sqr):
             raise ValueError("the step that was being made is one of other parameters")
-        self._counts = {k: n for k, n in zip(keys, counts, strict=True) if n}
-        self._local = {i: torch.tensor(q, dtype=torch.float64) for i, q in enumerate(squares) if q is not None}
+        self._counts = {key: count for key, count in zip(keys, counts, strict=True) if count}
+        self._local = {
+            i: torch.tensor(square, dtype=torch.float64) for i, square in enumerate(squares) if square is not None
+        }
 
 
 def _noticing(found: Any, key: int) -> Callable[[Tensor], None]:
@@ -348,7 +357,7 @@ class ScalingRule:
     def raise_rates(self) -> None:
         """Scale the learning rates, until `end`."""
         factors = self._tell()
-        self._rates = [g["lr"] for g in self.optimizer.param_groups]
+        self._rates = [group["lr"] for group in self.optimizer.param_groups]
         for group, factor in zip(self.optimizer.param_groups, factors, strict=True):
             group["lr"] = factor * group["lr"]
 
@@ -388,7 +397,7 @@ class ScalingRule:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.noise.load_state_dict({k: v for k, v in state.items() if k != "progress"})
+        self.noise.load_state_dict({key: value for key, value in state.items() if key != "progress"})
         self.progress = float(state["progress"])
 
 
@@ -407,7 +416,7 @@ class AdamScale(AdaScale):
     """The root of AdaScale's factor, for optimizers that divide by the root of squared gradients; AdaptDL's."""
 
     def factors(self, scale: float) -> list[float]:
-        return [math.sqrt(f) for f in super().factors(scale)]
+        return [math.sqrt(factor) for factor in super().factors(scale)]
 
 
 class LinearScale(ScalingRule):

@@ -57,20 +57,20 @@ class Lamb(Optimizer):
                 loss = closure()
         norm = self._norm() if any(group["globalnorm"] for group in self.param_groups) else None
         for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(p, p.grad, group, norm if group["globalnorm"] else None)
+            for param in group["params"]:
+                if param.grad is not None:
+                    self._update(param, param.grad, group, norm if group["globalnorm"] else None)
         return loss
 
     def _norm(self) -> Tensor | None:
         """The norm of all gradients together, 1 if all are zero; None if there is none."""
-        grads = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
-        if any(g.is_sparse for g in grads):
+        grads = [param.grad for group in self.param_groups for param in group["params"] if param.grad is not None]
+        if any(grad.is_sparse for grad in grads):
             raise RuntimeError("lamb: sparse gradients not implemented")
         if not grads:
             return None
         home = grads[0].device
-        total = torch.stack([g.abs().square().sum().to(home) for g in grads]).sum().sqrt()
+        total = torch.stack([grad.abs().square().sum().to(home) for grad in grads]).sum().sqrt()
         return torch.where(total == 0, 1, total)  # asked on the device: nobody waits for it
 
     def _update(self, p: Tensor, grad: Tensor, group: dict[str, Any], norm: Tensor | None) -> None:

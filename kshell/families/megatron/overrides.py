@@ -58,19 +58,19 @@ def override(x: Value) -> Value:
     h = handle(given[0]) if given else None
     if not isinstance(h, OptimizerHandle | ModelHandle):
         raise CallError("override", expecting="optimizer or model, group and options", given=kname(x))
-    o = optimizer_of(h)
+    optimizer = optimizer_of(h)
     n = group_number(given[1]) if len(given) > 1 else None
-    if n is None or not 0 <= n < len(o.groups) or len(given) > 3:
-        raise CallError("override", f"expecting optimizer, one of {len(o.groups)} group(s), and options")
-    group = o.groups[n]
+    if n is None or not 0 <= n < len(optimizer.groups) or len(given) > 3:
+        raise CallError("override", f"expecting optimizer, one of {len(optimizer.groups)} group(s), and options")
+    group = optimizer.groups[n]
     if len(given) == 3:
-        new = {k: group.get(k) for k in OVERRIDES.values()}
+        new = {value: group.get(value) for value in OVERRIDES.values()}
         for key, value in pairs(given[2]):
             if key not in OVERRIDES:
                 raise CallError("override", f"unrecognized option `{key}, expecting one of "
-                                + "".join("`" + k for k in OVERRIDES), says=(f"`{key}",))
+                                + "".join("`" + override for override in OVERRIDES), says=(f"`{key}",))
             new[OVERRIDES[key]] = _number(key, value)
-        _set_overrides(o, group, {k: v for k, v in new.items() if v is not None})
+        _set_overrides(optimizer, group, {key: value for key, value in new.items() if value is not None})
     return symdict(*_own(group))
 
 
@@ -90,10 +90,10 @@ def _set_overrides(o: Opt, group: dict[str, Any], own: dict[str, float]) -> None
         _checked(lambda s=s: s.torch._check_group(own))
     for above, below in (("max_lr", "min_lr"), ("end_wd", "start_wd")):
         if own.get(above, math.inf) < own.get(below, 0):
-            names = {torch: q for q, torch in OVERRIDES.items()}
+            names = {torch: key for key, torch in OVERRIDES.items()}
             raise QError(f"override: {names[above]} {own[above]:g} is below {names[below]} {own[below]:g}")
-    for k in OVERRIDES.values():
-        group.pop(k, None)
+    for value in OVERRIDES.values():
+        group.pop(value, None)
     group.update(own)
     group["overrides"] = tuple(own)
     for s in live:
@@ -110,7 +110,7 @@ def _checked(fn: Any) -> None:
 
 
 def _own(group: dict[str, Any]) -> tuple[list[str], list[Value]]:
-    found = [(k, float(group[t])) for k, t in OVERRIDES.items() if group.get(t) is not None]
+    found = [(key, float(group[value])) for key, value in OVERRIDES.items() if group.get(value) is not None]
     return [k for k, _ in found], [v for _, v in found]
 
 
@@ -135,9 +135,9 @@ def combine(x: Value) -> Value:
             raise CallError("combine", expecting="dictionaries", given=kname(d))
         found.append(None if d is NIL else dict(pairs(d)))
     try:
-        compared = [None if d is None else {k: _Compared(v) for k, v in d.items()} for d in found]
+        compared = [None if d is None else {key: _Compared(value) for key, value in d.items()} for d in found]
         out = megatron.scheduler.combine_param_group_overrides(compared)
-        return symdict(list(out), [v.x for v in out.values()])
+        return symdict(list(out), [value.x for value in out.values()])
     except ValueError as exc:
         error = QError(f"combine: {str(exc)[:1].lower()}{str(exc)[1:]}")
     raise error
@@ -155,8 +155,8 @@ class _Compared:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        n = number_of(self.x)
-        return (self.x.s if isinstance(self.x, Sym) else kname(self.x)) if n is None else f"{n:g}"
+        number = number_of(self.x)
+        return (self.x.s if isinstance(self.x, Sym) else kname(self.x)) if number is None else f"{number:g}"
 
 
 @api("okey", "okey d", since="kshell", effect="none")

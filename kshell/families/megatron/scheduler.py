@@ -76,7 +76,13 @@ class OptimizerParamScheduler:
         return getattr(self, name) if value is None else value
 
     def _check_group(self, group: Group) -> None:
-        check({**vars(self), **{k: group[k] for k in OVERRIDES if group.get(k) is not None}, "init_lr": 0.0})
+        check(
+            {
+                **vars(self),
+                **{override: group[override] for override in OVERRIDES if group.get(override) is not None},
+                "init_lr": 0.0,
+            }
+        )
 
     def lr_at(self, steps: ArrayLike, group: Group | None = None) -> Floats:
         """The learning rate of a parameter group after each number of steps."""
@@ -259,4 +265,4 @@ def param_group_override_to_tuple(override: Mapping[str, Any] | None) -> tuple[t
 
 def get_canonical_lr_for_logging(groups: Iterable[Mapping[str, Any]]) -> Any:
     """The learning rate of the first group that is marked `default_config`; None if none is."""
-    return next((g.get("lr") for g in groups if g.get("default_config")), None)
+    return next((group.get("lr") for group in groups if group.get("default_config")), None)

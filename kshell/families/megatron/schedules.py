@@ -58,7 +58,7 @@ _DECAY = (_d("startwd", None, "start_wd", "weight decay at first; without, it is
                  "override (one's own), strict (they must be the same)", choices=LOADS))
 _OF_WSD = (_j("wsdsteps", REQUIRED, "wsd_decay_steps", "steps of the decay at the end"),
            Option("wsdstyle", "symbol", "exponential", "lr_wsd_decay_style", "how it decays", choices=tuple(WSD_FALLS)))
-_NAMES = {o.torch: o.name for o in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if o.torch} | {"wd_mult": "wdmult"}
+_NAMES = {rate.torch: rate.name for rate in (*_RATES, _STEPS, *_OF_WSD, *_DECAY) if rate.torch} | {"wd_mult": "wdmult"}
 
 
 def in_options(text: str) -> str:
@@ -93,7 +93,7 @@ class MegatronSched(Sched):
                     if k not in group.get("overrides", ()):
                         group.pop(k, None)
         settings = _settings(entry, values)
-        if settings["end_wd"] and not all("weight_decay" in g for g in o.groups):
+        if settings["end_wd"] and not all("weight_decay" in group for group in o.groups):
             raise CallError(entry.name, f"the optimizer {o.entry.name} has no weight decay",
                             says=("optimizer", o.entry.name))
         return valued(entry, lambda: class_of(entry)(_Groups(o), **settings), _NAMES)
@@ -103,7 +103,7 @@ class MegatronSched(Sched):
         return int(self.torch.num_steps)
 
     def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
-        return {k: v for k, v in group.items() if k in OVERRIDES.values()}
+        return {key: value for key, value in group.items() if key in OVERRIDES.values()}
 
     def step(self, count: int = 1, *measured: float) -> None:
         self.torch.step(count)
@@ -126,16 +126,16 @@ class MegatronSched(Sched):
 
     def computed(self, steps: Any) -> tuple[Any, Any]:
         groups = self.opt.groups
-        rates = np.stack([self.torch.lr_at(steps, g) for g in groups], 1)
-        decays = [self.torch.wd_at(steps, g) for g in groups]
-        if all(w is None for w in decays):
+        rates = np.stack([self.torch.lr_at(steps, group) for group in groups], 1)
+        decays = [self.torch.wd_at(steps, group) for group in groups]
+        if all(decay is None for decay in decays):
             return rates, None
-        return rates, np.stack([np.full(len(steps), g.get("weight_decay", 0.0)) if w is None else w
-                                for w, g in zip(decays, groups, strict=True)], 1)
+        return rates, np.stack([np.full(len(steps), group.get("weight_decay", 0.0)) if decay is None else decay
+                                for decay, group in zip(decays, groups, strict=True)], 1)
 
     @classmethod
     def prepare(cls, group: dict[str, Any], own: dict[str, Any]) -> None:
-        group.update({k: v for k, v in own.items() if k in OVERRIDES.values()})
+        group.update({key: value for key, value in own.items() if key in OVERRIDES.values()})
         group["overrides"] = tuple(own)
 
     def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
@@ -154,7 +154,9 @@ class MegatronSched(Sched):
         state = SchedulerFromQ().value(fields.get("state", d))
         if not isinstance(state, dict):
             raise QError(f"sched: unrecognized state, expecting dictionary, given {kname(fields['state'])}")
-        self._load({k: v for k, v in state.items() if v is not None and v == v})  # a null of JSON is nan
+        self._load(
+            {key: value for key, value in state.items() if value is not None and value == value}
+        )  # a null of JSON is nan
         self._adopt()
         return True
 
@@ -170,19 +172,19 @@ class MegatronSched(Sched):
         """Let entry and option values say what the settings of Megatron's scheduler have become."""
         t = self.torch
         self._read_options()
-        style = next((e for e in registry.entries("scheduler")
-                      if scheduler_record(e).style == t.lr_decay_style), self.entry)
+        style = next((entry for entry in registry.entries("scheduler")
+                      if scheduler_record(entry).style == t.lr_decay_style), self.entry)
         if style is not self.entry:
             self.entry = style
-            self.values = {o.name: self.values.get(o.name, o.default) for o in style.options}
+            self.values = {option.name: self.values.get(option.name, option.default) for option in style.options}
             self._read_options()
         if "wsdstyle" in self.values and t.lr_wsd_decay_style:
             self.values["wsdstyle"] = t.lr_wsd_decay_style.replace("_", "")
 
     def _read_options(self) -> None:
-        for o in self.entry.options:
-            if o.torch and o.name != "wsdstyle":
-                self.values[o.name] = getattr(self.torch, o.torch)
+        for option in self.entry.options:
+            if option.torch and option.name != "wsdstyle":
+                self.values[option.name] = getattr(self.torch, option.torch)
 
 
 def _settings(entry: Entry, values: Values) -> Values:
@@ -195,8 +197,8 @@ def _settings(entry: Entry, values: Values) -> Values:
         v["wdsteps"] = v["steps"]
     if v["startwd"] is None or v["endwd"] is None:
         v["startwd"] = v["endwd"] = v["endwd"] if v["startwd"] is None else v["startwd"]
-    names = {o.name: o.torch for o in entry.options}
-    out = {names[k]: x for k, x in v.items()}
+    names = {option.name: option.torch for option in entry.options}
+    out = {names[key]: x for key, x in v.items()}
     return out | {"lr_decay_style": scheduler_record(entry).style,
                   "lr_wsd_decay_style": WSD_FALLS[style] if style else None,
                   "use_checkpoint_opt_param_scheduler": load == "checkpoint",

@@ -10,6 +10,6 @@ from typing import TYPE_CHECKING
 from kshell.lazy_package import lazy_package
 
 if TYPE_CHECKING:
-    from kshell.families.mlbench import fp16, optimizers, powersgd
+    from kshell.families.mlbench import fp16, optimizer_rows, optimizers, powersgd
 else:
     __getattr__ = lazy_package(__name__)

@@ -1,4 +1,4 @@
-"""Optimizers of several processes: their rows, and what is put around any optimizer (`agg`, `fp16`)."""
+"""Optimizers of several processes: what is put around any optimizer (`agg`, `fp16`), and what can be asked of one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from kshell.extend import (
     longs,
     name_of,
     optimizer_handle,
-    optimizer_row,
     options_q,
     parse_optimizer,
     parse_options,
@@ -47,113 +46,7 @@ from kshell.extend import (
     with_all,
     wraps,
 )
-
-_SINCE = "mlbench"
-
-
-def _d(name: str, default: float, torch_name: str = "", low: float | None = None) -> Option:
-    return Option(name, "double", float(default), torch_name, low=low)
-
-
-def _b(name: str, default: bool = False) -> Option:
-    return Option(name, "boolean", default)
-
-
-_LR, _DECAY = _d("lr", .01), _d("decay", 0, "weight_decay")
-_SGD = (_LR, _d("momentum", 0), _d("dampening", 0), _DECAY, _b("nesterov"))
-_AGG = (_b("bylayer"), _b("agggrad", True), _b("before"))
-_SPARSE = (_LR, _DECAY, Option("k", "long", 10, low=1, doc="coordinates of each parameter in a step"), _b("random"),
-           Option("seed", "long", 1, low=0))
-_MOMENTUM = {"momentum_buffer": "momentum_buffer"}
-_MEMORY = {"memory": "memory", "estimated": "estimated"}
-
-optimizer_row("signsgd", "kshell.families.mlbench.optimizers.SignSGD",
-    """Steps of one size, by the sign of SGD's direction.
-
-Bernstein et al. 2018, arXiv 1802.04434. The decay of weights is inside the sign.
-
-q)t:tensor(1 2 3e;`grad)
-q)o:opt(`signsgd;t;.5)
-q)backward(t;.1 0 -7e)
-q)step o
-q)tensor t
-0.5 2 3.5e
-""", *_SGD, state=_MOMENTUM, since=_SINCE)
-
-optimizer_row("sparsifiedsgd", "kshell.families.mlbench.optimizers.SparsifiedSGD",
-    """SGD of k coordinates a step; the rest is remembered.
-
-Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599. The coordinates are a block of k in a row or, with random, any. The
-decay of weights is not multiplied by the rate. `estimated` has running means of the parameters.
-
-q)t:tensor(6#1e;`grad)
-q)o:opt(`sparsifiedsgd;t;.5;`k,2)
-q)backward Sum t
-q)step o
-q)sum 1=tensor t
-4i
-""", *_SPARSE, state=_MEMORY, sharded=False, since=_SINCE)
-
-optimizer_row("centralizedsparsifiedsgd", "kshell.families.mlbench.optimizers.CentralizedSparsifiedSGD",
-    """sparsifiedsgd of several processes.
-
-Each chooses coordinates for itself; the update is what all chose, with average divided by their number.
-
-q)objtype opt(`centralizedsparsifiedsgd;();.1;`k`average!(3;0b))
-`centralizedsparsifiedsgd
-""", *_SPARSE, _b("average", True), state=_MEMORY, sharded=False, meets=True, since=_SINCE)
-
-optimizer_row("centralizedsgd", "kshell.optim.aggregate.CentralizedSGD", """SGD of the mean gradient over all processes.
-
-With agggrad off each steps by its own gradient, and the weights are averaged. bylayer sends each parameter by itself,
-before divides before the sum.
-
-q)opt[(opt(`centralizedsgd;();.1;`agggrad,0b);0b)]`options
-lr  agggrad
------------
-0.1 0
-""", *_SGD, *_AGG, state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
-
-optimizer_row("centralizedadam", "kshell.optim.aggregate.CentralizedAdam",
-    """Adam of the mean gradient over all processes.
-
-The last three options are those of centralizedsgd.
-
-q)lr opt(`centralizedadam;();.002)
-,0.002
-""", _d("lr", .001), _d("beta1", .9, "betas.0"), _d("beta2", .999, "betas.1"), _d("eps", 1e-8), _DECAY, _b("amsgrad"),
-    *_AGG, state={k: k for k in ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")}, sharded=False, meets=True,
-    since=_SINCE)
-
-optimizer_row("powersgd", "kshell.families.mlbench.powersgd.PowerSGD",
-    """SGD of a mean gradient that travels as two thin matrices.
-
-Vogels, Karimireddy and Jaggi 2019, arXiv 1905.13727. The matrices have rank columns; what they lose is added to the
-next gradient. With reuse they start from those of the last step. One process does plain SGD, unless always.
-
-q)m:module enlist(`linear;3;2)
-q)o:opt(`powersgd;m;.1;`rank`always!(2;1b))
-q)backward mse(forward(m;2 3#1 2 3e);2 2#0e)
-q)step o
-q)1e-5>max abs raze first[exec buffers from state[o]`parms where name=`weight]`memory
-1b
-""", *_SGD, Option("rank", "long", 1, low=1), _b("reuse"), _b("bylayer"), Option("seed", "long", 1, low=0),
-    _b("always"), state={**_MOMENTUM, "memory": "memory", "query": "query"}, sharded=False, meets=True,
-    since=_SINCE)
-
-optimizer_row("decentralizedsgd", "kshell.families.mlbench.optimizers.DecentralizedSGD",
-    """SGD by itself, then the mean of neighbours' weights.
-
-Lian et al. 2017, arXiv 1705.09056. `topo` gives the neighbours of common graphs. With weights metropolis the mean over
-all processes stays where it is on any graph.
-
-q)opt[(opt(`decentralizedsgd;();.1;`neighbors,enlist topo`ring);0b)]`options
-lr
----
-0.1
-""", *_SGD, Option("neighbors", "size", ()), Option("weights", "symbol", "uniform", choices=("uniform", "metropolis")),
-    _b("bylayer"), state=_MOMENTUM, sharded=False, meets=True, since=_SINCE)
-
+from kshell.families.mlbench.optimizer_rows import AGGREGATION, boolean, double
 
 # ------------------------------------------------------------------ arguments
 
@@ -174,8 +67,8 @@ def _head(x: Value, call: str) -> tuple[Opt, Sequence[Value]]:
 # ------------------------------------------------------------------ aggregation
 
 _AVERAGE = Option("average", "symbol", "world", choices=("world", "custom"))
-_CLIP = _d("clip", math.inf)
-AGG_OPTIONS = (_AVERAGE, *_AGG, _CLIP)
+_CLIP = double("clip", math.inf)
+AGG_OPTIONS = (_AVERAGE, *AGGREGATION, _CLIP)
 
 
 @wraps.kind
@@ -252,15 +145,15 @@ def agg(x: Value) -> Value:
 
 
 def _not_sharded(o: Opt, call: str) -> None:
-    if any(hasattr(p, "full_tensor") for p in o.parameters()):
+    if any(hasattr(param, "full_tensor") for param in o.parameters()):
         raise CallError(call, "parameters are sharded")
 
 
 # ------------------------------------------------------------------ half precision
 
-FP16_OPTIONS = (_d("init", 1024), _d("factor", 2), Option("window", "long", 128, low=1),
-                Option("max", "double", None, "most"), _d("min", 1e-4, "least", low=0), _CLIP, _AVERAGE, _b("before"),
-                _b("bylayer"))
+FP16_OPTIONS = (double("init", 1024), double("factor", 2), Option("window", "long", 128, low=1),
+                Option("max", "double", None, "most"), double("min", 1e-4, "least", low=0), _CLIP, _AVERAGE,
+                boolean("before"), boolean("bylayer"))
 
 
 @wraps.kind
@@ -313,7 +206,7 @@ def _halve(o: Opt, values: dict[str, Any]) -> None:
     def inner(groups: list[dict[str, Any]]) -> Any:
         return class_of(o.entry)(groups, **args)
 
-    made = FP16(o.groups, inner, **{p.torch or p.name: values[p.name] for p in FP16_OPTIONS})
+    made = FP16(o.groups, inner, **{option.torch or option.name: values[option.name] for option in FP16_OPTIONS})
     made.agree("fp16")
     o.torch, o.placed, o.contents = made, None, None
     o.wraps["fp16"] = FP16Wrap(values)
@@ -391,7 +284,7 @@ def masters(x: Value) -> Value:
     q)vector masters fp16(tensor(1 2e;`half`grad);`sgd)
     1 2
     """
-    return vector_handle([m.detach() for m in _fp16_of(x, "masters").masters])
+    return vector_handle([master.detach() for master in _fp16_of(x, "masters").masters])
 
 
 # ------------------------------------------------------------------ estimates, neighbours, timings
@@ -417,7 +310,7 @@ def estimated(x: Value) -> Value:
         raise CallError("estimated", f"{o.entry.name} has no estimates")
     if len(given) == 1:
         return vector_handle(o.torch.estimates())
-    numbers = [n for i in given[1:] if (n := long_of(i)) is not None]
+    numbers = [number for i in given[1:] if (number := long_of(i)) is not None]
     if len(given) > 3 or len(numbers) < len(given) - 1:
         raise CallError("estimated", "expecting an optimizer, the number of the step and that of coordinates")
     o.torch.update_estimates(*numbers)
@@ -435,10 +328,10 @@ def orthogonalize(x: Value) -> Value:
     """
     from kshell.families.mlbench.powersgd import orthogonalize as work
 
-    t = as_tensor(x)
-    if t is None or t.dim() != 2 or not t.is_floating_point():
+    tensor = as_tensor(x)
+    if tensor is None or tensor.dim() != 2 or not tensor.is_floating_point():
         raise CallError("orthogonalize", "expecting a matrix of floats")
-    return result(work(t), isinstance(x, TensorHandle))
+    return result(work(tensor), isinstance(x, TensorHandle))
 
 
 @api("topo", "topo name", "topo(name;rank;world)", since="kshell", effect="none")
@@ -481,7 +374,7 @@ def timings(x: Value) -> Value:
     if len(given) == 1:
         if o.timings is None:
             raise CallError("timings", "not asked for, by timings(o;1b)")
-        return symdict(list(o.timings), [float(v) for v in o.timings.values()])
+        return symdict(list(o.timings), [float(value) for value in o.timings.values()])
     flag = flag_of(given[1])
     if flag is None or len(given) > 2:
         raise CallError("timings", "expecting an optimizer and a boolean")

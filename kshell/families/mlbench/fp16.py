@@ -79,9 +79,9 @@ class FP16(Extra, Optimizer):
         if most is not None and least > most:
             raise said(ValueError(f"Invalid min value: {least:g}, expecting no more than max {most:g}"))
         super().__init__(params, {})
-        self.masters = [_master(g["params"]) for g in self.param_groups]
-        self.inner = inner([{**settings_of(g), "params": [m]}
-                            for g, m in zip(self.param_groups, self.masters, strict=True)])
+        self.masters = [_master(group["params"]) for group in self.param_groups]
+        self.inner = inner([{**settings_of(group), "params": [master]}
+                            for group, master in zip(self.param_groups, self.masters, strict=True)])
         self.defaults.update(self.inner.defaults)
         for mine, group in zip(self.param_groups, self.inner.param_groups, strict=True):
             mine.update(settings_of(group))
@@ -96,43 +96,47 @@ class FP16(Extra, Optimizer):
     def attached(self) -> None:
         """Parameters or groups were added: they get their copies. State of a group whose parameters changed begins
         anew."""
-        for i, g in enumerate(self.param_groups):
+        for i, group in enumerate(self.param_groups):
             if i == len(self.masters):
-                self.masters.append(_master(g["params"]))
-                self.inner.add_param_group({**settings_of(g), "params": [self.masters[i]]})
-            elif self.masters[i].numel() != sum(p.numel() for p in comm.trained(g["params"])):
+                self.masters.append(_master(group["params"]))
+                self.inner.add_param_group({**settings_of(group), "params": [self.masters[i]]})
+            elif self.masters[i].numel() != sum(p.numel() for p in comm.trained(group["params"])):
                 self.inner.state.pop(self.masters[i], None)
-                self.masters[i] = _master(g["params"])
+                self.masters[i] = _master(group["params"])
                 self.inner.param_groups[i]["params"] = [self.masters[i]]
 
     def flat_master(self) -> Tensor:
         """The copies of all groups in one vector."""
-        return torch.cat([m.detach() for m in self.masters])
+        return torch.cat([master.detach() for master in self.masters])
 
     @torch.no_grad()
     def master_to_model(self) -> None:
         """Parameters from their copies."""
-        for g, m in zip(self.param_groups, self.masters, strict=True):
-            comm.spread(m, comm.trained(g["params"]))
+        for group, master in zip(self.param_groups, self.masters, strict=True):
+            comm.spread(master, comm.trained(group["params"]))
 
     @torch.no_grad()
     def model_to_master(self) -> None:
         """Copies from their parameters."""
-        for g, m in zip(self.param_groups, self.masters, strict=True):
-            params = comm.trained(g["params"])
+        for group, master in zip(self.param_groups, self.masters, strict=True):
+            params = comm.trained(group["params"])
             if params:
-                m.copy_(torch.cat([p.detach().reshape(-1).float() for p in params]))
+                master.copy_(torch.cat([param.detach().reshape(-1).float() for param in params]))
 
     @torch.no_grad()
     def gradients_to_master(self) -> None:
         """Gradients of the copies from those of the parameters, in single precision; missing ones are zeros."""
-        for g, m in zip(self.param_groups, self.masters, strict=True):
-            params = comm.trained(g["params"])
-            if any(p.grad is not None and p.grad.is_sparse for p in params):
+        for group, master in zip(self.param_groups, self.masters, strict=True):
+            params = comm.trained(group["params"])
+            if any(param.grad is not None and param.grad.is_sparse for param in params):
                 raise ValueError("fp16: sparse gradients not implemented")
             if params:
-                m.grad = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1).float()
-                                    for p in params])
+                master.grad = torch.cat(
+                    [
+                        (torch.zeros_like(param) if param.grad is None else param.grad).reshape(-1).float()
+                        for param in params
+                    ]
+                )
 
     # ------------------------------------------------------------ several processes
 
@@ -166,7 +170,7 @@ class FP16(Extra, Optimizer):
         self.aggregation.gradients(self.param_groups, denom, call="step: fp16", own=self._own(multiplier))
         self.gradients_to_master()
         f = self.scaler.scale * multiplier
-        held = [m for m in self.masters if m.grad is not None]
+        held = [master for master in self.masters if master.grad is not None]
         if f != 1:
             for m in held:
                 m.grad.div_(f)  # type: ignore[union-attr]
@@ -189,7 +193,7 @@ class FP16(Extra, Optimizer):
         """The copies, the inner optimizer's state by group and what it has beside that, the scale and its counts."""
         kept = self.inner.state_dict()
         within = {"within": kept["extra"]} if kept.get("extra") else {}
-        return {**within, "master": [m.detach().clone() for m in self.masters],
+        return {**within, "master": [master.detach().clone() for master in self.masters],
                 "inner": [kept["state"].get(i, {}) for i in range(len(self.masters))],
                 "scale": float(self.scaler.scale), "iter": self.scaler.iter, "last": self.scaler.last}
 
@@ -198,9 +202,9 @@ class FP16(Extra, Optimizer):
         if not extra:
             return
         with torch.no_grad():
-            for m, kept in zip(self.masters, extra["master"], strict=True):
-                m.copy_(kept)
-        groups = [{**settings_of(g), "params": [i]} for i, g in enumerate(self.inner.param_groups)]
+            for master, kept in zip(self.masters, extra["master"], strict=True):
+                master.copy_(kept)
+        groups = [{**settings_of(group), "params": [i]} for i, group in enumerate(self.inner.param_groups)]
         within = {"extra": extra["within"]} if "within" in extra else {}
         self.inner.load_state_dict({"state": {i: s for i, s in enumerate(extra["inner"]) if s},
                                     "param_groups": groups, **within})
@@ -210,5 +214,5 @@ class FP16(Extra, Optimizer):
 def _master(params: Iterable[Tensor]) -> Tensor:
     """The copy of some parameters: a vector in single precision."""
     params = comm.trained(params)
-    parts = [p.detach().reshape(-1).float() for p in params]
+    parts = [param.detach().reshape(-1).float() for param in params]
     return torch.cat(parts).requires_grad_() if parts else torch.zeros(0, requires_grad=True)

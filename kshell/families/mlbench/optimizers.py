@@ -51,9 +51,9 @@ class SignSGD(Optimizer):
         """One update; the closure's loss."""
         loss = comm.loss_of(closure)
         for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.sub_(self._direction(p, group).sign(), alpha=group["lr"])
+            for param in group["params"]:
+                if param.grad is not None:
+                    param.sub_(self._direction(param, group).sign(), alpha=group["lr"])
         return loss
 
     def _direction(self, p: Tensor, group: dict[str, Any]) -> Tensor:
@@ -128,8 +128,12 @@ class SparsifiedSGD(Draws, Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update; the closure's loss."""
         loss = comm.loss_of(closure)
-        work = [(p, g) for g in self.param_groups for p in g["params"] if p.requires_grad and p.numel()
-                and (self.shared or p.grad is not None)]
+        work = [
+            (param, group)
+            for group in self.param_groups
+            for param in group["params"]
+            if param.requires_grad and param.numel() and (self.shared or param.grad is not None)
+        ]
         sent: list[tuple[Tensor, Any, Tensor, Tensor]] = []
         for (p, group), fit in zip(work, self._fit(work), strict=True):
             if fit:
@@ -158,16 +162,16 @@ class SparsifiedSGD(Draws, Optimizer):
         _at_least(0, t=t)
         _at_least(1, k=1 if k is None else k)
         for group in self.param_groups:
-            for p in group["params"]:
-                if p.requires_grad and p.numel():
-                    tau = p.numel() / (k or group["k"])
+            for param in group["params"]:
+                if param.requires_grad and param.numel():
+                    tau = param.numel() / (k or group["k"])
                     rho = 6 * (t + tau) ** 2 / ((1 + t) * (6 * tau ** 2 + t + 6 * tau * t + 2 * t * t))
-                    self._states(p)["estimated"].mul_(1 - rho).add_(p, alpha=rho)
+                    self._states(param)["estimated"].mul_(1 - rho).add_(param, alpha=rho)
 
     def estimates(self) -> list[Tensor]:
         """The estimate of each parameter; of one that has none yet, the parameter's present value."""
-        return [self.state.get(p, {}).get("estimated", p).detach().clone() for g in self.param_groups
-                for p in g["params"]]
+        return [self.state.get(param, {}).get("estimated", param).detach().clone() for group in self.param_groups
+                for param in group["params"]]
 
 
 def _scattered(p: Tensor, parts: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
@@ -223,11 +227,15 @@ class CentralizedSparsifiedSGD(comm.Together, SparsifiedSGD):
             kinds.setdefault(p.dtype, []).append(i)
         for members in kinds.values():
             sizes = [longest[i] for i in members]
-            values = comm.all_gather(torch.cat([_padded(sent[i][3], n) for i, n in zip(members, sizes, strict=True)]))
-            by_rank = [v.split(sizes) for v in values]
+            values = comm.all_gather(
+                torch.cat([_padded(sent[i][3], size) for i, size in zip(members, sizes, strict=True)])
+            )
+            by_rank = [value.split(sizes) for value in values]
             for j, i in enumerate(members):
                 p, group = sent[i][:2]
-                out[i] = _scattered(p, [(c[i], v[j]) for c, v in zip(coordinates, by_rank, strict=True)])
+                out[i] = _scattered(
+                    p, [(coordinate[i], v[j]) for coordinate, v in zip(coordinates, by_rank, strict=True)]
+                )
                 if group["average"]:
                     out[i].div_(comm.world())
         return out
@@ -299,7 +307,7 @@ class DecentralizedSGD(comm.Together, SGD):
 
     def _lists(self) -> tuple[Any, ...]:
         """The neighbours of each group, and how many processes there are."""
-        return comm.world(), *(_listed(g["neighbors"]) for g in self.param_groups)
+        return comm.world(), *(_listed(group["neighbors"]) for group in self.param_groups)
 
     def _look(self) -> None:
         """Exchange the lists of neighbours, all processes at once: how many each has, by group."""
@@ -317,11 +325,11 @@ class DecentralizedSGD(comm.Together, SGD):
             self._look()
         super().step()
         kinds: dict[Any, list[Tensor]] = {}
-        for g, degrees in zip(self.param_groups, self._degrees, strict=True):
-            near = _listed(g["neighbors"])
+        for group, degrees in zip(self.param_groups, self._degrees, strict=True):
+            near = _listed(group["neighbors"])
             if near:
-                key = near, g["bylayer"], tuple(_weights(near, degrees, g["weights"]))
-                kinds.setdefault(key, []).extend(comm.trained(g["params"]))
+                key = near, group["bylayer"], tuple(_weights(near, degrees, group["weights"]))
+                kinds.setdefault(key, []).extend(comm.trained(group["params"]))
         for (near, bylayer, weights), params in kinds.items():
             _mix(params, near, weights, bylayer)
         return loss
@@ -364,7 +372,7 @@ def _mix(params: Sequence[Tensor], near: Sequence[int], weights: Sequence[float]
         mine = comm.flat(part)
         theirs = [torch.empty_like(mine) for _ in near]
         ops = [dist.P2POp(dist.isend, mine, j) for j in near]
-        ops += [dist.P2POp(dist.irecv, t, j) for t, j in zip(theirs, near, strict=True)]
+        ops += [dist.P2POp(dist.irecv, their, j) for their, j in zip(theirs, near, strict=True)]
 
         def exchange(ops: list[Any] = ops) -> None:
             for work in dist.batch_isend_irecv(ops):
@@ -373,11 +381,11 @@ def _mix(params: Sequence[Tensor], near: Sequence[int], weights: Sequence[float]
         comm.METER.run(exchange, *([mine] * len(near)))
         if len(set(weights)) == 1 and weights[0] == 1 / (len(near) + 1):
             total = mine.clone()
-            for t in theirs:
-                total.add_(t)
+            for their in theirs:
+                total.add_(their)
             comm.spread(total.div_(len(near) + 1), part)
         else:
             total = mine * (1 - sum(weights))
-            for t, w in zip(theirs, weights, strict=True):
-                total.add_(t, alpha=w)
+            for their, weight in zip(theirs, weights, strict=True):
+                total.add_(their, alpha=weight)
             comm.spread(total, part)

@@ -88,8 +88,11 @@ class PowerSGD(comm.Together, Draws, SGD):
     def _drawn(self) -> str:
         """Where queries come from: which are held, and where the generator is."""
         kept: Any = self.draws.get_state()
-        held = [i for i, p in enumerate(p for g in self.param_groups if g["reuse"] for p in g["params"])
-                if "query" in self.state.get(p, ())]
+        held = [
+            i
+            for i, p in enumerate(param for group in self.param_groups if group["reuse"] for param in group["params"])
+            if "query" in self.state.get(p, ())
+        ]
         return f"{int(kept[1][0])} {kept[2]}, held {held}"
 
     # ------------------------------------------------------------ steps
@@ -107,7 +110,7 @@ class PowerSGD(comm.Together, Draws, SGD):
     def _compress(self) -> bool:
         """Put the mean of the compressed gradients into their place; False, with nothing changed but the generator, if
         it is not finite."""
-        work = [(g, self._parts(g)) for g in self.param_groups if comm.world() > 1 or g["always"]]
+        work = [(group, self._parts(group)) for group in self.param_groups if comm.world() > 1 or group["always"]]
         for group, parts in work:
             for part in parts:
                 if part.a.dim() == 2:

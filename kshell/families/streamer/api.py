@@ -164,7 +164,7 @@ def addlayer(x: Value) -> Value:
     if not _is_layer(given[1]):
         raise CallError("addlayer", expecting="(encoder;predictor)", given=kname(given[1]))
     chosen = [select_parameters(part) for part in given[1].items]
-    check_new(o, [p for c in chosen if c is not None for p in c.params])
+    check_new(o, [param for c in chosen if c is not None for param in c.params])
     most = o.torch.settings["max_layers"]
     if o.torch.layers >= most:
         raise CallError("addlayer", f"no more than {most} layer(s), the option maxlayers", says=(most,))
@@ -174,7 +174,7 @@ def addlayer(x: Value) -> Value:
 
 def _put(o: Opt, at: int, parts: Sequence[Value]) -> None:
     """Parameters into groups from `at` on; on an error all is as it was."""
-    back, held = kept_parameters(o), [(g, list(g["params"])) for g in o.groups]
+    back, held = kept_parameters(o), [(group, list(group["params"])) for group in o.groups]
     first = min(at, len(o.groups))
     try:
         for i, part in enumerate([NIL] * (at - first) + list(parts), first):

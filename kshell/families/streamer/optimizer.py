@@ -61,7 +61,7 @@ def defaults_of(inner: str) -> dict[str, Any]:
     if inner not in INNER:
         raise ValueError(f"unrecognized inner optimizer {inner}, expecting one of {', '.join(sorted(INNER))}")
     found = inspect.signature(INNER[inner]).parameters
-    return {k: found[k].default for k in OPTIONS if k in found}
+    return {option: found[option].default for option in OPTIONS if option in found}
 
 
 class Streamer(Extra, Optimizer):
@@ -107,14 +107,14 @@ class Streamer(Extra, Optimizer):
     @property
     def layers(self) -> int:
         """How many layers there are: up to the last that has parameters."""
-        return max((i // 2 + 1 for i, g in enumerate(self.param_groups) if g["params"]), default=0)
+        return max((i // 2 + 1 for i, group in enumerate(self.param_groups) if group["params"]), default=0)
 
     def add_layer(self, encoder: Any, predictor: Any = ()) -> None:
         """Put a layer on top."""
         at, parts = 2 * self.layers, _pair((encoder, predictor))
         if at >= 2 * self.settings["max_layers"]:
             raise _too_many(self.settings['max_layers'])
-        held = {id(p) for g in self.param_groups for p in g["params"]}
+        held = {id(param) for group in self.param_groups for param in group["params"]}
         given = [id(p) for part in parts for p in part]
         if len({*held, *given}) < len(held) + len(given):
             raise ValueError("some parameters appear in more than one layer")
@@ -132,7 +132,7 @@ class Streamer(Extra, Optimizer):
         group = {**self.defaults, **param_group}
         inner = self._inner_of(group)
         own = settings_of(inner.param_groups[0])
-        if any(k in own for k in SETTINGS):
+        if any(setting in own for setting in SETTINGS):
             raise ValueError(f"{type(inner).__name__} has options of the same names")
         super().add_param_group({**group, **own, "inner": group["inner"] or type(inner).__name__.lower()})
         self._inner.append(inner)
@@ -147,15 +147,15 @@ class Streamer(Extra, Optimizer):
             return found
         known = defaults_of(group["inner"])
         options: dict[str, Any] = {"lr": group["lr"]}
-        for k in OPTIONS:
-            v = group.get(k)
+        for option in OPTIONS:
+            v = group.get(option)
             if isinstance(v, tuple | list):
                 v = None if all(i is None for i in v) else tuple(
-                    d if i is None else i for i, d in zip(v, known.get(k, v), strict=True))
+                    d if i is None else i for i, d in zip(v, known.get(option, v), strict=True))
             if v is not None:
-                if k not in known:
-                    raise ValueError(f"streamer: {group['inner']} inside has no {k}")
-                options[k] = v
+                if option not in known:
+                    raise ValueError(f"streamer: {group['inner']} inside has no {option}")
+                options[option] = v
         return INNER[group["inner"]]([dummy], **options)
 
     def attached(self) -> None:
@@ -165,7 +165,7 @@ class Streamer(Extra, Optimizer):
         for group, inner in zip(self.param_groups, self._inner, strict=True):
             if group["inner"] != type(inner).__name__.lower():
                 raise said(ValueError("the inner optimizer of a layer cannot be changed"), "optimizer")
-            now.update({k: group[k] for k in SETTINGS if group[k] != self.settings[k]})
+            now.update({setting: group[setting] for setting in SETTINGS if group[setting] != self.settings[setting]})
         _check(**now)
         if self.layers > now["max_layers"]:
             raise _too_many(now['max_layers'])
@@ -212,8 +212,8 @@ class Streamer(Extra, Optimizer):
         """Drop the gradients and counters gathered since the last update."""
         if set_to_none:
             for group in self.param_groups:
-                for p in group["params"]:
-                    drop_gradient(p)
+                for param in group["params"]:
+                    drop_gradient(param)
         super().zero_grad(set_to_none)
         self.forget()
 
@@ -273,10 +273,10 @@ class Streamer(Extra, Optimizer):
         with torch.enable_grad():
             found = torch.autograd.grad(z, inputs, torch.full_like(z, self._scale(layer)), retain_graph=keep,
                                         allow_unused=True)
-        for p, g, w in zip(inputs, found, weights, strict=True):
+        for value, g, w in zip(inputs, found, weights, strict=True):
             if g is not None:
-                held = sums.get(id(p))
-                sums[id(p)] = p, g * w if held is None else held[1] + g * w
+                held = sums.get(id(value))
+                sums[id(value)] = value, g * w if held is None else held[1] + g * w
 
     @torch.no_grad()
     def _divide(self) -> None:
@@ -285,10 +285,10 @@ class Streamer(Extra, Optimizer):
         for i in range(len(self.param_groups)):
             counters = self.p_counter if i % 2 else self.f_counter
             counter = counters[i // 2] if i // 2 < len(counters) else 0
-            for p in self._params(i):
-                if counter and p.grad is not None:
-                    self._unscaled.append((p, p.grad))
-                    p.grad = p.grad / counter
+            for param in self._params(i):
+                if counter and param.grad is not None:
+                    self._unscaled.append((param, param.grad))
+                    param.grad = param.grad / counter
 
     def undo(self) -> None:
         """No update was made after all: gradients are sums again, and the next step tries once more."""
@@ -301,7 +301,7 @@ class Streamer(Extra, Optimizer):
     def update(self) -> None:
         """Step the inner optimizers by the gradients as they are, and clear them with their counters."""
         for group, inner in zip(self.param_groups, self._inner, strict=True):
-            if any(p.grad is not None for p in group["params"]):
+            if any(param.grad is not None for param in group["params"]):
                 inner.state, inner.param_groups = self.state, [group]
                 if not fused.step(inner):
                     inner.step()
@@ -331,7 +331,7 @@ class Streamer(Extra, Optimizer):
         counts = comm.METER.run(lambda: meeting.meet("step: streamer averages", more=self.layers))
         if min(counts) == max(counts):
             comm.meet(self, "step: streamer", self.param_groups, lambda g: g, dense=False)
-            mean_([p for g in self.param_groups for p in g["params"]], comm.world())
+            mean_([param for group in self.param_groups for param in group["params"]], comm.world())
             self.waited = 0
 
     def step(self, closure: Callable[[], Any] | None = None) -> bool:  # type: ignore[override]
@@ -357,21 +357,28 @@ class Streamer(Extra, Optimizer):
         kept: dict[str, Any] = {"f": list(map(float, self.f_counter)), "p": list(map(float, self.p_counter)),
                                 "steps": list(self.step_counter), "waited": self.waited}
         if any(self.step_counter):
-            kept["gradients"] = [p.grad for g in self.param_groups for p in g["params"]]
+            kept["gradients"] = [param.grad for group in self.param_groups for param in group["params"]]
         return kept
 
     @torch.no_grad()
     def _kept(self, extra: dict[str, Any]) -> tuple[list[list[Any]], list[tuple[Tensor, Tensor | None]]]:
         """Counters and gradients of an extra state, checked."""
-        params = [p for g in self.param_groups for p in g["params"]]
+        params = [param for group in self.param_groups for param in group["params"]]
         counters = [_numbers(extra.get(k, ())) for k in ("f", "p", "steps")]
-        if any(len(c) != len(counters[0]) or len(c) > self.layers for c in counters):
+        if any(len(counter) != len(counters[0]) or len(counter) > self.layers for counter in counters):
             raise ValueError(f"the state has counters of {len(counters[0])} layers, there are {self.layers}")
         grads = list(extra.get("gradients", ()))
         if "gradients" in extra and len(grads) != len(params):
             raise ValueError(f"the state has {len(grads)} gradients, there are {len(params)} parameters")
-        return counters, [(p, torch.as_tensor(g).to(p).reshape(p.shape).clone() if isinstance(g, Tensor | float)
-                           else None) for p, g in zip(params, grads, strict=False)]
+        return counters, [
+            (
+                param,
+                torch.as_tensor(grad).to(param).reshape(param.shape).clone()
+                if isinstance(grad, Tensor | float)
+                else None,
+            )
+            for param, grad in zip(params, grads, strict=False)
+        ]
 
     def set_extra(self, extra: dict[str, Any]) -> None:
         """Go on from a state that `get_extra` gave."""
@@ -392,7 +399,7 @@ class Streamer(Extra, Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` gave, of as many layers with the same inner optimizers."""
         names = [type(inner).__name__.lower() for inner in self._inner]
-        if [g.get("inner") for g in state_dict["param_groups"]] != names:
+        if [group.get("inner") for group in state_dict["param_groups"]] != names:
             raise ValueError(f"the state is not of {len(names)} groups with {' '.join(sorted(set(names)))} inside")
         self._kept(state_dict.get("extra", {}))
         super().load_state_dict(state_dict)
@@ -401,10 +408,10 @@ class Streamer(Extra, Optimizer):
 
 def _check(**settings: Any) -> None:
     """Is every setting one that makes sense?"""
-    for k, v in settings.items():
-        low = 1 if k.endswith(("every", "layers")) else 0
-        if not (isinstance(v, int | float) and v >= low and math.isfinite(v) and (v or k != "alpha")):
-            raise said(ValueError(f"Invalid {k.removesuffix('_every').replace('_', '')} value: {v}"))
+    for key, value in settings.items():
+        low = 1 if key.endswith(("every", "layers")) else 0
+        if not (isinstance(value, int | float) and value >= low and math.isfinite(value) and (value or key != "alpha")):
+            raise said(ValueError(f"Invalid {key.removesuffix('_every').replace('_', '')} value: {value}"))
 
 
 def _pair(layer: Any) -> list[list[Tensor]]:

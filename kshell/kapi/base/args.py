@@ -58,21 +58,21 @@ def data_items(x: Value) -> list[Value]:
 
 def long_of(x: Value) -> int | None:
     """The Python int of a long, int or short atom (the nulls as their 64-bit pattern), else None."""
-    c = x.__class__
-    if c is int:
+    cls = x.__class__
+    if cls is int:
         return x
-    if c is Special:
+    if cls is Special:
         return x.v
-    if c is Atom and x.t in (T.H, T.I):
+    if cls is Atom and x.t in (T.H, T.I):
         return x.v
     return None
 
 
 def longs_of(x: Value) -> list[int] | None:
     """The ints of an integer atom or vector, `()` as none of them; else None."""
-    n = long_of(x)
-    if n is not None:
-        return [n]
+    number = long_of(x)
+    if number is not None:
+        return [number]
     if x.__class__ is Vec and x.t in (T.H, T.I, T.J):
         return x.a.tolist()
     return [] if x.__class__ is List and not x.items else None
@@ -80,12 +80,12 @@ def longs_of(x: Value) -> list[int] | None:
 
 def number_of(x: Value) -> int | float | None:
     """The Python number of a numeric atom (not of a boolean), else None."""
-    c = x.__class__
-    if c is float or c is int:
+    cls = x.__class__
+    if cls is float or cls is int:
         return x
-    if c is Special:
+    if cls is Special:
         return x.v
-    return x.v if c is Atom and x.t in (T.H, T.I, T.E) else None
+    return x.v if cls is Atom and x.t in (T.H, T.I, T.E) else None
 
 
 def doubles_of(x: Value) -> list[float] | None:
@@ -114,7 +114,7 @@ def names_of(x: Value) -> list[str] | None:
     if x.__class__ is Sym:
         return [x.s]
     if x.__class__ is Vec and x.t == T.S:
-        return [s.s for s in x.items]
+        return [item.s for item in x.items]
     return [] if x.__class__ is List and not x.items else None
 
 
@@ -140,11 +140,11 @@ def unknown(what: str, name: str, among: Iterable[str], after: str = "",
     names = {n.lower(): n if stand is None else stand[n] for n in among}
     same = synonyms.plain(name)
     near = synonyms.near(name, names) + [same] * (same in names)
-    near += [n for n in get_close_matches(name.lower(), names, 4, 0.7) if n not in near] if name else []
+    near += [match for match in get_close_matches(name.lower(), names, 4, 0.7) if match not in near] if name else []
     if not near and len(name) > 3:
         near = [n for n in names if name.lower() in n][:4]
     shown = list(dict.fromkeys("`" + names[n] for n in near))[:4]
-    there = list(dict.fromkeys(n for n in names.values() if n))
+    there = list(dict.fromkeys(value for value in names.values() if value))
     listed = not near and 0 < len(there) <= _FEW and after in ("", " not found")  # another one says more
     hint = f"there {'is' if len(there) == 1 else 'are'} `{'`'.join(there)}" if listed else ""
     said = "`" + name if what.endswith("`") else name
@@ -155,7 +155,9 @@ def unknown(what: str, name: str, among: Iterable[str], after: str = "",
 def spellings(options: Iterable[Option]) -> dict[str, str]:
     """The names of options, and what torch calls them without underscores: what each stands for here."""
     options = list(options)
-    return {o.torch.replace("_", ""): o.name for o in options if o.torch} | {o.name: o.name for o in options}
+    return {option.torch.replace("_", ""): option.name for option in options if option.torch} | {
+        option.name: option.name for option in options
+    }
 
 
 def entry_named(kind: str, what: str, name: str) -> Entry:
@@ -170,12 +172,12 @@ def entry_named(kind: str, what: str, name: str) -> Entry:
 def _called(kind: str) -> dict[str, str]:
     """The names of the entries of a kind, and torch's classes behind them, with and without the kind in their names:
     what each stands for here."""
-    own = {e.name: e.name for e in registry.entries(kind)}
-    for e in registry.entries(kind):
-        if e.target.startswith("torch."):
-            word = e.target.rpartition(".")[2].lower()
-            own.setdefault(word, e.name)
-            own.setdefault(word.removesuffix("loss"), e.name)
+    own = {entry.name: entry.name for entry in registry.entries(kind)}
+    for entry in registry.entries(kind):
+        if entry.target.startswith("torch."):
+            word = entry.target.rpartition(".")[2].lower()
+            own.setdefault(word, entry.name)
+            own.setdefault(word.removesuffix("loss"), entry.name)
     return own
 
 
@@ -185,12 +187,12 @@ def _called(kind: str) -> dict[str, str]:
 def is_pairs(x: Value) -> bool:
     """Does x hold name-value pairs: a dictionary with symbol keys, an even list of symbols, `()`, an even list that
     starts with a symbol, or a list of two-item lists that start with symbols? A lone symbol is none."""
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return (x.k.__class__ is Vec and x.k.t == T.S) or not len(x.k)
-    if c is Vec:
+    if cls is Vec:
         return x.t == T.S and len(x) % 2 == 0
-    if c is not List:
+    if cls is not List:
         return False
     found = x.items
     if not found:
@@ -209,22 +211,22 @@ def _is_pair(p: Value) -> bool:
 def _text(x: Value) -> str:
     """A symbol list as text, for messages; other lists by their kinds."""
     if x.__class__ is Vec:
-        return "".join(repr(s) for s in x.items)
+        return "".join(repr(item) for item in x.items)
     return "(" + ";".join(repr(i) if i.__class__ is Sym else kname(i) for i in seq_items(x)) + ")"
 
 
 def pairs(x: Value) -> list[tuple[str, Value]]:
     """The name-value pairs of x, in order; the errors say what is wrong with it."""
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         if len(x.k) and (x.k.__class__ is not Vec or x.k.t != T.S):
             raise QError(f"unexpected name,value dictionary with {kname(x.k)} as keys: {_keys_text(x.k)}")
-        return list(zip([k.s for k in seq_items(x.k)], seq_items(x.v), strict=True))
-    if c is Vec and x.t == T.S:
+        return list(zip([item.s for item in seq_items(x.k)], seq_items(x.v), strict=True))
+    if cls is Vec and x.t == T.S:
         if len(x) % 2:
             raise QError(f"uneven no. of symbols for name,value pairs: {_text(x)}")
         return _by_two(x.items)
-    if c is List:
+    if cls is List:
         found = x.items
         if not found:
             return []
@@ -266,12 +268,12 @@ def looks_paired(x: Value) -> bool:
     """Is x meant as pairs, well formed or not? (A list of three symbols in last place is reported as uneven pairs.)"""
     if is_pairs(x):
         return True
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return True
-    if c is Vec:
+    if cls is Vec:
         return x.t == T.S
-    if c is not List or not x.items:
+    if cls is not List or not x.items:
         return False
     head = x.items[0]
     return head.__class__ is Sym or (isinstance(head, List) and len(head) > 0 and head.items[0].__class__ is Sym)
@@ -295,29 +297,29 @@ def _long(x: Value, named: bool) -> Any:
 
 
 def _double(x: Value, named: bool) -> Any:
-    c = x.__class__
-    if c is float or c is int:
+    cls = x.__class__
+    if cls is float or cls is int:
         return float(x)
     if x is NULL_J:
         return math.nan
-    if c is Atom and x.t in (T.H, T.I, T.E):
+    if cls is Atom and x.t in (T.H, T.I, T.E):
         return math.nan if x.v == T.NULL[x.t] else float(x.v)
-    return float(x.v) if c is Special else None
+    return float(x.v) if cls is Special else None
 
 
 def _size(x: Value, named: bool) -> Any:
-    n = long_of(x)
-    if n is not None:
-        return n
+    number = long_of(x)
+    if number is not None:
+        return number
     if x.__class__ is List and not x.items:
         return ()
     return tuple(x.a.tolist()) if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else None
 
 
 def _longs(x: Value, named: bool) -> Any:
-    n = long_of(x)
-    if n is not None:
-        return [n]
+    number = long_of(x)
+    if number is not None:
+        return [number]
     return x.a.tolist() if x.__class__ is Vec and x.t in (T.J, T.I, T.H) else [] if is_empty(x) else None
 
 
@@ -351,7 +353,7 @@ def read_option(name: str, option: Option, x: Value, named: bool = False) -> Any
                         hint="" if named else pairs_hint(x))
     if option.choices and value not in option.choices and not (value == "" and option.default is None):
         raise CallError(name, f"unrecognized setting `{value}, expecting one of "
-                        + "".join("`" + c for c in option.choices), at=option.name, given=SAID)
+                        + "".join("`" + choice for choice in option.choices), at=option.name, given=SAID)
     _check_range(name, option, value)
     return value
 
@@ -388,8 +390,8 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
     if len(positional) > len(options):
         raise QError(f"{name}: expecting up to {before + len(options)} positional args, "
                      f"{before + len(positional)} given")
-    out = {o.name: read_option(name, o, x) for o, x in zip(options, positional, strict=False)}
-    by_name = {o.name: o for o in (*options, *more)}
+    out = {option.name: read_option(name, option, x) for option, x in zip(options, positional, strict=False)}
+    by_name = {option.name: option for option in (*options, *more)}
     family = None if known is None else set(known)
     for key, x in named:
         option = by_name.get(key)
@@ -405,13 +407,13 @@ def parse_options(name: str, options: Sequence[Option], positional: Sequence[Val
 def fill_options(name: str, options: Sequence[Option], given: dict[str, Any]) -> dict[str, Any]:
     """All options in their order: those given, else the defaults; a required one that is missing is an error."""
     out = {}
-    for o in options:
-        if o.name in given:
-            out[o.name] = given[o.name]
-        elif o.default is REQUIRED:
-            raise QError(f"{name}: {o.name} not defined")
+    for option in options:
+        if option.name in given:
+            out[option.name] = given[option.name]
+        elif option.default is REQUIRED:
+            raise QError(f"{name}: {option.name} not defined")
         else:
-            out[o.name] = o.default
+            out[option.name] = option.default
     return out
 
 

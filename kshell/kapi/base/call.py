@@ -175,7 +175,7 @@ def _layer(exc: Exception, m: Any) -> str:
         own = tb.tb_frame.f_locals.get("self")
         found = own if isinstance(own, torch.nn.Module) else found
         tb = tb.tb_next
-    return next((name for name, k in m.named_modules() if k is found), "")
+    return next((name for name, submodule in m.named_modules() if submodule is found), "")
 
 
 def run_backward(call: str, tensors: Sequence[Any], run: Callable[[], Any]) -> None:

@@ -54,13 +54,13 @@ def tables() -> _Tables:
     """The tables of data types (made at first use, since they need torch)."""
     if not _TABLES:
         named = {n: getattr(torch, a) for n, a, _ in _DTYPES}
-        via = {d: torch.float32 for d in named.values() if d.is_floating_point and d.itemsize < 4}
+        via = {value: torch.float32 for value in named.values() if value.is_floating_point and value.itemsize < 4}
         via |= {named["ushort"]: torch.int32, named["uint"]: torch.int64, named["ulong"]: torch.int64,
                 named["chalf"]: torch.complex64}
-        _TABLES.append(_Tables(named, {d: n for n, d in named.items()},
+        _TABLES.append(_Tables(named, {value: key for key, value in named.items()},
                                {named[n]: t for n, _, t in _DTYPES}, via,
                                frozenset(named[n] for n in ("chalf", "cfloat", "cdouble")),
-                               {named[n]: t for t, n in _FROM_Q.items() if t not in _VIEW}))
+                               {named[value]: key for key, value in _FROM_Q.items() if key not in _VIEW}))
     return _TABLES[0]
 
 
@@ -110,9 +110,9 @@ def _word(t: int) -> str:
 
 def kname(x: Value) -> str:
     """The kind of x as messages name it: `long scalar`, `symbol list`, `general list`, `tensor`, ..."""
-    t = atom_t(x)
-    if t:
-        return f"{_word(t)} scalar"
+    qtype = atom_t(x)
+    if qtype:
+        return f"{_word(qtype)} scalar"
     if x.__class__ is Vec:
         return f"{_word(x.t)} list"
     if isinstance(x, List):
@@ -135,12 +135,12 @@ def kname(x: Value) -> str:
 
 def is_array(x: Value) -> bool:
     """Can x be a tensor: an atom, vector or regular nested list of a type that torch has (`()` counts)?"""
-    c = x.__class__
-    if c is Vec or c is Nd:
+    cls = x.__class__
+    if cls is Vec or cls is Nd:
         return x.t in _FROM_Q
-    if c is int or c is float or c is bool:
+    if cls is int or cls is float or cls is bool:
         return True
-    if c is List:
+    if cls is List:
         if not x.items:
             return True
         nd = as_nd(x) if isinstance(x.items[0], Vec | List) else None
@@ -204,15 +204,15 @@ def _wrong(x: Value, depth: int, shape: list[int], base: list[Value]) -> CallErr
 def array_of(x: Value) -> tuple[int, np.ndarray]:
     """The q type and numpy array of a vector or regular nested list; the k-api's errors otherwise."""
     if x.__class__ is Vec or x.__class__ is Nd:
-        t, a = x.t, x.a
+        qtype, array = x.t, x.a
     else:
         nd = as_nd(x) if x.__class__ is List else None
         if nd is None:
             raise _refuse(x)
-        t, a = nd.t, nd.a
-    if t not in _FROM_Q:
-        raise _no_tensor(f"no torch type found for k: {_word(t)} list", SAID)
-    return t, a.view(_VIEW[t]) if t in _VIEW else a
+        qtype, array = nd.t, nd.a
+    if qtype not in _FROM_Q:
+        raise _no_tensor(f"no torch type found for k: {_word(qtype)} list", SAID)
+    return qtype, array.view(_VIEW[qtype]) if qtype in _VIEW else array
 
 
 def to_tensor(x: Value, own: bool = True) -> Any:
@@ -220,19 +220,21 @@ def to_tensor(x: Value, own: bool = True) -> Any:
 
     With `own` it has memory of its own; without, it may share the q array's memory and must only be read.
     """
-    c = x.__class__
-    if c is Vec or c is Nd:
+    cls = x.__class__
+    if cls is Vec or cls is Nd:
         _, a = array_of(x)
         if not a.flags.c_contiguous:
             a = np.ascontiguousarray(a)
         t = torch.from_numpy(a)
         # numpy's memory cannot be resized, as an output tensor must be, so its own means torch's own
         return t.clone() if own else t
-    if c is float or c is int or c is bool:
-        return torch.scalar_tensor(x, dtype=torch.float64 if c is float else torch.int64 if c is int else torch.bool)
+    if cls is float or cls is int or cls is bool:
+        return torch.scalar_tensor(
+            x, dtype=torch.float64 if cls is float else torch.int64 if cls is int else torch.bool
+        )
     if x is NIL:
         return None
-    if c is List:
+    if cls is List:
         hollow = _hollow(x)
         if hollow is not None:
             return torch.empty(hollow, dtype=default_dtype())
@@ -265,8 +267,8 @@ def own_tensor(x: Value) -> Any:
 def as_tensors(values: Sequence[Value]) -> tuple[list[Any], bool]:
     """The tensors of some arguments, to be read only, arrays on the device of the first tensor handle; and was there
     a handle?"""
-    like = next((as_tensor(v) for v in values if v.__class__ is TensorHandle), None)
-    return [as_tensor(v, like) for v in values], like is not None
+    like = next((as_tensor(value) for value in values if value.__class__ is TensorHandle), None)
+    return [as_tensor(value, like) for value in values], like is not None
 
 
 # ------------------------------------------------------------------ torch to q
@@ -348,12 +350,12 @@ def _split(t: Any, complexfirst: bool | None) -> Any:
 
 def list_q(tensors: Any) -> Value:
     """The q list of some tensors: simple if all are 0-dimensional of one type, else general."""
-    return collapse([to_q(t) for t in tensors])
+    return collapse([to_q(tensor) for tensor in tensors])
 
 
 def dict_q(tensors: dict[str, Any]) -> Dict:
     """The q dictionary of named tensors."""
-    return symdict(list(tensors), [to_q(t) for t in tensors.values()])
+    return symdict(list(tensors), [to_q(value) for value in tensors.values()])
 
 
 def result(t: Any, wrap: bool) -> Value:

@@ -90,7 +90,7 @@ def tensor_options(x: Value, call: str) -> TensorOptions:
             out.memory = name
         elif name:
             raise unknown("unrecognized tensor option: `", name,
-                          (n for words in (*SYMBOLS.values(), DEVICES) for n in words))
+                          (word for words in (*SYMBOLS.values(), DEVICES) for word in words))
     return out
 
 
@@ -181,7 +181,7 @@ def device(x: Value) -> Value:
     if h.__class__ is VectorHandle:
         return sym_vec([device_of(t) for t in h.obj])
     if h.__class__ is DictHandle:
-        return Dict(sym_vec(h.obj), sym_vec([device_of(t) for t in h.obj.values()]))
+        return Dict(sym_vec(h.obj), sym_vec([device_of(value) for value in h.obj.values()]))
     return ask("device", h)
 
 
@@ -213,7 +213,7 @@ def cudadevices(x: Value) -> Value:
     if not is_empty(x):
         raise QError("cudadevices: unexpected arg(s), cudadevices[] counts the devices, cudadevices() names them, "
                      f"given {kname(x)}")
-    names = [d for d in device_names() if d.startswith("cuda")]
+    names = [name for name in device_names() if name.startswith("cuda")]
     return max(len(names) - 1, 0) if x is NIL else sym_vec(names)
 
 
@@ -223,9 +223,9 @@ def sync(x: Value) -> Value:
 
     q)sync tensor 1 2 3
     """
-    for d in _sync_devices(x):
-        if d not in ("", "cpu", "meta"):
-            torch.accelerator.synchronize(device_named(d, "sync"))
+    for device in _sync_devices(x):
+        if device not in ("", "cpu", "meta"):
+            torch.accelerator.synchronize(device_named(device, "sync"))
     return NIL
 
 
@@ -238,14 +238,14 @@ def _sync_devices(x: Value) -> set[str]:
         found = device(x)
         if found.__class__ is Dict:
             found = found.v
-        return {found.s} if found.__class__ is not Vec else {s.s for s in found.items}
+        return {found.s} if found.__class__ is not Vec else {item.s for item in found.items}
     name = name_of(x)
     if name is not None:
         return {str(device_named(name, "sync"))}
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         raise CallError("sync", expected="device or torch object", given=kname(x))
-    return {f"cuda:{n}"} if torch.cuda.is_available() else set()
+    return {f"cuda:{number}"} if torch.cuda.is_available() else set()
 
 
 # ------------------------------------------------------------------ random seeds
@@ -269,7 +269,7 @@ def generator_of(name: str) -> Any:
 def seeds() -> Dict:
     """The seed of each device's random generator."""
     names = device_names()
-    return Dict(sym_vec(names), collapse([long(generator_of(n).initial_seed()) for n in names]))
+    return Dict(sym_vec(names), collapse([long(generator_of(name).initial_seed()) for name in names]))
 
 
 @api("seed", "seed()", "seed n", "seed device", "seed(device;n)", held=True, target="torch.manual_seed",
@@ -287,18 +287,18 @@ def seed(x: Value) -> Value:
     if len(given) == 1 and name_of(given[0]) is not None:
         device_named(given[0].s, "seed")
         return long(generator_of(given[0].s).initial_seed())
-    n = long_of(given[-1])
-    if n is None or len(given) > 2:
+    number = long_of(given[-1])
+    if number is None or len(given) > 2:
         raise CallError("seed", expected="a long, a device or both", given=kname(x))
     if len(given) == 1:
-        _seed_all(given[0], n)
+        _seed_all(given[0], number)
         return NIL
     name = name_of(given[0])
     if name is None:
         raise CallError("seed", expected="symbol for device", given=kname(given[0]))
     device_named(name, "seed")
     generator = generator_of(name)
-    generator.seed() if given[1] is NULL_J else generator.manual_seed(n)
+    generator.seed() if given[1] is NULL_J else generator.manual_seed(number)
     return NIL
 
 

@@ -46,18 +46,18 @@ _SHOWN = 5  # of many arguments
 
 def described(x: Value) -> str:
     """A short description of a value for a message: long 3, `abc, real 2x3, double tensor 2x3, vector of 2."""
-    c = x.__class__
-    if isinstance(x, Function) and c is not Prim:
+    cls = x.__class__
+    if isinstance(x, Function) and cls is not Prim:
         return function_words(x)
-    if c is Sym:
+    if cls is Sym:
         return "`" + first_line(x.s, 255 if x.s[:1] == ":" else 24)  # a path cut short is another path
-    if c is int or c is float or c is Special:
+    if cls is int or cls is float or cls is Special:
         return f"{kname(x).removesuffix(' scalar')} {_number(x)}"
     if isinstance(x, KHandle):
         return _handle(x)
     if is_atom(x) or atom_t(x):
         return kname(x)
-    if c is Vec:
+    if cls is Vec:
         return f"{kname(x)} of {len(x)}"
     if isinstance(x, List):
         nd = as_nd(x) if is_array(x) else None

@@ -23,7 +23,7 @@ def windows(name: str, given: dict[str, Any]) -> None:
     for key in WINDOWS:
         value = given.get(key)
         sizes: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
-        if any(k.__class__ is int and abs(k) > WINDOW_MAX for k in sizes):
+        if any(size.__class__ is int and abs(size) > WINDOW_MAX for size in sizes):
             raise CallError(name, f"{key} is more than {WINDOW_MAX}")
 
 
@@ -46,9 +46,9 @@ SIZE_MAX = (1 << 31) - 1  # the libraries behind transforms and powers count in 
 def transform(name: str, x: Any, size: Any, dim: Any) -> None:
     """The sizes of a Fourier transform: that of a length of 2^40 is not refused, but tried."""
     sizes = [size] if isinstance(size, int) else size or ()
-    if any(n > SIZE_MAX for n in sizes):
+    if any(size > SIZE_MAX for size in sizes):
         raise CallError(name, f"size is more than {SIZE_MAX}")
-    reserve([n for n in sizes if n > 0], 2 * x.element_size())
+    reserve([size for size in sizes if size > 0], 2 * x.element_size())
 
 
 def length(name: str, n: int) -> None:
@@ -108,7 +108,7 @@ KEPT = 1 << 20
 
 def large(tensors: Iterable[Any]) -> bool:
     """Is one of the tensors too large to be copied at each call?"""
-    return any(t.numel() > KEPT for t in tensors)
+    return any(tensor.numel() > KEPT for tensor in tensors)
 
 
 class kept:
@@ -118,9 +118,9 @@ class kept:
     __slots__ = ("before",)
 
     def __init__(self, tensors: Iterable[Any], sizes: bool = False) -> None:
-        self.before = [(t, t.size(), t.stride(), t.storage_offset(),
-                        t.detach().clone() if not sizes and t.numel() else None)
-                       for t in tensors if t.layout is torch.strided and t.device.type != "meta"]
+        self.before = [(tensor, tensor.size(), tensor.stride(), tensor.storage_offset(),
+                        tensor.detach().clone() if not sizes and tensor.numel() else None)
+                       for tensor in tensors if tensor.layout is torch.strided and tensor.device.type != "meta"]
 
     def __enter__(self) -> None:
         return None
@@ -143,7 +143,7 @@ class whole_step:
     __slots__ = ("before", "parameters", "state")
 
     def __init__(self, o: Any) -> None:
-        self.parameters = kept(p for g in o.param_groups for p in g["params"])
+        self.parameters = kept(param for group in o.param_groups for param in group["params"])
         self.state = optim.state_tree.StateTree(o)
         self.before = self.state.copy()
 

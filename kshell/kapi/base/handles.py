@@ -205,15 +205,15 @@ class Lending(weakref.ref[KHandle]):
 def lend(parts: Iterable[Value], whole: KHandle, shared: bool = False) -> None:
     """Let a whole have the objects of those values that are handles until it goes. Shared parts stay usable: only what
     is about who manages an object (`mapped`, `class`, `obj`) leaves them out."""
-    for h in parts:
-        if not isinstance(h, KHandle) or h is whole or h.obj is GONE:
+    for part in parts:
+        if not isinstance(part, KHandle) or part is whole or part.obj is GONE:
             continue
         lending = Lending(whole, give_back)
-        lending.part, lending.kept = weakref.ref(h), GONE if shared else h.obj
-        h.lent = lending
+        lending.part, lending.kept = weakref.ref(part), GONE if shared else part.obj
+        part.lent = lending
         if not shared:
-            h.obj = GONE
-            h.why = "went into another object", CODE[0]()
+            part.obj = GONE
+            part.why = "went into another object", CODE[0]()
 
 
 @brief
@@ -228,7 +228,7 @@ def give_back(lending: Any) -> None:
 
 def lendings(whole: KHandle) -> list[Lending]:
     """The lendings of which a handle is the whole."""
-    return [r for r in weakref.getweakrefs(whole) if isinstance(r, Lending)]
+    return [getweakref for getweakref in weakref.getweakrefs(whole) if isinstance(getweakref, Lending)]
 
 
 def module_of(h: KHandle) -> Any:
@@ -258,7 +258,7 @@ class HandleTable:
         live = self.live
         live[h.number] = weakref.ref(h)
         if len(live) > self._sweep_at:
-            self.live = {n: r for n, r in live.items() if r() is not None}
+            self.live = {key: value for key, value in live.items() if value() is not None}
             self._sweep_at = 2 * len(self.live) + 256
 
     def __iter__(self) -> Iterator[KHandle]:

@@ -217,5 +217,9 @@ _WORDS = _read()
 
 def worded(name: str, options: tuple[Option, ...]) -> tuple[Option, ...]:
     """The options of a type, with words for those that have none."""
-    return tuple(o if o.doc else o._replace(doc=_WORDS.get(f"{name}.{o.name}") or _WORDS.get(o.name, ""))
-                 for o in options)
+    return tuple(
+        option
+        if option.doc
+        else option._replace(doc=_WORDS.get(f"{name}.{option.name}") or _WORDS.get(option.name, ""))
+        for option in options
+    )

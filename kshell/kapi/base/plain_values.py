@@ -76,7 +76,7 @@ class ToQ:
         return collapse([self.value(i) for i in v])
 
     def dictionary(self, v: dict[Any, Any]) -> Value:
-        return symdict(list(map(str, v)), [self.value(i, str(k)) for k, i in v.items()])
+        return symdict(list(map(str, v)), [self.value(i, str(key)) for key, i in v.items()])
 
     def other(self, v: Any, key: str) -> Value:
         raise CallError("state", f"unable to show buffer {key} of type {type(v).__name__}", says=(key,))
@@ -129,12 +129,12 @@ class FromQ:
     def value(self, x: Value, where: str = "") -> Any:
         if x is NIL:
             return None
-        c = x.__class__
-        if c is Dict:
+        cls = x.__class__
+        if cls is Dict:
             return self.dictionary(x, where)
-        if c is Sym:
+        if cls is Sym:
             return x.s
-        if c is Table:
+        if cls is Table:
             return self.items(x.items, where)
         return self.atom(x, where) if is_atom(x) else self.array(x, where)
 
@@ -143,12 +143,12 @@ class FromQ:
         return [self.value(x, within(where, n)) for n, x in enumerate(found)]
 
     def dictionary(self, x: Dict, where: str) -> dict[Any, Any]:
-        keys = [self.value(k) for k in seq_items(x.k)]
-        return {k: self.value(v, within(where, k)) for k, v in zip(keys, seq_items(x.v), strict=True)}
+        keys = [self.value(item) for item in seq_items(x.k)]
+        return {key: self.value(item, within(where, key)) for key, item in zip(keys, seq_items(x.v), strict=True)}
 
     def atom(self, x: Value, where: str) -> Any:
-        n = number_of(x)
-        return x if n is None else n
+        number = number_of(x)
+        return x if number is None else number
 
     def array(self, x: Value, where: str) -> Any:
         return self.items(seq_items(x), where)
@@ -192,7 +192,7 @@ def to_record(v: Any, tensor: Callable[[Any], Any], size: Callable[[int], None])
         return ["(" if isinstance(v, tuple) else "[", [to_record(i, tensor, size) for i in v]]
     if isinstance(v, dict):
         size(2 * len(v))
-        return ["{", [[to_record(k, tensor, size), to_record(i, tensor, size)] for k, i in v.items()]]
+        return ["{", [[to_record(key, tensor, size), to_record(i, tensor, size)] for key, i in v.items()]]
     if isinstance(v, torch.dtype):
         return ["dtype", dtype_name(v)]
     raise QError(f"a {type(v).__name__} cannot be saved")
@@ -250,7 +250,7 @@ def from_json(v: Any, tensor: Callable[[str], Any]) -> Any:
         return [from_json(i, tensor) for i in v]
     if not isinstance(v, dict):
         return v
-    return tensor(v[_TENSOR]) if v.keys() == {_TENSOR} else {k: from_json(i, tensor) for k, i in v.items()}
+    return tensor(v[_TENSOR]) if v.keys() == {_TENSOR} else {key: from_json(i, tensor) for key, i in v.items()}
 
 
 # ------------------------------------------------------------------ options
@@ -263,8 +263,8 @@ _EMPTY: dict[str, Callable[[], Value]] = {
 
 def options_q(options: Sequence[Option], values: Mapping[str, Any] | None = None) -> Dict:
     """The q values of options by name, {name: Python value}; their defaults if no values are given."""
-    return symdict([o.name for o in options],
-                   [option_q(o, o.default if values is None else values[o.name]) for o in options])
+    return symdict([option.name for option in options],
+                   [option_q(option, option.default if values is None else values[option.name]) for option in options])
 
 
 def option_q(option: Option, value: Any, dims: int | None = None) -> Value:

@@ -52,7 +52,7 @@ def checked(d: Dict) -> Callable[[], None]:
     if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
         raise CallError("rng", "expecting a dictionary made by rng[]")
     todo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-    for name, x in zip([s.s for s in d.k.items], d.v.items, strict=True):
+    for name, x in zip([item.s for item in d.k.items], d.v.items, strict=True):
         if x.__class__ is not Vec or x.t != T.X:
             raise QError(f"rng: state of `{name} is not a list of bytes")
         data = x.a.tobytes()

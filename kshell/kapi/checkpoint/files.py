@@ -1,64 +1,43 @@
 """Checkpoints of PyTorch as q values: .pt files, .safetensors files and folders of them, read, edited and written.
 
-A file's checksums and bounds are verified, and only what is data is made of it (pt_files.py reads .pt files).
+A file's checksums and bounds are verified, and only what is data is made of it. pt_files.py reads .pt files,
+safetensors_files.py the others.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import os
-import stat
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kshell.errors import SAID, CallError, QError, refused
+from kshell.errors import SAID, CallError, QError
 from kshell.kapi.base.args import flag_of, items, long_of, names_of
-from kshell.kapi.base.call import api, reserve
+from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import dtype_name, is_array, kname, put, to_tensor
 from kshell.kapi.base.handles import ModelHandle, ModuleHandle, OptimizerHandle, handle, module_of
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.paths import path_of
 from kshell.kapi.checkpoint import pt_files
+from kshell.kapi.checkpoint.safetensors_files import (
+    META,
+    opened,
+    read_folder,
+    read_safetensors,
+    write_folder,
+    write_safetensors,
+)
 from kshell.kapi.checkpoint.state_dicts import NAMES, from_q, tensors_in, to_q_value
 from kshell.kapi.math.statistics import norm_and_bad
 from kshell.kapi.module.spec import is_state, state_dict
 from kshell.kapi.optim.groups import check_groups, regroup, restored_groups
 from kshell.kapi.optim.optimizer import Opt
 from kshell.kapi.optim.state import is_opt_state, load_state, restore
-from kshell.kapi.tensor.storages import DIMS, memory_of
-from kshell.store import atomic, safetensors, unfinished
-from kshell.store.archive import WRONG, Room, Unbounded, bounded, wrong
+from kshell.store import atomic
+from kshell.store.archive import Room, Unbounded
 from kshell.values.base.build import longs, symdict, table
 from kshell.values.base.core import NIL, Dict, List, Sym, Table, Value, seq_items, sym_vec
 from kshell.values.session.context import running
-from kshell.values.session.interrupts import PENDING, give_up
-
-_DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E5M2": "float8_e5m2", "F8_E4M3": "float8_e4m3fn",
-           "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E8M0": "float8_e8m0fnu",
-           "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
-           "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64"}
-_META = "__metadata__"
-_INDEX = ".safetensors.index.json"
-_CHUNK = 1 << 24
-
-
-def _opened(path: str, work: Callable[[BinaryIO, int], Any]) -> Any:
-    """work(file, size) of a file that is there, with its errors as q errors that name the file."""
-    problem: QError | None = None
-    try:
-        where = unfinished.look(path)[0]
-        if not stat.S_ISREG(os.stat(where).st_mode):
-            raise ValueError("it is no file")
-        with open(where, "rb") as f:
-            return work(f, os.fstat(f.fileno()).st_size)
-    except OSError as e:
-        problem = refused(e, path)
-    except (RecursionError, *WRONG) as e:
-        problem = wrong("ckpt", path, e)
-    raise problem
-
 
 # ------------------------------------------------------------------ .pt
 
@@ -68,7 +47,7 @@ def _read_pt(path: str) -> Value:
         value, count, need = pt_files.read(path, f, size)
         return to_q_value(value, count, need)
 
-    return _opened(path, work)
+    return opened(path, work)
 
 
 def _write_pt(path: str, value: Any) -> None:
@@ -106,159 +85,6 @@ def _pad(path: str, f: BinaryIO, n: int) -> None:
         pt_files.add_zeros(f, -room.left // 2 + (1 << 16))
 
 
-# ------------------------------------------------------------------ .safetensors
-
-
-def _memory(t: Any) -> memoryview:
-    """The bytes of a contiguous tensor on the CPU."""
-    return memory_of(t, t.numel() * t.element_size())
-
-
-def _read_safetensors(path: str) -> tuple[dict[str, Any], dict[str, str], str | None]:
-    """The tensors of a file, its metadata, and its digest if it was written here."""
-
-    def work(f: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], str | None]:
-        room = Room(size)
-        places, meta, first = safetensors.read_header(f, size, room)
-        room.need(sum(p.end - p.start for p in places))
-        reserve([size], 1)
-        tensors: dict[str, Any] = {}
-        want = meta.pop(safetensors.DIGEST, None)
-        if meta.pop(safetensors.OWN, None) is not None and want is None:
-            raise ValueError("it has no digest")
-        digest = hashlib.sha256(safetensors.described(places, meta))
-        for p in sorted(places, key=lambda p: (p.start, p.end)):
-            if len(p.shape) > DIMS:
-                raise ValueError(f"{p.name} has {len(p.shape)} dimensions")
-            t = tensors[p.name] = torch.empty(p.shape, dtype=getattr(torch, _DTYPES[p.dtype]))
-            into = _memory(t)
-            f.seek(first + p.start)
-            for at in range(0, len(into), _CHUNK):
-                if PENDING:
-                    give_up()
-                part = into[at : at + _CHUNK]
-                if f.readinto(part) != len(part):  # type: ignore[attr-defined]
-                    raise ValueError(f"{p.name} is cut off")
-                if want is not None:
-                    digest.update(part)
-            if p.dtype == "BOOL" and p.end > p.start and int(t.view(torch.uint8).max()) > 1:
-                raise ValueError(f"{p.name} has wrong booleans")
-        if want is not None and digest.hexdigest() != want:
-            raise ValueError("the digest is another")
-        return {p.name: tensors[p.name] for p in places}, meta, want
-
-    return _opened(path, work)
-
-
-def _named_tensors(value: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tensors by name, and the metadata, of what is to be written."""
-    if not isinstance(value, dict):
-        raise CallError("ckpt", "a .safetensors file holds tensors by name")
-    value = dict(value)
-    meta = value.pop(_META, {})
-    if not isinstance(meta, dict) or any(not isinstance(v, str) for v in (*meta, *meta.values())):
-        raise QError(f"ckpt: {_META} holds texts by name")
-    known = {getattr(torch, v) for v in _DTYPES.values()}
-    for k, t in value.items():
-        if not isinstance(k, str) or not isinstance(t, torch.Tensor):
-            raise CallError("ckpt", f"a .safetensors file holds tensors by name, {k} is not a tensor")
-        if t.layout is not torch.strided or t.dtype not in known:
-            raise QError(f"ckpt: {k}: a .safetensors file cannot hold this kind of tensor")
-    return value, {"format": "pt", **meta}
-
-
-def _filling(tensors: dict[str, Any], meta: dict[str, str]) -> tuple[Callable[[BinaryIO], None], int, str]:
-    """A function that writes a .safetensors file of these tensors, the size of their data in bytes, and the digest."""
-    names = {getattr(torch, value): key for key, value in _DTYPES.items()}
-    plain = {key: t.detach().cpu().resolve_conj().resolve_neg().contiguous() for key, t in tensors.items()}
-    places = safetensors.layout([(key, names[t.dtype], list(t.shape)) for key, t in plain.items()])
-    order = [plain[p.name] for p in sorted(places, key=lambda p: (p.start, p.end))]
-    digest = hashlib.sha256(safetensors.described(places, meta))
-    for t in order:
-        digest.update(_memory(t))
-    head = safetensors.header(places, {**meta, safetensors.OWN: "1", safetensors.DIGEST: digest.hexdigest()})
-
-    def fill(f: BinaryIO) -> None:
-        f.write(head)
-        for t in order:
-            f.write(_memory(t))
-
-    return fill, sum(p.end - p.start for p in places), digest.hexdigest()
-
-
-def _write_safetensors(path: str, value: Any) -> None:
-    fill, _, _ = _filling(*_named_tensors(value))
-    atomic.write(path, fill)
-
-
-# ------------------------------------------------------------------ folders
-
-
-def _read_folder(path: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The tensors of a folder of .safetensors files with an index, or of the only such file in it."""
-    there = [os.path.join(path, n) for n in unfinished.names_in(path)]
-    indexes = [n for n in there if n.endswith(_INDEX)]
-    if len(indexes) != 1:
-        alone = [n for n in there if n.endswith(".safetensors")]
-        if not indexes and len(alone) == 1:
-            return _read_safetensors(alone[0])[:2]
-        raise QError(f"ckpt: {path} has {len(indexes) or 'no'} index of .safetensors files")
-
-    def work(f: BinaryIO, size: int) -> tuple[dict[str, str], Any]:
-        index = bounded(f.read(safetensors.MOST), Room(size))
-        known = index["weight_map"]
-        for name, file in known.items():
-            if file.__class__ is not str or file != os.path.basename(file) or not file.endswith(".safetensors"):
-                raise ValueError(f"{name} is in a file outside the folder")
-        return dict(known), index.get("metadata")
-
-    where: dict[str, str]
-    where, about = _opened(indexes[0], work)
-    held: dict[str, dict[str, Any]] = {}
-    meta: dict[str, str] = {}
-    digests: dict[str, str | None] = {}
-    for file in dict.fromkeys(where.values()):
-        held[file], more, digests[file] = _read_safetensors(os.path.join(path, file))
-        meta |= more
-    missing = next((key for key, file in where.items() if key not in held[file]), None)
-    if missing is not None:
-        raise QError(f"ckpt: {os.path.join(path, where[missing])} has no {missing}")
-    own = about if isinstance(about, dict) else {}
-    if own.get(safetensors.DIGEST, _index_digest(where, digests)) != _index_digest(where, digests) or (
-            None not in digests.values() and safetensors.DIGEST not in own):
-        raise QError(f"ckpt: {indexes[0]} is damaged: its digest is another")
-    return {key: held[file][key] for key, file in where.items()}, meta
-
-
-def _index_digest(where: dict[str, str], digests: dict[str, Any]) -> str:
-    """The digest of an index: which tensor is in which file, and the digests of the files."""
-    return hashlib.sha256(json.dumps([where, digests], sort_keys=True).encode()).hexdigest()
-
-
-def _write_folder(path: str, value: Any, most: int) -> None:
-    """Tensors in files of at most so many bytes (one tensor at least), and their index."""
-    if os.path.exists(path) and (not os.path.isdir(path) or unfinished.names_in(path)):
-        raise QError(f"ckpt: {path} is there already, and not an empty folder")
-    tensors, meta = _named_tensors(value)
-    parts: list[dict[str, Any]] = []
-    room = 0
-    for k, t in tensors.items():
-        n = t.numel() * t.element_size()
-        if not parts or n > room:
-            parts.append({})
-            room = most
-        parts[-1][k] = t
-        room -= n
-    names = [f"model-{i + 1:05}-of-{len(parts):05}.safetensors" for i in range(len(parts))]
-    files = [_filling(part, meta) for part in parts]
-    where = {k: name for name, part in zip(names, parts, strict=True) for k in part}
-    digest = _index_digest(where, {name: d for name, (_, _, d) in zip(names, files, strict=True)})
-    index = {"metadata": {"total_size": sum(n for _, n, _ in files), safetensors.DIGEST: digest}, "weight_map": where}
-    text = json.dumps(index, indent=1).encode()
-    atomic.write_all([*((os.path.join(path, name), fill) for name, (fill, _, _) in zip(names, files, strict=True)),
-                      (os.path.join(path, "model" + _INDEX), atomic.filling([text]))])
-
-
 # ------------------------------------------------------------------ the functions
 
 
@@ -266,9 +92,9 @@ def read(path: str) -> Value:
     """The q value of a checkpoint: what its pickle holds, or tensors by name."""
     if not os.path.isdir(path) and not path.endswith(".safetensors"):
         return _read_pt(path)
-    tensors, meta = _read_folder(path) if os.path.isdir(path) else _read_safetensors(path)[:2]
+    tensors, meta = read_folder(path) if os.path.isdir(path) else read_safetensors(path)[:2]
     meta.pop("format", None)
-    return to_q_value(tensors | ({_META: meta} if meta else {}))
+    return to_q_value(tensors | ({META: meta} if meta else {}))
 
 
 @api("ckpt", "ckpt`:file", "ckpt(`:file;value)", "ckpt(`:folder;value;bytes)", held=True, since="kshell",
@@ -305,9 +131,9 @@ def ckpt(x: Value) -> Value:
         most = long_of(args[2])
         if most is None or most < 1:
             raise CallError("ckpt", "expected the most bytes of a file, a number above zero")
-        _write_folder(path, value, most)
+        write_folder(path, value, most)
     elif path.endswith(".safetensors"):
-        _write_safetensors(path, value)
+        write_safetensors(path, value)
     else:
         _write_pt(path, value)
     return args[0]
@@ -341,8 +167,12 @@ def ckpttable(x: Value) -> Value:
         raise CallError("ckpttable", "expecting a dictionary of tensors, or an object that has some, and a flag")
     rows = tensors_in(args[0])
     tensors = [t for _, t in rows]
-    columns = [sym_vec([k for k, _ in rows]), sym_vec([dtype_name(t.dtype) for t in tensors]),
-               List([longs(list(t.shape)) for t in tensors]), longs([t.numel() * t.element_size() for t in tensors])]
+    columns = [
+        sym_vec([k for k, _ in rows]),
+        sym_vec([dtype_name(tensor.dtype) for tensor in tensors]),
+        List([longs(list(tensor.shape)) for tensor in tensors]),
+        longs([tensor.numel() * tensor.element_size() for tensor in tensors]),
+    ]
     more = norm_and_bad(tensors) if flag else []
     return table(["name", "dtype", "size", "bytes", *("norm", "bad")[:len(more)]], [*columns, *more])
 
@@ -409,8 +239,12 @@ def _parts_of(x: Value) -> dict[str, Value] | None:
     if not names:
         return None
     fields = dict(zip(names, seq_items(x.v), strict=True))
-    parts = {("module" if k in _MODULE else k): v for k, v in fields.items() if k in (*_MODULE, "loss", "optimizer")}
-    held = [v for k, v in parts.items() if k != "loss"]
+    parts = {
+        ("module" if key in _MODULE else key): value
+        for key, value in fields.items()
+        if key in (*_MODULE, "loss", "optimizer")
+    }
+    held = [value for key, value in parts.items() if key != "loss"]
     return parts if any(v.__class__ in (Dict, Table, ModuleHandle) for v in held) else None
 
 
@@ -435,15 +269,17 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
     of_state = is_state(x) and _parts_of(x) is None
     value = _dictionary(state_dict(x) if of_state else from_q(x), x)
     if x.__class__ is Dict and not of_state:  # arrays of any type are tensors here
-        value |= {k: to_tensor(v) for k, v in zip(value, seq_items(x.v), strict=True) if is_array(v)}
+        value |= {k: to_tensor(item) for k, item in zip(value, seq_items(x.v), strict=True) if is_array(item)}
     own = m.state_dict(keep_vars=True)
-    value = {k: torch.as_tensor(v) if isinstance(v, bool | int | float) else v for k, v in value.items()}
+    value = {
+        key: torch.as_tensor(value) if isinstance(value, bool | int | float) else value for key, value in value.items()
+    }
     missing, more = _fits(own, value, strict)
 
     def apply() -> Value:
-        for k, t in own.items():
-            if k in value:
-                put(t, value[k])
+        for key, t in own.items():
+            if key in value:
+                put(t, value[key])
         return NIL if strict else symdict(["missing", "unexpected"], [sym_vec(missing), sym_vec(more)])
 
     return apply
@@ -451,18 +287,18 @@ def _put_tensors(m: Any, x: Value, strict: bool) -> Callable[[], Value]:
 
 def _groups_by_name(o: Opt, groups: Any) -> list[list[Any]]:
     """The parameters of each group of a state_dict, by their names if it has them, else in the groups as they are."""
-    if any(not isinstance(g, dict) for g in groups):
+    if any(not isinstance(group, dict) for group in groups):
         raise CallError("putstate", "expecting state and param_groups")
-    names = [g.pop(NAMES, None) for g in groups]
-    if all(isinstance(own, list) and len(own) == len(g.get("params", ()))
-           for own, g in zip(names, groups, strict=True)):
+    names = [group.pop(NAMES, None) for group in groups]
+    if all(isinstance(own, list) and len(own) == len(group.get("params", ()))
+           for own, group in zip(names, groups, strict=True)):
         by_name = restored_groups(o, names)
         if by_name is not None:
             check_groups(o, by_name)
             return by_name
-    if [len(g.get("params", ())) for g in groups] != [len(g["params"]) for g in o.groups]:
+    if [len(group.get("params", ())) for group in groups] != [len(group["params"]) for group in o.groups]:
         raise CallError("putstate", "the parameter groups have other sizes")
-    return [list(g["params"]) for g in o.groups]
+    return [list(group["params"]) for group in o.groups]
 
 
 def _put_state_of(o: Opt, state: Value) -> None:
@@ -478,7 +314,7 @@ def _put_state_of(o: Opt, state: Value) -> None:
         raise QError(f"putstate: expecting a state of {o.entry.name}, given one of {restored.entry.name}")
     if {*map(id, restored.parameters())} != {*map(id, o.parameters())}:
         raise CallError("putstate", "the groups of the state have other parameters")
-    regroup(o, [list(g["params"]) for g in restored.groups])
+    regroup(o, [list(group["params"]) for group in restored.groups])
     load_state(o, restored.torch.state_dict())
 
 
@@ -495,13 +331,13 @@ def _fits(own: dict[str, Any], given: dict[str, Any], strict: bool) -> tuple[lis
         if inside is not None:
             raise QError(f"putstate: no {missing[0]} given, it is in `{inside} of the dictionary")
         raise CallError("putstate", f"no {missing[0]} given" if missing else f"unable to find {more[0]}")
-    for k, t in own.items():
-        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != t.shape):
+    for k, value in own.items():
+        if k in given and (not isinstance(given[k], torch.Tensor) or given[k].shape != value.shape):
             if not isinstance(given[k], torch.Tensor):
-                raise QError(f"putstate: expecting a tensor of size {list(t.shape)} for {k}, given "
+                raise QError(f"putstate: expecting a tensor of size {list(value.shape)} for {k}, given "
                              + ("null, as a dictionary gives for a key that it lacks" if given[k] is None else
                                 _KINDS.get(type(given[k]), f"a {type(given[k]).__name__}")))
-            raise QError(f"putstate: size mismatch, {k} is {list(t.shape)}, given {list(given[k].shape)}")
+            raise QError(f"putstate: size mismatch, {k} is {list(value.shape)}, given {list(given[k].shape)}")
     return missing, more
 
 
@@ -510,7 +346,9 @@ def _put_optimizer(o: Any, value: dict[str, Any]) -> None:
     if not isinstance(groups, list) or not isinstance(value.get("state"), dict):
         raise CallError("putstate", "expecting state and param_groups")
     params = _groups_by_name(o, groups)
-    places = dict(zip([i for g in groups for i in g["params"]], [p for own in params for p in own], strict=True))
+    places = dict(
+        zip([i for group in groups for i in group["params"]], [p for own in params for p in own], strict=True)
+    )
     for i, state in value["state"].items():
         for key, t in state.items():
             p = places.get(i)

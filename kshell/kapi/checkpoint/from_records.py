@@ -177,8 +177,8 @@ class Loader:
         try:
             yield
         finally:
-            for h in handles:
-                h.remove()
+            for handle in handles:
+                handle.remove()
 
     def _built(self, entry: Any, options: Value | None) -> Any:
         """A new module of a type."""
@@ -239,7 +239,7 @@ class Loader:
         dtype, shape = dtype_named(rec["dtype"]), rec["shape"]
         layout = rec.get("layout")
         if layout is not None:
-            parts = [self.tensor(p) for p in rec["parts"]]
+            parts = [self.tensor(part) for part in rec["parts"]]
             make = {"coo": torch.sparse_coo_tensor, "csr": torch.sparse_csr_tensor, "csc": torch.sparse_csc_tensor}
             t = make[layout](*parts, shape, dtype=dtype, check_invariants=True)
             return t._coalesced_(True) if rec.get("coalesced") else t
@@ -352,7 +352,7 @@ class Loader:
         rec = self.record("module", i)
         sizes = {k: None if n is None else self.record("tensor", n)["shape"] for k, n in rec["parms"]}
         return rec["type"] in (None, type_name(m)) and all(
-            p is None or sizes.get(k) == list(p.shape) for k, p in m._parameters.items())
+            value is None or sizes.get(key) == list(value.shape) for key, value in m._parameters.items())
 
     def _loss(self, i: int, rec: Record) -> Any:
         m = losses.make(losses.entry_of(rec["type"]), [self.decoder.value(rec["options"])])
@@ -368,8 +368,8 @@ class Loader:
 
     def _optimizer(self, i: int, rec: Record) -> Any:
         entry = _known("optimizer", rec, optimizer_of)
-        groups = [([self.tensor(p) for p in params], self.python(own)) for params, own in rec["groups"]]
-        if not groups or any(not isinstance(p, torch.Tensor) for params, _ in groups for p in params):
+        groups = [([self.tensor(param) for param in params], self.python(own)) for params, own in rec["groups"]]
+        if not groups or any(not isinstance(param, torch.Tensor) for params, _ in groups for param in params):
             raise ValueError("a wrong optimizer")
         o = create(entry, group_values(entry, groups[0][1]))
         o.container = None if rec["container"] is None else self.get("module", rec["container"])

@@ -147,13 +147,13 @@ def _complex(x: Any, y: Any = 0.0) -> complex:
 
 
 def _layout(name: Any) -> Any:
-    if name not in [f"torch.{k}" for k in _LAYOUTS]:
+    if name not in [f"torch.{layout}" for layout in _LAYOUTS]:
         raise Refused(f"layout {name}")
     return getattr(torch, name[6:])
 
 
 def _device(*args: Any) -> Any:
-    if any(a.__class__ not in (str, int) for a in args):
+    if any(arg.__class__ not in (str, int) for arg in args):
         raise ValueError("a wrong device")
     return torch.device(*args)
 

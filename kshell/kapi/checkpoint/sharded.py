@@ -102,14 +102,14 @@ class _Parts:
             self.add(name, h.get())
         elif isinstance(h, VectorHandle | DictHandle):
             held = h.get()
-            for k, t in held.items() if isinstance(held, dict) else enumerate(held):
-                self.add(f"{name}/{k}", t)
+            for key, value in held.items() if isinstance(held, dict) else enumerate(held):
+                self.add(f"{name}/{key}", value)
         else:
             raise QError(f"{self.call}: not implemented for {h.plural}")
 
     def _module(self, name: str, m: Any) -> None:
-        for key, t in m.state_dict(keep_vars=True).items():
-            self.add(f"{name}/{key}", t)
+        for key, value in m.state_dict(keep_vars=True).items():
+            self.add(f"{name}/{key}", value)
 
     def _optimizer(self, name: str, o: Opt) -> dict[str, Any]:
         check_optimizer(o, self.call)
@@ -117,9 +117,11 @@ class _Parts:
         numbers = {}
         for key, _, p, _ in rows:
             form = self._form(o, f"{name}/{key}", o.state.of(p))
-            numbers[key] = {k: v for k, v in form.items() if v != named(f"{name}/{key}/{k}")}
-        groups = [{"params": [row.name for row in rows if row.group == at], **leaves.mapped(_number, settings_of(g))}
-                  for at, g in enumerate(o.groups)]
+            numbers[key] = {k: value for k, value in form.items() if value != named(f"{name}/{key}/{k}")}
+        groups = [
+            {"params": [row.name for row in rows if row.group == at], **leaves.mapped(_number, settings_of(group))}
+            for at, group in enumerate(o.groups)
+        ]
         about = {"type": o.entry.name, "numbers": numbers, "groups": groups}
         extra = self._form(o, f"{name}/{_EXTRA}", o.state.extra())
         return {**about, "extra": extra} if extra else about
@@ -133,10 +135,13 @@ def check_optimizer(o: Opt, call: str) -> None:
     if o.abilities.by_process:
         raise CallError(call, f"{o.entry.name} has a state by process; save `state` of it on each",
                         says=(o.entry.name,))
-    for k, w in o.wraps.items():
-        if w.kept():
-            raise CallError(call, f"the state of `{k} around {o.entry.name} is not one of parameters; save its `state`",
-                            says=(f"`{k}", o.entry.name))
+    for key, value in o.wraps.items():
+        if value.kept():
+            raise CallError(
+                call,
+                f"the state of `{key} around {o.entry.name} is not one of parameters; save its `state`",
+                says=(f"`{key}", o.entry.name),
+            )
 
 
 def _number(path: Sequence[Any], v: Any) -> Any:
@@ -155,20 +160,22 @@ def _given(x: Value, call: str) -> tuple[dict[str, KHandle], dict[str, Value]]:
     h = handle(x)
     if h is not None:
         return {"": h}, {}
-    if x.__class__ is not Dict or not all(k.__class__ is Sym for k in seq_items(x.k)):
+    if x.__class__ is not Dict or not all(item.__class__ is Sym for item in seq_items(x.k)):
         raise CallError(call, expecting="an object or a dictionary of objects and values by name", given=kname(x))
     handles: dict[str, KHandle] = {}
     values: dict[str, Value] = {}
-    for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+    for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
         h = handle(v)
-        if k.s in handles or k.s in values:
-            raise CallError(call, f"{k.s} is there twice", says=(k.s,))
+        if item.s in handles or item.s in values:
+            raise CallError(call, f"{item.s} is there twice", says=(item.s,))
         if h is None:
             if _holds_handle(v):
-                raise CallError(call, f"{k.s} holds objects, which are to be given by names of their own", says=(k.s,))
-            values[k.s] = v
+                raise CallError(
+                    call, f"{item.s} holds objects, which are to be given by names of their own", says=(item.s,)
+                )
+            values[item.s] = v
         else:
-            handles[k.s] = h
+            handles[item.s] = h
     return handles, values
 
 
@@ -189,8 +196,8 @@ def read_index(folder: str, call: str) -> dict[str, Any]:
         raise QError(f"{call}: {folder} is not a checkpoint of several processes: it has no {INDEX}" + (
             ", only files of a save that has not ended; the next ckptsave to it removes them" if begun else ""))
     try:
-        with open(path, "rb") as f:
-            index = json.loads(f.read())
+        with open(path, "rb") as file:
+            index = json.loads(file.read())
         body = index["body"]
         if index["digest"] != _digest(body):
             raise ValueError("the digest is another")
@@ -218,8 +225,10 @@ def _from_first(call: str, work: Callable[[], Any]) -> Any:
 
 def _agree(call: str, parts: _Parts) -> None:
     """Have all processes the same names, sizes and types?"""
-    text = json.dumps([[[key, list(t.shape), str(t.dtype)] for key, t in parts.tensors.items()], parts.about],
-                      sort_keys=True)
+    text = json.dumps(
+        [[[key, list(value.shape), str(value.dtype)] for key, value in parts.tensors.items()], parts.about],
+        sort_keys=True,
+    )
     digests = parallel.collect.gather_bytes(hashlib.sha256(text.encode()).digest(), call)
     for r, other in enumerate(digests):
         if other != digests[0]:
@@ -270,22 +279,24 @@ def ckptsave(x: Value) -> Value:
         if len(args) != 2:
             raise QError(f"ckptsave: expecting (folder;objects), given {len(args)} arg{'s' * (len(args) != 1)}")
         handles, values = _given(args[1], call)
-        for name, h in handles.items():
-            parts.take(name, h)
-        return path_of(args[0], call), {k: encode(v) for k, v in values.items()}
+        for name, value in handles.items():
+            parts.take(name, value)
+        return path_of(args[0], call), {key: encode(value) for key, value in values.items()}
 
     folder, values = _together(call, prepare)
     _agree(call, parts)
     tag = _from_first(call, lambda: _fit_to_write(folder))
     mine = os.path.join(folder, parallel.shards.file_name(tag, parallel.group.rank()))
     try:
-        written, stored = _together(call, lambda: parallel.shards.save(folder, tag, {k: t.detach() for k, t in
-                                                                            parts.tensors.items()}))
-        files = [json.loads(t) for t in parallel.collect.gather_bytes(json.dumps(written).encode(), call)]
+        written, stored = _together(
+            call,
+            lambda: parallel.shards.save(folder, tag, {key: value.detach() for key, value in parts.tensors.items()}),
+        )
+        files = [json.loads(byte) for byte in parallel.collect.gather_bytes(json.dumps(written).encode(), call)]
 
         def index() -> None:
             body = {"format": FORMAT, "version": VERSION, "files": files, "tensors": stored, "about": parts.about,
-                    "values": {k: base64.b64encode(v).decode() for k, v in values.items()}}
+                    "values": {key: base64.b64encode(value).decode() for key, value in values.items()}}
             text = json.dumps({"digest": _digest(body), "body": body})
             atomic.write_bytes(os.path.join(folder, INDEX), text.encode())
 
@@ -347,9 +358,13 @@ class _Wanted(_Parts):
                             says=(name,))
         super().take(name, h)
         prefix = f"{name}/"
-        for k in self.index["tensors"]:
-            if k not in self.tensors and (k == name or k.startswith(prefix)) and not self._deeper(k, name):
-                raise CallError(self.call, f"{k.lstrip('/')} of the checkpoint is not there")
+        for tensor in self.index["tensors"]:
+            if (
+                tensor not in self.tensors
+                and (tensor == name or tensor.startswith(prefix))
+                and not self._deeper(tensor, name)
+            ):
+                raise CallError(self.call, f"{tensor.lstrip('/')} of the checkpoint is not there")
 
     def _deeper(self, key: str, name: str) -> bool:
         """Is a tensor one of another object, whose name begins with this one's?"""
@@ -363,11 +378,11 @@ class _Wanted(_Parts):
             raise CallError(self.call, f"the optimizer is {o.entry.name}, in the checkpoint {saved['type']}",
                             says=("optimizer", o.entry.name))
         places = {row.name: row.p for row in parameters_of(o)}
-        names = [key for g in saved["groups"] for key in g["params"]]
+        names = [key for group in saved["groups"] for key in group["params"]]
         if not set(names) <= places.keys():
             raise CallError(self.call, f"the parameter groups of {o.entry.name} are others than in the checkpoint",
                             says=(o.entry.name,))
-        params = [[places[key] for key in g["params"]] for g in saved["groups"]]
+        params = [[places[key] for key in group["params"]] for group in saved["groups"]]
         check_groups(o, params)
         flat: dict[str, dict[str, Any]] = {}
         for k in self.index["tensors"]:
@@ -375,12 +390,12 @@ class _Wanted(_Parts):
             flat.setdefault(owner, {})[buffer] = named(k)
         kept = {i: self._kept(places[key], saved["numbers"][key] | flat.get(f"{name}/{key}", {}))
                 for i, key in enumerate(names)}
-        args = {"state": {i: v for i, v in kept.items() if v}}
+        args = {"state": {i: value for i, value in kept.items() if value}}
         if "extra" in saved:
             args["extra"] = self._kept(None, saved["extra"])
         numbers = iter(range(len(names)))
-        groups = [{k: tuple(v) if isinstance(v, list) else v for k, v in g.items()}
-                  | {"params": [next(numbers) for _ in g["params"]]} for g in saved["groups"]]
+        groups = [{key: tuple(value) if isinstance(value, list) else value for key, value in group.items()}
+                  | {"params": [next(numbers) for _ in group["params"]]} for group in saved["groups"]]
 
         self.jobs.append(lambda: regroup(o, params))
         self.jobs.append(lambda: load_state(o, {**args, "param_groups": groups}))
@@ -438,9 +453,9 @@ def ckptload(x: Value) -> Value:
             handles, values = _given(args[1], call)
             if values:
                 raise CallError(call, f"{next(iter(values))} cannot be filled")
-            for name, h in handles.items():
-                wanted.take(name, h)
-        mine = [f for i, f in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
+            for name, value in handles.items():
+                wanted.take(name, value)
+        mine = [file for i, file in enumerate(index["files"]) if i % parallel.group.world() == parallel.group.rank()]
         problem = ""
         try:
             parallel.shards.verify(folder, mine)
@@ -452,7 +467,7 @@ def ckptload(x: Value) -> Value:
     _together(call, prepare)
     _agree(call, wanted)
     if wanted.tensors:
-        files = [f[0] for f in index["files"]]
+        files = [file[0] for file in index["files"]]
         _together(call, lambda: parallel.shards.load(folder, files, index["tensors"], wanted.tensors))
     values = {key: decode(base64.b64decode(value)) for key, value in index["values"].items()}
     for job in wanted.jobs:

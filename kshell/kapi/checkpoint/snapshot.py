@@ -71,7 +71,7 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
         if last in every.get(space, {}):
             chosen.setdefault(space, {})[last] = every[space][last]
         elif name in every and name != ".":
-            inside = {s: d for s, d in every.items() if s == name or s.startswith(name + ".")}
+            inside = {key: value for key, value in every.items() if key == name or key.startswith(name + ".")}
             for s, d in inside.items():
                 chosen.setdefault(s, {}).update(d)
         else:
@@ -82,11 +82,11 @@ def _variables(names: list[str] | None) -> dict[str, dict[str, Value]]:
 def _session() -> dict[str, Any]:
     """The state of the session beside its variables."""
     session = running()
-    settings = {k: getattr(session.settings, k) for k in _SETTINGS}
+    settings = {setting: getattr(session.settings, setting) for setting in _SETTINGS}
     state: dict[str, Any] = {
         "settings": settings, "current": session.names.current, "timer": session.timer.interval,
         "bare": sorted(session.names.bare),
-        "kapi": {k: v for k, v in table().state.items() if v.__class__ in _STATE}}
+        "kapi": {key: value for key, value in table().state.items() if value.__class__ in _STATE}}
     if loaded():
         state["dtype"] = dtype_name(torch.get_default_dtype())
         state["deterministic"] = torch.get_deterministic_debug_mode()
@@ -231,9 +231,9 @@ class _Plan:
 
     def _make(self, decoder: Decoder) -> None:
         m, names = self.manifest, self.wanted
-        self.spaces = {s: {key: self._value(decoder, f) for key, f in held.items()}
+        self.spaces = {s: {key: self._value(decoder, value) for key, value in held.items()}
                        for s, held in self._chosen(m["spaces"]).items()}
-        self.archive.room.need(sum(function_cost(t) for t in m["views"].values()))
+        self.archive.room.need(sum(function_cost(value) for value in m["views"].values()))
         self.views = [VIEW.fn(str(key), text) for key, text in m["views"].items() if names is None or key in names]
         if self.loader:
             self.loader.finish()
@@ -262,9 +262,9 @@ class _Plan:
             if last in spaces.get(space, {}):
                 chosen.setdefault(space, {})[last] = spaces[space][last]
             elif name != "." and name in spaces:
-                for s, held in spaces.items():
-                    if s == name or s.startswith(name + "."):
-                        chosen.setdefault(s, {}).update(held)
+                for key, held in spaces.items():
+                    if key == name or key.startswith(name + "."):
+                        chosen.setdefault(key, {}).update(held)
             elif name not in self.manifest["views"]:
                 raise QError(f"resume: the file has no {name}")
         return chosen
@@ -276,18 +276,18 @@ class _Plan:
     def _check_session(self, s: dict[str, Any]) -> None:
         if set(s["settings"]) != set(_SETTINGS):
             raise ValueError("settings are missing")
-        for k, (least, most) in _SETTINGS.items():
-            v = s["settings"][k]
-            wide = getattr(running().settings, k).__class__ is tuple
+        for key, (least, most) in _SETTINGS.items():
+            v = s["settings"][key]
+            wide = getattr(running().settings, key).__class__ is tuple
             if wide and (v.__class__ is not list or len(v) != 2):
-                raise ValueError(f"setting {k} is wrong")
+                raise ValueError(f"setting {key} is wrong")
             if any(i.__class__ is not int or not least <= i <= most for i in (v if wide else [v])) and not (
-                    k == "o" and v is None):
-                raise ValueError(f"setting {k} is wrong")
+                    key == "o" and v is None):
+                raise ValueError(f"setting {key} is wrong")
         self._check_space(s["current"])
         if s["timer"].__class__ is not int or not 0 <= s["timer"] < 1 << 31 or any(
                 b.__class__ is not str for b in s["bare"]) or any(
-                v.__class__ not in _STATE or k.__class__ is not str for k, v in s["kapi"].items()):
+                value.__class__ not in _STATE or key.__class__ is not str for key, value in s["kapi"].items()):
             raise ValueError("settings are wrong")
         if "dtype" in s and (dtype_named(s["dtype"]) is None or not dtype_named(s["dtype"]).is_floating_point
                              or s["deterministic"] not in (0, 1, 2)):
@@ -298,7 +298,7 @@ class _Plan:
         names = self.names
         for space in self.spaces:
             names.allow(space, "")
-        before = {k: dict(v) for k, v in names.spaces.items()}
+        before = {key: dict(value) for key, value in names.spaces.items()}
         views, bare, current = dict(names.views), set(names.bare), names.current
         try:
             return self._apply()
@@ -333,7 +333,7 @@ class _Plan:
             self._set_session(self.session)
         if self.random is not None:  # last: what is put back after an error are names
             self.random()
-        return sorted([*done, *(k for k in self.manifest["views"] if self.wanted is None or k in self.wanted)])
+        return sorted([*done, *(view for view in self.manifest["views"] if self.wanted is None or view in self.wanted)])
 
     def _set_session(self, s: dict[str, Any]) -> None:
         session = running()

@@ -61,7 +61,7 @@ class _Reader(ToQ):
     def inside(self, values: Iterable[Any], depth: int = 1) -> list[Value]:
         """The values in a value."""
         self.depth += depth
-        items = [self.value(v) for v in values]
+        items = [self.value(value) for value in values]
         self.depth -= depth
         return items
 
@@ -78,7 +78,7 @@ class _Reader(ToQ):
         return collapse(self.inside(v))
 
     def _table(self, rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
-        return Table(names, [collapse(self.inside((d[k] for d in rows), 2)) for k in names])
+        return Table(names, [collapse(self.inside((row[name] for row in rows), 2)) for name in names])
 
     def dictionary(self, v: dict[Any, Any]) -> Value:
         if not is_optimizer(v):
@@ -97,8 +97,8 @@ class _Reader(ToQ):
         """The state of an optimizer: a keyed table, if each parameter has the same buffers."""
         rows = list(state.values())
         names = list(rows[0]) if rows and isinstance(rows[0], dict) else []
-        if names and all(isinstance(r, dict) and list(r) == names for r in rows) and all(
-                k.__class__ is int for k in state) and all(isinstance(k, str) for k in names):
+        if names and all(isinstance(row, dict) and list(row) == names for row in rows) and all(
+                k.__class__ is int for k in state) and all(isinstance(name, str) for name in names):
             return Dict(Table(["parm"], [longs(list(state))]), self._table(rows, names))
         self.depth += 1
         table = self._dict(state)
@@ -180,16 +180,22 @@ class _Writer(FromQ):
             if len(keys.cols) != 1:
                 raise CallError("ckpt", f"{where or 'it'} is a table with {len(keys.cols)} keys, one is expected")
             keys = keys.cols[0]
-        plain_keys = [self.value(k) for k in seq_items(keys)]
+        plain_keys = [self.value(item) for item in seq_items(keys)]
         if len(set(map(repr, plain_keys))) != len(plain_keys):
             raise CallError("ckpt", f"{where or 'it'} has a key twice")
         values = x.v.items if x.v.__class__ is Table else seq_items(x.v)
-        result = {k: self.value(v, within(where, k)) for k, v in zip(plain_keys, values, strict=True)}
+        result = {key: self.value(value, within(where, key)) for key, value in zip(plain_keys, values, strict=True)}
         if is_optimizer(result):
-            for g in result["param_groups"]:
-                if not isinstance(g, dict):
+            for group in result["param_groups"]:
+                if not isinstance(group, dict):
                     raise QError(f"ckpt: {within(where, 'param_groups')} is not a table of groups")
-                g.update({k: tuple(v) for k, v in g.items() if isinstance(v, list) and k not in ("params", NAMES)})
+                group.update(
+                    {
+                        key: tuple(value)
+                        for key, value in group.items()
+                        if isinstance(value, list) and key not in ("params", NAMES)
+                    }
+                )
         return result
 
 
@@ -236,11 +242,13 @@ def _optimizer_state(o: Opt) -> dict[str, Any]:
     """The state_dict of an optimizer. Where its parameters are not in one group in the order of the module's, groups
     have their names too, as torch's have that were made with names."""
     state: dict[str, Any] = o.torch.state_dict()
-    if o.container is None or any(NAMES in g for g in state["param_groups"]):
+    if o.container is None or any(NAMES in group for group in state["param_groups"]):
         return state
     names = iter([row.name for row in parameters_of(o)])
     if len(o.groups) > 1 or [*map(id, o.parameters())] != [*map(id, o.container.parameters())]:
-        state["param_groups"] = [{**g, NAMES: [next(names) for _ in g["params"]]} for g in state["param_groups"]]
+        state["param_groups"] = [
+            {**group, NAMES: [next(names) for _ in group["params"]]} for group in state["param_groups"]
+        ]
     return state
 
 
@@ -250,6 +258,6 @@ def _whole(v: Any) -> Any:
         return whole(v)
     if isinstance(v, dict | list):
         parts = [_whole(i) for i in (v.values() if isinstance(v, dict) else v)]
-        if any(a is not b for a, b in zip(parts, v.values() if isinstance(v, dict) else v, strict=True)):
+        if any(part is not value for part, value in zip(parts, v.values() if isinstance(v, dict) else v, strict=True)):
             return dict(zip(v, parts, strict=True)) if isinstance(v, dict) else parts
     return v

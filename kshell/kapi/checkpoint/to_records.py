@@ -51,7 +51,7 @@ class Saver:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self.tables: dict[str, list[Record | None]] = {k: [] for k in KINDS}
+        self.tables: dict[str, list[Record | None]] = {kind: [] for kind in KINDS}
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[Any] = []  # so that no id is used twice
         self._modules: list[tuple[Any, int, str]] = []
@@ -103,7 +103,7 @@ class Saver:
         if isinstance(h, VectorHandle):
             return [self.tensor(t) for t in obj]
         if isinstance(h, DictHandle):
-            return [[key, self.tensor(t)] for key, t in obj.items()]
+            return [[key, self.tensor(value)] for key, value in obj.items()]
         return self.ref(h.kind, obj)
 
     def _part(self, h: KHandle, rec: Record) -> None:
@@ -154,7 +154,7 @@ class Saver:
                 "stride": list(t.stride())}
 
     def _own(self, tensors: list[Any]) -> list[int]:
-        return [self.ref("tensor", t) for t in tensors]
+        return [self.ref("tensor", tensor) for tensor in tensors]
 
     def _storage(self, held: Any) -> Record:
         n, device = held.nbytes(), str(held.device)
@@ -186,8 +186,8 @@ class Saver:
         replaced = m.__dict__.get(REPLACED, ())
         if replaced:
             rec["replaced"] = list(replaced)
-        rec["parms"] = [[key, self.tensor(t)] for key, t in m._parameters.items()]
-        rec["buffers"] = [[key, self.tensor(t)] for key, t in m._buffers.items()]
+        rec["parms"] = [[key, self.tensor(value)] for key, value in m._parameters.items()]
+        rec["buffers"] = [[key, self.tensor(value)] for key, value in m._buffers.items()]
         rec["children"] = []
         own = self._numbers["module", id(m)]
         self._modules.append((m, own, self.variable))
@@ -205,7 +205,7 @@ class Saver:
             raise QError(f"a loss of class {type(m).__name__} cannot be saved")
         return {"type": entry.name, "name": name_of_module(m), "training": m.training,
                 "options": self.encoder.value(as_dict(entry, live_values(entry, m), False)),
-                "buffers": [[key, self.tensor(t)] for key, t in m._buffers.items()]}
+                "buffers": [[key, self.tensor(value)] for key, value in m._buffers.items()]}
 
     # ------------------------------------------------------------ optimizers, schedulers, rules
 
@@ -220,14 +220,16 @@ class Saver:
         rec: Record = {
             "type": entry.name, "own": o.own, "class": entry.target,
             "container": None if o.container is None else self.ref("module", o.container),
-            "groups": [[[self.tensor(p) for p in g["params"]],
-                        self.python(settings_of(g))] for g in o.groups],
+            "groups": [[[self.tensor(param) for param in group["params"]],
+                        self.python(settings_of(group))] for group in o.groups],
             "defaults": self.python(dict(plain.defaults)),
-            "state": [[self.tensor(p), self.python(state.of(p))] for p in state.owners()],
-            "wraps": [[key, self.encoder.value(w.state())] for key, w in o.wraps.items()]}
+            "state": [[self.tensor(owner), self.python(state.of(owner))] for owner in state.owners()],
+            "wraps": [[key, self.encoder.value(value.state())] for key, value in o.wraps.items()]}
         if o.abilities.keeps_extra:
             rec["extra"] = self.python(state.extra())
-        pending = [[key, self.python(found)] for key, w in o.wraps.items() if (found := w.pending()) is not None]
+        pending = [
+            [key, self.python(found)] for key, value in o.wraps.items() if (found := value.pending()) is not None
+        ]
         if pending:
             rec["pending"] = pending
         if o.waiting is not None:
@@ -267,7 +269,11 @@ def _check_makeable(m: Any, variable: str) -> None:
     entry = type_of(m)
     if entry is None or module_record(entry).cls is None:
         return
-    lost = [o.name for o in entry.options if o.default is REQUIRED and o.name not in live_values(entry, m)]
+    lost = [
+        option.name
+        for option in entry.options
+        if option.default is REQUIRED and option.name not in live_values(entry, m)
+    ]
     if lost:
         raise QError(f"{where}a module of class {type(m).__name__} cannot be saved: its option {lost[0]} is no "
                      "attribute of it")

@@ -63,8 +63,8 @@ def _make() -> type:
 
 def _written(schema: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
     """The arguments that an operation writes."""
-    return [args[i] if i < len(args) else kwargs.get(a.name) for i, a in enumerate(schema.arguments)
-            if a.alias_info is not None and a.alias_info.is_write]
+    return [args[i] if i < len(args) else kwargs.get(argument.name) for i, argument in enumerate(schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write]
 
 
 def _storage(t: Any) -> int:
@@ -94,7 +94,7 @@ def _apart() -> Iterator[None]:
                 torch.default_generator.manual_seed(torch.default_generator.initial_seed())
         return
     kept = table().state.setdefault("readers", {})
-    ours = [(g, g.get_state()) for g in _generators()]
+    ours = [(generator, generator.get_state()) for generator in _generators()]
     for i, (g, _) in enumerate(ours):
         g.set_state(kept[i]) if i in kept else g.manual_seed(i + 1)
     try:

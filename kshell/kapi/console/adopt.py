@@ -61,7 +61,7 @@ def _scheduler(x: Any) -> Value | None:
 
 
 def _is_loss(m: Any) -> bool:
-    return any(class_of(e) is type(m) for e in registry.entries("loss"))
+    return any(class_of(entry) is type(m) for entry in registry.entries("loss"))
 
 
 def opt_of(o: Any) -> Opt:
@@ -73,9 +73,9 @@ def opt_of(o: Any) -> Opt:
         o.__dict__[_OPT] = known
     known.crossed, known.placed = True, None
     if known.container is None:
-        mine = {id(p) for p in known.parameters()}
+        mine = {id(param) for param in known.parameters()}
         known.container = next((h.obj for h in table() if isinstance(h, ModuleHandle)
-                                and mine <= {id(p) for p in h.obj.parameters()}), None)
+                                and mine <= {id(param) for param in h.obj.parameters()}), None)
     return known
 
 

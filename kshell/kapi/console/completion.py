@@ -27,10 +27,10 @@ def parts(h: Handle) -> Words:
     if isinstance(h, DictHandle):
         return [(name, "tensor") for name in h.obj]
     if isinstance(h, ModuleHandle | ModelHandle):
-        m = module_of(h)
-        children = [(name, type(child).__name__) for name, child in m.named_modules() if name]
-        tensors = [(name, "parameter") for name, _ in m.named_parameters()]
-        return [*children, *tensors, *((name, "buffer") for name, _ in m.named_buffers())]
+        module = module_of(h)
+        children = [(name, type(child).__name__) for name, child in module.named_modules() if name]
+        tensors = [(name, "parameter") for name, _ in module.named_parameters()]
+        return [*children, *tensors, *((name, "buffer") for name, _ in module.named_buffers())]
     listed = behaves("parameters", h)
     return [] if listed is None else [(name, "parameter") for name, _ in listed(h)]
 
@@ -45,7 +45,7 @@ def _tensor_options() -> Words:
 
 
 def _entries(*kinds: str) -> Callable[[], Words]:
-    return lambda: [(e.name, e.summary) for kind in kinds for e in registry.entries(kind)]
+    return lambda: [(entry.name, entry.summary) for kind in kinds for entry in registry.entries(kind)]
 
 
 CALLS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {

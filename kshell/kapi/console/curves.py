@@ -22,7 +22,7 @@ def has_unicode(stream: Any) -> bool:
     if ask is None or not ask():
         return True
     words = (os.environ.get(k) for k in ("LC_ALL", "LC_CTYPE", "LANG"))
-    coding = next((w for w in words if w), "")
+    coding = next((word for word in words if word), "")
     return os.environ.get("TERM", "") not in _PLAIN and "utf" in coding.lower().replace("-", "") \
         and "utf" in locale.getpreferredencoding(False).lower()
 
@@ -54,14 +54,14 @@ def panel(lines: Sequence[Line], width: int, height: int, unicode: bool = True, 
           logy: bool = False, told: Callable[[float], str] | None = None) -> list[str]:
     """The lines of a picture of curves on one scale; several have their names on the right, where they end. On a
     logarithmic scale what is not above zero is a gap. `told` gives the text of a place below the picture."""
-    lines = [Line(c.name, _scaled(c.x, logx), _scaled(c.y, logy)) for c in lines]
-    (left, right), (low, high) = _range([c.x for c in lines]), _range([c.y for c in lines])
+    lines = [Line(line.name, _scaled(line.x, logx), _scaled(line.y, logy)) for line in lines]
+    (left, right), (low, high) = _range([line.x for line in lines]), _range([line.y for line in lines])
     labels = _labels(low, high, height, logy)
     margin = max(map(len, labels)) + 1
-    names = max(len(c.name) for c in lines) + 1 if len(lines) > 1 else 0
+    names = max(len(line.name) for line in lines) + 1 if len(lines) > 1 else 0
     columns = max(width - margin - 1 - names, 8)
     across, down = columns * (2 if unicode else 1), height * (4 if unicode else 1)
-    parts = [_dots(c, across, down, (left, right), (low, high)) for c in lines]
+    parts = [_dots(line, across, down, (left, right), (low, high)) for line in lines]
     rows = _rows(np.logical_or.reduce(parts), unicode)
     if names:
         ends = _ends(parts, height)
@@ -79,7 +79,7 @@ def _scaled(v: np.ndarray, log: bool) -> np.ndarray:
 
 def _range(parts: Sequence[np.ndarray]) -> tuple[float, float]:
     """The least and the greatest finite number of some arrays, 0 and 0 of none."""
-    good = [g for v in parts if len(g := v[np.isfinite(v)])]
+    good = [g for part in parts if len(g := part[np.isfinite(part)])]
     return (min(float(g.min()) for g in good), max(float(g.max()) for g in good)) if good else (0.0, 0.0)
 
 

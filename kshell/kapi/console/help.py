@@ -72,8 +72,11 @@ def described(entry: Entry, options: Value = None) -> Dict:
 
 def _many(kind: str, every: bool = False) -> Table:
     """The table of modules or losses by name: ktorch's and those of the user's own files; with `every` all."""
-    entries = [*(e for e in registry.entries(kind) if every or _listed(e)), *(FUNCTIONS if kind == "module" else ())]
-    rows = [described(e).v.items for e in sorted(entries, key=lambda e: e.name)]
+    entries = [
+        *(entry for entry in registry.entries(kind) if every or _listed(entry)),
+        *(FUNCTIONS if kind == "module" else ()),
+    ]
+    rows = [described(entry).v.items for entry in sorted(entries, key=lambda e: e.name)]
     name, torch_name, forward, result, n, args, options = (list(c) for c in zip(*rows, strict=True))
     return Table(["module", "pytorch", "forward", "result", "n", "args", "options"],
                  [_syms(name), List(torch_name), bools(forward), _syms(result), longs(n), List(args), List(options)])
@@ -89,10 +92,12 @@ def _listed(e: Entry) -> bool:
 
 def _optimizers(every: bool = False) -> Table:
     """ktorch's optimizers and those of the user's own files; with `every` all."""
-    entries = sorted((e for e in registry.entries("optimizer") if every or _listed(e)), key=lambda e: e.name)
+    entries = sorted(
+        (entry for entry in registry.entries("optimizer") if every or _listed(entry)), key=lambda e: e.name
+    )
     return Table(["optimizer", "pytorch", "options"],
-                 [sym_vec([e.name for e in entries]), List([string(pytorch(e)) for e in entries]),
-                  List([optimizer_options(e) for e in entries])])
+                 [sym_vec([entry.name for entry in entries]), List([string(pytorch(entry)) for entry in entries]),
+                  List([optimizer_options(entry) for entry in entries])])
 
 
 def pytorch(entry: Entry) -> str:
@@ -118,18 +123,20 @@ _DTYPES = ("float", "double", "half", "bool", "byte", "char", "long", "int", "sh
 
 def _dtype() -> Dict:
     """ktorch's data types; the further ones are in help`tensor."""
-    return Dict(sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(n))].char for n in _DTYPES]))
+    return Dict(sym_vec(_DTYPES), sym_vec([T.TYPE[ktype_of(dtype_named(dtype))].char for dtype in _DTYPES]))
 
 
 def _ktype() -> Dict:
     types = [t for t in (T.E, T.F, T.B, T.X, T.C, T.J, T.I, T.H) if dtype_of_q(t) is not None]
-    return Dict(sym_vec([T.TYPE[t].char for t in types]), sym_vec([dtype_name(dtype_of_q(t)) for t in types]))
+    return Dict(
+        sym_vec([T.TYPE[kind].char for kind in types]), sym_vec([dtype_name(dtype_of_q(kind)) for kind in types])
+    )
 
 
 def _tensor() -> Dict:
     """The symbols that options of a tensor take."""
     rows = {"device": device_names(), **SYMBOLS}
-    return Dict(sym_vec(rows), List([sym_vec(v) for v in rows.values()]))
+    return Dict(sym_vec(rows), List([sym_vec(value) for value in rows.values()]))
 
 
 TOPICS |= {
@@ -169,8 +176,8 @@ def help_(x: Value) -> Value:
     `backward`device`dtype`ktype`loss`module`optimizer`tensor
     """
     if is_empty(x) or (x.__class__ is Sym and not x.s):
-        listed = {k: text for k, (text, _) in TOPICS.items() if text}
-        return Dict(sym_vec(listed), List([string(t) for t in listed.values()]))
+        listed = {key: text for key, (text, _) in TOPICS.items() if text}
+        return Dict(sym_vec(listed), List([string(value) for value in listed.values()]))
     h = handle(x)
     if h is not None:
         return of_object(h)
@@ -204,8 +211,8 @@ def of_name(name: str, text: bool = False) -> Value:
         entry = registry.find("optimizer", name)
         if entry is not None:
             return optimizer_options(entry)
-        if {e.kind for e in entries} <= {"scheduler", "rule"}:
-            return next(d for d in (fn(name) for fn in info.NAMED_OPTIONS.values()) if d is not None)
+        if {entry.kind for entry in entries} <= {"scheduler", "rule"}:
+            return next(d for d in (value(name) for value in info.NAMED_OPTIONS.values()) if d is not None)
     show_entries(entries)
     if name in TOPICS:
         _show_topic(name)
@@ -252,7 +259,7 @@ def named(name: str) -> list[Entry]:
     if command is not None and command.name != name:
         return [command]
     entries = [registry.find(kind, spelled.get(kind, name)) for kind in _ORDER]
-    return [e for e in entries if e is not None]
+    return [entry for entry in entries if entry is not None]
 
 
 def of_object(h: KHandle) -> Value:
@@ -292,7 +299,7 @@ def entry_text(entry: Entry, width: int = 0) -> str:
     options = "\n".join(_options_text(options_of(entry), width))
     parts = ["\n".join(forms_of(entry)), _filled(told, width), target, options,
              f"q){example}" if example else ""]
-    return "\n".join(line.rstrip() for line in "\n\n".join(p for p in parts if p).split("\n")).rstrip() + "\n"
+    return "\n".join(line.rstrip() for line in "\n\n".join(part for part in parts if part).split("\n")).rstrip() + "\n"
 
 
 _CODE = re.compile(r"`` ?(.+?) ?``", re.DOTALL)
@@ -309,8 +316,14 @@ def _filled(text: str, width: int) -> str:
 
 def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
     """A line for each option: name, type, default and what it is."""
-    rows = [("option", "type", "default", ""),
-            *((o.name, o.type, default_text(o.default), _meaning(o)) for o in options)] if options else []
+    rows = (
+        [
+            ("option", "type", "default", ""),
+            *((option.name, option.type, default_text(option.default), _meaning(option)) for option in options),
+        ]
+        if options
+        else []
+    )
     wide = [max(len(row[i]) for row in rows) for i in range(3)] if rows else []
     lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, wide, strict=False)), row[3]]) for row in rows]
     start = sum(wide) + 6
@@ -322,7 +335,7 @@ def _options_text(options: Sequence[Option], width: int = 0) -> list[str]:
 
 def _meaning(o: Option) -> str:
     """The description of an option, with the symbols that it takes unless the text lists them."""
-    listed = ", ".join(o.choices) if o.choices and not all(c in o.doc for c in o.choices) else ""
+    listed = ", ".join(o.choices) if o.choices and not all(choice in o.doc for choice in o.choices) else ""
     return f"{o.doc} ({listed})" if o.doc and listed else o.doc or listed
 
 
@@ -346,7 +359,7 @@ def forms_of(entry: Entry) -> tuple[str, ...]:
     """The ways to call an entry: those it gives, or what its options or numbers of arguments say."""
     if entry.forms:
         return entry.forms
-    return (_type_form(entry),) if entry.kind in _FORMS else tuple(_form(entry, n) for n in sorted(entry.fns))
+    return (_type_form(entry),) if entry.kind in _FORMS else tuple(_form(entry, fn) for fn in sorted(entry.fns))
 
 
 # how a type of this kind is used, before its options
@@ -357,8 +370,8 @@ _FORMS = {"module": "module enlist(`{}", "loss": "loss(`{}", "optimizer": "opt(`
 def _type_form(entry: Entry) -> str:
     """How a type is used: the options that have to be given, then the others."""
     options = options_of(entry)
-    must = max((i + 1 for i, o in enumerate(options) if o.default is REQUIRED), default=0)
-    names = [o.name for o in options]
+    must = max((i + 1 for i, option in enumerate(options) if option.default is REQUIRED), default=0)
+    names = [option.name for option in options]
     start = ";".join([_FORMS[entry.kind].format(entry.name), *names[:must]])
     return f"{start}[;{';'.join(names[must:])}])" if names[must:] else f"{start})"
 
@@ -379,8 +392,11 @@ def _form(entry: Entry, n: int) -> str:
 
 def _with_options(name: str) -> Entry | None:
     """The module type, function with a module's options, or loss of a name."""
-    return registry.find("module", name) or next((e for e in FUNCTIONS if e.name == name), None) or \
-        registry.find("loss", name)
+    return (
+        registry.find("module", name)
+        or next((function for function in FUNCTIONS if function.name == name), None)
+        or registry.find("loss", name)
+    )
 
 
 def _named_options(name: str) -> Value | None:

@@ -38,7 +38,7 @@ def note(x: Value) -> str:
         return _tensor(x.obj)
     own = _kind(x)
     words = [x.kind, own if own != x.kind else "", *_counts(x), first_device(x)]
-    return " ".join(w for w in words if w)
+    return " ".join(word for word in words if word)
 
 
 def _tensor(t: Any) -> str:
@@ -61,12 +61,18 @@ def _counts(h: KHandle) -> list[str]:
     if isinstance(h, VectorHandle | DictHandle):
         return [_many(len(h.obj), "tensor"), _many(sum(t.numel() for t in tensors_of(h) if t is not None), "element")]
     if isinstance(h, ModuleHandle | ModelHandle):
-        m = module_of(h)
-        layers = sum(1 for _ in m.children())
-        return [_many(layers, "layer") if layers else "", _many(sum(p.numel() for p in m.parameters()), "parameter")]
+        module = module_of(h)
+        layers = sum(1 for _ in module.children())
+        return [
+            _many(layers, "layer") if layers else "",
+            _many(sum(param.numel() for param in module.parameters()), "parameter"),
+        ]
     if isinstance(h, OptimizerHandle):
         groups = h.obj.groups
-        return [_many(len(groups), "group"), _many(sum(p.numel() for g in groups for p in g["params"]), "parameter")]
+        return [
+            _many(len(groups), "group"),
+            _many(sum(param.numel() for group in groups for param in group["params"]), "parameter"),
+        ]
     return []
 
 
@@ -85,7 +91,9 @@ def notes(x: Value) -> list[str]:
         return _of_items(x.items)
     if x.__class__ is Table and x.names[:1] == ["ptr"] and "names" not in x.names and x.cols[0].__class__ is List:
         names = referring()
-        words = [" ".join(names.get(h.number, ())) if isinstance(h, KHandle) else "" for h in x.cols[0].items[:MOST]]
+        words = [
+            " ".join(names.get(item.number, ())) if isinstance(item, KHandle) else "" for item in x.cols[0].items[:MOST]
+        ]
         return ["", "", *words] if any(words) else []
     return []
 

@@ -62,7 +62,7 @@ def _named(names: list[str], cols: list[Value]) -> list[Series] | None:
 def _series(x: Value) -> list[Series] | None:
     """The curves of a value: a vector, a list of them, or the numeric columns of a table or dictionary."""
     if isinstance(x, DictHandle):
-        return _named(list(x.get()), [to_q(t) for t in x.get().values()])
+        return _named(list(x.get()), [to_q(value) for value in x.get().values()])
     if isinstance(x, VectorHandle):
         x = list_q(x.get())
     elif isinstance(x, TensorHandle):
@@ -195,8 +195,11 @@ def _lines(given: Value, how: How) -> list[Line]:
 
 def _check_scales(lines: list[Line], how: How) -> None:
     """Has each panel something to show on a logarithmic scale?"""
-    for name, log, places in (("logx", how.logx, [c.x for c in lines]), ("logy", how.logy, [c.y for c in lines])):
-        shown = [bool((v > 0).any()) for v in places]
+    for name, log, places in (
+        ("logx", how.logx, [curve.x for curve in lines]),
+        ("logy", how.logy, [curve.y for curve in lines]),
+    ):
+        shown = [bool((place > 0).any()) for place in places]
         if log and not (any(shown) if how.together else all(shown)):
             which = lines[shown.index(False)].name if name == "logy" and not how.together else ""
             raise QError(f"plot: {name}: {f'`{which} has no value' if which else 'no value is'} above zero")
@@ -224,7 +227,7 @@ def _teller(times: Times | None, lines: list[Line], session: Any) -> Callable[[f
     if times is None:
         return None
     t, first = times
-    places = np.concatenate([c.x for c in lines])
+    places = np.concatenate([line.x for line in lines])
     whole = t in (T.P, T.N) and len(places) > 0 and np.ptp(places) > 60e9
 
     def told(v: float) -> str:
@@ -308,7 +311,7 @@ def _text(lines: list[Line], how: How, session: Any, told: Callable[[float], str
     """The curves as the console shows them; `told` gives the text of a place."""
     rows, columns = session.settings.c
     unicode = has_unicode(session.output)
-    panels = [lines] if how.together else [[c] for c in lines]
+    panels = [lines] if how.together else [[line] for line in lines]
     height = min(max(rows // (len(panels) + 1), _LOW), _HIGH) | 1  # odd, so that one line is the middle
     text = [how.title] * bool(how.title)
     for part in panels:
@@ -338,7 +341,7 @@ def _picture(kind: str, lines: list[Line], how: How, times: Times | None) -> byt
         return None
     dates = times if times is not None and times.t in _DATES else None
     told = _teller(times, lines, running()) if dates is None else None
-    panels = [lines] if how.together else [[c] for c in lines]
+    panels = [lines] if how.together else [[line] for line in lines]
     figure = Figure(figsize=(8, 2.5 * len(panels) + 1), layout="constrained")
     for axis, part in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
         for c in part:

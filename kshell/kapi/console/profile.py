@@ -45,18 +45,22 @@ def _known() -> dict[CodeType, Owner]:
     """Verbs and functions by their code; where several share a code, with the variables that differ."""
     owners: dict[CodeType, Owner] = {}
     for kind in _KINDS:
-        for e in registry.entries(kind):
-            for fn in e.fns.values():
-                code = getattr(fn, "__code__", None)
+        for entry in registry.entries(kind):
+            for value in entry.fns.values():
+                code = getattr(value, "__code__", None)
                 if code is not None:
-                    owners.setdefault(code, []).append((_bound(fn, code), e))
+                    owners.setdefault(code, []).append((_bound(value, code), entry))
     return owners
 
 
 def _bound(fn: Any, code: CodeType) -> dict[str, Any]:
     """The bindings of a function: the variables of its closure and its defaults, by name."""
     cells = fn.__closure__ or ()
-    bindings = {k: c.cell_contents for k, c in zip(code.co_freevars, cells, strict=True) if c.cell_contents is not fn}
+    bindings = {
+        freevar: cell.cell_contents
+        for freevar, cell in zip(code.co_freevars, cells, strict=True)
+        if cell.cell_contents is not fn
+    }
     given = fn.__defaults__ or ()
     return bindings | dict(zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
 
@@ -97,7 +101,7 @@ class Profiler:
             row = self._codes[code] = self._entry(owners[0][1])
             return row
         here = frame.f_locals
-        entry = next((e for bound, e in owners if all(here.get(k) is v for k, v in bound.items())), None)
+        entry = next((e for bound, e in owners if all(here.get(key) is value for key, value in bound.items())), None)
         return None if entry is None else self._entry(entry)
 
     def _named(self, code: CodeType) -> _Row | None:
@@ -132,8 +136,15 @@ def _ops(work: Callable[[], Any]) -> list[tuple[str, int, float, float]]:
     on = [kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])]
     with torch.profiler.profile(activities=on, acc_events=True) as profiler:
         work()
-    return [(e.key, e.count, max(e.cpu_time_total, e.device_time_total) / 1000,
-             (e.self_cpu_time_total + e.self_device_time_total) / 1000) for e in profiler.key_averages()]
+    return [
+        (
+            average.key,
+            average.count,
+            max(average.cpu_time_total, average.device_time_total) / 1000,
+            (average.self_cpu_time_total + average.self_device_time_total) / 1000,
+        )
+        for average in profiler.key_averages()
+    ]
 
 
 @registry.api("profile", "profile text", "profile(text;`torch)", since="kshell",
@@ -173,7 +184,7 @@ def profile(x: Value) -> Value:
         ops = _ops(work)
     else:
         work()
-    rows = [(r.name, r.calls, r.total * 1000, r.own * 1000) for r in q.rows.values() if r.calls]
+    rows = [(value.name, value.calls, value.total * 1000, value.own * 1000) for value in q.rows.values() if value.calls]
     rows = sorted(rows, key=lambda r: -r[3]) + sorted(ops, key=lambda r: -r[3])
     names, calls, total, own = zip(*rows, strict=True) if rows else ((), (), (), ())
     return table(["fn", "calls", "total", "own"], [sym_vec(names), longs(list(calls)), floats(list(total)),

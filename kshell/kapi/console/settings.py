@@ -59,8 +59,8 @@ def _assign(path: str) -> Callable[[Any], None]:
     def put(v: Any) -> None:
         *parts, last = path.split(".")
         owner = torch.backends
-        for p in parts:
-            owner = getattr(owner, p)
+        for part in parts:
+            owner = getattr(owner, part)
         setattr(owner, last, v)
 
     return put
@@ -136,7 +136,7 @@ def setting(x: Value) -> Value:
     q)setting`alloptions,1b
     """
     if is_empty(x):
-        values = {n: s.get() for n, s in SETTINGS.items() if s.since == "ktorch" or s.get()}
+        values = {key: value.get() for key, value in SETTINGS.items() if value.since == "ktorch" or value.get()}
         return symdict(list(values), list(values.values()))
     args = items(x)
     name = name_of(args[0])
@@ -201,5 +201,5 @@ def version(x: Value) -> Value:
     text = torch.__version__.split("+")[0]
     if x is not NIL:
         return string(text)
-    parts = [int("".join(c for c in p if c.isdigit()) or 0) for p in text.split(".")[:3]]
+    parts = [int("".join(c for c in word if c.isdigit()) or 0) for word in text.split(".")[:3]]
     return round(parts[0] + parts[1] / 100 + (parts[2] if len(parts) > 2 else 0) / 10000, 4)

@@ -88,7 +88,7 @@ def _sharded(x: Value) -> Value:
     parallel.around.check_shards(m)
     if not parallel.group.joined():
         return NIL
-    held = {id(p) for p in m.parameters()}
+    held = {id(param) for param in m.parameters()}
     using = optimizers_with(m.parameters())
     for o in using:
         extra = optim.state_tree.leaves_of(o.state.extra())
@@ -103,6 +103,8 @@ def _sharded(x: Value) -> Value:
     for o in using:
         o.placed = o.contents = None
         o.state.exchange(new, lambda leaf, p: part_of(leaf.value, p))
-        for k in () if o.container is None else o.container.modules():
-            k._parameters.update({name: new[id(p)] for name, p in k._parameters.items() if id(p) in new})
+        for submodule in () if o.container is None else o.container.modules():
+            submodule._parameters.update(
+                {name: new[id(value)] for name, value in submodule._parameters.items() if id(value) in new}
+            )
     return NIL

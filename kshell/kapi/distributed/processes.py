@@ -177,8 +177,8 @@ def allreduce(x: Value) -> Value:
 
 def _reduced(x: Value) -> Value:
     args = data_items(x)
-    op = name_of(args[1]) if len(args) == 2 else "sum"
-    if not 1 <= len(args) <= 2 or op is None:
+    name = name_of(args[1]) if len(args) == 2 else "sum"
+    if not 1 <= len(args) <= 2 or name is None:
         raise CallError("allreduce", "expecting a tensor or array, and sum, avg, min, max or prod",
                         says=(*parallel.collect.OPS,))
     h = handle(args[0])
@@ -187,13 +187,13 @@ def _reduced(x: Value) -> Value:
         names = [] if isinstance(h, VectorHandle) else [("keys", " ".join(map(str, h.obj)))]
         if group.joined():
             parallel.collect.alike("allreduce", parts, *names)
-        sums = [parallel.collect.allreduce(t, op) for t in parts]
+        sums = [parallel.collect.allreduce(part, name) for part in parts]
         if isinstance(h, VectorHandle):
             return vector_handle(sums)
         return dict_handle(dict(zip(h.obj, sums, strict=True)))
     if not isinstance(h, TensorHandle) and not is_array(args[0]):
         raise CallError("allreduce", expecting="a tensor or array", given=kname(args[0]))
-    return _back(parallel.collect.allreduce(as_tensor(args[0]), op), args[0])
+    return _back(parallel.collect.allreduce(as_tensor(args[0]), name), args[0])
 
 
 @api("allgather", "allgather x", since="kshell", effect="opens")
@@ -223,18 +223,18 @@ def _state(h: KHandle) -> list[Any] | None:
     if isinstance(h, DictHandle):
         return list(h.obj.values())
     if isinstance(h, ModuleHandle | ModelHandle):
-        m = module_of(h)
-        return [t for t in (*m.parameters(), *m.buffers()) if not hasattr(t, "full_tensor")]
+        module = module_of(h)
+        return [param for param in (*module.parameters(), *module.buffers()) if not hasattr(param, "full_tensor")]
     return None
 
 
 def _numbered(x: Value, call: str, least: int = 2) -> tuple[Sequence[Value], int]:
     """The arguments, of which the last is the number of a process."""
     args = items(x)
-    n = long_of(args[-1]) if least <= len(args) <= 2 else None
-    if n is None:
+    number = long_of(args[-1]) if least <= len(args) <= 2 else None
+    if number is None:
         raise CallError(call, f"expecting {'a value and ' if least == 2 else ''}the number of a process")
-    return args, n
+    return args, number
 
 
 def _sent(call: str, x: Value) -> Any:
@@ -271,8 +271,8 @@ def _from(x: Value) -> Value:
         parallel.collect._other(source, "source")
         if group.joined():
             parallel.collect.alike("broadcast", tensors, ("kinds", h.plural), ("sources", str(source)))
-            for t in tensors:
-                parallel.collect.broadcast_(t, source)
+            for tensor in tensors:
+                parallel.collect.broadcast_(tensor, source)
         return NIL
     message = _sent("broadcast", args[0]) if group.rank() == source else None
     return _received(parallel.collect.broadcast(message, source))
@@ -306,13 +306,13 @@ def recv(x: Value) -> Value:
         return _received(parallel.collect.receive(source))
     if not isinstance(args[0], TensorHandle):
         raise CallError("recv", expecting="a tensor to fill", given=kname(args[0]))
-    t, received = as_tensor(args[0]), parallel.collect.receive(source)
+    tensor, received = as_tensor(args[0]), parallel.collect.receive(source)
     if isinstance(received, bytes):
         received = to_tensor(decode(received))
-    if received is None or received.shape != t.shape:
-        raise QError(f"recv: tensor of {list(t.shape)} for what was sent with "
+    if received is None or received.shape != tensor.shape:
+        raise QError(f"recv: tensor of {list(tensor.shape)} for what was sent with "
                      f"{'no size' if received is None else list(received.shape)}")
-    t.detach().copy_(received)
+    tensor.detach().copy_(received)
     return NIL
 
 
@@ -330,7 +330,7 @@ def shard(x: Value) -> Value:
     if isinstance(h, VectorHandle):
         return vector_handle([_slice(t, r, n) for t in h.obj])
     if isinstance(h, DictHandle):
-        return dict_handle({k: _slice(t, r, n) for k, t in h.obj.items()})
+        return dict_handle({key: _slice(value, r, n) for key, value in h.obj.items()})
     if not (x.__class__ is Vec or isinstance(x, List | Table)):
         raise CallError("shard", expecting="a list, table or tensor", given=kname(x))
     return take_at(x, np.arange(r, len(x), n))

@@ -26,7 +26,9 @@ def cast_name(call: str, x: Value) -> str:
         raise CallError(call, expected="symbol for data type", given=kname(x))
     cast = dtype_symbol(name)
     if cast not in CASTS:
-        raise QError(f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + c for c in CASTS))
+        raise QError(
+            f"{call}: unrecognized data type `{name}, expecting one of " + "".join("`" + cast for cast in CASTS)
+        )
     return cast
 
 

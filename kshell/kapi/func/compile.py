@@ -15,9 +15,10 @@ from kshell.kapi.base.convert import dtype_named, kname
 from kshell.kapi.base.handles import ModuleHandle
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.q_calls import applied
+from kshell.kapi.func import transforms  # noqa: F401  (its functions are registered before these)
 from kshell.kapi.func.autocast import cast_name
+from kshell.kapi.func.calls import is_function
 from kshell.kapi.func.q_functions import compiled
-from kshell.kapi.func.transforms import is_function
 from kshell.kapi.module.api import device_of_module, of_module
 from kshell.values.base.build import bools
 from kshell.values.base.core import NIL, Sym, Value
@@ -78,16 +79,16 @@ def checkpoint(x: Value) -> Value:
         for name in names:
             if not name or name not in modules:
                 raise QError(f"checkpoint: no module named `{name}")
-        parts, single, rest = [modules[n] for n in names], rest[0].__class__ is Sym, rest[1:]
+        parts, single, rest = [modules[name] for name in names], rest[0].__class__ is Sym, rest[1:]
     if not rest:
-        flags = [nn.recompute.recomputes(p) for p in parts]
+        flags = [nn.recompute.recomputes(part) for part in parts]
         return flags[0] if single else bools(flags)
     flag = flag_of(rest[0])
     if flag is None or len(rest) > 1:
         raise QError(f"checkpoint: expected boolean scalar, given {kname(rest[0])}"
                      if flag is None else f"checkpoint: expecting up to 3 args, given {len(items(x))}")
-    for p in parts:
-        nn.recompute.set_recompute(p, flag)
+    for part in parts:
+        nn.recompute.set_recompute(part, flag)
     return NIL
 
 
@@ -142,7 +143,7 @@ def _backend(given: Sequence[Value], what: str, device: str) -> str:
         raise CallError("compile", expected=what, given=kname(given[0]))
     if backend not in torch.compiler.list_backends(exclude_tags=()):
         raise QError(f"compile: unrecognized backend `{backend}, expecting one of "
-                     + "".join("`" + k for k in torch.compiler.list_backends()) + "`eager`aot_eager")
+                     + "".join("`" + backend for backend in torch.compiler.list_backends()) + "`eager`aot_eager")
     if backend == "inductor":
         _check_inductor(device)
     return backend
@@ -152,7 +153,7 @@ def _check_inductor(device: str) -> None:
     """Is there what torch's default backend needs? Better an error here than at the first forward calculation."""
     if device == "cpu":
         named = os.environ.get("CXX", "")
-        if not any(shutil.which(c) for c in (named, *_COMPILERS) if c):
+        if not any(shutil.which(compiler) for compiler in (named, *_COMPILERS) if compiler):
             raise QError("compile: no C++ compiler found; install one, set CXX, or give the backend `eager")
     elif device == "cuda" and not torch.utils._triton.has_triton():
         raise QError("compile: no Triton found; install it, or give the backend `eager")

@@ -15,7 +15,7 @@ from kshell.kapi.base.call import invoke
 from kshell.kapi.base.convert import as_tensors, is_array, kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.func.transforms import QFunction, wrapped
+from kshell.kapi.func.calls import QFunction, wrapped
 from kshell.values.base.core import NIL, Value
 from kshell.values.base.functions import Prim
 
@@ -42,7 +42,10 @@ class Traced:
         return wrapped(invoke("compile", self._calculate, tensors), handles)
 
     def _calculate(self, tensors: list[Any]) -> Any:
-        kind = (torch.is_grad_enabled(), *((t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in tensors))
+        kind = (
+            torch.is_grad_enabled(),
+            *((tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad) for tensor in tensors),
+        )
         program = self.programs.get(kind)
         if program is None:
             program = self.programs[kind] = self._program(tensors)

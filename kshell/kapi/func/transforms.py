@@ -6,247 +6,31 @@ others, so that the function may read their values and decide by them.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from contextvars import copy_context
+from collections.abc import Sequence
 from typing import Any
 
 from kshell import nn
 from kshell.errors import CallError, QError, first_line
-from kshell.kapi.base.args import items, name_of, names_of
+from kshell.kapi.base.args import items, name_of
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, as_tensors, dtype_name, is_array, kname, to_q, to_tensor
+from kshell.kapi.base.convert import as_tensor, dtype_name, kname
 from kshell.kapi.base.errors import reported
 from kshell.kapi.base.handles import (
-    GONE,
     LENT,
     DictHandle,
     ModuleHandle,
     TensorHandle,
     VectorHandle,
     dict_handle,
-    handle,
     table,
-    tensor_handle,
     vector_handle,
 )
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.base.q_calls import applied
-from kshell.kapi.module.forward import calculate, flat
+from kshell.kapi.func.calls import DUALS, VMAPS, Call, Later, grouped, wrapped
 from kshell.kapi.tensor.gradients import MODES
-from kshell.values.base.build import collapse, symdict
-from kshell.values.base.core import NIL, Dict, List, Sym, Value, is_text, seq_items
-from kshell.values.base.functions import Function
-from kshell.values.session.context import perhaps
+from kshell.values.base.core import NIL, List, Value
 
 EFFECT = "none"  # of the functions here, if they say nothing else
-
-
-def is_function(x: Value) -> bool:
-    """Can x be the function of these calls: a function, its name or source text, or a module?"""
-    return isinstance(x, Function | ModuleHandle) or x.__class__ is Sym or is_text(x)
-
-
-# the names of the tensors of an argument that is a dictionary of them, None for one tensor
-Names = Sequence[str] | None
-
-
-def grouped(tensors: Sequence[Any], names: Sequence[Names]) -> list[Any]:
-    """Tensors one after the other as arguments: those of a dictionary together."""
-    if not any(names):
-        return list(tensors)
-    rest = iter(tensors)
-    return [next(rest) if n is None else {k: next(rest) for k in n} for n in names]
-
-
-class QFunction:
-    """A function of q as one of tensors, for torch to call. It may give a tensor, an array, or a vector or
-    dictionary of tensors."""
-
-    def __init__(self, f: Value, call: str) -> None:
-        if not is_function(f):
-            raise CallError(call, expecting="function, its name or text, or module", given=kname(f))
-        handle(f)
-        self.f, self.call = f, call
-        self.names: Sequence[Names] = ()
-
-    def __call__(self, *inputs: Any) -> Any:
-        if isinstance(self.f, ModuleHandle):
-            outputs = flat(calculate(self.f.get(), inputs))
-            return outputs[0] if len(outputs) == 1 else tuple(outputs)
-        own = [dict_handle(t) if isinstance(t, dict) else TensorHandle(t) for t in grouped(inputs, self.names)]
-        try:
-            return self._tensors(applied(self.f, own))
-        finally:
-            for h in own:
-                h.free(LENT)
-
-    def _tensors(self, found: Value) -> Any:
-        if found.__class__ is TensorHandle and found.obj is not GONE and found.obj is not None:
-            return found.obj
-        if found.__class__ is VectorHandle and found.obj is not GONE:
-            return tuple(found.obj)
-        if found.__class__ is DictHandle and found.obj is not GONE:
-            return dict(found.obj)
-        if is_array(found):
-            return to_tensor(found)
-        if found.__class__ is List and any(i.__class__ is TensorHandle for i in found.items):
-            return tuple(as_tensor(i) for i in found.items)
-        raise QError(f"{self.call}: the function must return a tensor, given {kname(found)}")
-
-
-class _Later(QFunction):
-    """A function of q that a backward calculation calls, also in the threads that torch calculates the gradients of
-    devices in, which know of no session."""
-
-    def __init__(self, f: Value, call: str) -> None:
-        super().__init__(f, call)
-        self.context = copy_context()
-
-    def __call__(self, *inputs: Any) -> Any:
-        run = super().__call__
-        return run(*inputs) if perhaps() is not None else self.context.copy().run(run, *inputs)
-
-
-class _Depth(threading.local):
-    """How many calls of vmap this thread is in: tensors are then followed by torch.func, and only it differentiates."""
-
-    n = 0
-
-
-_VMAPS = _Depth()
-
-
-class _Duals(threading.local):
-    """Whether this thread is in a call of jvp: tensors may then have a direction, which is followed forwards."""
-
-    inside = False
-
-
-_DUALS = _Duals()
-
-
-def _direction(t: Any) -> Any:
-    """The direction of a tensor in a call of jvp, None if it has none."""
-    return torch.autograd.forward_ad.unpack_dual(t).tangent if _DUALS.inside and not _VMAPS.n else None
-
-
-def _members(x: Value, call: str, dicts: bool) -> tuple[Sequence[Value], Names]:
-    """The tensors and arrays of an input, and their names if it is a dictionary, as with `dicts` it may be."""
-    if x.__class__ is TensorHandle or is_array(x):
-        return [x], None
-    if not dicts:
-        raise CallError(call, expecting="tensor or array for input", given=kname(x))
-    if x.__class__ is DictHandle:
-        return [tensor_handle(t) for t in x.get().values()], list(x.get())
-    names = names_of(x.k) if x.__class__ is Dict else None
-    if names is None or not all(i.__class__ is TensorHandle or is_array(i) for i in seq_items(x.v)):
-        raise CallError(call, expecting="tensor or array, or dictionary of these, for input", given=kname(x))
-    return seq_items(x.v), names
-
-
-class Call:
-    """A function with its inputs, as the functions here are given them: arrays have been made tensors of their own.
-    Of an input that is a dictionary of tensors, each is an input; `names` knows which belong together."""
-
-    def __init__(self, x: Value, call: str, least: int = 1, dicts: bool = True) -> None:
-        args = items(x)
-        if x.__class__ is not List or len(args) < 1 + least:
-            raise QError(f"{call}: expecting (function;input;..), given {len(args)} arg{'s' * (len(args) != 1)}")
-        parts = [_members(i, call, dicts) for i in args[1:]]
-        self.f = QFunction(args[0], call)
-        self.f.names = self.names = [names for _, names in parts]
-        each = [i for members, _ in parts for i in members]
-        tensors, self.wrap = as_tensors(each)
-        self.inputs = [t if i.__class__ is TensorHandle else t.clone() for i, t in zip(each, tensors, strict=True)]
-        # derivatives by tensors that are part of a graph, or have a direction, can be differentiated again
-        self.directed = any(_direction(t) is not None for t in self.inputs)
-        self.graph = self.directed or any(t.requires_grad for t in self.inputs)
-
-    def leaves(self, inputs: Sequence[Any]) -> list[Any]:
-        """Tensors to differentiate by."""
-        return [t.view_as(t) if t.requires_grad else _leaf(t) for t in inputs]
-
-    def gradients(self, inputs: Sequence[Any], weights: Any = None) -> tuple[Any, Sequence[Any]]:
-        """The function's result, and its derivatives by the inputs, weighed."""
-        if _VMAPS.n:
-            value, back = torch.func.vjp(self.f, *inputs)
-            return value, back(torch.ones_like(value) if weights is None else weights)
-        with torch.enable_grad():
-            by = self.leaves(inputs)
-            value = self._one(*by)
-            if not value.requires_grad:
-                return value, [torch.zeros_like(t) for t in inputs]
-            return value, torch.autograd.grad(value, by, weights, create_graph=self.graph, materialize_grads=True)
-
-    def directional(self, n: int) -> tuple[Any, Any]:
-        """The function's result of the first n inputs, and its derivative in the direction of the others, by two
-        backward calculations: torch follows one direction forwards, and another call of jvp has it."""
-        with torch.enable_grad():
-            by = self.leaves(self.inputs[:n])
-            value = self._one(*by)
-            if not value.requires_grad:
-                return value, torch.zeros_like(value)
-            weights = torch.zeros_like(value).detach().requires_grad_()
-            grads = torch.autograd.grad(value, by, weights, create_graph=True, materialize_grads=True)
-            if not any(t.requires_grad for t in grads):
-                return value, torch.zeros_like(value)
-            grads = [(t, v) for t, v in zip(grads, self.inputs[n:], strict=True) if t.requires_grad]
-            return value, torch.autograd.grad([t for t, _ in grads], weights, [v for _, v in grads], create_graph=True,
-                                              materialize_grads=True)[0]
-
-    def by_input(self, found: Sequence[Any]) -> Any:
-        """Group one item for each tensor by input; for a single input, its items alone."""
-        groups = grouped(found, self.names)
-        return groups[0] if len(groups) == 1 else groups
-
-    def all(self, transform: Callable[..., Any], times: int) -> Value:
-        """All derivatives, of the first or second order, by one of torch.autograd.functional's functions."""
-        results = self._all(transform, times)
-        if not any(self.names):
-            return wrapped(results, self.wrap)
-        if len(self.inputs) == 1:
-            results = [results] if times == 1 else [[results]]
-        return wrapped(self.by_input(results if times == 1 else [self.by_input(row) for row in results]), self.wrap)
-
-    def _one(self, *inputs: Any) -> Any:
-        """The function's result, which is to be one tensor."""
-        result = self.f(*inputs)
-        if not isinstance(result, torch.Tensor):
-            raise QError(f"{self.f.call}: the function must return one tensor, given {len(result)}")
-        return result
-
-    def _all(self, transform: Callable[..., Any], times: int) -> Any:
-        if _VMAPS.n:
-            at = 0 if len(self.inputs) == 1 else tuple(range(len(self.inputs)))
-            f: Any = self._one if any(self.names) else self.f
-            for _ in range(times):
-                f = torch.func.jacrev(f, at)
-            return f(*self.inputs)
-        inputs = self.leaves(self.inputs) if self.directed else self.inputs
-        args = inputs[0] if len(inputs) == 1 else tuple(inputs)
-        with torch.enable_grad():
-            return transform(self._one if any(self.names) else self.f, args, create_graph=self.graph,
-                             vectorize=not self.directed)
-
-
-def _leaf(t: Any) -> Any:
-    """A tensor of the same values, with the same direction, to differentiate by."""
-    direction, leaf = _direction(t), t.detach().requires_grad_()
-    return leaf if direction is None else torch.autograd.forward_ad.make_dual(leaf, direction)
-
-
-def wrapped(found: Any, wrap: bool) -> Value:
-    """A result: a tensor or array; of several a vector or list, of names a dictionary, of lists of these a list."""
-    if isinstance(found, torch.Tensor):
-        return TensorHandle(found) if wrap else to_q(found)
-    if isinstance(found, dict):
-        if wrap and all(isinstance(t, torch.Tensor) for t in found.values()):
-            return dict_handle(found)
-        return symdict(list(found), [wrapped(t, wrap) for t in found.values()])
-    if wrap and all(isinstance(t, torch.Tensor) for t in found):
-        return vector_handle(found)
-    return collapse([wrapped(t, wrap) for t in found])
 
 
 @api("autograd", "autograd(f;x;..)", "autograd(t;x)", "autograd(t;x;mode)", since="kshell",
@@ -282,7 +66,7 @@ def _of_tensor(given: Sequence[Value]) -> Value:
         raise CallError("autograd", "expecting (tensor;tensor, vector or dictionary) and optional mode")
     mode = name_of(given[2]) if len(given) == 3 else "free"
     if mode not in MODES:
-        raise CallError("autograd", "unrecognized mode, expecting one of " + "".join("`" + m for m in MODES),
+        raise CallError("autograd", "unrecognized mode, expecting one of " + "".join("`" + mode for mode in MODES),
                         says=(*(f"`{m}" for m in MODES),))
     retain, create = MODES[mode]
     held = as_tensor(given[1]) if given[1].__class__ is TensorHandle else given[1].get()
@@ -333,15 +117,15 @@ def vmap(x: Value) -> Value:
     20 0
     """
     c = Call(x, "vmap")
-    for t in c.inputs:
-        if not t.dim():
+    for value in c.inputs:
+        if not value.dim():
             raise CallError("vmap", "tensor has no dimensions", says=("tensor",))
     before = TensorHandle(None).number
-    _VMAPS.n += 1
+    VMAPS.n += 1
     try:
         result = torch.func.vmap(c.f, randomness="different")(*c.inputs)
     finally:
-        _VMAPS.n -= 1
+        VMAPS.n -= 1
         for h in table():
             if h.number > before:
                 h.free(LENT)
@@ -361,19 +145,19 @@ def jvp(x: Value) -> Value:
     if len(c.names) % 2 or c.names[:half] != c.names[half:]:
         raise CallError("jvp", "expecting (function;input;..;direction;..), one direction for each input")
     c.f.names = c.names[:half]
-    if _VMAPS.n:
+    if VMAPS.n:
         return wrapped(torch.func.jvp(c.f, tuple(c.inputs[:n]), tuple(c.inputs[n:])), c.wrap)
-    if _DUALS.inside:
+    if DUALS.inside:
         return wrapped(c.directional(n), c.wrap)
     forward = torch.autograd.forward_ad
-    _DUALS.inside = True
+    DUALS.inside = True
     try:
         with forward.dual_level():
-            dual = c._one(*[forward.make_dual(t, v) for t, v in zip(c.inputs[:n], c.inputs[n:], strict=True)])
+            dual = c._one(*[forward.make_dual(value, v) for value, v in zip(c.inputs[:n], c.inputs[n:], strict=True)])
             value, direction = forward.unpack_dual(dual)
             result = value, torch.zeros_like(value) if direction is None else direction
     finally:
-        _DUALS.inside = False
+        DUALS.inside = False
     return wrapped(result, c.wrap)
 
 
@@ -414,13 +198,13 @@ def customgrad(x: Value) -> Value:
         raise QError(f"customgrad: expecting (function;function of gradient and inputs;input;..), given {len(args)} "
                      f"arg{'s' * (len(args) != 1)}")
     c = Call(List([args[0], *args[2:]]), "customgrad", dicts=False)
-    back = _Later(args[1], "customgrad")
+    back = Later(args[1], "customgrad")
 
     def gradients(*tensors: Any) -> Any:
         results = back(*tensors)
-        n = len(results) if isinstance(results, tuple) else 1
-        if n != len(c.inputs):
-            raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {n}")
+        count = len(results) if isinstance(results, tuple) else 1
+        if count != len(c.inputs):
+            raise QError(f"customgrad: {len(c.inputs)} gradients expected, one for each input, given {count}")
         return results
 
     return wrapped(nn.custom.Custom.apply(c.f, gradients, *c.inputs), c.wrap)
@@ -440,7 +224,7 @@ def gradcheck(x: Value) -> Value:
             if t.is_floating_point() and t.dtype is not torch.float64:
                 raise CallError("gradcheck",
                                 f"the parameters of the module are {dtype_name(t.dtype)}, expecting double")
-    inputs = [t.detach().to(torch.float64, copy=True).requires_grad_() for t in c.inputs]
+    inputs = [value.detach().to(torch.float64, copy=True).requires_grad_() for value in c.inputs]
     from torch.autograd.gradcheck import GradcheckError
 
     try:
@@ -450,7 +234,7 @@ def gradcheck(x: Value) -> Value:
     raise error
 
 
-class _Hook(_Later):
+class _Hook(Later):
     """The hook that `registerhook` sets on a tensor."""
 
     def __call__(self, *inputs: Any) -> Any:
@@ -479,13 +263,13 @@ def registerhook(x: Value) -> Value:
     args = items(x)
     if len(args) != 2 or args[0].__class__ is not TensorHandle:
         raise CallError("registerhook", "expecting (tensor;function)")
-    t = as_tensor(args[0])
+    tensor = as_tensor(args[0])
     if args[1] is NIL:
-        hooks = t._backward_hooks or {}
-        for k in [k for k, f in hooks.items() if isinstance(f, _Hook)]:
+        hooks = tensor._backward_hooks or {}
+        for k in [key for key, value in hooks.items() if isinstance(value, _Hook)]:
             del hooks[k]
     else:
-        t.register_hook(_Hook(args[1], "registerhook"))
+        tensor.register_hook(_Hook(args[1], "registerhook"))
     return NIL
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kshell import registry
 from kshell.errors import SAID, UNSAID, CallError, QError
-from kshell.kapi.base import guard
 from kshell.kapi.base.args import entry_named, flag_of, is_empty, items, split
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, is_array, kname, to_q, undefined
+from kshell.kapi.base.convert import as_tensor, kname, to_q
 from kshell.kapi.base.handles import (
     KHandle,
     LossHandle,
     ModelHandle,
     TensorHandle,
-    VectorHandle,
     behaves,
     behaviour,
     handle,
@@ -27,12 +23,12 @@ from kshell.kapi.base.handles import (
 )
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.option_docs import worded
+from kshell.kapi.loss.calculation import LossRecord, calculate, inputs, loss_record, type_of
 from kshell.kapi.module.api import every_option
+from kshell.kapi.module.describe import cpp_text, number
 from kshell.kapi.module.describe import type_of as type_of_module
-from kshell.kapi.module.forward import chosen_of
-from kshell.kapi.module.options import RECORDS, TypeRecord, as_dict, class_of, live_values, parse, torch_args
+from kshell.kapi.module.options import as_dict, class_of, live_values, parse, torch_args
 from kshell.kapi.module.spec import is_state
-from kshell.kapi.module.text import cpp_text, number
 from kshell.kapi.module.types import B, D, L, S, T
 from kshell.kapi.tensor.text import tensor_text
 from kshell.registry import Entry, Option
@@ -47,26 +43,6 @@ _WEIGHT, _MARGIN = T("weight", "", None), D("margin", "", 1.0)
 _HERE = __file__
 
 # ------------------------------------------------------------------ the rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossRecord(TypeRecord):
-    """The fields of the entry of a loss beside name and options."""
-
-    n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
-    eg: tuple[str, str] = ("", "")  # arguments of a call of the function with the loss's name, and the result
-    functions: Sequence[str] = ()  # the functions that there are instead of one with the loss's name
-    shown: Sequence[str] | None = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
-    text: str = ""  # that text, where ktorch has a class of its own
-
-
-RECORDS["loss"] = LossRecord
-
-
-def loss_record(entry: Entry) -> LossRecord:
-    """The record of a loss."""
-    record: LossRecord = entry.record
-    return record
 
 
 def row(name: str, target: str, summary: str, *options: Option, least: int = 2, most: int = 2, eg: str = "",
@@ -136,7 +112,7 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
     """The options given, as {name: Python value}. A symbol in the last place is the reduction."""
     rest, named = _arguments(args)
     reduce: dict[str, Any] = {}
-    names = [o.name for o in entry.options]
+    names = [option.name for option in entry.options]
     if rest and rest[-1].__class__ is Sym and names[-1] == "reduce":
         reduce = parse(entry, (), [("reduce", rest.pop())])
     if names == ["reduce"]:
@@ -153,7 +129,7 @@ def parse_options(entry: Entry, args: Sequence[Value], before: int = 1) -> dict[
     if len(rest) > places:
         raise QError(f"{entry.name}: expecting up to {before + places} additional positional args, "
                      f"{before + len(rest) + len(reduce)} given")
-    tensors = {o.name for o in entry.options if o.type == "tensor"}
+    tensors = {option.name for option in entry.options if option.type == "tensor"}
     named = [(k, NIL if k in tensors and x.__class__ is Vec and not len(x) else x) for k, x in named]  # no weights
     return {**values, **reduce, **parse(entry, (), named, before)}
 
@@ -162,7 +138,7 @@ def _arguments(args: Sequence[Value]) -> tuple[list[Value], Sequence[tuple[str, 
     """Positional arguments and pairs; `()` or `::` in the last place is no pairs, or an option left out."""
     if args and is_empty(args[-1]):
         return list(args[:-1]), ()
-    if len(args) > 1 and len(args) % 2 == 0 and all(a.__class__ is Sym for a in args):
+    if len(args) > 1 and len(args) % 2 == 0 and all(arg.__class__ is Sym for arg in args):
         return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
     return split(args)
 
@@ -172,141 +148,13 @@ def make(entry: Entry, args: Sequence[Value]) -> Any:
     return class_of(entry)(**torch_args(entry, parse_options(entry, args)))
 
 
-_BY_CLASS: dict[type, Entry] = {}
-
-
-def type_of(m: Any) -> Entry:
-    """The loss that a live torch module is."""
-    if not _BY_CLASS:
-        _BY_CLASS.update({class_of(e): e for e in registry.entries("loss")})
-    for cls in type(m).__mro__:
-        if cls in _BY_CLASS:
-            return _BY_CLASS[cls]
-    raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
-
-
 def definition(m: Any, every: bool) -> Dict:
     """Type and options of a loss."""
     entry = type_of(m)
     return symdict(["module", "options"], [sym(entry.name), as_dict(entry, live_values(entry, m), every)])
 
 
-# ------------------------------------------------------------------ calculating it
-
-
-def calculate(m: Any, tensors: Sequence[Any]) -> Any:
-    """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
-    least, most, special = _RULES.get(m.__class__) or _rule(m)
-    n = len(tensors)
-    if not least <= n <= most:
-        takes = f"{least}-{most}" if most > least else str(least)
-        raise QError(f"{type_of(m).name}: loss calculation expects {takes} tensors, {n} given")
-    x = tensors[0]
-    if x is None or tensors[-1] is None:
-        raise undefined()
-    device = x.device
-    for t in tensors:
-        if t.device != device:
-            tensors = _one_device(tensors)
-            break
-    if not tensors[0].is_cpu:
-        _on_device(m, tensors[0], tensors[1])
-    if special is not None:
-        return special(m, *tensors)
-    weight = m._buffers.get("weight")
-    if weight is not None and (weight.dtype != x.dtype or weight.device != tensors[0].device):
-        m = copy.copy(m)
-        m._buffers = {**m._buffers, "weight": weight.to(tensors[0])}
-    return m(*tensors)
-
-
-# by class of the torch module: the least and most tensors, and a function that calculates in its place
-_RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
-
-
-def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
-    entry = type_of(m)
-    rule = _RULES[m.__class__] = (*loss_record(entry).n, _SPECIAL.get(entry.name))
-    return rule
-
-
-def _on_device(m: Any, x: Any, y: Any) -> None:
-    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
-    name = type_of(m).name
-    if name in _CLASSES and guard.readable(x) and guard.readable(y):
-        guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
-    elif name == "bce" and guard.readable(x):
-        guard.probabilities(x)
-
-
-# losses whose targets may be numbers of classes, and a number besides that is none
-_CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
-
-
-def _one_device(tensors: Sequence[Any]) -> list[Any]:
-    """CPU tensors moved to the first other device among them."""
-    device = next(t.device for t in tensors if t.device.type != "cpu")
-    return [t.to(device) if t.device.type == "cpu" else t for t in tensors]
-
-
-def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
-    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
-    w = None if w is None else w.to(x.dtype)
-    known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
-    low, high = (0, 1) if known else guard.span(y)  # see guard.classes
-    y = _flags(x, y)
-    try:
-        if low >= 0 and high <= 1:
-            return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
-    except RuntimeError as e:
-        if "target should be between 0 and 1" not in str(e):
-            raise
-    each = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
-    each = each if w is None else each * w
-    return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
-
-
-def _flags(x: Any, y: Any) -> Any:
-    """Targets that are no fractions, as numbers of the input's type."""
-    return y if y.is_floating_point() else y.to(x.dtype)
-
-
-def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
-    class_weight = m.pos_weight
-    return torch.nn.functional.binary_cross_entropy_with_logits(
-        x, _flags(x, y), None if w is None else w.to(x.dtype), reduction=m.reduction,
-        pos_weight=None if class_weight is None else class_weight.to(x))
-
-
-def _kl(m: Any, x: Any, y: Any) -> Any:
-    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
-    if m.reduction != "mean":
-        return m(x, y)
-    return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()
-
-
-def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
-    guard.ctc(x, y, nx, ny)
-    return m(x, y, nx, ny)
-
-
-_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc, "kl": _kl}
-
-
-def _inputs(args: Sequence[Value]) -> list[Any]:
-    """The tensors of a call: tensor handles, vectors of them, arrays, (vector;indices), or lists of these."""
-    tensors = []
-    for x in args:
-        if x.__class__ is TensorHandle or is_array(x):
-            tensors.append(as_tensor(x))
-        elif x.__class__ is VectorHandle:
-            tensors.extend(x.get())
-        elif x.__class__ is List:
-            chosen = chosen_of(x.items, "loss")
-            tensors.extend(_inputs(x.items) if chosen is None else chosen)
-        else:
-            raise CallError("loss", f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
-    return tensors
+# ------------------------------------------------------------------ the function
 
 
 @api("loss", "loss`name", "loss(name;options..)", "loss dict", "loss l", "loss(l;flag)", "loss(l;x;y)",
@@ -350,11 +198,11 @@ def loss(x: Value) -> Value:
     flag = flag_of(args[1]) if len(args) == 2 else None
     if flag is not None and isinstance(first, LossHandle):
         return definition(m, flag)
-    return tensor_handle(calculate(m, _inputs(args[1:])))
+    return tensor_handle(calculate(m, inputs(args[1:])))
 
 
 def _from_dict(d: Dict) -> Value:
-    fields = {k.s: v for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
+    fields = {item.s: v for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True)}
     if fields["module"].__class__ is not Sym:
         raise CallError("loss", expected="symbol for loss type", given=kname(fields["module"]))
     options = fields.get("options", NIL)
@@ -381,9 +229,9 @@ def _function(name: str, entry: Entry, n: int, weighted: bool) -> Callable[[Valu
             m = class_of(entry)(**torch_args(entry, parse_options(entry, args[count:], count)))
         else:
             m = plain[0] if plain else plain.setdefault(0, make(entry, ()))
-        tensors = [as_tensor(a) for a in args[:count]]
+        tensors = [as_tensor(arg) for arg in args[:count]]
         result = calculate(m, tensors)
-        if any(isinstance(a, KHandle) for a in args[:count]):
+        if any(isinstance(arg, KHandle) for arg in args[:count]):
             return tensor_handle(result)
         return to_q(result)
 
@@ -397,8 +245,10 @@ def _is_option(x: Value) -> bool:
 
 def _register(name: str, entry: Entry, n: int, weighted: bool, form: str, example: tuple[str, str]) -> None:
     run = _function(name, entry, n, weighted)
-    run.__doc__ = (f"{entry.summary}\n\nOf arrays the result is an array, of tensors a tensor. Options follow the "
-                   f"tensors: {' '.join(o.name for o in entry.options)}.\n\nq){name}{example[0]}\n{example[1]}\n")
+    run.__doc__ = (
+        f"{entry.summary}\n\nOf arrays the result is an array, of tensors a tensor. Options follow the "
+        f"tensors: {' '.join(option.name for option in entry.options)}.\n\nq){name}{example[0]}\n{example[1]}\n"
+    )
     api(name, form)(run)
 
 

@@ -16,67 +16,13 @@ from kshell.kapi.base.call import api, reserve
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import KHandle, VectorHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.math.rows import ANY, Row, along_last, inputs, match, option_words, register, wrapped
+from kshell.kapi.math.choosing import CHOOSING, PARTS, row
+from kshell.kapi.math.row_options import match, option_words
+from kshell.kapi.math.rows import Row, along_last, inputs, register, wrapped
 from kshell.values.base import types as T
 from kshell.values.base.core import NIL, Value, Vec, is_atom
 
 EFFECT = "none"  # of the functions here, if they say nothing else
-
-
-def _along(name: str) -> Callable[..., Any]:
-    """A torch function whose dimension stands behind its first input."""
-
-    def run(x: Any, *rest: Any, dim: int, **options: Any) -> Any:
-        return getattr(torch, name)(x, dim, *_one_each(name, rest), **options)
-
-    return run
-
-
-def _one_each(name: str, rest: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The indices and elements of a scatter, where one number may stand for all elements."""
-    if not name.startswith("scatter") or rest[-1].dim():
-        return rest
-    return *rest[:-1], rest[-1].expand(rest[0].shape)
-
-
-def _along_(name: str) -> Callable[..., Any]:
-    """The tensor method of that name, which works in place."""
-
-    def run(x: Any, *rest: Any, dim: int, **options: Any) -> None:
-        getattr(x, name)(dim, *_one_each(name, rest), **options)
-
-    return run
-
-
-def _method(name: str, key: str) -> Callable[..., Any]:
-    """A tensor method of one option."""
-
-    def run(x: Any, **options: Any) -> Any:
-        n = options[key]
-        if name in ("repeat", "tile"):
-            reserve([*x.shape, *(k for k in n if k > 0)], x.element_size())
-        return getattr(x, name)(*(n if isinstance(n, list) else [n]))
-
-    return run
-
-
-def _joined(name: str) -> Callable[..., Any]:
-    """A torch function of a list of tensors."""
-
-    def run(*tensors: Any) -> Any:
-        return getattr(torch, name)(tensors)
-
-    return run
-
-
-def split(x: Any, size: list[int], dim: int = 0) -> Any:
-    """torch.split into parts of one size, or of given sizes."""
-    return torch.split(x, size[0] if len(size) == 1 else size, dim)
-
-
-def tensorsplit(x: Any, places: list[int], dim: int = 0) -> Any:
-    """torch.tensor_split into a number of parts, or before given places."""
-    return torch.tensor_split(x, places[0] if len(places) == 1 else places, dim)
 
 
 def _quantiles(name: str) -> Callable[..., Any]:
@@ -99,29 +45,10 @@ def _lcm_(x: Any, y: Any) -> None:
     x.copy_(lcm(x, y))
 
 
-def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """torch.masked_fill."""
-    return torch.masked_fill(x, mask, value)
-
-
-def repeat_interleave(x: Any, times: Any, **options: Any) -> Any:
-    """torch.repeat_interleave; the number of items that it makes is checked."""
-    if not times.dim() and times.is_floating_point() and bool(times == times.long()):
-        times = times.long()  # a number beside a tensor takes its type
-    if times.numel():
-        reserve((int(times.sum()) if times.dim() else int(times) * max(x.numel(), 1),), x.element_size())
-    return torch.repeat_interleave(x, times, **options)
-
-
 def vander(x: Any, n: int | None = None, increasing: bool = False) -> Any:
     """torch.vander."""
     reserve((x.numel(), n or x.numel()), x.element_size())
     return torch.vander(x, n, increasing)
-
-
-def countnonzero(x: Any, **options: Any) -> Any:
-    """torch.count_nonzero."""
-    return torch.count_nonzero(x, **options)
 
 
 def full_like(x: Any, value: Any, **options: Any) -> Any:
@@ -129,126 +56,46 @@ def full_like(x: Any, value: Any, **options: Any) -> Any:
     return torch.full_like(x, value, **options)
 
 
-def meshgrid(*tensors: Any) -> Any:
-    """torch.meshgrid, the first list along the first dimension."""
-    return torch.meshgrid(*tensors, indexing="ij")
-
-
-def _row(name: str, target: str | Callable[..., Any], doc: str, example: str, **fields: Any) -> Row:
-    return Row(name, target if callable(target) else f"torch.{target}", doc, example, since="torch", **fields)
-
-
 def _unary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True) -> Row:
-    return _row(name, torch_name, doc, example, inplace=f"{torch_name}_" if inplace else "")
+    return row(name, torch_name, doc, example, inplace=f"{torch_name}_" if inplace else "")
 
 
 def _binary(name: str, torch_name: str, doc: str, example: str, inplace: bool = True, options: str = "",
             half: Callable[..., None] | None = None) -> Row:
-    return _row(name, torch_name, doc, example, inputs=2, inplace=f"{torch_name}_" if inplace else "", options=options,
+    return row(name, torch_name, doc, example, inputs=2, inplace=f"{torch_name}_" if inplace else "", options=options,
                 half=half)
 
 
-def _put(name: str, torch_name: str, doc: str, example: str, options: str = "", inputs: int = 3,
-         out: bool = True, low: int = 0) -> Row:
-    return _row(name, _along(torch_name), doc, example, inputs=inputs, lead="dim:dim*", options=options, out=out,
-                inplace=_along_(f"{torch_name}_"), half=guard.indices(low))
-
-
-def _many(name: str, target: str | Callable[..., Any], doc: str, example: str) -> Row:
-    return _row(name, target, doc, example, inputs=ANY, out=False)
-
-
-_CHOOSING = (
-    _row("Where", "where", "Elements of y where x is true, else of z.", "Where(101b;1 2 3;4 5 6)|1 5 3", inputs=3),
-    _row("gather", _along("gather"), "Elements of x at indices y along a dimension.",
-         "gather(2 2#1 2 3 4;1;2 1#1 0)|2\\n3", inputs=2, lead="dim:dim*", half=guard.indices()),
-    _row("takealong", "take_along_dim", "Elements of x at indices y along a dimension, with sizes that broadcast.",
-         "takealong(2 2#1 2 3 4;2 1#1 0;1)|2\\n3", inputs=2, options="dim:dim", half=guard.indices()),
-    _row("take", "take", "Elements of x as one list, at indices y.", "take(2 2#1 2 3 4;3 0)|4 1", inputs=2,
-         half=guard.indices(-1)),
-    _row("maskedselect", "masked_select", "The elements of x where y is true, as one list.",
-         "maskedselect(1 2 3;101b)|1 3", inputs=2),
-    _row("maskedfill", masked_fill, "x with a value where y is true.", "maskedfill(1 2 3;101b;9)|9 2 9", inputs=2,
-         options="value:scalar*", out=False, inplace="masked_fill_"),
-    _row("maskedscatter", "masked_scatter", "x with the elements of z, in order, where y is true.",
-         "maskedscatter(1 2 3;101b;8 9)|8 2 9", inputs=3, out=False, inplace="masked_scatter_",
-         half=guard.source),
-    _put("scatter", "scatter", "x with elements of z put at indices y along a dimension.",
-         "scatter(4#0;0;2 0;7 8)|8 0 7 0"),
-    _put("scatteradd", "scatter_add", "x with elements of z added at indices y along a dimension.",
-         "scatteradd(4#0;0;2 0 2;7 8 9)|8 0 16 0"),
-    _put("indexadd", "index_add", "x with the parts of z added at indices y of a dimension; times alpha (1).",
-         "indexadd(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2", "alpha:number"),
-    _put("indexcopy", "index_copy", "x with the parts of z put at indices y of a dimension.",
-         "indexcopy(3 2#0;0;2 0;2 2#1 2 3 4)|3 4\\n0 0\\n1 2"),
-    _put("indexfill", "index_fill", "x with a value at indices y of a dimension.", "indexfill(4#0;0;1 3;9)|0 9 0 9",
-         "value:scalar*", inputs=2, out=False, low=-1),
-    _row("nonzero", "nonzero", "The indices of elements that are not 0, one to a row.", "nonzero 0 7 0 8|1\\n3"),
-    _row("countnonzero", countnonzero, "The number of elements that are not 0, overall or over dimensions.",
-         "countnonzero 0 7 0 8|2", options="dim:dims", out=False),
-)
-
-_PARTS = (
-    _row("split", split, "The parts of one size, or of given sizes, of a dimension (the first).",
-         "split(til 5;2)|0 1\\n2 3\\n,4", options="size:dims* dim:dim", out=False),
-    _row("chunk", "chunk", "A number of parts of a dimension (the first).", "chunk(til 4;2)|0 1\\n2 3",
-         options="chunks:long* dim:dim", out=False),
-    _row("tensorsplit", tensorsplit, "A number of parts, or those before and behind given places, of a dimension (the "
-         "first).", "tensorsplit(til 4;enlist 2)|0 1\\n2 3", options="places:dims* dim:dim", out=False),
-    _row("unbind", "unbind", "The parts along a dimension (the first), which they lack.",
-         "unbind(2 2#1 2 3 4;1)|1 3\\n2 4", options="dim:dim", out=False),
-    _row("repeat", _method("repeat", "times"), "The elements repeated along dimensions, new ones first.",
-         "repeat(1 2;2 2)|1 2 1 2\\n1 2 1 2", options="times:dims*", out=False),
-    _row("tile", _method("tile", "times"), "The elements repeated along dimensions.", "tile(1 2;2)|1 2 1 2",
-         options="times:dims*", out=False),
-    _row("repeatitems", repeat_interleave, "Each item repeated a number of times, along a dimension or as one list.",
-         "repeatitems(1 2;2 3)|1 1 2 2 2", inputs=2, options="dim:dim", out=False),
-    _row("rot90", "rot90", "A matrix turned by a number (1) of quarters.", "rot90 2 2#1 2 3 4|2 4\\n1 3",
-         options="k:long dims:dims", out=False),
-    _row("movedim", "movedim", "The dimensions with some moved to other places.",
-         "movedim(2 3#til 6;0;1)|0 3\\n1 4\\n2 5", options="source:dims* destination:dims*", out=False),
-    _row("unflatten", "unflatten", "One dimension made several.", "unflatten(til 4;0;2 2)|0 1\\n2 3",
-         options="dim:dim* sizes:dims*", out=False),
-    _many("hstack", _joined("hstack"), "Tensors or arrays side by side.", "hstack(1 2;3 4)|1 2 3 4"),
-    _many("vstack", _joined("vstack"), "Tensors or arrays one under the other.", "vstack(1 2;3 4)|1 2\\n3 4"),
-    _many("dstack", _joined("dstack"), "Tensors or arrays along a third dimension.", "first dstack(1 2;3 4)|1 3\\n2 4"),
-    _many("blockdiag", "block_diag", "A matrix with others along its diagonal.",
-          "blockdiag(1 2;3 4)|1 2 0 0\\n0 0 3 4"),
-    _many("meshgrid", meshgrid, "The coordinates of a grid from its axes.", "meshgrid(1 2;3 4)|1 1 2 2\\n3 4 3 4"),
-    _many("cartesian", "cartesian_prod", "Each combination of the items of lists.",
-          "cartesian(1 2;3 4)|1 3\\n1 4\\n2 3\\n2 4"),
-)
-
 _SEARCH = (
-    _row("searchsorted", "searchsorted", "Where in the sorted x each of y belongs: before equal ones, or behind.",
+    row("searchsorted", "searchsorted", "Where in the sorted x each of y belongs: before equal ones, or behind.",
          "searchsorted(1 3 5;3 4)|1 2", inputs=2, options="right:flag"),
-    _row("bucketize", "bucketize", "Between which of the boundaries y each of x lies.", "bucketize(3 4;1 3 5)|1 2",
+    row("bucketize", "bucketize", "Between which of the boundaries y each of x lies.", "bucketize(3 4;1 3 5)|1 2",
          inputs=2, options="right:flag"),
-    _row("quantile", _quantiles("quantile"), "The values below which fractions y lie, overall or along a dimension.",
+    row("quantile", _quantiles("quantile"), "The values below which fractions y lie, overall or along a dimension.",
          "quantile(1 2 3 4f;.5)|2.5", inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
-    _row("nanquantile", _quantiles("nanquantile"), "The same of the values that are not null.",
+    row("nanquantile", _quantiles("nanquantile"), "The same of the values that are not null.",
          "nanquantile(1 2 3 0n;.5)|2f", inputs=2, options="dim:dim keepdim:flag interpolation:symbol"),
-    _row("cummax", along_last("cummax"), "The maximum so far and its index, along a dimension (the last).",
+    row("cummax", along_last("cummax"), "The maximum so far and its index, along a dimension (the last).",
          "cummax 1 3 2|1 3 3\\n0 1 1", options="dim:dim", outputs=2),
-    _row("cummin", along_last("cummin"), "The minimum so far and its index, along a dimension (the last).",
+    row("cummin", along_last("cummin"), "The minimum so far and its index, along a dimension (the last).",
          "cummin 3 1 2|3 1 1\\n0 1 1", options="dim:dim", outputs=2),
-    _row("logcumsumexp", along_last("logcumsumexp"), "The logarithm of the sum of exponentials so far, along a "
+    row("logcumsumexp", along_last("logcumsumexp"), "The logarithm of the sum of exponentials so far, along a "
          "dimension (the last).", "logcumsumexp 0 0f|0 0.6931472", options="dim:dim"),
-    _row("cdist", "cdist", "The p-norm (2) of each row of x less each row of y.", "cdist(1 2#0 0f;2 2#3 4 0 1f)|5 1",
+    row("cdist", "cdist", "The p-norm (2) of each row of x less each row of y.", "cdist(1 2#0 0f;2 2#3 4 0 1f)|5 1",
          inputs=2, options="p:number", out=False),
-    _row("trapezoid", "trapezoid", "The integral by the trapezoidal rule, along a dimension (the last).",
+    row("trapezoid", "trapezoid", "The integral by the trapezoidal rule, along a dimension (the last).",
          "trapezoid 1 2 3f|4f", more=1, options="dim:dim", out=False),
-    _row("Diff", "diff", "The n-th (1) differences along a dimension (the last).", "Diff 1 4 9|3 5",
+    row("Diff", "diff", "The n-th (1) differences along a dimension (the last).", "Diff 1 4 9|3 5",
          options="n:long dim:dim", out=False),
-    _row("Cov", "cov", "The covariance matrix of the rows of x.", "Cov 2 3#1 2 3 3 2 1f|1  -1\\n-1 1", out=False,
+    row("Cov", "cov", "The covariance matrix of the rows of x.", "Cov 2 3#1 2 3 3 2 1f|1  -1\\n-1 1", out=False,
          options="correction:long"),
-    _row("corrcoef", "corrcoef", "The correlation matrix of the rows of x.", "corrcoef 2 3#1 2 3 3 2 1f|1  -1\\n-1 1",
+    row("corrcoef", "corrcoef", "The correlation matrix of the rows of x.", "corrcoef 2 3#1 2 3 3 2 1f|1  -1\\n-1 1",
          out=False),
-    _row("kron", "kron", "The Kronecker product.", "kron(1 2;1 10)|1 10 2 20", inputs=2),
-    _row("vander", vander, "The powers of each item of a list.", "vander 1 2 3|1 1 1\\n4 2 1\\n9 3 1",
+    row("kron", "kron", "The Kronecker product.", "kron(1 2;1 10)|1 10 2 20", inputs=2),
+    row("vander", vander, "The powers of each item of a list.", "vander 1 2 3|1 1 1\\n4 2 1\\n9 3 1",
          options="n:long increasing:flag", out=False),
-    _row("matrixexp", "matrix_exp", "The exponential of a matrix.", "matrixexp 2 2#0f|1 0\\n0 1", out=False),
-    _row("cond", "linalg.cond", "The condition number of a matrix.", "cond 2 2#2 0 0 1f|2f"),
+    row("matrixexp", "matrix_exp", "The exponential of a matrix.", "matrixexp 2 2#0f|1 0\\n0 1", out=False),
+    row("cond", "linalg.cond", "The condition number of a matrix.", "cond 2 2#2 0 0 1f|2f"),
 )
 
 _POINTWISE = (
@@ -266,7 +113,7 @@ _POINTWISE = (
     _binary("nextafter", "nextafter", "The next number after x towards y.", "0<nextafter(0f;1f)|1b"),
     _binary("hypot", "hypot", "The square root of the sum of squares.", "hypot(3f;4f)|5f"),
     _binary("gcd", "gcd", "The greatest common divisor.", "gcd(12 18;8)|4 2"),
-    _row("lcm", lcm, "The least common multiple.", "lcm(4 6;10)|20 30", inputs=2, inplace=_lcm_),
+    row("lcm", lcm, "The least common multiple.", "lcm(4 6;10)|20 30", inputs=2, inplace=_lcm_),
     _binary("heaviside", "heaviside", "0 below 0, 1 above, y at 0.", "heaviside(-1 0 1f;.5)|0 0.5 1"),
     _binary("logaddexp", "logaddexp", "The logarithm of the sum of exponentials.", "logaddexp(0f;0f)|0.6931472", False),
     _binary("xlogy", "xlogy", "x times the logarithm of y, 0 where x is 0.", "xlogy(0 1f;0 1f)|0 0f"),
@@ -279,15 +126,15 @@ _POINTWISE = (
     _unary("deg2rad", "deg2rad", "Degrees as radians.", "deg2rad 0 180f|0 3.141593"),
     _unary("rad2deg", "rad2deg", "Radians as degrees.", "rad2deg 0 1f|0 57.29578"),
     _unary("signbit", "signbit", "Is the sign negative?", "signbit -1 1f|10b", False),
-    _row("logit", "logit", "The logarithm of x divided by 1-x; eps keeps x from 0 and 1.", "logit .5 .75|0 1.098612",
+    row("logit", "logit", "The logarithm of x divided by 1-x; eps keeps x from 0 and 1.", "logit .5 .75|0 1.098612",
          options="eps:float", inplace="logit_"),
-    _row("nantonum", "nan_to_num", "Nulls as 0 and infinities as the largest numbers, or as the values given.",
+    row("nantonum", "nan_to_num", "Nulls as 0 and infinities as the largest numbers, or as the values given.",
          "nantonum(0n 1 0w;0;9)|0 1 9f", options="nan:number posinf:number neginf:number", inplace="nan_to_num_"),
 )
 
 
 def _like(name: str, target: str | Callable[..., Any], doc: str, example: str, options: str = "") -> Row:
-    return _row(name, target, doc, example, options=f"{options} dtype:dtype", out=False)
+    return row(name, target, doc, example, options=f"{options} dtype:dtype", out=False)
 
 
 _LIKE = (
@@ -303,7 +150,7 @@ _LIKE = (
           "count randnlike 1 2 3e|3"),
 )
 
-ROWS = (*_CHOOSING, *_PARTS, *_SEARCH, *_POINTWISE, *_LIKE)
+ROWS = (*CHOOSING, *PARTS, *_SEARCH, *_POINTWISE, *_LIKE)
 register(ROWS, "kapi.math.indexing")
 
 
@@ -342,7 +189,7 @@ def padsequence(x: Value) -> Value:
     4 5 -1
     """
     args = items(x)
-    n = next((i for i, v in enumerate(args) if not isinstance(v, KHandle) and (is_atom(v) or looks_paired(v))),
+    n = next((i for i, arg in enumerate(args) if not isinstance(arg, KHandle) and (is_atom(arg) or looks_paired(arg))),
              len(args))
     options = match("padsequence", _PADDING, args[n:])
     first = args[0] if args else NIL
@@ -350,6 +197,6 @@ def padsequence(x: Value) -> Value:
         tensors, wrap = list(first.get()), True
     else:
         tensors, wrap = inputs(args[:n])
-    if not tensors or any(t is None or not t.dim() for t in tensors):
+    if not tensors or any(tensor is None or not tensor.dim() for tensor in tensors):
         raise CallError("padsequence", "expecting sequences, each a tensor or array of one dimension or more")
     return wrapped(torch.nn.utils.rnn.pad_sequence(tensors, **options), wrap)

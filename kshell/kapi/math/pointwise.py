@@ -11,7 +11,8 @@ from kshell.kapi.base.call import api
 from kshell.kapi.base.convert import kname
 from kshell.kapi.base.handles import TensorHandle
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.math.rows import Row, arguments, inputs, null_bound, register, wrapped, write
+from kshell.kapi.math.row_options import null_bound
+from kshell.kapi.math.rows import Row, arguments, inputs, register, wrapped, write
 from kshell.values.base.core import NIL, Value, atom_t
 
 EFFECT = "none"  # of the functions here, if they say nothing else
@@ -131,8 +132,11 @@ def clamp(x: Value) -> Value:
     if bounds == [None, None]:  # which torch refuses
         kind = tensors[0].dtype
         bounds = [None, float("inf") if kind.is_floating_point else torch.iinfo(kind).max]
-    if any(isinstance(b, torch.Tensor) for b in bounds):
-        bounds = [torch.as_tensor(b, device=tensors[0].device) if isinstance(b, int | float) else b for b in bounds]
+    if any(isinstance(bound, torch.Tensor) for bound in bounds):
+        bounds = [
+            torch.as_tensor(bound, device=tensors[0].device) if isinstance(bound, int | float) else bound
+            for bound in bounds
+        ]
     return _finish(torch.clamp, "clamp_", args, [*tensors, *bounds], out, wrap)
 
 

@@ -18,24 +18,17 @@ from kshell.errors import CallError, QError
 from kshell.kapi.base import guard
 from kshell.kapi.base.args import (
     data_items,
-    flag_of,
     is_empty,
     items,
-    long_of,
     longs_of,
-    looks_paired,
-    name_of,
-    names_of,
-    number_of,
-    pairs,
 )
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import as_tensor, dtype_named, is_array, kname, list_q, to_q, to_tensor, undefined
-from kshell.kapi.base.device_options import tensor_options
+from kshell.kapi.base.convert import as_tensor, is_array, list_q, to_q, to_tensor, undefined
 from kshell.kapi.base.handles import TensorHandle, VectorHandle, vector_handle
 from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.math.row_options import dims, match, option_words
 from kshell.values.base import types as T
-from kshell.values.base.core import NIL, NULL_J, List, Value, Vec, is_atom, is_list
+from kshell.values.base.core import NIL, List, Value, Vec, is_atom, is_list
 
 EFFECT = "none"  # of the functions here, if they say nothing else
 
@@ -87,125 +80,6 @@ def APART(name: str, *inputs: Any, **options: Any) -> None:
     """In a row: what fails cannot be told before, so a large result is calculated apart from its output."""
 
 
-class MathOption(NamedTuple):
-    """One option: its q name, torch's argument, how it is read (None: not of its type), its type in words."""
-
-    name: str
-    argument: str
-    read: Callable[[Value], Any]
-    words: str
-    required: bool
-
-    def named(self, x: Value) -> Any:
-        """The value that a name-value pair gives."""
-        return number_of(x) if self.read is _float else self.read(x)
-
-
-def _dims(x: Value) -> Any:
-    """Dimensions or sizes; `()`, none of them, leaves them out."""
-    return longs_of(x)
-
-
-def _float(x: Value) -> float | None:
-    n = number_of(x)
-    return float(n) if n is not None and long_of(x) is None else None
-
-
-def _dtype(x: Value) -> Any:
-    name = name_of(x)
-    return dtype_named(name) if name else name
-
-
-def _number(x: Value) -> Any:
-    return number_of(x)
-
-
-def _scalar(x: Value) -> Any:
-    return x if x.__class__ is bool else number_of(x)
-
-
-def _pad(x: Value) -> Any:
-    """Sizes, or the word that says which ones; a null symbol, like a null long, leaves them out."""
-    return word if (word := name_of(x)) in ("same", "valid", "") else _dims(x)
-
-
-def _tensor_options(x: Value) -> Any:
-    return tensor_options(x, "options") if names_of(x) and not isinstance(x, List) else None
-
-
-# the types of options: how each is read (None if x is not one) and what messages call it
-TYPES: dict[str, tuple[Callable[[Value], Any], str]] = {
-    "long": (long_of, "long scalar"), "dim": (long_of, "long scalar"), "dims": (_dims, "long scalar or list"),
-    "axes": (longs_of, "long scalar or list"),
-    "number": (_number, "number"), "scalar": (_scalar, "number or boolean"), "tolerance": (number_of, "number"),
-    "float": (_float, "double scalar"), "flag": (flag_of, "boolean"),
-    "dtype": (_dtype, "data type"), "symbol": (name_of, "symbol"), "options": (_tensor_options, "tensor options"),
-    "pad": (_pad, "long scalar or list, `same or `valid"),
-}
-
-
-def option_words(text: str) -> tuple[MathOption, ...]:
-    options = []
-    for word in text.split():
-        name, _, kind = word.partition(":")
-        name, _, argument = name.partition("/")
-        read, words = TYPES[kind.rstrip("*")]
-        options.append(MathOption(name, argument or name, read, words, kind.endswith("*")))
-    return tuple(options)
-
-
-def _left_out(x: Value, option: MathOption) -> bool:
-    """A null is an option left out, except where it is a number to calculate with; so is `()` for dimensions."""
-    if option.read in (_dims, _pad) and longs_of(x) == []:
-        return True
-    return option.read not in (_number, _scalar) and (null_bound(x) or name_of(x) == "")
-
-
-def match(name: str, options: Sequence[MathOption], given: Sequence[Value]) -> dict[str, Any]:
-    """The options that the arguments after the inputs give: each goes to the next option of its type."""
-    values: dict[str, Any] = {}
-    at = 0
-    paired = bool(given) and looks_paired(given[-1]) and not any(o.read(given[-1]) is not None for o in options)
-    for x in given[:-1] if paired else given:
-        start = at
-        while at < len(options):
-            option = options[at]
-            at += 1
-            value = option.read(x)
-            if value is not None:
-                if not _left_out(x, option):
-                    values[option.argument] = value
-                break
-            if option.required:
-                raise CallError(name, at=option.name, expected=option.words, given=kname(x))
-        else:
-            if name_of(x) and any(o.read is _dtype for o in options[start:]):
-                raise CallError(name, f"unrecognized data type: {name_of(x)}", says=(name_of(x),))
-            rest = ", ".join(f"{o.name} ({o.words})" for o in options[start:])
-            raise QError(f"{name}: unexpected {kname(x)}" + (f", expecting {rest}" if rest else ""))
-    if paired:
-        _named(name, options, given[-1], values)
-    for option in options:
-        if option.required and option.argument not in values:
-            raise CallError(name, f"{option.name} not given")
-    return values
-
-
-def _named(name: str, options: Sequence[MathOption], x: Value, out: dict[str, Any]) -> None:
-    """Add what name-value pairs give to the options found so far."""
-    known = {o.name: o for o in options}
-    for key, value in pairs(x):
-        option = known.get(key)
-        if option is None:
-            rest = ", ".join(known)
-            raise QError(f"{name} option: {key} not recognized, " + (f"expecting {rest}" if rest else "there is none"))
-        parsed = option.named(value)
-        if parsed is None:
-            raise CallError(name, at=key, expected=option.words, given=kname(value))
-        if not _left_out(value, option):
-            out[option.argument] = parsed
-
-
 def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[Any], bool]:
     """The tensors of some inputs, arrays on the device of the first tensor handle; and was there a handle?
 
@@ -218,17 +92,17 @@ def inputs(given: Sequence[Value], numbers: Sequence[int] = ()) -> tuple[list[An
             like = as_tensor(x)
             break
     tensors = [x if x.__class__ in _PLAIN else as_tensor(x, like) for x in given]
-    for t in tensors:
-        if t is None:
+    for tensor in tensors:
+        if tensor is None:
             raise undefined()
-    base = _base([t for t in tensors if t.__class__ not in _PLAIN])
-    for i, t in enumerate(tensors):
-        if t.__class__ in _PLAIN:
-            own = _OWN[t.__class__]()
-            kind = own if base is None else torch.result_type(base, t)
+    base = _base([tensor for tensor in tensors if tensor.__class__ not in _PLAIN])
+    for i, tensor in enumerate(tensors):
+        if tensor.__class__ in _PLAIN:
+            own = _OWN[tensor.__class__]()
+            kind = own if base is None else torch.result_type(base, tensor)
             if base is not None and i not in numbers and kind.is_floating_point and not base.dtype.is_floating_point:
                 kind = own
-            tensors[i] = torch.scalar_tensor(t, dtype=kind, device=None if like is None else like.device)
+            tensors[i] = torch.scalar_tensor(tensor, dtype=kind, device=None if like is None else like.device)
     return tensors, like is not None
 
 
@@ -236,8 +110,8 @@ def _base(tensors: Sequence[Any]) -> Any:
     """The tensor whose type plain numbers follow: the first, or one of the type that all together have."""
     if len(tensors) < 2:
         return tensors[0] if tensors else None
-    kind = functools.reduce(torch.promote_types, [t.dtype for t in tensors])
-    return next((t for t in tensors if t.dtype == kind), tensors[0])
+    kind = functools.reduce(torch.promote_types, [tensor.dtype for tensor in tensors])
+    return next((tensor for tensor in tensors if tensor.dtype == kind), tensors[0])
 
 
 # the classes of plain numbers, and the tensor types of their own
@@ -325,7 +199,7 @@ def _output(row: Row, rest: list[Value]) -> Any:
         return rest.pop()
     if is_empty(last):
         if not row.inplace:
-            if last is not NIL and any(o.read in (_dims, longs_of) for o in option_words(row.options)):
+            if last is not NIL and any(word.read in (dims, longs_of) for word in option_words(row.options)):
                 return None
             raise CallError(row.name, "not available in place")
         rest.pop()
@@ -348,7 +222,9 @@ def _two(x: Value) -> list[Any] | None:
         parts = x.items
     else:
         return None
-    return [TensorHandle(p) if isinstance(p, torch.Tensor) else p for p in parts] if len(parts) == 2 else None
+    return (
+        [TensorHandle(part) if isinstance(part, torch.Tensor) else part for part in parts] if len(parts) == 2 else None
+    )
 
 
 def _given(row: Row, x: Value, required: bool) -> list[Value]:
@@ -372,7 +248,7 @@ def _given(row: Row, x: Value, required: bool) -> list[Value]:
 
 def _needed(row: Row) -> int:
     """How many options must be given."""
-    return sum(o.required for o in (*option_words(row.lead), *option_words(row.options)))
+    return sum(word.required for word in (*option_words(row.lead), *option_words(row.options)))
 
 
 def _all_inputs(name: str, x: Value) -> tuple[list[Any], bool]:
@@ -389,7 +265,7 @@ def function(row: Row) -> Callable[[Value], Value]:
     """The k-api function of a row."""
     options, lead = option_words(row.options), option_words(row.lead)
     name, n = row.name, row.inputs
-    required = any(o.required for o in (*lead, *options))
+    required = any(option.required for option in (*lead, *options))
     cache: list[Callable[..., Any]] = []
 
     def run(x: Value) -> Value:
@@ -406,7 +282,7 @@ def function(row: Row) -> Callable[[Value], Value]:
             tensors, wrap = _all_inputs(name, x)
             return wrapped(fn(*tensors), wrap)
         args = list(_given(row, x, required))
-        if n == 1 and len(args) > 1 and not (options or lead) and all(is_list(g) and len(g) for g in args):
+        if n == 1 and len(args) > 1 and not (options or lead) and all(is_list(arg) and len(arg) for arg in args):
             to_tensor(x)  # lists that are no array: it says why
         before: dict[str, Any] = {}
         if lead:
@@ -470,8 +346,8 @@ def forms(row: Row) -> tuple[str, ...]:
     if row.inputs == ANY:
         return (f"{row.name}(x;y;..)", f"{row.name} vector")
     inputs_given = ["x", "y", "z"][:row.inputs]
-    inputs_given[1:1] = [o.name for o in option_words(row.lead)]
-    names = [*inputs_given, *(o.name for o in option_words(row.options))]
+    inputs_given[1:1] = [word.name for word in option_words(row.lead)]
+    names = [*inputs_given, *(word.name for word in option_words(row.options))]
     full = f"{row.name}({';'.join(names)})" if len(names) > 1 else f"{row.name} {names[0]}"
     more = []
     if row.out and row.outputs:
@@ -490,8 +366,3 @@ def register(rows: Sequence[Row], topic: str) -> None:
         run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
         target = row.target if isinstance(row.target, str) else ""
         api(row.name, *forms(row), topic=topic, target=target, since=row.since, record=row)(run)
-
-
-def null_bound(x: Value) -> bool:
-    """Is x a null number: no bound?"""
-    return x is NULL_J or (isinstance(x, float) and x != x) or (getattr(x, "v", 0.0) != getattr(x, "v", 0.0))

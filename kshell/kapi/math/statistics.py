@@ -45,12 +45,12 @@ def _kinds(tensors: Sequence[Any]) -> Iterator[tuple[list[int], list[Any]]]:
     that had to be converted come in parts, so that no more than a few of them, or one large one, are held twice."""
     groups: dict[Any, tuple[list[int], list[Any]]] = {}
     copied: dict[Any, int] = {}
-    for i, t in enumerate(tensors):
+    for i, tensor in enumerate(tensors):
         if PENDING:
             stop_here()
-        if t is None or not (v := _values(t)).numel():
+        if tensor is None or not (v := _values(tensor)).numel():
             continue
-        converted = v.dtype != t.dtype
+        converted = v.dtype != tensor.dtype
         key = v.device, v.dtype, converted
         if converted:
             if copied.get(key, 0) + v.numel() > _AT_ONCE and key in groups:
@@ -74,7 +74,7 @@ def _spread(v: Any) -> tuple[Any, Any, Any, Any]:
     mean = v.mean()
     if v.numel() == 1:
         return mean, torch.full_like(mean, math.nan), mean, mean
-    parts = [torch.linalg.vector_norm(c - mean) for c in v.reshape(-1).split(_AT_ONCE)]
+    parts = [torch.linalg.vector_norm(word - mean) for word in v.reshape(-1).split(_AT_ONCE)]
     norm = parts[0] if len(parts) == 1 else torch.linalg.vector_norm(torch.stack(parts))
     return mean, norm / math.sqrt(v.numel() - 1), *torch.aminmax(v)
 
@@ -100,8 +100,8 @@ def activities(found: Sequence[Any]) -> list[Value]:
     for i, numbers in enumerate(found):
         if numbers is not None:
             places.setdefault(numbers.device, []).append(i)
-    for at in places.values():
-        table[at] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in at]).cpu().numpy()
+    for value in places.values():
+        table[value] = torch.stack([found[i].double() if found[i].is_cpu else found[i] for i in value]).cpu().numpy()
     bad = np.where(np.isnan(table[:, 3]), NULL_J.v, np.nan_to_num(table[:, 3])).astype(np.int64)
     return [*(floats(np.ascontiguousarray(c)) for c in table.T[:3]), longs(bad)]
 
@@ -116,8 +116,8 @@ def _norms(values: Sequence[Any]) -> list[Any]:
     """The norm of each tensor, in one call for each so many values."""
     norms: list[Any] = []
     start = count = 0
-    for i, v in enumerate(values):
-        count += v.numel()
+    for i, value in enumerate(values):
+        count += value.numel()
         if count >= _LONG or i == len(values) - 1:
             norms += torch._foreach_norm(values[start:i + 1])
             start, count = i + 1, 0
@@ -128,7 +128,7 @@ def _norms(values: Sequence[Any]) -> list[Any]:
 
 def norms(tensors: Sequence[Any]) -> np.ndarray:
     """The norm of each tensor, of an empty one 0; nan for None."""
-    result = np.array([math.nan if t is None else 0.0 for t in tensors])
+    result = np.array([math.nan if tensor is None else 0.0 for tensor in tensors])
     for at, values in _kinds(tensors):
         result[at] = _host(_norms(values))
     return result
@@ -147,11 +147,11 @@ def measured(tensors: Sequence[Any]) -> np.ndarray:
     """A row of numbers for each tensor, in the order of NAMES; nan for None. An empty one has a norm of 0, and none
     that is bad."""
     table = np.full((len(tensors), len(NAMES)), math.nan)
-    present = [i for i, t in enumerate(tensors) if t is not None]
+    present = [i for i, tensor in enumerate(tensors) if tensor is not None]
     table[present, 0] = table[present, -1] = 0
     for at, values in _kinds(tensors):
         columns = [_norms(values), *zip(*map(_spread, values), strict=True)]
-        numbers = _host([n for c in columns for n in c]).reshape(len(columns), len(at))
+        numbers = _host([n for column in columns for n in column]).reshape(len(columns), len(at))
         table[at, :-1] = numbers.T
         table[at, -1] = _bad(values, numbers[0])
     return table
@@ -159,9 +159,9 @@ def measured(tensors: Sequence[Any]) -> np.ndarray:
 
 def norm_and_bad(tensors: Sequence[Any]) -> list[Value]:
     """Of each tensor the norm and how many values are not finite, as columns; null for one without values."""
-    tensors = [None if t.device.type == "meta" else t for t in tensors]
+    tensors = [None if tensor.device.type == "meta" else tensor for tensor in tensors]
     sizes = norms(tensors)
-    bad = np.array([math.nan if t is None else 0.0 for t in tensors])
+    bad = np.array([math.nan if tensor is None else 0.0 for tensor in tensors])
     for i in np.flatnonzero(~np.isfinite(sizes)).tolist():
         if tensors[i] is not None:
             bad[i] = _bad([_values(tensors[i])], sizes[i:i + 1])[0]

@@ -33,9 +33,9 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.base.live_optimizers import live_optimizers
 from kshell.kapi.module import types as _rows  # noqa: F401 (registers the module types)
 from kshell.kapi.module.builders import entry_of
-from kshell.kapi.module.describe import definition, options_of, type_name
-from kshell.kapi.module.spec import ALONE, define, extend, pairs_from_tree, seq_of, tree_from_pairs
-from kshell.kapi.module.text import cpp_text
+from kshell.kapi.module.describe import cpp_text, definition, options_of, type_name
+from kshell.kapi.module.spec import define, extend, pairs_from_tree, seq_of, tree_from_pairs
+from kshell.kapi.module.stack import ALONE
 from kshell.kapi.tensor.gradients import drop_gradient, set_flags
 from kshell.kapi.tensor.handle_api import bytes_of, elements_of
 from kshell.values.base import types as T
@@ -245,10 +245,10 @@ def training(x: Value) -> Value:
         raise CallError("training", "unrecognized arg(s), expects module/model and optional flag")
     if not isinstance(h, ModuleHandle | ModelHandle):
         raise QError(f"training: not implemented for {h.kind}")
-    m = module_behind(h, "training")
+    module = module_behind(h, "training")
     if flag is None:
-        return bool(m.training)
-    m.train(flag)
+        return bool(module.training)
+    module.train(flag)
     return NIL
 
 
@@ -316,9 +316,9 @@ def brought(tensors: list[Any], m: Any) -> list[Any]:
     if device is None:
         return tensors
     wait = device.type == "cpu"  # the CPU reads the data next
-    moved = [t.to(device, non_blocking=not wait) for t in tensors]
-    for t, there in zip(tensors, moved, strict=True):
-        guard.copied(t, there)
+    moved = [tensor.to(device, non_blocking=not wait) for tensor in tensors]
+    for tensor, there in zip(tensors, moved, strict=True):
+        guard.copied(tensor, there)
     return moved
 
 
@@ -336,21 +336,21 @@ def _named(h: KHandle) -> dict[str, Any]:
 def _dtype(h: KHandle) -> Value:
     """Data types by parameter name."""
     named = _named(h)
-    return symdict(list(named), [sym(dtype_name(t.dtype)) for t in named.values()])
+    return symdict(list(named), [sym(dtype_name(value.dtype)) for value in named.values()])
 
 
 @behaviour("ktype", ModuleHandle, LossHandle, ModelHandle)
 def _ktype(h: KHandle) -> Value:
     """The letters of q types by parameter name."""
     named = _named(h)
-    return symdict(list(named), [char(T.TYPE[ktype_of(t.dtype)].char) for t in named.values()])
+    return symdict(list(named), [char(T.TYPE[ktype_of(value.dtype)].char) for value in named.values()])
 
 
 @behaviour("gradient", ModuleHandle, LossHandle, ModelHandle)
 def _gradient(h: KHandle) -> Value:
     """By parameter name, whether gradients are calculated."""
     named = _named(h)
-    return symdict(list(named), [sym("grad" if t.requires_grad else "nograd") for t in named.values()])
+    return symdict(list(named), [sym("grad" if value.requires_grad else "nograd") for value in named.values()])
 
 
 @behaviour("gradflag", ModuleHandle, LossHandle, ModelHandle)
@@ -370,7 +370,7 @@ def _gradflag(h: KHandle, select: Value = None, *rest: Value) -> Value:
         return NIL
     if select.__class__ is Sym:
         return bool(named[select.s].requires_grad)
-    return symdict(list(named), [bool(t.requires_grad) for t in named.values()])
+    return symdict(list(named), [bool(value.requires_grad) for value in named.values()])
 
 
 @behaviour("zerograd", ModuleHandle)
@@ -381,16 +381,20 @@ def _zerograd(h: ModuleHandle) -> Value:
 
 @behaviour("nograd", ModuleHandle)
 def _nograd(h: ModuleHandle) -> Value:
-    for p in h.obj.parameters():
-        drop_gradient(p)
+    for param in h.obj.parameters():
+        drop_gradient(param)
     return NIL
 
 
 def move(m: Any, how: Callable[[Any], Any]) -> None:
     """Move a module or convert its type, and what live optimizers keep for its parameters; all or nothing."""
     parts = [(part, dict(part._parameters), dict(part._buffers)) for part in m.modules()]
-    before = {id(p): (p, p.data, p.grad, part, name) for part, own, _ in parts for name, p in own.items()
-              if p is not None}
+    before = {
+        id(value): (value, value.data, value.grad, part, name)
+        for part, own, _ in parts
+        for name, value in own.items()
+        if value is not None
+    }
     try:
         how(m)
     except BaseException:
@@ -403,9 +407,9 @@ def move(m: Any, how: Callable[[Any], Any]) -> None:
     was = {key: (part._parameters[name], data.dtype) for key, (_, data, _, part, name) in before.items()
            if part._parameters[name].device != data.device or part._parameters[name].dtype != data.dtype}
     if was:
-        for o in live_optimizers():
-            if any(id(p) in was for p in o.parameters()):
-                o.moved(was)
+        for optimizer in live_optimizers():
+            if any(id(param) in was for param in optimizer.parameters()):
+                optimizer.moved(was)
 
 
 @behaviour("to", ModuleHandle, LossHandle)
@@ -442,15 +446,15 @@ def moduletypes(x: Value) -> Value:
     if not args or len(args) > 2:
         raise QError("moduletypes: expecting 1-2 arguments, e.g. module or (module;types), but "
                      f"{len(args)} args supplied")
-    types = {n: type_name(m) for n, m in module_behind(args[0], "moduletypes").named_modules()}
+    types = {name: type_name(submodule) for name, submodule in module_behind(args[0], "moduletypes").named_modules()}
     if len(args) == 1:
-        return symdict(list(types), [sym(t) for t in types.values()])
+        return symdict(list(types), [sym(value) for value in types.values()])
     wanted = names_of(args[1])
     if wanted is None:
         raise CallError("moduletypes", expecting="2nd arg of module types(symbols)", given=kname(args[1]))
     for t in wanted:
         entry_of(t)
-    types = {n: t for n, t in types.items() if t in wanted}
+    types = {key: value for key, value in types.items() if value in wanted}
     if args[1].__class__ is Sym:
         return sym_vec(types)
-    return symdict(list(types), [sym(t) for t in types.values()])
+    return symdict(list(types), [sym(value) for value in types.values()])

@@ -63,7 +63,7 @@ def split_args(entry: Entry, args: Sequence[Value]) -> tuple[list[Value], Pairs]
             return list(args), []
         if args[-1].__class__ is List and not args[-1].items:  # `()`: no pairs, or an option that is left out
             return list(args[:-1]), []
-    if len(args) > 1 and all(a.__class__ is Sym for a in args) and len(args) % 2 == 0 and not (
+    if len(args) > 1 and all(arg.__class__ is Sym for arg in args) and len(args) % 2 == 0 and not (
             entry.options and entry.options[0].type == "symbol"):
         return [], [(args[k].s, args[k + 1]) for k in range(0, len(args), 2)]
     return split(args)
@@ -91,14 +91,18 @@ def parmdict_parse(entry: Entry, args: Sequence[Value]) -> Given:
     if x.__class__ is not Dict:
         raise QError("module: parameter dictionary expects a k dictionary or an allocated dictionary of tensors, "
                      f"given {kname(x)}")
-    return {k.s: own_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    return {item.s: own_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
 
 
 def parmdict(entry: Entry, given: Given) -> Any:
     """A ParameterDict; parameters of types without gradients are held without."""
     parameter = torch.nn.Parameter
-    return torch.nn.ParameterDict({key: t if isinstance(t, parameter) else
-                                   parameter(t, requires_grad=t.is_floating_point()) for key, t in given.items()})
+    return torch.nn.ParameterDict(
+        {
+            key: value if isinstance(value, parameter) else parameter(value, requires_grad=value.is_floating_point())
+            for key, value in given.items()
+        }
+    )
 
 
 def parmdict_live(m: Any, every: bool, state: bool) -> Dict:
@@ -143,7 +147,9 @@ def embedbag_place(positional: Sequence[Value]) -> list[str]:
 def embed(entry: Entry, given: Given) -> Any:
     """An embedding from rows and columns, or from given weights, which may be frozen."""
     cls = getattr(nn.tables, class_of(entry).__name__)
-    kw = torch_args(entry, {k: v for k, v in given.items() if k not in ("rows", "cols", "weight", "freeze")})
+    kw = torch_args(
+        entry, {key: value for key, value in given.items() if key not in ("rows", "cols", "weight", "freeze")}
+    )
     weight = given.get("weight")
     sizes: Given = {k: given.get(k) for k in ("rows", "cols")}
     if weight is None:
@@ -202,9 +208,11 @@ AVGPOOL1D_READ: dict[str, Callable[[Any], Any]] = {"divisor": lambda m: getattr(
 
 def pad(entry: Entry, given: Given) -> Any:
     """Padding by pairs of sizes."""
-    n = len(given["pad"])
-    if not n or n % 2:
-        raise QError(f"{entry.name}: {n} pad size(s) given, expecting pairs for left,right or left,right,top,bottom..")
+    count = len(given["pad"])
+    if not count or count % 2:
+        raise QError(
+            f"{entry.name}: {count} pad size(s) given, expecting pairs for left,right or left,right,top,bottom.."
+        )
     return _plain(entry, given)
 
 

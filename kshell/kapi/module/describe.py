@@ -1,13 +1,16 @@
-"""Descriptions of a live module: its type, name and options, read from the torch object; definitions and states."""
+"""Descriptions of a live module: its type, name and options, read from the torch object; definitions
+and states; and as text in libtorch's form.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from kshell import registry
 from kshell.kapi.base.convert import dict_q, to_q
-from kshell.kapi.module.options import as_dict, class_of, live_values, module_record, type_record
+from kshell.kapi.module.options import ModuleRecord, as_dict, class_of, live_values, module_record, type_record
 from kshell.registry import Entry
 from kshell.values.base.build import collapse, longs, symdict, table
 from kshell.values.base.core import Dict, Value, sym, sym_vec
@@ -31,7 +34,7 @@ def set_name(m: Any, name: str) -> None:
 
 def _classes() -> dict[type, Entry]:
     if not _CLASSES or _CLASSES[0][0] != registry.version():
-        _CLASSES[:] = [(registry.version(), {class_of(e): e for e in registry.entries("module")})]
+        _CLASSES[:] = [(registry.version(), {class_of(entry): entry for entry in registry.entries("module")})]
     return _CLASSES[0][1]
 
 
@@ -102,7 +105,7 @@ def definition(m: Any, every: bool = True, state: bool = False) -> Value:
     _walk(m, 0, name_of_module(m), every, _Shared() if state else None, "", rows)
     cols = list(zip(*rows, strict=True))
     return table(names, [longs(cols[0]), sym_vec([s.s for s in cols[1]]), sym_vec([s.s for s in cols[2]]),
-                         *(collapse(list(c)) for c in cols[3:])])
+                         *(collapse(list(column)) for column in cols[3:])])
 
 
 class _Shared(dict[int, str]):
@@ -117,8 +120,8 @@ class _Shared(dict[int, str]):
 def _row(m: Any, depth: int, name: str, every: bool, state: _Shared | None, path: str) -> list[Value]:
     row = [depth, sym(type_name(m)), sym(name), options_of(m, every, state is not None)]
     if state is not None:
-        parms = {key: state.value(t, f"{path}{key}") for key, t in m._parameters.items() if t is not None}
-        buffers = {key: t for key, t in m._buffers.items() if t is not None}
+        parms = {key: state.value(value, f"{path}{key}") for key, value in m._parameters.items() if value is not None}
+        buffers = {key: value for key, value in m._buffers.items() if value is not None}
         row += [symdict(list(parms), list(parms.values())), dict_q(buffers)]
     return row
 
@@ -135,7 +138,64 @@ def named_parameters(m: Any) -> Iterator[tuple[Any, str, str]]:
     """Each parameter of a module and its submodules: (tensor, type of the module that owns it, dotted name)."""
     for path, part in m.named_modules():
         kind = ""
-        for name, p in part._parameters.items():
-            if p is not None:
+        for name, value in part._parameters.items():
+            if value is not None:
                 kind = kind or type_name(part)
-                yield p, kind, f"{path}.{name}" if path else name
+                yield value, kind, f"{path}.{name}" if path else name
+
+
+# ------------------------------------------------------------------ text in libtorch's form
+
+# options that libtorch writes as a list, one number a dimension
+_LISTED = re.compile(r"\b(kernel_size|stride|padding|dilation|output_size)=(\d+)")
+_FLOAT = re.compile(r"-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+)")  # C++ writes six digits, and 1 for 1.0
+_ENUM = re.compile(r"\b(mode|padding_mode)='?([a-z])([a-z-]*)'?")  # an enumerated value: kReflect
+_ALONE = re.compile(r"=\[(\d+)\]")
+_UNKNOWN = ModuleRecord()  # of a class that is no module type
+
+
+def cpp_text(m: Any, indent: str = "") -> str:
+    """The text of a module, `torch::nn::Linear(in_features=784, out_features=10, bias=true)`, and indented below it of
+    its children."""
+    entry = type_of(m)
+    record = _UNKNOWN if entry is None else module_record(entry)
+    own_class = entry is None or not entry.target.startswith("torch.")
+    name = label(m) if own_class else "torch::nn::" + label(m) + record.suffix
+    children = list(m.named_children())
+    bare = record.container and record.text is None  # written by its name alone
+    # libtorch's own modules do not show options before children
+    own = "" if bare or (children and not own_class) else _options_text(m, entry, record)
+    if not bare and (own or not children):
+        name += f"({own})"
+    if not children:
+        return name
+    inner = indent + "  "
+    lines = [f"{inner}({key}): {cpp_text(child, inner)}" for key, child in children]
+    return name + record.open + "(\n" + "\n".join(lines) + f"\n{indent})"
+
+
+def _lower(text: str) -> str:
+    return re.sub(r"=True\b", "=true", re.sub(r"=False\b", "=false", text))
+
+
+def number(x: float) -> str:
+    """A number as C++ writes it: six digits, no point where none is needed."""
+    return f"{x:g}"
+
+
+def _options_text(m: Any, entry: Entry | None, record: ModuleRecord) -> str:
+    if record.text is not None:
+        return _lower(record.text(m))
+    text = m.extra_repr()
+    text = text.replace("(", "[").replace(",)", "]").replace(")", "]")
+    text = _FLOAT.sub(lambda found: number(float(found[0])), _lower(text))
+    text = _ENUM.sub(lambda found: f"{found[1]}=k{found[2].upper()}{found[3]}", text)
+    text = re.sub(r"\bpadding=(same|valid)\b", r"padding='\1'", text)
+    if entry is not None and not any(option.name == "bias" for option in entry.options):
+        text = re.sub(r", bias=(true|false)", "", text)  # norms: libtorch has no such option
+    dims = record.dims
+    if dims == 1:
+        text = _ALONE.sub(r"=\1", text)
+    elif dims:
+        text = _LISTED.sub(lambda found: f"{found[1]}=[{', '.join([found[2]] * dims)}]", text)
+    return text

@@ -98,10 +98,10 @@ def chosen_of(given: Sequence[Value], call: str) -> list[Any] | None:
         names = names_of(by)
         if names is None:
             return None
-        for n in names:
-            if n not in h.get():
-                raise QError(f"{call}: dictionary key: `{n} not found")
-        return [h.obj[n] for n in names]
+        for name in names:
+            if name not in h.get():
+                raise QError(f"{call}: dictionary key: `{name} not found")
+        return [h.obj[name] for name in names]
     return None
 
 
@@ -155,7 +155,7 @@ def in_mode(m: Any, train: bool, run: Callable[[], Any]) -> Any:
     """run() with the module in training or evaluation mode; afterwards every submodule is in the mode it was in."""
     if m.training is train:
         return run()
-    parts = [(k, k.training) for k in m.modules()]
+    parts = [(submodule, submodule.training) for submodule in m.modules()]
     m.train(train)
     try:
         return run()
@@ -185,14 +185,14 @@ def flat(out: Any, gaps: bool = False, inside: bool = False) -> list[Any]:
         if inside:
             return []
         raise QError(f"the output is a {type(out).__name__}, expecting tensors")
-    return [t for v in (out if named is None else named.values()) for t in flat(v, gaps, True)]
+    return [t for value in (out if named is None else named.values()) for t in flat(value, gaps, True)]
 
 
 def wrapped(out: Any) -> Value:
     """The handle of an output: a tensor, or a vector or dictionary of tensors; of one with names a q dictionary."""
     if out is None or isinstance(out, torch.Tensor):
         return TensorHandle(out)
-    if out.__class__ is dict and all(isinstance(t, torch.Tensor) for t in out.values()):
+    if out.__class__ is dict and all(isinstance(value, torch.Tensor) for value in out.values()):
         return dict_handle(out)
     named = named_output(out)
     return vector_handle(flat(out, True)) if named is None else _by_name(named, wrapped)
@@ -272,13 +272,13 @@ def _module_of(x: Value) -> Any:
     h = handle(args[0]) if args else None
     if not isinstance(h, ModuleHandle | ModelHandle) or h.obj is GONE:
         return None
-    m = module_of(h)
+    module = module_of(h)
     if len(args) > 2 and args[1].__class__ is Sym:
         try:
-            return child_of(m, args[1], "forward")
+            return child_of(module, args[1], "forward")
         except QError:
             return None
-    return m
+    return module
 
 
 @api("forward", "forward(m;x;..)", "forward(m;child;x;..)", "forward model")
@@ -383,14 +383,14 @@ def functionalcall(x: Value) -> Value:
     h = handle(args[0]) if args else None
     if len(args) < 3 or not isinstance(h, ModuleHandle | ModelHandle):
         raise CallError("functionalcall", "expecting (module;dictionary;input;..)")
-    m = module_of(h)
-    named = _substitutes(args[1], m)
+    module = module_of(h)
+    named = _substitutes(args[1], module)
     try:
         tensors = _arguments(List([args[0], *args[2:]]), "functionalcall", False)[1]
         options = tensors.named if isinstance(tensors, Inputs) else {}
-        return wrapped(torch.func.functional_call(nn.called.Called(m, _called), named, tuple(tensors), options))
+        return wrapped(torch.func.functional_call(nn.called.Called(module, _called), named, tuple(tensors), options))
     except Exception as exc:
-        raise known_to_all("functionalcall", exc, m, torch.is_grad_enabled(), x) from None
+        raise known_to_all("functionalcall", exc, module, torch.is_grad_enabled(), x) from None
 
 
 def _called(m: Any, tensors: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -402,9 +402,9 @@ def _substitutes(d: Value, m: Any) -> dict[str, Any]:
     names = list(d.get()) if isinstance(d, DictHandle) else names_of(d.k) if d.__class__ is Dict else None
     if names is None:
         raise CallError("functionalcall", expecting="a dictionary of tensors by name", given=kname(d))
-    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(v) for v in seq_items(d.v)]
+    values = d.get().values() if isinstance(d, DictHandle) else [as_tensor(item) for item in seq_items(d.v)]
     own = dict((*m.named_parameters(remove_duplicate=False), *m.named_buffers(remove_duplicate=False)))
-    for n in names:
-        if n not in own:
-            raise QError(f"functionalcall: no parameter or buffer `{n}")
-    return {f"m.{n}": v for n, v in zip(names, values, strict=True)}
+    for name in names:
+        if name not in own:
+            raise QError(f"functionalcall: no parameter or buffer `{name}")
+    return {f"m.{name}": value for name, value in zip(names, values, strict=True)}

@@ -107,7 +107,7 @@ def _new_values(given: Sequence[Value], wanted: list[str], call: str) -> list[An
     x = given[2]
     if given[1].__class__ is Sym:
         return [as_tensor(x)]
-    values = list(x.get()) if x.__class__ is VectorHandle else [as_tensor(v) for v in seq_items(x)]
+    values = list(x.get()) if x.__class__ is VectorHandle else [as_tensor(item) for item in seq_items(x)]
     if len(values) != len(wanted):
         raise QError(f"{call}: {len(wanted)}-element list of names but {len(values)}-element list of values")
     return values
@@ -117,7 +117,7 @@ def _from_dict(x: Value, call: str) -> tuple[list[str], list[Any]]:
     if x.__class__ is DictHandle:
         return list(x.get()), list(x.get().values())
     if x.__class__ is Dict and names_of(x.k) is not None:
-        return names_of(x.k) or [], [as_tensor(v) for v in seq_items(x.v)]
+        return names_of(x.k) or [], [as_tensor(item) for item in seq_items(x.v)]
     raise CallError(call, f"unrecognized 2nd arg, {kname(x)}", given=SAID, expected=UNSAID)
 
 

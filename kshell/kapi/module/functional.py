@@ -6,8 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+# isort: off
+# the module types in the order in which completion offers them; some are functions here
+import kshell.kapi.module.types
+import kshell.kapi.module.window_types
+import kshell.kapi.module.sequence_types
+import kshell.kapi.module.activation_types
 import kshell.kapi.module.own_types
-import kshell.kapi.module.torch_types  # noqa: F401  (some of the types of both are functions here)
+import kshell.kapi.module.torch_types  # noqa: F401
+
+# isort: on
 from kshell import registry
 from kshell.errors import CallError, QError
 from kshell.kapi.base.args import data_items, items
@@ -76,7 +84,7 @@ def _key(a: Value) -> Any:
 
 def _module(entry: Entry, args: Sequence[Value], n: int, kept: dict[Any, Any]) -> Any:
     """The module of options, in evaluation mode: kept, if it is made of such ones and has no tensors of its own."""
-    key = tuple([_key(a) for a in args])
+    key = tuple([_key(arg) for arg in args])
     if None in key:
         return build(entry, args, n).eval()
     m = kept.get(key)
@@ -93,13 +101,13 @@ def _call(entry: Entry, x: Value, kept: dict[Any, Any]) -> Value:
     """The module of the options that follow the inputs, applied to them."""
     n = module_record(entry).n[0]
     # where more than one argument must be there, a regular list is the arguments, not one array
-    several = n > 1 or any(o.default is REQUIRED for o in entry.options)
+    several = n > 1 or any(option.default is REQUIRED for option in entry.options)
     args = items(x) if several else data_items(x)
     if len(args) < n:
         raise QError(f"{entry.name}: expects at least {n} args, {len(args)} given")
-    for a in args[:n]:
-        if a.__class__ is not TensorHandle and not is_array(a):
-            raise CallError(entry.name, expected="tensor or array", given=kname(a))
+    for arg in args[:n]:
+        if arg.__class__ is not TensorHandle and not is_array(arg):
+            raise CallError(entry.name, expected="tensor or array", given=kname(arg))
     tensors, handles = as_tensors(args[:n])
     m = _module(entry, args[n:], n, kept)
     if not tensors[0].is_cpu:
@@ -178,9 +186,22 @@ register(ROWS, "functions of modules")
 
 _UPSAMPLE = registry.find("module", "upsample")
 assert _UPSAMPLE is not None
-_INTERPOLATE = Entry("interpolate", "module", target="torch.nn.functional.interpolate", options=worded("upsample", (
-    *(o._replace(choices=(*o.choices, "area")) if o.name == "mode" else o for o in _UPSAMPLE.options),
-    B("rescale", "", None))), record=ModuleRecord(example={"size": 4}))
+_INTERPOLATE = Entry(
+    "interpolate",
+    "module",
+    target="torch.nn.functional.interpolate",
+    options=worded(
+        "upsample",
+        (
+            *(
+                option._replace(choices=(*option.choices, "area")) if option.name == "mode" else option
+                for option in _UPSAMPLE.options
+            ),
+            B("rescale", "", None),
+        ),
+    ),
+    record=ModuleRecord(example={"size": 4}),
+)
 # listed by help beside the module types: functions with options of the same kind
 FUNCTIONS = (_INTERPOLATE, Entry("normalize", "module", target="torch.nn.functional.normalize", options=worded(
     "normalize", (D("p", "", 2.0), L("dim", "", 1), D("eps", "", 1e-12))), record=ModuleRecord()))
@@ -200,12 +221,17 @@ def interpolate(x: Value) -> Value:
     positional, named = split_args(_INTERPOLATE, args[1:])
     o = parse(_INTERPOLATE, positional, named)
     size_or_scale(_INTERPOLATE, o)
-    t = as_tensor(args[0])
-    spatial = max(t.dim() - 2, 1)
+    tensor = as_tensor(args[0])
+    spatial = max(tensor.dim() - 2, 1)
     size, scale, mode = (o.get(k) for k in ("size", "scale", "mode"))
     resized = torch.nn.functional.interpolate(
-        t, _spread(size, spatial), _spread(scale, spatial), _MODES.get(mode or "", mode or "nearest"), o.get("align"),
-        o.get("rescale"))
+        tensor,
+        _spread(size, spatial),
+        _spread(scale, spatial),
+        _MODES.get(mode or "", mode or "nearest"),
+        o.get("align"),
+        o.get("rescale"),
+    )
     return result(resized, args[0].__class__ is TensorHandle)
 
 

@@ -23,7 +23,7 @@ from kshell.kapi.base.handles import (
     handle,
 )
 from kshell.kapi.base.lazy_torch import torch
-from kshell.kapi.math.rows import TYPES, MathOption, match, option_words
+from kshell.kapi.math.row_options import TYPES, MathOption, match, option_words
 from kshell.kapi.module.api import module_behind
 from kshell.kapi.tensor.containers import tensors_in
 from kshell.values.base.core import NIL, Sym, Value, Vec
@@ -151,9 +151,9 @@ def _selected(options: Sequence[MathOption], named: bool, rest: list[Value], ind
     if x.__class__ is Vec:
         selects = bool(names_of(x)) if named else bool(longs_of(x))
     elif named:
-        selects = name_of(x) is not None and not any(o.read(x) is not None for o in options)
+        selects = name_of(x) is not None and not any(option.read(x) is not None for option in options)
     else:
-        numbers = [o for o in options if o.read(0) is not None]
+        numbers = [option for option in options if option.read(0) is not None]
         selects = long_of(x) is not None and (indexed or sum(number_of(a) is not None for a in rest) > len(numbers))
     return rest.pop(0) if selects else None
 
@@ -163,8 +163,8 @@ def _tensors(name: str, h: KHandle, select: Value) -> list[Any]:
     if isinstance(h, ModuleHandle | ModelHandle | OptimizerHandle):
         if select is None:
             raise QError(f"{name}: not implemented for single {h.kind} argument")
-        m = module_behind(h, name)
-        known = {**dict(m.named_buffers()), **dict(m.named_parameters())}
+        module = module_behind(h, name)
+        known = {**dict(module.named_buffers()), **dict(module.named_parameters())}
         for key in names_of(select) or ():
             if key not in known:
                 raise QError(f"{name}: unable to find parameter or buffer `{key}")
@@ -194,7 +194,7 @@ def _fill(fn: Callable[..., Any], tensors: Sequence[Any], options: dict[str, Any
         if len(tensors) == 1:
             fn(tensors[0], **options)
             return
-        filled = [t.clone() for t in tensors]
+        filled = [tensor.clone() for tensor in tensors]
         for t in filled:
             fn(t, **options)
         for t, new in zip(tensors, filled, strict=True):
@@ -211,7 +211,9 @@ def _register(row: Init) -> None:
         if h is not None or row.name == "fill":
             named = h is not None and h.__class__ not in (TensorHandle, VectorHandle)
             select = _selected(options, named, rest, row.indexed)
-        rest.sort(key=lambda a: next((i for i, o in enumerate(options) if o.read(a) is not None), len(options)))
+        rest.sort(
+            key=lambda a: next((i for i, option in enumerate(options) if option.read(a) is not None), len(options))
+        )
         options_given = match(row.name, options, rest)
         if h is not None:
             _fill(row.fill, _tensors(row.name, h, select), options_given)
@@ -223,11 +225,16 @@ def _register(row: Init) -> None:
     expression, _, output = row.example.partition("|")
     shown = output.replace("\\n", "\n")
     run.__doc__ = f"{row.doc}\n\nq){expression}\n{shown}\n"
-    names = "".join(f";{o.name}" for o in options)
+    names = "".join(f";{option.name}" for option in options)
     forms = (f"{row.name} x", f"{row.name}(x{names})", f"{row.name}(tensors;indices{names})",
              f"{row.name}(tensors;names{names})")
-    api(row.name, *(forms[1:] if any(o.required for o in options) else dict.fromkeys(forms)), topic="kapi.module.init",
-        held=True, effect="none")(run)
+    api(
+        row.name,
+        *(forms[1:] if any(option.required for option in options) else dict.fromkeys(forms)),
+        topic="kapi.module.init",
+        held=True,
+        effect="none",
+    )(run)
 
 
 TYPES["nonlinearity"] = (nonlinearity, "name of a nonlinearity")

@@ -40,10 +40,18 @@ class _Signature:
 
     def __init__(self, m: Any) -> None:
         parameters = inspect.signature(m.forward).parameters.values()
-        self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        self.places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.all_places = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        self.all_names = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.names = [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        ]
+        self.places = [
+            parameter
+            for parameter in parameters
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+        self.all_places = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+        self.all_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
     def takes_dictionary(self, before: int) -> bool:
         """Is the input after so many one that must be given, or is said to be a dictionary?"""
@@ -64,7 +72,7 @@ def _tensors_only(m: Any) -> bool:
 def _are_names(m: Any, names: Sequence[str], before: int, call: str) -> bool:
     """Are these names those of inputs? Else a dictionary with them is one input."""
     own = _Signature(m)
-    wrong = [n for n in names if n not in own.names]
+    wrong = [name for name in names if name not in own.names]
     if not wrong:
         return True
     if len(wrong) == len(names) and not _tensors_only(m) and own.takes_dictionary(before):
@@ -83,7 +91,7 @@ def add_named(tensors: list[Any], x: Value, m: Any, call: str, device: Any) -> I
     names = names_of(x.k)
     if names is None:
         raise QError(f"{call}: inputs by name have symbols for keys, given {kname(x.k)}")
-    named = {k: argument(v, device, call) for k, v in zip(names, seq_items(x.v), strict=True)}
+    named = {name: argument(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)}
     return Inputs(tensors, named) if _are_names(m, names, len(tensors), call) else Inputs([*tensors, named])
 
 
@@ -115,11 +123,11 @@ def argument(x: Value, device: Any, call: str) -> Any:
     if is_text(x):
         return text_of(x)
     if x.__class__ is Dict and (names := names_of(x.k)) is not None:
-        return {k: argument(v, device, call) for k, v in zip(names, seq_items(x.v), strict=True)}
+        return {name: argument(item, device, call) for name, item in zip(names, seq_items(x.v), strict=True)}
     if is_array(x):
         return to_tensor(x, own=device.type == "cpu").to(device)
     if x.__class__ is List:
-        return [argument(v, device, call) for v in x.items]
+        return [argument(item, device, call) for item in x.items]
     raise CallError(call, f"an input cannot be a {kname(x)}")
 
 
@@ -131,7 +139,7 @@ def named_output(out: Any) -> dict[str, Any] | None:
     if isinstance(out, Mapping):
         return {str(key): value for key, value in out.items()}
     if dataclasses.is_dataclass(out) and not isinstance(out, type):
-        return {f.name: getattr(out, f.name) for f in dataclasses.fields(out)}
+        return {field.name: getattr(out, field.name) for field in dataclasses.fields(out)}
     if isinstance(out, tuple) and hasattr(out, "_asdict"):
         return dict(out._asdict())
     return None

@@ -94,8 +94,8 @@ def module_record(entry: Entry) -> ModuleRecord:
 
 
 def _long(x: Value) -> Any:
-    n = long_of(x)
-    return None if n is None else math.nan if n == NULL_J.v else n
+    number = long_of(x)
+    return None if number is None else math.nan if number == NULL_J.v else number
 
 
 def _double(x: Value) -> Any:
@@ -103,18 +103,18 @@ def _double(x: Value) -> Any:
 
 
 def _longs(x: Value) -> Any:
-    n = long_of(x)
-    if n is not None:
-        return (n,)
+    number = long_of(x)
+    if number is not None:
+        return (number,)
     if x.__class__ is Vec and x.t in (T.H, T.I, T.J):
         return tuple(x.a.tolist())
     return () if x.__class__ is List and not x.items else None
 
 
 def _doubles(x: Value) -> Any:
-    n = number_of(x)
-    if n is not None:
-        return (float(n),)
+    number = number_of(x)
+    if number is not None:
+        return (float(number),)
     return tuple(map(float, x.a.tolist())) if x.__class__ is Vec and x.t in T.NUMERIC - {T.B, T.X} else None
 
 
@@ -195,13 +195,15 @@ _WORDS = {"bool": "boolean", "int": "long", "float": "double", "str": "symbol"}
 def signature_options(cls: type) -> tuple[Option, ...]:
     """The options in the signature of a class, by the types of its defaults and annotations."""
     options = []
-    for name, p in list(inspect.signature(cls).parameters.items()):
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+    for name, value in list(inspect.signature(cls).parameters.items()):
+        if value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
             continue
-        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "")
-        kind = _TYPES.get(type(p.default)) or _WORDS.get(annotation.split(" ")[0])
+        annotation = (
+            value.annotation if isinstance(value.annotation, str) else getattr(value.annotation, "__name__", "")
+        )
+        kind = _TYPES.get(type(value.default)) or _WORDS.get(annotation.split(" ")[0])
         kind = kind or ("longs" if annotation.startswith("tuple") else "any")
-        options.append(Option(name, kind, REQUIRED if p.default is p.empty else p.default))
+        options.append(Option(name, kind, REQUIRED if value.default is value.empty else value.default))
     return tuple(options)
 
 
@@ -225,7 +227,7 @@ def known_names(kind: str) -> set[str]:
     """Every option name that some entry of the kind has."""
     held = _NAMES.get(kind)
     if held is None or held[0] != registry.version():
-        names = {o.name for e in registry.entries(kind) for o in e.options}
+        names = {option.name for entry in registry.entries(kind) for option in entry.options}
         held = _NAMES[kind] = (registry.version(), names)
     return held[1]
 
@@ -236,7 +238,7 @@ def places(entry: Entry, positional: Sequence[Value]) -> list[Option]:
     record = type_record(entry)
     place = record.place
     if place is not None:
-        by_name = {o.name: o for o in entry.options}
+        by_name = {option.name: option for option in entry.options}
         return [by_name[k] for k in place(positional)]
     options = list(entry.options)
     count = len(positional)
@@ -255,8 +257,10 @@ def parse(entry: Entry, positional: Sequence[Value], named: Pairs = (), before: 
             raise QError(f"{name}: no arguments expected, given {len(positional)}")
         raise QError(f"{name}: expecting up to {before + len(slots)} positional args, "
                      f"{before + len(positional)} given")
-    values = {o.name: read(name, o, x, widths.get(o.name, dims)) for o, x in zip(slots, positional, strict=False)}
-    options = {o.name: o for o in entry.options}
+    values = {
+        slot.name: read(name, slot, x, widths.get(slot.name, dims)) for slot, x in zip(slots, positional, strict=False)
+    }
+    options = {option.name: option for option in entry.options}
     for key, x in named:
         option = options.get(key)
         if option is None:
@@ -278,22 +282,22 @@ def unknown_option(entry: Entry, key: str) -> QError:
 def check(entry: Entry, given: dict[str, Any]) -> None:
     """Are the required options there, and in range?"""
     record = type_record(entry)
-    for o in entry.options:
-        value = given.get(o.name)
-        if value is None and o.default is REQUIRED and record.empty:
-            value = given[o.name] = ()
-        if o.default is REQUIRED and (value is None or (value == () and not record.empty)):
-            raise CallError(entry.name, record.need.get(o.name) or f"no {o.name} given")
-        if (o.low is None and o.high is None) or value is None:
+    for option in entry.options:
+        value = given.get(option.name)
+        if value is None and option.default is REQUIRED and record.empty:
+            value = given[option.name] = ()
+        if option.default is REQUIRED and (value is None or (value == () and not record.empty)):
+            raise CallError(entry.name, record.need.get(option.name) or f"no {option.name} given")
+        if (option.low is None and option.high is None) or value is None:
             continue
         for v in value if value.__class__ is tuple else (value,):
-            if o.low is not None and v < o.low:
-                text = record.need.get(o.name, "")
+            if option.low is not None and v < option.low:
+                text = record.need.get(option.name, "")
                 if text.startswith("positive"):
                     raise CallError(entry.name, text)
-                raise QError(f"{entry.name}: {o.name} is {number_word(v)}, below {o.low:g}")
-            if o.high is not None and v > o.high:
-                raise QError(f"{entry.name}: {o.name} is {number_word(v)}, above {o.high:g}")
+                raise QError(f"{entry.name}: {option.name} is {number_word(v)}, below {option.low:g}")
+            if option.high is not None and v > option.high:
+                raise QError(f"{entry.name}: {option.name} is {number_word(v)}, above {option.high:g}")
 
 
 def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
@@ -301,8 +305,14 @@ def torch_args(entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
     class that is not torch's all defaults."""
     record = type_record(entry)
     if record.cls is not None:
-        given = {o.name: o.default for o in entry.options if o.default not in (None, REQUIRED)} | given
-    kwargs = {torch_name(o): given[o.name] for o in entry.options if o.name in given and o.torch != "-"}
+        given = {
+            option.name: option.default for option in entry.options if option.default not in (None, REQUIRED)
+        } | given
+    kwargs = {
+        torch_name(option): given[option.name]
+        for option in entry.options
+        if option.name in given and option.torch != "-"
+    }
     for key, value in record.own.items():
         kwargs.setdefault(key, value)
     return kwargs
@@ -337,15 +347,20 @@ def as_dict(entry: Entry, values: dict[str, Any], every: bool = True) -> Dict:
     of type any may be a function of `every`."""
     names, items = [], []
     record = type_record(entry)
-    for o in entry.options:
-        if o.name not in values:
+    for option in entry.options:
+        if option.name not in values:
             continue
-        value = values[o.name]
-        if o.type == "any" and callable(value):
+        value = values[option.name]
+        if option.type == "any" and callable(value):
             value = value(every)
-        if every or o.default is REQUIRED or o.name in record.always or _differs(value, default_of(entry, o, values)):
-            names.append(o.name)
-            items.append(option_q(o, value, record.widths.get(o.name, record.dims or 1)))
+        if (
+            every
+            or option.default is REQUIRED
+            or option.name in record.always
+            or _differs(value, default_of(entry, option, values))
+        ):
+            names.append(option.name)
+            items.append(option_q(option, value, record.widths.get(option.name, record.dims or 1)))
     return symdict(names, items) if names else symdict([], [])
 
 
@@ -361,8 +376,8 @@ def remember(entry: Entry, m: Any, given: dict[str, Any]) -> None:
     """Keep the options with which a module of a class of the user's was made, and what the attributes of their names
     were then: an option need not be an attribute, or not as it was given."""
     if type_record(entry).cls is not None:
-        m.__dict__[_GIVEN] = {o.name: (given[o.name], _attribute(m, o)) for o in entry.options
-                              if o.name in given and not isinstance(given[o.name], KHandle)}
+        m.__dict__[_GIVEN] = {option.name: (given[option.name], _attribute(m, option)) for option in entry.options
+                              if option.name in given and not isinstance(given[option.name], KHandle)}
 
 
 def _attribute(m: Any, o: Option) -> Any:
@@ -381,15 +396,15 @@ def _own_values(entry: Entry, m: Any) -> dict[str, Any]:
     since; of one that Python made the attributes, else the defaults. What cannot be known is left out."""
     saved = m.__dict__.get(_GIVEN, {})
     values = {}
-    for o in entry.options:
-        now = _attribute(m, o)
-        before, then = saved.get(o.name, (_NONE, _NONE))
+    for option in entry.options:
+        now = _attribute(m, option)
+        before, then = saved.get(option.name, (_NONE, _NONE))
         if before is not _NONE and (now is _NONE or not _differs(now, then)):
             now = before
         if now is _NONE:
-            now = o.default
+            now = option.default
         if now is not REQUIRED:
-            values[o.name] = now
+            values[option.name] = now
     return values
 
 
@@ -400,16 +415,20 @@ def live_values(entry: Entry, m: Any) -> dict[str, Any]:
         return _own_values(entry, m)
     readers, like = record.read, record.like
     out = {}
-    for o in entry.options:
-        if o.name in readers:
-            out[o.name] = readers[o.name](m)
+    for option in entry.options:
+        if option.name in readers:
+            out[option.name] = readers[option.name](m)
             continue
-        if o.torch == "-":
+        if option.torch == "-":
             continue
-        value = getattr(m, torch_name(o))
-        if o.type == "boolean" and value.__class__ is not bool and (value is not None or o.default is not None):
+        value = getattr(m, torch_name(option))
+        if (
+            option.type == "boolean"
+            and value.__class__ is not bool
+            and (value is not None or option.default is not None)
+        ):
             value = value is not None and value is not False  # bias: a parameter, or None where there is none
-        out[o.name] = out[like[o.name]] if value is None and o.name in like else value
+        out[option.name] = out[like[option.name]] if value is None and option.name in like else value
     return record.hide(out) if record.hide else out
 
 
@@ -419,13 +438,13 @@ def options_dict(entry: Entry) -> Dict:
     record = type_record(entry)
     example = record.example
     values: dict[str, Any] = {}
-    for o in entry.options:
-        if o.default is REQUIRED and entry.since != "ktorch":
-            values[o.name] = "required"
-        elif o.name in example:
-            values[o.name] = example[o.name]
-        elif o.default is not REQUIRED:
-            values[o.name] = o.default
+    for option in entry.options:
+        if option.default is REQUIRED and entry.since != "ktorch":
+            values[option.name] = "required"
+        elif option.name in example:
+            values[option.name] = example[option.name]
+        elif option.default is not REQUIRED:
+            values[option.name] = option.default
     for key, other in record.like.items():
         if key not in example:
             values[key] = values.get(other)

@@ -63,7 +63,7 @@ def _dtype(entry: Entry, given: dict[str, Any]) -> Any:
 
 row("onehot", _OPS + "OneHot", "Class numbers as rows with a single 1.", L("classes", "", -1), S("dtype", "", None),
     also={"classes": 10}, always=("classes",), make=_dtype,
-    hide=lambda o: {k: v for k, v in o.items() if k != "dtype" or v},
+    hide=lambda o: {key: value for key, value in o.items() if key != "dtype" or value},
     read={"dtype": lambda m: None if m.dtype is None else dtype_name(m.dtype)},
     pytorch="torch.nn.functional.one_hot")
 _DIM = {"dim": "no dimension defined"}
@@ -158,7 +158,7 @@ def _callback_args(entry: Entry, args: Sequence[Value]) -> dict[str, Any]:
     if not (fn.__class__ is Sym and fn.s) and not (is_text(fn) and text_of(fn)):
         raise QError(f"callback function expected as symbol or string, given {kname(fn)}")
     words = names_of(fields.get("in", sym("tensor")))
-    if not words or any(w != "tensor" for w in words) or len(words) > 3:
+    if not words or any(word != "tensor" for word in words) or len(words) > 3:
         raise QError("callback in: expecting 1-3 symbols, each `tensor")
     output = fields.get("out", sym("tensor"))
     if output.__class__ is not Sym or output.s != "tensor":
@@ -184,7 +184,7 @@ def _named(word: str, x: Value) -> dict[str, Any]:
     if len(keys) != len(values):
         raise QError(f"callback {word}: {len(keys)} name(s) but {len(values)} value(s)")
     tensors = map(own_tensor, values)
-    return {k: t for k, t in zip(keys, tensors, strict=True) if t is not None}
+    return {key: tensor for key, tensor in zip(keys, tensors, strict=True) if tensor is not None}
 
 
 class _QFunction:
@@ -265,7 +265,7 @@ q)m:module enlist(`callback;{[m;x]x*parm(m;`w)};`parms,enlist(enlist`w)!enlist 2
 q)evaluate(m;4 5e)
 8 15e"""
 row("callback", "kshell.nn.callback.Callback", _CALLBACK,
-    X("fn", "-"), *(X(k, "-", None) for k in _FIELDS[1:]), n=(1, 3), also={"in": "tensor", "out": "tensor"},
+    X("fn", "-"), *(X(field, "-", None) for field in _FIELDS[1:]), n=(1, 3), also={"in": "tensor", "out": "tensor"},
     parse=_callback_args, make=_callback, live=_callback_live, text=_callback_text, children="any",
     alone="no k function defined, 2nd symbol, `{}, defines callback module name",
     pytorch="knn.Callback", eg=(sym("f"),), args='module enlist(`callback;"{[m;x]x}")', **_OWN)
@@ -280,6 +280,6 @@ def callbacks(x: Value) -> Value:
     """
     if not is_empty(x):
         raise QError(f"callbacks: empty arg expected, given {kname(x)}")
-    return table(["fn", "in", "out"], [List([string(s) for s in _SIGNATURES]),
+    return table(["fn", "in", "out"], [List([string(signature) for signature in _SIGNATURES]),
                                        collapse([_inputs(k + 1) for k in range(len(_SIGNATURES))]),
                                        sym_vec(["tensor"] * len(_SIGNATURES))])

@@ -49,7 +49,7 @@ def child_of(m: Any, x: Value, call: str) -> Any:
     if x.__class__ is Sym:
         child = _inside(m, x.s)
         if child is None:
-            raise unknown("no child module named `", x.s, (n for n, _ in m.named_modules()), call=call)
+            raise unknown("no child module named `", x.s, (name for name, _ in m.named_modules()), call=call)
         return child
     n = x if x.__class__ is int else x.v
     every = list(m.modules())[1:]
@@ -70,8 +70,8 @@ def _inside(m: Any, path: str) -> Any:
 
 @behaviour("reached", ModuleHandle, ModelHandle)
 def _reached(h: ModuleHandle | ModelHandle, name: str) -> str:
-    m, of = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
-    for call, parts in (("child", m._modules), ("parm", m._parameters), ("buffer", m._buffers)):
+    module, of = module_of(h), "k" if isinstance(h, ModelHandle) else "m"
+    for call, parts in (("child", module._modules), ("parm", module._parameters), ("buffer", module._buffers)):
         if name in parts:
             return f"{call}({of};`{name}) is its {_WORDS[call]} of this name"
     return "training(m;1b) sets the mode" if name == "train" else ""
@@ -82,12 +82,12 @@ def _module_and_child(x: Value, call: str) -> Any:
     args = items(x)
     if len(args) != 1 and len(args) != 2:
         raise QError(f"{call}: expecting up to two args, (object; index/name), given {len(args)} args")
-    m = module_behind(args[0], call)
+    module = module_behind(args[0], call)
     if len(args) == 1:
-        return m
+        return module
     if args[1].__class__ not in (int, Special, Sym):
         raise CallError(call, expecting="integer or symbol for 2nd arg", given=kname(args[1]))
-    return child_of(m, args[1], call)
+    return child_of(module, args[1], call)
 
 
 def _names_of(x: Value, call: str, find: Callable[[Any], Any]) -> Value:
@@ -138,7 +138,7 @@ def buffernames(x: Value) -> Value:
 
 def _handles(found: Any) -> Value:
     named = dict(found)
-    return Dict(sym_vec(named), collapse([module_handle(m) for m in named.values()]))
+    return Dict(sym_vec(named), collapse([module_handle(value) for value in named.values()]))
 
 
 @api("modules", "modules m", "modules(m;name)", "modules(m;index)", target="torch.nn.Module.named_modules",
@@ -150,7 +150,7 @@ def modules(x: Value) -> Value:
     fc| linear
     1 | relu
     """
-    return _handles((n, m) for n, m in _module_and_child(x, "modules").named_modules() if n)
+    return _handles((name, submodule) for name, submodule in _module_and_child(x, "modules").named_modules() if name)
 
 
 @api("children", "children m", "children(m;name)", "children(m;index)", target="torch.nn.Module.named_children",
@@ -204,9 +204,9 @@ def parmtypes(x: Value) -> Value:
     if handle(x) is None:
         raise CallError("parmtypes", expecting="model, module or optimizer", given=kname(x))
     types = {}
-    for path, m in module_behind(x, "parmtypes").named_modules():
-        for key in dict(m.named_parameters(recurse=False)):
-            types[f"{path}.{key}" if path else key] = sym(type_name(m))
+    for path, submodule in module_behind(x, "parmtypes").named_modules():
+        for key in dict(submodule.named_parameters(recurse=False)):
+            types[f"{path}.{key}" if path else key] = sym(type_name(submodule))
     return symdict(list(types), list(types.values()))
 
 
@@ -260,7 +260,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     args = items(x)
     if not args or handle(args[0]) is None:
         raise CallError(call, "first arg must be a module, model, loss or optimizer")
-    m = module_behind(args[0], call)
+    module = module_behind(args[0], call)
     if not 2 <= len(args) <= 3:
         raise QError(f"{call}: expecting 2-3 args, e.g. (module;{kind} name) or (module;{kind} name;value), "
                      f"but given {len(args)} args")
@@ -268,11 +268,11 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     if name is None:
         raise QError(f"{call}: second arg is {kind} name, expecting symbol given {kname(args[1])}")
     path, _, last = name.rpartition(".")
-    owner = _inside(m, path)
+    owner = _inside(module, path)
     tensor = None if owner is None else (owner._parameters if kind == "parameter" else owner._buffers).get(last)
     if len(args) == 2:
         if tensor is None:
-            own = m.named_parameters() if kind == "parameter" else m.named_buffers()
+            own = module.named_parameters() if kind == "parameter" else module.named_buffers()
             raise unknown(f"{kind} `", name, (n for n, _ in own), " not found", call=call)
         return tensor_handle(tensor)
     other = _enlisted(args[2]) if kind == "parameter" else None
@@ -285,7 +285,7 @@ def _tensor(x: Value, kind: str, call: str) -> Value:
     if owner is None:
         raise QError(f"{call}: no child module named `{path}")
     new = args[2] if other is None else args[2].items[0]
-    t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(m))
+    t = as_tensor(new) if new.__class__ is TensorHandle else to_tensor(new).to(device_of_module(module))
     if kind == "parameter":
         owner.register_parameter(last, _as_parameter(t))
     else:
@@ -297,15 +297,15 @@ def _enlisted(x: Value) -> Any:
     """The parameter whose handle is the one item of a list; None if x is none."""
     if x.__class__ is not List or len(x.items) != 1 or x.items[0].__class__ is not TensorHandle:
         return None
-    t = as_tensor(x.items[0])
-    return t if isinstance(t, torch.nn.Parameter) else None
+    tensor = as_tensor(x.items[0])
+    return tensor if isinstance(tensor, torch.nn.Parameter) else None
 
 
 def _tie(owner: Any, name: str, old: Any, new: Any) -> None:
     """Let a module have a parameter of another in the place of its own."""
     if old.shape != new.shape:
         raise QError(f"parm: size mismatch, {name} is {list(old.shape)}, given {list(new.shape)}")
-    if old is not new and any(p is old for o in live_optimizers() for p in o.parameters()):
+    if old is not new and any(param is old for optimizer in live_optimizers() for param in optimizer.parameters()):
         raise CallError("parm", f"an optimizer has {name} already; parameters are shared before it is made",
                         says=(name, "optimizer"))
     owner._parameters[name] = new

@@ -41,7 +41,7 @@ def summary(x: Value) -> Value:
     """
     m, inputs = of_module(x, "summary")
     try:
-        sizes = _sizes(m, [t for a in inputs for t in _inputs(m, a)]) if inputs else {}
+        sizes = _sizes(m, [t for value in inputs for t in _inputs(m, value)]) if inputs else {}
     except Exception as exc:
         raise known_to_all("summary", exc, m, False, x) from None
     names, parts = zip(*m.named_modules(), strict=True)
@@ -61,7 +61,7 @@ def _inputs(m: Any, x: Value) -> Sequence[Any]:
     size = x.a.tolist()
     if any(n < 0 for n in size):
         raise CallError("summary", f"size {size_text(size)} has a negative dimension", given=SAID)
-    dtype = next((p.dtype for p in m.parameters() if p.is_floating_point()), default_dtype())
+    dtype = next((param.dtype for param in m.parameters() if param.is_floating_point()), default_dtype())
     reserve(size, dtype.itemsize)
     return [torch.zeros(size, dtype=dtype, device=device_of_module(m))]
 

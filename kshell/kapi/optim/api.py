@@ -115,7 +115,7 @@ def _meets(state: Dict) -> bool:
     fields = dict(zip(seq_items(state.k), seq_items(state.v), strict=True))
     name, wrap = fields.get(sym("optimizer")), fields.get(sym("wrap"))
     entry = find("optimizer", name.s) if isinstance(name, Sym) else None
-    around = [KINDS[k.s].meets for k in seq_items(wrap.k) if k.s in KINDS] if isinstance(wrap, Dict) else []
+    around = [KINDS[item.s].meets for item in seq_items(wrap.k) if item.s in KINDS] if isinstance(wrap, Dict) else []
     return entry is not None and (optimizer_record(entry).meets or any(around))
 
 
@@ -220,18 +220,18 @@ def lr(x: Value) -> Value:
         return own(first, *args[1:])
     if len(args) > 3:
         raise QError(f"lr: expecting 1-3 args, given {len(args)}")
-    o = optimizer_of(first)
+    optimizer = optimizer_of(first)
     if len(args) == 1:
-        return floats([float(g["lr"]) for g in o.groups])
+        return floats([float(group["lr"]) for group in optimizer.groups])
     flag = flag_of(args[2]) if len(args) == 3 else False
     if flag is None:
         raise CallError("lr", expecting="optimizer, rates and a flag", given=kname(args[2]))
-    rates = _rates(args[1], len(o.groups))
-    with edited(o, "lr", flag):
+    rates = _rates(args[1], len(optimizer.groups))
+    with edited(optimizer, "lr", flag):
         if flag:
-            move_base(o, rates)
+            move_base(optimizer, rates)
         else:
-            for group, rate in zip(o.groups, rates, strict=True):
+            for group, rate in zip(optimizer.groups, rates, strict=True):
                 set_rate(group, rate)
     return NIL
 
@@ -276,11 +276,11 @@ def step(x: Value) -> Value:
     if own is not None:
         return own(h, *args[1:])
     if args and isinstance(h, OptimizerHandle | ModelHandle):
-        o = optimizer_of(h)
-        if joined() and o.meets():
+        optimizer = optimizer_of(h)
+        if joined() and optimizer.meets():
             with with_all("step", x):
-                return step_with(o, args[1:])
-        return step_with(o, args[1:])
+                return step_with(optimizer, args[1:])
+        return step_with(optimizer, args[1:])
     if isinstance(h, OptimizerHandle | ModelHandle):
         return _stepped(optimizer_of(h).step())
     elif isinstance(h, ModuleHandle):
@@ -303,9 +303,9 @@ def step_with(o: Opt, given: Sequence[Value]) -> Value:
     if given and is_function(given[0]):
         call, given = given[0], given[1:]
     numbers = [None if n is NIL else number_of(n) for n in given]
-    if len(given) > 2 or any(n is None and v is not NIL for n, v in zip(numbers, given, strict=True)):
+    if len(given) > 2 or any(number is None and v is not NIL for number, v in zip(numbers, given, strict=True)):
         raise CallError("step", "expecting an optimizer, and a function or numbers: denominator and multiplier")
-    args = {k: float(n) for k, n in zip(("denom", "multiplier"), numbers, strict=False) if n is not None}
+    args = {k: float(number) for k, number in zip(("denom", "multiplier"), numbers, strict=False) if number is not None}
 
     def closure() -> Any:
         return as_tensor(stoppable(apply1, call, NIL))
@@ -327,15 +327,15 @@ def _optimizer_for(m: Any) -> Opt:
 @behaviour("zerograd", OptimizerHandle)
 def _zerograd(h: OptimizerHandle) -> None:
     for group in h.obj.torch.param_groups:
-        for p in group["params"]:
-            zero_gradient(p)
+        for param in group["params"]:
+            zero_gradient(param)
     h.obj.abilities.forget()
 
 
 @behaviour("nograd", OptimizerHandle)
 def _nograd(h: OptimizerHandle) -> None:
-    for p in h.obj.parameters():
-        drop_gradient(p)
+    for param in h.obj.parameters():
+        drop_gradient(param)
     h.obj.abilities.forget()
 
 
@@ -356,7 +356,7 @@ def _objtype(h: OptimizerHandle) -> Value:
 
 @behaviour("size", OptimizerHandle)
 def _size(h: OptimizerHandle) -> Value:
-    return sum(len(g["params"]) for g in h.obj.groups)
+    return sum(len(group["params"]) for group in h.obj.groups)
 
 
 counted(OptimizerHandle, counts)

@@ -28,20 +28,22 @@ class Group(NamedTuple):
 def commit(o: Opt, groups: Sequence[Group]) -> None:
     """Make the groups those of the optimizer. What it keeps for parameters stays with them."""
     check_movable(o, groups)
-    stay = {id(p) for g in groups for p in g.params}
-    for p in o.parameters():
-        if id(p) not in stay:
-            o.state.drop(p)
+    stay = {id(param) for group in groups for param in group.params}
+    for param in o.parameters():
+        if id(param) not in stay:
+            o.state.drop(param)
     count = len(o.groups)
-    moved = any([*map(id, g["params"])] != [*map(id, new.params)] for g, new in zip(o.groups, groups, strict=False))
+    moved = any(
+        [*map(id, group["params"])] != [*map(id, new.params)] for group, new in zip(o.groups, groups, strict=False)
+    )
     o.placed = None
     with with_names(o):
-        for g, new in zip(o.groups, groups[:count], strict=True):
-            g["params"][:] = new.params  # the list stays: lbfgs has it too
+        for group, new in zip(o.groups, groups[:count], strict=True):
+            group["params"][:] = new.params  # the list stays: lbfgs has it too
         for i, new in enumerate(groups):
             edit_group(o, i, new.values, new.params if i >= count else [], new.source, last=False)
-    for w in o.wraps.values():
-        w.attached(o)
+    for value in o.wraps.values():
+        value.attached(o)
     if moved and o.record.added is not None:
         o.record.added(o.torch)
 
@@ -49,26 +51,28 @@ def commit(o: Opt, groups: Sequence[Group]) -> None:
 def check_movable(o: Opt, groups: Sequence[Group], call: str = "") -> None:
     """Refuse to move parameters of an optimizer whose wrapper has dealt them out. The error begins with the call, or
     with the optimizer."""
-    if o.inner is not None and [[*map(id, g["params"])] for g in o.groups] != [[*map(id, g.params)] for g in groups]:
+    if o.inner is not None and [[*map(id, group["params"])] for group in o.groups] != [
+        [*map(id, group.params)] for group in groups
+    ]:
         raise QError(f"{call or o.entry.name}: a {type(o.torch).__name__} has dealt its parameters out: their groups "
                      "stay as they are")
 
 
 def check_groups(o: Opt, params: Sequence[Sequence[Any]]) -> None:
     """Can the optimizer have groups of these parameters, which are some of those that it has now?"""
-    n, most = len(params), o.record.groups or len(params)
-    if n > most or (n != len(o.groups) and o.record.parts is not None) or n < len(o.groups):
-        raise QError(f"{o.entry.name}: {n} parameter group(s) are given, the optimizer has {len(o.groups)}")
+    count, most = len(params), o.record.groups or len(params)
+    if count > most or (count != len(o.groups) and o.record.parts is not None) or count < len(o.groups):
+        raise QError(f"{o.entry.name}: {count} parameter group(s) are given, the optimizer has {len(o.groups)}")
     check_movable(o, [Group({}, list(own)) for own in params])
 
 
 def regroup(o: Opt, params: Sequence[Sequence[Any]]) -> None:
     """Make groups of these parameters, which are some of those that the optimizer has now. The options of new groups
     are those of the groups that they come from."""
-    if [[*map(id, g["params"])] for g in o.groups] == [[*map(id, own)] for own in params]:
+    if [[*map(id, group["params"])] for group in o.groups] == [[*map(id, own)] for own in params]:
         return
     check_groups(o, params)
-    at = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    at = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
     count = len(o.groups)
     groups = []
     for i, own in enumerate(params):
@@ -81,7 +85,7 @@ def restored_groups(o: Opt, given: Sequence[Sequence[str]]) -> list[list[Any]] |
     """The parameters with these names by group; None if they are not all the optimizer's, or names are not known."""
     known = {row.name: row.p for row in parameters_of(o)} if o.container is not None else {}
     names = [n for own in given for n in own]
-    if not names or len(set(names)) < len(names) or any(n not in known for n in names):
+    if not names or len(set(names)) < len(names) or any(name not in known for name in names):
         return None
     return [[known[n] for n in own] for own in given]
 
@@ -93,16 +97,18 @@ def with_names(o: Opt) -> Iterator[None]:
     if "param_names" not in o.groups[0]:
         yield
         return
-    own_names = {id(p): name for g in o.groups for p, name in zip(g["params"], g["param_names"], strict=True)}
-    for g in o.groups:
-        g.pop("param_names", None)
+    own_names = {
+        id(param): name for group in o.groups for param, name in zip(group["params"], group["param_names"], strict=True)
+    }
+    for group in o.groups:
+        group.pop("param_names", None)
     try:
         yield
     finally:
         known = owners(o.container)
-        for g in o.groups:
-            g["param_names"] = [own_names.get(id(p)) or known.get(id(p), ("", f"param{i}"))[1]
-                                for i, p in enumerate(g["params"])]
+        for group in o.groups:
+            group["param_names"] = [own_names.get(id(param)) or known.get(id(param), ("", f"param{i}"))[1]
+                                for i, param in enumerate(group["params"])]
 
 
 # ------------------------------------------------------------------ schedulers
@@ -119,7 +125,7 @@ def _scan(o: Opt) -> list[Any]:
         return []
     if o.outer is not None:
         held += [x for x in chain(o.outer) if all(x is not y for y in held)]
-    own = {id(p.torch) for s in _of_session(o) for p in s.parts}
+    own = {id(part.torch) for s in _of_session(o) for part in s.parts}
     return [s for s in optim.schedules.attached(held) if id(s) not in own]
 
 
@@ -155,17 +161,17 @@ def edited(o: Opt, call: str, moved: bool = False) -> Iterator[None]:
     if not (o.crossed or o.scheduled or o.waiting is not None):
         yield
         return
-    before = [float(g["lr"]) for g in o.groups]
+    before = [float(group["lr"]) for group in o.groups]
     o.program = program = _scan(o)
     try:
         yield
     finally:
         o.program = None
-    own, n = _of_session(o), len(before)
+    own, count = _of_session(o), len(before)
     lines = []
-    if len(o.groups) > n and program:
+    if len(o.groups) > count and program:
         lines.append(f"{_list([type(s).__name__ for s in program])} of the program now has {len(o.groups)} groups")
-    if not moved and [float(g["lr"]) for g in o.groups[:n]] != before:
+    if not moved and [float(group["lr"]) for group in o.groups[:count]] != before:
         by_manner: dict[str, list[str]] = {}
         for s in own:
             by_manner.setdefault("computed" if s.computes else optim.schedules.manner(s.torch), []).append(s.entry.name)
@@ -188,15 +194,15 @@ def _list(names: Sequence[str]) -> str:
 def move_base(o: Opt, rates: Sequence[float]) -> None:
     """Set the rates, and in proportion the rates from which schedulers compute. An error if a rate is 0 now."""
     own, program = _of_session(o), _of_program(o)
-    now = [float(g["lr"]) for g in o.groups]
+    now = [float(group["lr"]) for group in o.groups]
     if 0.0 in now and (own or program):
         raise QError(f"lr: the rate of group {now.index(0.0)} is 0 now, so there is no ratio for its schedulers")
     ratios = [new / was if was else 1.0 for new, was in zip(rates, now, strict=True)]
-    for g, rate, ratio in zip(o.groups, rates, ratios, strict=True):
-        set_rate(g, rate)
+    for group, rate, ratio in zip(o.groups, rates, ratios, strict=True):
+        set_rate(group, rate)
         for k in optim.schedules.GROUP_RATES if own or program else ():
-            if k in g:
-                g[k] = optim.schedules.scaled(g[k], ratio)
+            if k in group:
+                group[k] = optim.schedules.scaled(group[k], ratio)
     for s in own:
         rebased(s, ratios)
     for p in program:

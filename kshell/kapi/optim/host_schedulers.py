@@ -36,16 +36,22 @@ class LiveSched(Sched):
     live = True
 
     def __init__(self, entry: Entry, o: Opt, x: Any, given: Any, values: dict[str, Any]) -> None:
-        rates = [float(g.get("initial_lr", g["lr"])) for g in o.groups]
-        super().__init__(entry, values, o, x, rates, [k for k in _WRITTEN if any(k in g for g in o.groups)])
+        rates = [float(group.get("initial_lr", group["lr"])) for group in o.groups]
+        super().__init__(entry, values, o, x, rates, [k for k in _WRITTEN if any(k in group for group in o.groups)])
         self.given = given
 
     @property
     def known(self) -> bool:
         """Can one like it be made again: a class that is registered, and no option that cannot be read?"""
-        return registry.find("scheduler", self.entry.name) is self.entry and all(
-            s.values[o.name] is not None or o.name in _MAYBE for s in self.parts for o in options_of(s.entry)) and all(
-            type(s.torch) is class_of(s.entry) for s in self.parts)
+        return (
+            registry.find("scheduler", self.entry.name) is self.entry
+            and all(
+                part.values[o.name] is not None or o.name in _MAYBE
+                for part in self.parts
+                for o in options_of(part.entry)
+            )
+            and all(type(part.torch) is class_of(part.entry) for part in self.parts)
+        )
 
     def advance(self, *measured: float) -> None:
         """One step of the program's object."""
@@ -59,22 +65,24 @@ class LiveSched(Sched):
                             "the Python program made")
         if last - now > MOST_STEPS:
             raise QError("limit")
-        groups = [{**settings_of(g), "params": [torch.nn.Parameter(torch.zeros(1))]} for g in self.opt.groups]
+        groups = [{**settings_of(group), "params": [torch.nn.Parameter(torch.zeros(1))]} for group in self.opt.groups]
         o = torch.optim.Optimizer(groups, dict(self.opt.torch.defaults))
         twin, rates = _twin(self.torch, o), []
         for k in range(now, last + 1):
             if k > now:
                 _quiet(twin.step)
-            rates.append([float(g["lr"]) for g in o.param_groups])
+            rates.append([float(group["lr"]) for group in o.param_groups])
         return np.array(rates)[steps - now]
 
 
 def _twin(x: Any, o: Any) -> Any:
     """A copy of a scheduler for another optimizer; functions in it are shared."""
     twin = object.__new__(type(x))
-    vars(twin).update({k: v.copy() if isinstance(v, list | dict) else v for k, v in vars(x).items()}, optimizer=o)
+    vars(twin).update(
+        {key: value.copy() if isinstance(value, list | dict) else value for key, value in vars(x).items()}, optimizer=o
+    )
     if "_schedulers" in vars(x):
-        twin._schedulers = [_twin(c, o) for c in x._schedulers]
+        twin._schedulers = [_twin(scheduler, o) for scheduler in x._schedulers]
     return twin
 
 
@@ -111,7 +119,7 @@ def _made(x: Any, given: Any, o: Opt) -> LiveSched:
     if entry is None:
         entry, values = _plain(x)
     if "_schedulers" in vars(x):
-        values["schedulers"] = [_made(c, c, o) for c in x._schedulers]
+        values["schedulers"] = [_made(scheduler, scheduler, o) for scheduler in x._schedulers]
     o.scheduled = True
     return LiveSched(entry, o, x, given, values)
 
@@ -129,11 +137,11 @@ def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
     """An entry for a class that is not registered, its options the plain attributes."""
     options, values = [Option("baselrs", "doubles", None, "base_lrs")], {
         "baselrs": [float(r) for r in getattr(x, "base_lrs", ())]}
-    for name, v in vars(x).items():
+    for name, value in vars(x).items():
         short = name.replace("_", "").lower()
-        if name[0] != "_" and name not in _COMMON and type(v) in _TYPES and short not in values:
-            options.append(Option(short, _TYPES[type(v)], None, name))
-            values[short] = v
+        if name[0] != "_" and name not in _COMMON and type(value) in _TYPES and short not in values:
+            options.append(Option(short, _TYPES[type(value)], None, name))
+            values[short] = value
     cls = type(x)
     return Entry(cls.__name__.lower(), "scheduler", options=tuple(options), record=SchedulerRecord(cls=cls),
                  target=f"{cls.__module__}.{cls.__qualname__}"), values
@@ -143,7 +151,7 @@ def _plain(x: Any) -> tuple[Entry, dict[str, Any]]:
 
 
 def _of_groups(name: str) -> Callable[[Any, Opt], Any]:
-    return lambda x, o: [float(g[name]) for g in o.groups]
+    return lambda x, o: [float(group[name]) for group in o.groups]
 
 
 def _list(name: str) -> Callable[[Any, Opt], Any]:
@@ -198,7 +206,7 @@ def _as(kind: str, v: Any) -> Any:
         return None
     if kind in ("doubles", "longs"):
         numbers = list(v) if isinstance(v, list | tuple) else [v]
-        return [float(n) if kind == "doubles" else int(n) for n in numbers]
+        return [float(number) if kind == "doubles" else int(number) for number in numbers]
     if isinstance(v, list):  # a number for each parameter group, where the option is one for all
         return _as(kind, v[0]) if v and all(n == v[0] for n in v) else None
     return {"long": int, "double": float, "boolean": bool, "symbol": str}[kind](v)

@@ -42,8 +42,8 @@ def _held(x: Any) -> Any:
 
 def _entry(cls: type) -> Entry | None:
     """The registered optimizer of a class."""
-    return next((e for e in registry.entries("optimizer")
-                 if e.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(e) is cls), None)
+    return next((entry for entry in registry.entries("optimizer")
+                 if entry.target.rsplit(".", 1)[-1] == cls.__name__ and class_of(entry) is cls), None)
 
 
 def chain(x: Any) -> list[Any]:
@@ -69,7 +69,7 @@ def adopt(x: Any, container: Any = None) -> Opt:
     if x is inner:
         return Opt(entry, x, container)
     if len(x.param_groups) == len(inner.param_groups) and all(
-            a is b for a, b in zip(x.param_groups, inner.param_groups, strict=True)):
+            group is b for group, b in zip(x.param_groups, inner.param_groups, strict=True)):
         o = Opt(entry, inner, container)
         o.outer = x
         return o

@@ -142,15 +142,15 @@ _OTHER = "decoupled_weight_decay"
 def signature_options(cls: type) -> tuple[Option, ...]:
     """Options from the signature of a torch optimizer: numbers, flags, names and tuples of numbers with defaults."""
     options = []
-    for name, p in list(inspect.signature(cls).parameters.items())[1:]:
-        if name in _HOW or name == _OTHER or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+    for name, value in list(inspect.signature(cls).parameters.items())[1:]:
+        if name in _HOW or name == _OTHER or value.kind in (value.VAR_POSITIONAL, value.VAR_KEYWORD):
             continue
         if name == "lr":
-            options.append(Option("lr", "double", REQUIRED if p.default is p.empty else float(p.default)))
+            options.append(Option("lr", "double", REQUIRED if value.default is value.empty else float(value.default)))
         elif name == "betas":
-            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(p.default)]
-        elif type(p.default) in _TYPES:
-            options.append(Option(_SHORT.get(name, name), _TYPES[type(p.default)], p.default, name))
+            options += [Option(f"beta{i + 1}", "double", b, f"betas.{i}") for i, b in enumerate(value.default)]
+        elif type(value.default) in _TYPES:
+            options.append(Option(_SHORT.get(name, name), _TYPES[type(value.default)], value.default, name))
     return tuple(options)
 
 
@@ -171,7 +171,9 @@ _KNOWN: list[Any] = [-1, frozenset()]
 def known_options() -> frozenset[str]:
     """The names of the options of all optimizers."""
     if _KNOWN[0] != registry.version():
-        names = frozenset(o.name for e in registry.entries("optimizer") for o in e.options).union(_HOW)
+        names = frozenset(option.name for entry in registry.entries("optimizer") for option in entry.options).union(
+            _HOW
+        )
         _KNOWN[:] = registry.version(), names
     return _KNOWN[1]
 
@@ -181,9 +183,9 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
     options = options_of(entry)
     values = parse_options(entry.name, options, positional, named, kind="optimizer", known=known_options(),
                            before=before, more=how_of(entry))
-    for o in options:
-        if o.default is None and _is_null(values.get(o.name)):
-            values[o.name] = None
+    for option in options:
+        if option.default is None and _is_null(values.get(option.name)):
+            values[option.name] = None
     return values
 
 
@@ -263,7 +265,7 @@ class Opt:
 
     def parameters(self) -> list[Any]:
         """The parameters of all groups."""
-        return [p for g in self.torch.param_groups for p in g["params"]]
+        return [param for group in self.torch.param_groups for param in group["params"]]
 
     def step(self, closure: Callable[[], Any] | None = None, **given: Any) -> Any:
         """One update; an optimizer that needs the loss is given a closure that computes it. Other arguments are for
@@ -277,15 +279,15 @@ class Opt:
         """Parameters went to another device or type: `kshell.optim.state_tree` tells what is given."""
         self.placed = self.contents = None
         optim.state_tree.follow(self.torch, was)
-        for w in self.wraps.values():
-            w.moved()
+        for value in self.wraps.values():
+            value.moved()
 
     def meets(self) -> bool:
         """Does a step of several processes begin with all of them?"""
-        return self.abilities.meets or any(w.meets for w in self.wraps.values())
+        return self.abilities.meets or any(value.meets for value in self.wraps.values())
 
     def _step(self, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
-        if given or self.timings is not None or (self.wraps and not all(w.idle() for w in self.wraps.values())):
+        if given or self.timings is not None or (self.wraps and not all(value.idle() for value in self.wraps.values())):
             return wraps.step(self, closure, given)
         return self.bare_step(closure)
 
@@ -309,7 +311,7 @@ class Opt:
             if self.record.closure:
                 raise QError(f"{self.entry.name.upper()} optimizer requires model, loss & inputs")
             return None if optim.fused.step(self.torch) else optim.fused.plain(self.torch)
-        if not any(g["params"] for g in self.groups):
+        if not any(group["params"] for group in self.groups):
             raise CallError(self.entry.name, "no parameters to optimize")
         if not self.record.closure:
             return optim.fused.plain(self.torch, closure)
@@ -391,7 +393,7 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
     then all is as it was."""
     args = torch_args(o.entry, values)
     own = o.abilities
-    before = [dict(g, params=list(g["params"])) for g in o.groups] if own is o.torch else []
+    before = [dict(group, params=list(group["params"])) for group in o.groups] if own is o.torch else []
     new = at == len(o.groups)
     if new:
         _append(o.torch, {"params": list(params), **args})
@@ -414,8 +416,8 @@ def edit_group(o: Opt, at: int, values: Values, params: Sequence[Any], source: i
             group.update(old)
         raise
     if last and (new or params):
-        for w in o.wraps.values():
-            w.attached(o, at, params)
+        for value in o.wraps.values():
+            value.attached(o, at, params)
     for follow in NEW_GROUP if new else ():
         follow(o, source)
 
@@ -439,6 +441,6 @@ def add_buffers(o: Opt, group: dict[str, Any]) -> None:
     """The buffers that options of a group ask for, to parameters that have made steps without."""
     state = o.state
     for option, name in o.record.later.items():
-        for p in group["params"] if group.get(option) else ():
-            if (kept := state.of(p)) and name not in kept:
-                state.add(p, name, torch.zeros_like(p))
+        for param in group["params"] if group.get(option) else ():
+            if (kept := state.of(param)) and name not in kept:
+                state.add(param, name, torch.zeros_like(param))

@@ -68,7 +68,7 @@ def _unrecognized(what: str, selector: Value) -> QError:
 def _from_tensors(h: KHandle, selector: Value | None) -> Selection:
     """Tensors by index or key; they are named by their place."""
     if isinstance(h, DictHandle):
-        named = list(h.obj.items()) if selector is None else [(k, h.obj[k]) for k in _keys(h.obj, selector)]
+        named = list(h.obj.items()) if selector is None else [(key, h.obj[key]) for key in _keys(h.obj, selector)]
     else:
         tensors = h.obj if isinstance(h, VectorHandle) else [h.obj]
         at = range(len(tensors)) if selector is None else _indices(tensors, selector)
@@ -107,11 +107,11 @@ def _keys(d: dict[str, Any], selector: Value) -> list[str]:
     keys = names_of(selector)
     if keys is None:
         raise _unrecognized("tensor dictionary", selector)
-    for n, k in enumerate(keys):
-        if k not in d:
-            raise QError(f"opt: no dictionary parameter named `{k}")
-        if k in keys[:n]:
-            raise CallError("opt", f"duplicate parameter dict[`{k}]", says=(f"`{k}",))
+    for n, key in enumerate(keys):
+        if key not in d:
+            raise QError(f"opt: no dictionary parameter named `{key}")
+        if key in keys[:n]:
+            raise CallError("opt", f"duplicate parameter dict[`{key}]", says=(f"`{key}",))
     return keys
 
 
@@ -128,10 +128,10 @@ def _from_module(m: Any, selector: Value | None, o: Opt | None) -> Selection:
         parts = _named(m, names)
     params: dict[int, Any] = {}
     for place, parameters in parts:
-        if any(id(p) in params for p in parameters):
+        if any(id(parameter) in params for parameter in parameters):
             raise CallError("opt", f"duplicate parameter(s) with module[{place}]",
                             given=SAID if place.isdigit() else UNSAID, says=(place,))
-        params |= {id(p): p for p in parameters}
+        params |= {id(parameter): parameter for parameter in parameters}
     return Selection(list(params.values()), m)
 
 
@@ -171,8 +171,8 @@ def _layers(m: Any, o: Opt | None) -> Sequence[Any]:
 
 def _parts(m: Any, seen: set[int]) -> Iterator[Any]:
     """The submodules of a module in the order of `m.modules()`, each once."""
-    children = dict.fromkeys(c for c in m._modules.values() if c is not None)
-    if not seen and not any([c._modules for c in children]):
+    children = dict.fromkeys(value for value in m._modules.values() if value is not None)
+    if not seen and not any([child._modules for child in children]):
         yield from children  # a plain list of layers
         return
     for part in children:
@@ -195,8 +195,8 @@ def _named(m: Any, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
             yield f"`{name}", [part._parameters[last]]
         else:
             raise unknown("no module or parameter named `", name, [
-                *(n for n, _ in m.named_modules(remove_duplicate=False)),
-                *(n for n, _ in m.named_parameters(remove_duplicate=False))], call="opt")
+                *(name for name, _ in m.named_modules(remove_duplicate=False)),
+                *(name for name, _ in m.named_parameters(remove_duplicate=False))], call="opt")
 
 
 def _at(m: Any, path: str) -> Any:
@@ -212,26 +212,26 @@ def check_new(o: Opt, params: Sequence[Any]) -> None:
     """Are the tensors leaves, in no group yet, no two of them the same, and all such as the optimizer can take?"""
     dims = o.record.dims
     if o.placed is None:
-        o.placed = {id(p) for g in o.groups for p in g["params"]}
-    known = o.crossed or any(id(p) in o.placed for p in params)
-    groups = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]} if known else {}
+        o.placed = {id(param) for group in o.groups for param in group["params"]}
+    known = o.crossed or any(id(param) in o.placed for param in params)
+    groups = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]} if known else {}
     if o.crossed:
         o.placed = None
     seen: dict[int, int] = {}
-    for i, p in enumerate(params):
-        if not p.is_leaf:
+    for i, param in enumerate(params):
+        if not param.is_leaf:
             raise QError(f"opt: parameter[{i}] is a not a leaf tensor")
-        if id(p) in groups:
-            where = owners(o.container).get(id(p))
+        if id(param) in groups:
+            where = owners(o.container).get(id(param))
             note = f" ({where[0]} module parameter `{where[1]})" if where else ""
-            raise QError(f"opt: parameter[{i}] already in group {groups[id(p)]}{note}")
-        if id(p) in seen:
-            raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(p)]}]")
-        if dims is not None and p.dim() != dims:
-            raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {p.dim()}")
-        if hasattr(p, "full_tensor") and not o.record.sharded:
+            raise QError(f"opt: parameter[{i}] already in group {groups[id(param)]}{note}")
+        if id(param) in seen:
+            raise QError(f"opt: parameter[{i}] is duplicate of parameter[{seen[id(param)]}]")
+        if dims is not None and param.dim() != dims:
+            raise QError(f"opt: {o.entry.name} takes parameters of {dims} dimensions, parameter[{i}] has {param.dim()}")
+        if hasattr(param, "full_tensor") and not o.record.sharded:
             raise CallError("opt", f"{o.entry.name} does not take sharded parameters", says=(o.entry.name,))
-        seen[id(p)] = i
+        seen[id(param)] = i
 
 
 # ------------------------------------------------------------------ the container
@@ -258,7 +258,7 @@ class Row(NamedTuple):
 def parameters_of(o: Opt) -> list[Row]:
     """The parameters of an optimizer; those that are not in its container have their numbers for names."""
     known = owners(o.container)
-    placed = [(g, p) for g, group in enumerate(o.groups) for p in group["params"]]
+    placed = [(g, param) for g, group in enumerate(o.groups) for param in group["params"]]
     placed_names = [(known.get(id(p), ("", str(i))), p, g) for i, (g, p) in enumerate(placed)]
     return [Row(name, kind, p, g) for (kind, name), p, g in placed_names]
 
@@ -299,9 +299,9 @@ def plan(o: Opt, chosen: Selection) -> Plan:
         keys = list(new._parameters)
         if not chosen.keyed:
             keys = [str(len(among._parameters) + i) for i in range(len(keys))]
-        if not any(k in among._parameters for k in keys):
+        if not any(key in among._parameters for key in keys):
             return Plan(now, True, (), among, list(zip(keys, chosen.params, strict=True)))
-    if not o.own and any(m is now for m in new.modules()):
+    if not o.own and any(submodule is now for submodule in new.modules()):
         return Plan(new, False)
     if o.own and isinstance(now, torch.nn.ModuleDict):
         return Plan(now, True, [(_key(new, now._modules, chosen.made), new)])
@@ -313,7 +313,7 @@ def kept(o: Opt) -> Callable[[], None]:
     """A function that restores the present content of an optimizer's container."""
     container, own = o.container, o.own
     parts = [] if container is None else [container] if _made_dict(o) is None else [container, _made_dict(o)]
-    held = [(m, dict(m._modules), dict(m._parameters)) for m in parts]
+    held = [(part, dict(part._modules), dict(part._parameters)) for part in parts]
 
     def back() -> None:
         o.container, o.own, o.contents = container, own, None
@@ -347,8 +347,8 @@ class Contents:
         self.deep: list[Any] = []
         if isinstance(container, torch.nn.ParameterDict):
             self.ids.update(map(id, container._parameters.values()))
-        for key, m in container._modules.items():
-            self.add(key, m)
+        for key, value in container._modules.items():
+            self.add(key, value)
 
     def add(self, key: str, m: Any) -> None:
         self.ids.add(id(m))
@@ -374,16 +374,16 @@ def _held(o: Opt, chosen: Selection) -> bool:
     if not isinstance(chosen.holder, torch.nn.ParameterDict):
         return False
     contents = _contents(o)
-    left = {id(p) for p in chosen.params} - contents.ids
+    left = {id(param) for param in chosen.params} - contents.ids
     if left and not o.own:
-        left -= {id(p) for p in o.container.parameters()}
-    return not left or not left - {id(p) for part in contents.modules for p in part.parameters()}
+        left -= {id(param) for param in o.container.parameters()}
+    return not left or not left - {id(param) for part in contents.modules for param in part.parameters()}
 
 
 def _within(o: Opt, new: Any) -> bool:
     """Is a module the container, or a part of it?"""
     contents = _contents(o)
-    return id(new) in contents.ids or any(new is m for part in contents.deep for m in part.modules())
+    return id(new) in contents.ids or any(new is submodule for part in contents.deep for submodule in part.modules())
 
 
 _TENSORS = "parms"

@@ -16,7 +16,8 @@ from kshell.kapi.module.api import device_of_module, module_behind
 from kshell.kapi.module.describe import mark_replaced, set_name, type_of
 from kshell.kapi.module.options import module_record
 from kshell.kapi.module.parts import child_of
-from kshell.kapi.module.spec import ALONE, add_child, define
+from kshell.kapi.module.spec import define
+from kshell.kapi.module.stack import ALONE, add_child
 from kshell.kapi.optim.groups import Group, commit
 from kshell.kapi.optim.optimizer import Opt, group_values
 from kshell.kapi.optim.parameters import check_new
@@ -53,14 +54,14 @@ def child(x: Value) -> Value:
         raise QError(f"child: expects 2 args, (module/model/optimizer; name/index), {len(args)} arg(s) given")
     if args[1].__class__ not in (int, Special, Sym):
         raise QError(f"child: expects 2nd arg of name or index, given {kname(args[1])}")
-    m = module_behind(args[0], "child")
+    module = module_behind(args[0], "child")
     if len(args) == 2:
-        return module_handle(child_of(m, args[1], "child"))
+        return module_handle(child_of(module, args[1], "child"))
     if args[1].__class__ is not Sym:
         raise QError(f"child: a child is replaced by its name, given {kname(args[1])}")
     h = handle(args[0])
     if h is not None:
-        _replace(h, m, args[1].s, args[2])
+        _replace(h, module, args[1].s, args[2])
     return NIL
 
 
@@ -72,19 +73,19 @@ def _replace(h: KHandle, m: Any, name: str, x: Value) -> None:
     parent = child_of(m, sym(path), "child") if path else m
     if isinstance(x, ModuleHandle):
         new = x.get()
-        if any(k is m for k in new.modules()) or any(k is new for k in m.modules()):
+        if any(submodule is m for submodule in new.modules()) or any(submodule is new for submodule in m.modules()):
             raise CallError("child", "the module is part of it already", says=("module",))
     else:
         new = define(x).to(device_of_module(m)).train(old.training)
     put = _placing(parent, key, new)
     place = _Place(parent, key, new)
     changes = list(_changes(m, old, place))
-    for c in changes:
-        check_new(c.o, c.added)
+    for change in changes:
+        check_new(change.o, change.added)
     if not changes:
         _say_if_unknown(name, place)
-    for c in changes:
-        commit(c.o, c.groups)
+    for change in changes:
+        commit(change.o, change.groups)
     set_name(new, key)
     new.__dict__.pop(ALONE, None)
     put()
@@ -145,7 +146,7 @@ class _Place(NamedTuple):
                 seen.add(id(m))
                 yield m
                 children = {**m._modules, self.key: self.new} if m is self.parent else m._modules
-                waiting += [k for k in children.values() if k is not None]
+                waiting += [value for value in children.values() if value is not None]
 
 
 class Change(NamedTuple):
@@ -161,30 +162,37 @@ def _changes(m: Any, old: Any, place: _Place) -> Iterator[Change]:
     the places of the old ones, others follow in the last group that had one, and what has no successor goes. What is
     still used elsewhere, in m or in the module that the optimizer was made of, stays."""
     coming = dict(place.new.named_parameters())
-    for o in live_optimizers():
-        roots = [m] if o.container is None else [m, o.container]
-        staying = {id(p) for root in roots for k in place.modules(root) for p in k._parameters.values()}
-        own = {id(p): n for n, p in old.named_parameters()}
-        names = {k: n for k, n in own.items() if k not in staying}
-        has = {id(p) for p in o.parameters()}
-        last = max((i for i, g in enumerate(o.groups) if any(id(p) in own for p in g["params"])), default=None)
+    for optimizer in live_optimizers():
+        roots = [m] if optimizer.container is None else [m, optimizer.container]
+        staying = {
+            id(value) for root in roots for submodule in place.modules(root) for value in submodule._parameters.values()
+        }
+        own = {id(param): name for name, param in old.named_parameters()}
+        names = {key: value for key, value in own.items() if key not in staying}
+        has = {id(param) for param in optimizer.parameters()}
+        last = max(
+            (i for i, group in enumerate(optimizer.groups) if any(id(p) in own for p in group["params"])), default=None
+        )
         if last is None:
             continue
-        added = {n: p for n, p in coming.items() if id(p) not in has}
+        added = {key: p for key, p in coming.items() if id(p) not in has}
         rest = dict(added)
         groups = []
-        for g in o.groups:
-            replaced = [rest.pop(names[id(p)], None) if id(p) in names else p for p in g["params"]]
-            groups.append(Group(group_values(o.entry, g), [p for p in replaced if p is not None]))
+        for group in optimizer.groups:
+            replaced = [rest.pop(names[id(p)], None) if id(p) in names else p for p in group["params"]]
+            groups.append(Group(group_values(optimizer.entry, group), [p for p in replaced if p is not None]))
         groups[last].params.extend(rest.values())
-        yield Change(o, groups, list(added.values()))
+        yield Change(optimizer, groups, list(added.values()))
 
 
 def _say_if_unknown(name: str, place: _Place) -> None:
     """Say so if there is an optimizer of the module, and it does not have the parameters that come into it."""
-    coming = {id(p) for p in place.new.parameters() if p.requires_grad}
-    for o in live_optimizers():
-        if o.container is not None and any(k is place.parent for k in o.container.modules()) and not coming <= {
-                id(p) for p in o.parameters()}:
+    coming = {id(param) for param in place.new.parameters() if param.requires_grad}
+    for optimizer in live_optimizers():
+        if (
+            optimizer.container is not None
+            and any(submodule is place.parent for submodule in optimizer.container.modules())
+            and not coming <= {id(param) for param in optimizer.parameters()}
+        ):
             running().warn(f"child: the optimizer has no parameters of `{name}; opt(o;group;m) adds them\n")
             return

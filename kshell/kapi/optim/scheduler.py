@@ -65,21 +65,21 @@ class Sched:
     def parts(self) -> Iterator[Sched]:
         """Itself and all that are part of it."""
         yield self
-        for c in self.children:
-            yield from c.parts
+        for child in self.children:
+            yield from child.parts
 
     def kept(self) -> dict[str, Any]:
         """A tree of leaves that makes it again, beside its options: the rates before it was made, what it has
         written into the parameter groups, and the state proper. Of a class of the program's there may be leaves that
         are no numbers."""
-        groups = [self.kept_of(g) for g in self.opt.groups]
+        groups = [self.kept_of(group) for group in self.opt.groups]
         return {"rates": self.rates, "groups": groups, "state": self.torch.state_dict()}
 
     def kept_of(self, group: dict[str, Any]) -> dict[str, Any]:
         """The entries of a parameter group that a state keeps: the numbers that the scheduler writes there."""
         names = sorted({*self.written, "lr", "initial_lr"})
-        return {k: float(group[k]) if k == "lr" else group[k] for k in names
-                if k in group and (k == "lr" or is_numbers(group[k]))}
+        return {name: float(group[name]) if name == "lr" else group[name] for name in names
+                if name in group and (name == "lr" or is_numbers(group[name]))}
 
     def step(self, count: int = 1, *measured: float) -> None:
         """Count on; if that fails, everything is as it was."""
@@ -114,12 +114,12 @@ class Sched:
     def put(self, state: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
         """Set the scheduler, which is at step 0, and the parameter groups to those of a state."""
         _fill(self, state)
-        for g, own in zip(self.opt.groups, groups, strict=True):
+        for group, own in zip(self.opt.groups, groups, strict=True):
             for key, value in own.items():
                 if key == "lr":
-                    set_rate(g, float(value))
+                    set_rate(group, float(value))
                 else:
-                    g[key] = tuple(value) if isinstance(value, list) else value
+                    group[key] = tuple(value) if isinstance(value, list) else value
 
     def load(self, d: Dict) -> bool:
         """Load a state in a form of its own; False of a kind that has none."""
@@ -127,10 +127,10 @@ class Sched:
 
     def check(self) -> None:
         """Refuse an optimizer that has got parameter groups since: torch's schedulers know only those."""
-        for s in self.parts:
-            count = len(getattr(s.torch, "base_lrs", self.opt.groups))
+        for part in self.parts:
+            count = len(getattr(part.torch, "base_lrs", self.opt.groups))
             if count != len(self.opt.groups):
-                raise CallError(s.entry.name, f"made for {count} parameter group(s), the optimizer has "
+                raise CallError(part.entry.name, f"made for {count} parameter group(s), the optimizer has "
                                 f"{len(self.opt.groups)}")
 
 
@@ -141,7 +141,7 @@ def is_numbers(value: Any) -> bool:
 
 def rates_of(o: Opt) -> list[float]:
     """The learning rates of an optimizer, a group each."""
-    return [float(g["lr"]) for g in o.groups]
+    return [float(group["lr"]) for group in o.groups]
 
 
 def schedulers_of(o: Opt) -> list[Sched]:
@@ -155,9 +155,15 @@ class _Undo:
     """Puts parameter groups and schedulers back as they were if its block ends in an error."""
 
     def __init__(self, o: Opt, found: Sequence[Sched]) -> None:
-        self.groups = [(g, settings_of(g), float(g["lr"])) for g in o.groups]
-        self.objects = [(s.torch, {k: list(v) if isinstance(v, list) else v for k, v in vars(s.torch).items()})
-                        for top in found for s in top.parts]
+        self.groups = [(group, settings_of(group), float(group["lr"])) for group in o.groups]
+        self.objects = [
+            (
+                part.torch,
+                {key: list(value) if isinstance(value, list) else value for key, value in vars(part.torch).items()},
+            )
+            for top in found
+            for part in top.parts
+        ]
 
     def __enter__(self) -> None:
         return None
@@ -166,8 +172,8 @@ class _Undo:
         if kind is None:
             return
         for group, was, rate in self.groups:
-            for k in settings_of(group).keys() - was.keys():
-                del group[k]
+            for key in settings_of(group).keys() - was.keys():
+                del group[key]
             group.update(was)
             set_rate(group, rate)
         for o, own in self.objects:
@@ -178,8 +184,8 @@ class _Undo:
 def _fill(s: Sched, state: dict[str, Any]) -> None:
     """Put the plain values of a state into a torch scheduler; what its options say stays as they made it."""
     own = vars(s.torch)
-    for c, part in zip(s.children, state.get("_schedulers") or [], strict=False):
-        _fill(c, part)
+    for child, part in zip(s.children, state.get("_schedulers") or [], strict=False):
+        _fill(child, part)
     for key, value in state.items():
         was = own.get(key)
         numbers = isinstance(was, list) and all(isinstance(n, int | float) for n in was)
@@ -197,14 +203,20 @@ def make(entry: Entry, values: Values, o: Opt, beside: bool = False) -> Sched:
     if any(s.computes or s.opt is not o for s in own):
         raise CallError(entry.name, "expecting schedulers of torch, of the same optimizer")
     alive = [*schedulers_of(o), *own]
-    rates = [float(g["initial_lr"]) for g in o.groups] if own else rates_of(o)
-    before = [dict(g) for g in o.groups]
+    rates = [float(group["initial_lr"]) for group in o.groups] if own else rates_of(o)
+    before = [dict(group) for group in o.groups]
     with _Undo(o, alive):
         proper = kind_of(entry).proper(entry, values, o, beside or bool(alive))
-    for g in o.groups:
-        add_buffers(o, g)  # it may have set a momentum
-    written = sorted({key for g, was in zip(o.groups, before, strict=True) for key, value in settings_of(g).items()
-                      if key not in was or key == "lr" or value is not was[key]})
+    for group in o.groups:
+        add_buffers(o, group)  # it may have set a momentum
+    written = sorted(
+        {
+            key
+            for group, was in zip(o.groups, before, strict=True)
+            for key, value in settings_of(group).items()
+            if key not in was or key == "lr" or value is not was[key]
+        }
+    )
     o.scheduled = True
     return kind_of(entry)(entry, values, o, proper, rates, written)
 
@@ -240,9 +252,9 @@ def _torch_one(entry: Entry, values: Values, o: Opt, shared: bool) -> Any:
         for group in o.groups:  # left there by an earlier scheduler
             group.pop("initial_lr", None)
     bare = torch.optim.lr_scheduler.LRScheduler.get_lr
-    for s in values["schedulers"] if entry.name == "sequentiallr" else ():
-        if type(s.torch).get_lr is bare:
-            raise QError(f"sequentiallr: {s.entry.name} cannot be part of it")
+    for scheduler in values["schedulers"] if entry.name == "sequentiallr" else ():
+        if type(scheduler.torch).get_lr is bare:
+            raise QError(f"sequentiallr: {scheduler.entry.name} cannot be part of it")
     if "optimizer" in inspect.signature(cls).parameters:
         args["optimizer"] = o.torch
     return valued(entry, lambda: _quiet(lambda: cls(**args)))
@@ -261,7 +273,7 @@ def _argument(entry: Entry, option: Option, value: Any) -> Any:
     if option.name == "schedulers":
         return [s.torch for s in value]
     if value.__class__ is List:
-        return [_function(entry, f) for f in value.items]
+        return [_function(entry, item) for item in value.items]
     return _function(entry, value)
 
 
@@ -290,29 +302,29 @@ def extended(s: Sched, source: int, ratio: float, split: bool = True) -> None:
     rate: it gets that group's part in everything; `split` says whether it came from there or is new."""
     n = len(s.opt.groups) - 1
     s.extend(source, ratio, split)
-    for p in s.parts:
-        if len(p.rates) == n:
-            p.rates = [*p.rates, p.rates[source] * ratio]
+    for part in s.parts:
+        if len(part.rates) == n:
+            part.rates = [*part.rates, part.rates[source] * ratio]
         for k in _BY_GROUP:
-            value, scale = p.values.get(k), ratio if k in _RATE_OPTIONS else 1.0
+            value, scale = part.values.get(k), ratio if k in _RATE_OPTIONS else 1.0
             if value.__class__ is List and len(value.items) == n:
-                p.values[k] = List([*value.items, value.items[source]])
+                part.values[k] = List([*value.items, value.items[source]])
             elif isinstance(value, list) and len(value) == n:
-                p.values[k] = [*value, value[source] * scale]
+                part.values[k] = [*value, value[source] * scale]
             elif isinstance(value, float) and scale != 1.0:
-                p.values[k] = [*[value] * n, value * scale]
+                part.values[k] = [*[value] * n, value * scale]
 
 
 def rebased(s: Sched, ratios: Sequence[float]) -> None:
     """Multiply the rates from which a scheduler computes, a ratio for each group."""
     s.rebase(ratios)
-    for p in s.parts:
-        p.rates = [r * ratio for r, ratio in zip(p.rates, ratios, strict=False)]
-        for k in _RATE_OPTIONS:
-            value = p.values.get(k)
+    for part in s.parts:
+        part.rates = [rate * ratio for rate, ratio in zip(part.rates, ratios, strict=False)]
+        for option in _RATE_OPTIONS:
+            value = part.values.get(option)
             if isinstance(value, float) or (isinstance(value, list) and len(value) == len(ratios)):
                 each = value if isinstance(value, list) else [value] * len(ratios)
-                p.values[k] = [v * ratio for v, ratio in zip(each, ratios, strict=True)]
+                part.values[option] = [v * ratio for v, ratio in zip(each, ratios, strict=True)]
 
 
 # ------------------------------------------------------------------ tabulating
@@ -325,7 +337,7 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     that does not set them. Neither the scheduler nor the optimizer changes."""
     if s.computes:
         return s.computed(steps)
-    if any(c.entry.name == MEASURED for c in s.parts):
+    if any(part.entry.name == MEASURED for part in s.parts):
         raise CallError("lrs", f"the rates of {MEASURED} depend on what is measured")
     s.check()
     if s.live and (not s.known or int(steps.min(initial=s.count)) >= s.count):  # type: ignore[attr-defined]
@@ -333,8 +345,14 @@ def tabulated(s: Sched, steps: Any) -> tuple[Any, Any]:
     last = int(steps.max(initial=0))
     if last > MOST_STEPS:
         raise QError("limit")
-    params = [{**{key: value for key, value in g.items() if key not in ("params", "initial_lr")}, "lr": rate,
-               "params": [torch.nn.Parameter(torch.zeros(1))]} for g, rate in zip(s.opt.groups, s.rates, strict=True)]
+    params = [
+        {
+            **{key: value for key, value in group.items() if key not in ("params", "initial_lr")},
+            "lr": rate,
+            "params": [torch.nn.Parameter(torch.zeros(1))],
+        }
+        for group, rate in zip(s.opt.groups, s.rates, strict=True)
+    ]
     o = Opt(s.opt.entry, torch.optim.Optimizer(params, dict(s.opt.torch.defaults)))
     twin, rates = again(s, o), []
     for _ in range(last):
@@ -350,7 +368,7 @@ def again(s: Sched, o: Opt, beside: bool = False) -> Sched:
     """A scheduler like this one, as it was when it was made, of another optimizer."""
     values = dict(s.values)
     if s.children:
-        values["schedulers"] = [again(c, o, beside or k > 0) for k, c in enumerate(s.children)]
+        values["schedulers"] = [again(child, o, beside or k > 0) for k, child in enumerate(s.children)]
     return make(s.entry, values, o, beside)
 
 
@@ -361,8 +379,8 @@ def shown(s: Sched) -> Dict:
     """The options of a scheduler as a dictionary; schedulers among them as their definitions."""
     values = dict(s.values)
     if isinstance(values.get("schedulers"), list):
-        values["schedulers"] = List([symdict(["scheduler", "options"], [sym(c.entry.name), shown(c)])
-                                     for c in s.children])
+        values["schedulers"] = List([symdict(["scheduler", "options"], [sym(child.entry.name), shown(child)])
+                                     for child in s.children])
     return options_q(options_of(s.entry), values)
 
 

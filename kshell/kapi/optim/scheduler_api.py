@@ -153,11 +153,11 @@ def _step(h: SchedulerHandle, *args: Value) -> Value:
     s: Sched = h.obj
     if len(args) > 1:
         raise QError(f"step: expecting 1-2 args, given {1 + len(args)}")
-    if s.entry.name == MEASURED or (s.children and any(c.entry.name == MEASURED for c in s.children)):
-        n = number_of(args[0]) if args else None
-        if n is None or math.isnan(n):
+    if s.entry.name == MEASURED or (s.children and any(child.entry.name == MEASURED for child in s.children)):
+        number = number_of(args[0]) if args else None
+        if number is None or math.isnan(number):
             raise CallError("step", f"{s.entry.name} expects the measured number")
-        s.step(1, float(n))
+        s.step(1, float(number))
         return NIL
     count = long_of(args[0]) if args else 1
     if count is None or not 0 <= count <= 1 << 53:
@@ -263,10 +263,10 @@ def _name(d: Dict) -> str:
 def _groups(d: Dict, o: Opt) -> list[dict[str, Any]]:
     """The entries of each parameter group in a state: numbers, and lists of them."""
     x = _field(d, "groups")
-    groups = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(g) for g in seq_items(x)]
+    groups = [] if is_atom(x) and x.__class__ is not Table else [_FROM_Q.value(item) for item in seq_items(x)]
     for own in groups:
         if not isinstance(own, dict) or \
-                not all(is_numbers(tuple(v) if isinstance(v, list) else v) for v in own.values()):
+                not all(is_numbers(tuple(value) if isinstance(value, list) else value) for value in own.values()):
             raise QError("sched: unrecognized state, expecting numbers for each parameter group")
     if len(groups) != len(o.groups):
         raise QError(f"sched: the state is of {len(groups)} parameter group(s), the optimizer has {len(o.groups)}")
@@ -281,11 +281,11 @@ def restored(d: Dict, o: Opt) -> Sched:
         raise QError("sched: unrecognized state, expecting a rate for each parameter group")
     kind = kind_of(entry_of(name))
     with _Undo(o, schedulers_of(o)):
-        for g, rate in zip(o.groups, rates, strict=False):
-            set_rate(g, float(rate))
-        for g, own in zip(o.groups, groups, strict=True):
-            g.pop("initial_lr", None)
-            kind.prepare(g, own)
+        for group, rate in zip(o.groups, rates, strict=False):
+            set_rate(group, float(rate))
+        for group, own in zip(o.groups, groups, strict=True):
+            group.pop("initial_lr", None)
+            kind.prepare(group, own)
         later = [] if kind.computes else o.groups[len(rates):]  # which were made after the scheduler, are not in it
         del o.groups[len(o.groups) - len(later):]
         try:
@@ -293,7 +293,7 @@ def restored(d: Dict, o: Opt) -> Sched:
         finally:
             o.groups.extend(later)
         _put(s, _field(d, "state"), groups)
-        s.rates = [float(r) for r in rates]
+        s.rates = [float(rate) for rate in rates]
     return s
 
 
@@ -301,8 +301,8 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
     """The scheduler of a name and options as a state has them, at step 0."""
     entry = entry_of(name)
     named = pairs(options)
-    parts = [_from_state(_name(c), _field(c, "options"), o, beside or i > 0)
-             for k, v in named if k == "schedulers" for i, c in enumerate(_dicts(v))]
+    parts = [_from_state(_name(mapping), _field(mapping, "options"), o, beside or i > 0)
+             for k, v in named if k == "schedulers" for i, mapping in enumerate(_dicts(v))]
     values = parse(entry, [], [(k, v) for k, v in named if v is not NIL], before=2)
     if parts:
         values["schedulers"] = parts
@@ -311,7 +311,7 @@ def _from_state(name: str, options: Value, o: Opt, beside: bool = False) -> Sche
 
 def _dicts(x: Value) -> list[Dict]:
     dicts = seq_items(x)
-    if not dicts or any(c.__class__ is not Dict for c in dicts):
+    if not dicts or any(mapping.__class__ is not Dict for mapping in dicts):
         raise CallError("sched", "unrecognized state, expecting the definitions of schedulers")
     return dicts
 
@@ -343,9 +343,9 @@ def _schedulers() -> Table:
     """The table of help`scheduler."""
     entries = sorted(registry.entries("scheduler"), key=lambda e: e.name)
     return Table(["scheduler", "pytorch", "options"],
-                 [sym_vec([e.name for e in entries]),
-                  List([string(e.target if e.since == "torch" else "") for e in entries]),
-                  List([defaults(e) for e in entries])])
+                 [sym_vec([entry.name for entry in entries]),
+                  List([string(entry.target if entry.since == "torch" else "") for entry in entries]),
+                  List([defaults(entry) for entry in entries])])
 
 
 TOPICS["scheduler"] = "", _schedulers

@@ -232,11 +232,11 @@ OPTIONS_OF["scheduler"] = options_of
 
 def signature_options(cls: Any) -> Iterator[Option]:
     """Options from the signature of a torch scheduler."""
-    for name, p in inspect.signature(cls).parameters.items():
+    for name, value in inspect.signature(cls).parameters.items():
         if name in ("optimizer", "last_epoch"):
             continue
-        default = REQUIRED if p.default is p.empty else p.default
-        kind, choices = _kind(getattr(p.annotation, "__name__", str(p.annotation)))
+        default = REQUIRED if value.default is value.empty else value.default
+        kind, choices = _kind(getattr(value.annotation, "__name__", str(value.annotation)))
         if kind in ("double", "doubles") and isinstance(default, int | float):
             default = float(default)
         short = name.replace("_", "").lower()
@@ -262,7 +262,7 @@ def entry_of(name: str) -> Entry:
 
 def known_options() -> frozenset[str]:
     """The names of the options of all schedulers seen so far."""
-    return frozenset(o.name for e in registry.entries("scheduler") for o in e.options)
+    return frozenset(option.name for entry in registry.entries("scheduler") for option in entry.options)
 
 
 def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, Value]], before: int) -> Values:
@@ -271,17 +271,17 @@ def parse(entry: Entry, positional: Sequence[Value], named: Sequence[tuple[str, 
     parsed = parse_options(entry.name, options, positional, named, kind="scheduler", known=known_options(),
                            before=before)
     values: Values = {}
-    for o in options:
-        value = parsed.get(o.name, o.default)
-        if value is REQUIRED or (o.default is REQUIRED and _null(value)):
-            raise QError(f"{entry.name}: {o.name} not defined")
+    for option in options:
+        value = parsed.get(option.name, option.default)
+        if value is REQUIRED or (option.default is REQUIRED and _null(value)):
+            raise QError(f"{entry.name}: {option.name} not defined")
         if _null(value):
-            value = o.default
-        if o.type == "any":
-            value = _special(entry, o, value)
-        elif o.type == "longs" and o.low is not None and min(value, default=o.low) < o.low:
-            raise QError(f"{entry.name} {o.name}: {min(value)} is below {o.low:g}")
-        values[o.name] = value
+            value = option.default
+        if option.type == "any":
+            value = _special(entry, option, value)
+        elif option.type == "longs" and option.low is not None and min(value, default=option.low) < option.low:
+            raise QError(f"{entry.name} {option.name}: {min(value)} is below {option.low:g}")
+        values[option.name] = value
     return values
 
 
@@ -296,7 +296,7 @@ def _special(entry: Entry, o: Option, value: Any) -> Any:
     items = value.items if value.__class__ is List else [value]
     if o.name == "schedulers":
         return list(items)
-    for f in items:
-        if not isinstance(f, Function) and f.__class__ is not Sym:
-            raise CallError(entry.name, at=o.name, expected="function", given=kname(f))
+    for item in items:
+        if not isinstance(item, Function) and item.__class__ is not Sym:
+            raise CallError(entry.name, at=o.name, expected="function", given=kname(item))
     return value

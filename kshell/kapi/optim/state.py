@@ -65,17 +65,17 @@ def options_dict(entry: Entry) -> Dict:
 def options_table(o: Opt, every: bool = True) -> Table:
     """A row a group; without `every` only the columns in which some group differs from the default, and lr. An option
     of how to compute is always a column only where some group sets it."""
-    groups = [group_values(o.entry, g) for g in o.groups]
+    groups = [group_values(o.entry, group) for group in o.groups]
     shown = shown_options(o, every)
-    return Table([p.name for p in shown], [collapse([option_q(p, v[p.name]) for v in groups]) for p in shown])
+    return Table([p.name for p in shown], [collapse([option_q(p, group[p.name]) for group in groups]) for p in shown])
 
 
 def shown_options(o: Opt, every: bool = True) -> list[Option]:
     """The options that are columns of `options_table`."""
-    groups = [group_values(o.entry, g) for g in o.groups]
+    groups = [group_values(o.entry, group) for group in o.groups]
     shown = [p for p in options_of(o.entry)
-             if every or p.name == "lr" or any(_differs(o.entry, p, v) for v in groups)]
-    return shown + [p for p in how_of(o.entry) if any(v[p.name] != p.default for v in groups)]
+             if every or p.name == "lr" or any(_differs(o.entry, p, group) for group in groups)]
+    return shown + [p for p in how_of(o.entry) if any(group[p.name] != p.default for group in groups)]
 
 
 def _differs(entry: Entry, option: Option, values: Values) -> bool:
@@ -102,12 +102,17 @@ def definition(o: Opt, every: bool = True, state: bool = False) -> Dict:
 def parms_table(o: Opt, state: bool = False) -> Table:
     """A row a parameter: group, address, type of the module that owns it, name in the container, size, buffers."""
     rows = parameters_of(o)
-    cols = [longs([r.group for r in rows]), longs([address(r.p) for r in rows]), sym_vec([r.module for r in rows]),
-            sym_vec([r.name for r in rows]), List([longs(list(r.p.shape)) for r in rows])]
+    cols = [
+        longs([row.group for row in rows]),
+        longs([address(row.p) for row in rows]),
+        sym_vec([row.module for row in rows]),
+        sym_vec([row.name for row in rows]),
+        List([longs(list(row.p.shape)) for row in rows]),
+    ]
     columns = ["parmgroup", "pointer", "module", "name", "size"]
     if state:
         columns.append("buffers")
-        cols.append(collapse([buffers(o, r.p) for r in rows]) if rows else empty())
+        cols.append(collapse([buffers(o, row.p) for row in rows]) if rows else empty())
     return table(columns, cols)
 
 
@@ -115,7 +120,7 @@ def buffers(o: Opt, p: Any) -> Dict:
     """The buffers of an optimizer for a parameter: the documented ones in order (:: for one it does not need), then any
     others; empty before the first step."""
     kept = o.state.named(p)
-    return symdict(list(kept), [StateToQ().value(v, key) for key, v in kept.items()])
+    return symdict(list(kept), [StateToQ().value(value, key) for key, value in kept.items()])
 
 
 # ------------------------------------------------------------------ counts
@@ -149,7 +154,7 @@ def counts(o: Opt) -> tuple[int, int, int]:
 def is_opt_state(x: Value) -> bool:
     """Is x the state of an optimizer as `state` gives it?"""
     return x.__class__ is Dict and x.k.__class__ is Vec and x.k.t == T.S and \
-        {"optimizer", "options", "parms"} <= {k.s for k in x.k.items}
+        {"optimizer", "options", "parms"} <= {item.s for item in x.k.items}
 
 
 def restore(state: Dict, h: KHandle) -> Opt:
@@ -196,7 +201,7 @@ def _with_inner(samples: Samples, extra: Any) -> Any:
 def _inner(samples: Samples, buffers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     fitted = []
     for at, (kept, group) in enumerate(zip(buffers, samples.o.groups, strict=True)):
-        p = torch.zeros(1, dtype=torch.float32, device=next((p.device for p in group["params"]), "cpu"))
+        p = torch.zeros(1, dtype=torch.float32, device=next((param.device for param in group["params"]), "cpu"))
         fitted.append(samples.fitted(kept, at, p))
     return fitted
 
@@ -213,7 +218,7 @@ def _field(fields: dict[str, Value], key: str) -> Value:
 
 def _table_rows(x: Value) -> list[Dict]:
     """The rows of a table, or of a list of dictionaries."""
-    if x.__class__ is Table or (x.__class__ is List and all(d.__class__ is Dict for d in x.items)):
+    if x.__class__ is Table or (x.__class__ is List and all(item.__class__ is Dict for item in x.items)):
         return x.items
     raise QError(f"opt: unrecognized state, expecting table, given {_word(x)}")
 
@@ -234,7 +239,7 @@ def _rows(x: Value, entry: Entry) -> list[Dict]:
 
 
 def _with_groups(entry: Entry, rows: Sequence[Dict]) -> Opt:
-    first, *others = [parse(entry, [], pairs(d)) for d in rows]
+    first, *others = [parse(entry, [], pairs(row)) for row in rows]
     o = create(entry, first)
     if others and len(rows) > (o.record.groups or len(rows)):
         raise QError(f"opt: {entry.name} optimizer has a single parameter group, {len(rows)} given")
@@ -259,7 +264,7 @@ def _find(row: dict[str, Value], known: dict[str, Any], groups: int, taken: set[
         raise CallError("opt", f"unable to find {wanted}", says=(name.s, f"`{name.s}"))
     if id(p) in taken:
         raise CallError("opt", f"{wanted} is repeated", says=(name.s, f"`{name.s}"))
-    sizes = [n for n in seq_items(size)] if not is_atom(size) else [size]
+    sizes = [item for item in seq_items(size)] if not is_atom(size) else [size]
     if sizes != list(p.shape):
         raise QError(f"opt: size mismatch for {wanted}, expected {size_text(list(p.shape))}, given {size_text(sizes)}")
     return p
@@ -320,16 +325,16 @@ class Samples:
 def load_state(o: Opt, value: dict[str, Any]) -> None:
     """torch's `load_state_dict`. But groups keep what the value lacks, as schedulers put things there, and a buffer has
     the type that the optimizer gives it: torch gives all floats that of the parameter."""
-    before = [dict(g) for g in o.groups]
+    before = [dict(group) for group in o.groups]
     o.torch.load_state_dict(value)
-    for g, was in zip(o.groups, before, strict=True):
-        g.update({key: val for key, val in was.items() if key not in g})
+    for group, was in zip(o.groups, before, strict=True):
+        group.update({key: val for key, val in was.items() if key not in group})
     samples, state = Samples(o), o.state
-    for at, (saved, g) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
-        for i, p in zip(saved["params"], g["params"], strict=True):
+    for at, (saved, group) in enumerate(zip(value["param_groups"], o.groups, strict=True)):
+        for i, param in zip(saved["params"], group["params"], strict=True):
             kept = value["state"].get(i)
-            if kept and state.of(p) and samples.of(at, p):
-                state.put(p, samples.fitted(kept, at, p))
+            if kept and state.of(param) and samples.of(at, param):
+                state.put(param, samples.fitted(kept, at, param))
 
 
 # which handles a state can be restored over

@@ -67,17 +67,17 @@ def _optimizers(h: Value, rows: Sequence[Row]) -> list[Opt]:
     """The optimizer of an optimizer or model; of others, the live ones that have parameters of it."""
     if isinstance(h, OptimizerHandle | ModelHandle):
         return [optimizer_of(h)]
-    return optimizers_with(r.p for r in rows)
+    return optimizers_with(row.p for row in rows)
 
 
 def _places(optimizers: Sequence[Opt]) -> dict[int, tuple[int, Values]]:
     """By parameter (its id): the number of its group, and the group's options."""
     places: dict[int, tuple[int, Values]] = {}
-    for o in optimizers:
-        for i, g in enumerate(o.groups):
-            values = group_values(o.entry, g)
-            for p in g["params"]:
-                places.setdefault(id(p), (i, values))
+    for optimizer in optimizers:
+        for i, group in enumerate(optimizer.groups):
+            values = group_values(optimizer.entry, group)
+            for param in group["params"]:
+                places.setdefault(id(param), (i, values))
     return places
 
 
@@ -88,21 +88,29 @@ def _asked(x: Value, optimizers: Sequence[Opt]) -> list[Option] | None:
     if flag is None and names is None:
         return None
     if names is None:
-        options = [p for o in optimizers for p in shown_options(o) if flag]
+        options = [option for optimizer in optimizers for option in shown_options(optimizer) if flag]
         return list({p.name: p for p in options if p.name not in _SHOWN}.values())
-    held = [o.entry for o in optimizers] or entries("optimizer")
+    held = [optimizer.entry for optimizer in optimizers] or entries("optimizer")
     known = {p.name: p for e in reversed(list(held)) for p in (*how_of(e), *options_of(e))}
     for name in names:
         if name not in known and name not in _SHOWN:
-            of = f" of {', '.join(dict.fromkeys(o.entry.name for o in optimizers))}" if optimizers else ""
+            of = (
+                f" of {', '.join(dict.fromkeys(optimizer.entry.name for optimizer in optimizers))}"
+                if optimizers
+                else ""
+            )
             raise unknown(f"no option{of} named `", name, known, call="parmtable")
-    return [known[n] for n in dict.fromkeys(names) if n not in _SHOWN]
+    return [known[fromkey] for fromkey in dict.fromkeys(names) if fromkey not in _SHOWN]
 
 
 def _about(tensors: Sequence[Any]) -> list[Value]:
     """The columns size, elements, dtype and device."""
-    return [List([longs(list(t.shape)) for t in tensors]), longs([t.numel() for t in tensors]),
-            sym_vec([dtype_name(t.dtype) for t in tensors]), sym_vec([device_of(t) for t in tensors])]
+    return [
+        List([longs(list(tensor.shape)) for tensor in tensors]),
+        longs([tensor.numel() for tensor in tensors]),
+        sym_vec([dtype_name(tensor.dtype) for tensor in tensors]),
+        sym_vec([device_of(tensor) for tensor in tensors]),
+    ]
 
 
 _ABOUT = ("size", "elements", "dtype", "device")
@@ -166,12 +174,12 @@ def parmtable(x: Value) -> Value:
     if options is None:
         _edit(h, rows, optimizers, _table(rest[0]))
         return NIL
-    tensors, places = [r.p for r in rows], _places(optimizers)
-    at = [places.get(id(p), (NULL_J.v, {})) for p in tensors]
+    tensors, places = [row.p for row in rows], _places(optimizers)
+    at = [places.get(id(tensor), (NULL_J.v, {})) for tensor in tensors]
     before = _SHOWN.index("lr") + 1
-    return table((*_SHOWN[:before], *(p.name for p in options), *_SHOWN[before:]), [
-        sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(tensors),
-        bools([p.requires_grad for p in tensors]), longs([g for g, _ in at]),
+    return table((*_SHOWN[:before], *(option.name for option in options), *_SHOWN[before:]), [
+        sym_vec([row.name for row in rows]), sym_vec([row.module for row in rows]), *_about(tensors),
+        bools([tensor.requires_grad for tensor in tensors]), longs([g for g, _ in at]),
         floats([float(values.get("lr", math.nan)) for _, values in at]),
         *(collapse([option_q(p, values.get(p.name)) for _, values in at]) for p in options),
         *columns(tensors), floats(norms([p.grad for p in tensors]))])
@@ -194,10 +202,17 @@ def gradtable(x: Value) -> Value:
     h, rest = _object(x, "gradtable")
     if rest:
         raise QError(f"gradtable: expecting one arg, given {len(rest) + 1}")
-    rows = [r for r in _rows(h) if r.p.grad is not None]
-    gradients = [r.p.grad for r in rows]
-    return table(("name", "module", *_ABOUT, *NAMES), [
-        sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), *_about(gradients), *columns(gradients)])
+    rows = [row for row in _rows(h) if row.p.grad is not None]
+    gradients = [row.p.grad for row in rows]
+    return table(
+        ("name", "module", *_ABOUT, *NAMES),
+        [
+            sym_vec([row.name for row in rows]),
+            sym_vec([row.module for row in rows]),
+            *_about(gradients),
+            *columns(gradients),
+        ],
+    )
 
 
 @api("statetable", "statetable o", "statetable model", since="kshell", effect="none")
@@ -222,8 +237,10 @@ def statetable(x: Value) -> Value:
         raise QError(f"statetable: expecting one arg, given {len(rest) + 1}")
     if not isinstance(h, OptimizerHandle | ModelHandle):
         raise CallError("statetable", expecting="optimizer or model", given=kname(h))
-    o = optimizer_of(h)
-    buffers = [(row.group, row.name, key, t) for row in parameters_of(o) for key, t in _buffers(o, row.p)]
+    optimizer = optimizer_of(h)
+    buffers = [
+        (row.group, row.name, key, t) for row in parameters_of(optimizer) for key, t in _buffers(optimizer, row.p)
+    ]
     groups, names, keys, tensors = zip(*buffers, strict=True) if buffers else [()] * 4
     return table(("parmgroup", "name", "buffer", *_ABOUT, *NAMES),
                  [longs(groups), sym_vec(names), sym_vec(keys), *_about(tensors), *columns(tensors)])
@@ -245,24 +262,24 @@ def _buffers(o: Opt, p: Any) -> Iterator[tuple[str, Any]]:
 def _table(x: Value) -> dict[str, Value]:
     """The columns of a table, keyed or not."""
     parts = [x.k, x.v] if x.__class__ is Dict and x.keyed else [x]
-    if any(t.__class__ is not Table for t in parts):
+    if any(part.__class__ is not Table for part in parts):
         raise QError("parmtable: expecting a table, names of options or a flag, given "
                      + ("dictionary" if x.__class__ is Dict else kname(x)))
-    return {n: c for t in parts for n, c in zip(t.names, t.cols, strict=True)}
+    return {name: column for part in parts for name, column in zip(part.names, part.cols, strict=True)}
 
 
 def _chosen(rows: Sequence[Row], column: Value) -> list[Row]:
     """The parameters that the column of names names."""
-    if column is None or (len(column) and not all(n.__class__ is Sym for n in seq_items(column))):
+    if column is None or (len(column) and not all(item.__class__ is Sym for item in seq_items(column))):
         raise CallError("parmtable", "expecting a table with the names of parameters in a column `name")
-    by_name = {r.name: r for r in rows}
+    by_name = {row.name: row for row in rows}
     chosen: dict[str, Row] = {}
-    for n in seq_items(column):
-        if n.s not in by_name:
-            raise QError(f"parmtable: no parameter `{n.s}")
-        if n.s in chosen:
-            raise CallError("parmtable", f"parameter `{n.s} is repeated", says=(f"`{n.s}",))
-        chosen[n.s] = by_name[n.s]
+    for item in seq_items(column):
+        if item.s not in by_name:
+            raise QError(f"parmtable: no parameter `{item.s}")
+        if item.s in chosen:
+            raise CallError("parmtable", f"parameter `{item.s} is repeated", says=(f"`{item.s}",))
+        chosen[item.s] = by_name[item.s]
     return list(chosen.values())
 
 
@@ -300,8 +317,8 @@ def _edit(h: Value, rows: Sequence[Row], optimizers: Sequence[Opt], given: dict[
         _check_without(given)
     elif "parmgroup" in given or any(n in given for n in settable):
         groups = _planned(o, chosen, given, [n for n in given if n in settable])
-        before = {id(p) for p in o.parameters()}
-        added = [p for g in groups for p in g.params if id(p) not in before]
+        before = {id(param) for param in o.parameters()}
+        added = [param for group in groups for param in group.params if id(param) not in before]
         check_new(o, added)
         container = plan(o, Selection(added, module_of(h))) if added else None
         check_movable(o, groups, "parmtable")
@@ -327,9 +344,9 @@ def _is_null(v: Value) -> bool:
 
 def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Sequence[str]) -> list[Group]:
     """The groups of an optimizer as an edit makes them; every set of options is one that torch takes."""
-    n = len(o.groups)
-    bases = [group_values(o.entry, g) for g in o.groups] + [group_values(o.entry, o.torch.defaults)]
-    now = {id(p): i for i, g in enumerate(o.groups) for p in g["params"]}
+    count = len(o.groups)
+    bases = [group_values(o.entry, group) for group in o.groups] + [group_values(o.entry, o.torch.defaults)]
+    now = {id(param): i for i, group in enumerate(o.groups) for param in group["params"]}
     wanted: dict[int, tuple[int, Values]] = {}
     numbers = seq_items(given["parmgroup"]) if "parmgroup" in given else [now.get(id(r.p), NULL_J) for r in chosen]
     values = [seq_items(given[name]) for name in options]
@@ -339,18 +356,22 @@ def _planned(o: Opt, chosen: Sequence[Row], given: dict[str, Value], options: Se
             continue
         if number.__class__ is not int:
             raise QError(f"parmtable: parmgroup: expected long scalar, given {kname(number)}")
-        if not 0 <= number <= n:
-            raise CallError("parmtable", f"group {number} invalid, "
-                            + (f"cannot be greater than number of groups({n})" if number > 0 else "cannot be negative"),
-                            given=SAID if number > 0 else UNSAID, says=(number,))
+        if not 0 <= number <= count:
+            raise CallError(
+                "parmtable",
+                f"group {number} invalid, "
+                + (f"cannot be greater than number of groups({count})" if number > 0 else "cannot be negative"),
+                given=SAID if number > 0 else UNSAID,
+                says=(number,),
+            )
         new = parse(o.entry, [], [(name, column[k]) for name, column in zip(options, values, strict=True)
                                   if not _is_null(column[k])])
         wanted[id(r.p)] = (number, bases[number] | new)
     members: list[list[tuple[Any, Values]]] = [[] for _ in bases]
-    for i, g in enumerate(o.groups):
-        for p in g["params"]:
-            if wanted.get(id(p), (i, bases[i]))[0] == i:
-                members[i].append((p, wanted.get(id(p), (i, bases[i]))[1]))
+    for i, group in enumerate(o.groups):
+        for param in group["params"]:
+            if wanted.get(id(param), (i, bases[i]))[0] == i:
+                members[i].append((param, wanted.get(id(param), (i, bases[i]))[1]))
     for r in chosen:
         number, new = wanted[id(r.p)]
         if number >= 0 and now.get(id(r.p)) != number:
@@ -374,12 +395,12 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
         kinds = list(groups.values())
         if len(kinds) > 1 and o.record.parts is not None:
             raise CallError("parmtable", f"parameters in a group of {o.entry.name} have the same options")
-        first = next((g for g in kinds if g.values == base), kinds[0] if kinds else Group(base, []))
+        first = next((kind for kind in kinds if kind.values == base), kinds[0] if kinds else Group(base, []))
         if i < n:
             kept.append(first)
         elif kinds:
             more.insert(0, first)
-        more += [g for g in kinds if g is not first]
+        more += [kind for kind in kinds if kind is not first]
     most = o.record.groups
     if most is not None and n + len(more) > most:
         raise CallError("parmtable", f"{o.entry.name} optimizer has a single parameter group",
@@ -398,4 +419,4 @@ def _split(o: Opt, bases: Sequence[Values], members: Sequence[list[tuple[Any, Va
 
 def _key(values: Values) -> Any:
     """A key that is the same for equal values of options."""
-    return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(values.items()))
+    return tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in sorted(values.items()))

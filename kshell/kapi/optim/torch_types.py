@@ -99,7 +99,7 @@ _TORCH = "torch"
 
 def _kept(*names: str) -> dict[str, str]:
     """Buffers that are documented under torch's names."""
-    return {k: k for k in names}
+    return {name: name for name in names}
 
 
 row("adadelta", "torch.optim.Adadelta", """Steps in the units of the parameters, by running means of squares.

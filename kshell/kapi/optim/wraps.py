@@ -111,7 +111,7 @@ BESIDE: dict[str, tuple[Callable[[Opt, bool], Value | None], Callable[[Opt, Valu
 
 def shown(o: Opt, state: bool = False) -> Dict:
     """The wraps of an optimizer and the objects beside it, {name: options or state}."""
-    fields = {key: w.state() if state else w.options() for key, w in o.wraps.items()}
+    fields = {key: value.state() if state else value.options() for key, value in o.wraps.items()}
     for name, (show, _) in BESIDE.items():
         value = show(o, state)
         if value is not None:
@@ -134,7 +134,7 @@ def restore(o: Opt, found: Value) -> None:
 
 def step(o: Opt, closure: Callable[[], Any] | None, given: dict[str, Any]) -> Any:
     """A step with all that is around it. The result is the closure's loss, or what the optimizer itself gives."""
-    known = {name for w in o.wraps.values() for name in w.given}
+    known = {name for value in o.wraps.values() for name in value.given}
     for name in given:
         if name not in known:
             raise CallError("step", f"{o.entry.name} takes no {name}", says=(o.entry.name, name))
@@ -164,8 +164,8 @@ def _around(o: Opt, given: dict[str, Any]) -> Any:
     own, stepping = o.abilities, True
     try:
         for phase in PHASES:
-            for w in o.wraps.values():
-                stepping = stepping and getattr(w, phase)(o, given) is not False
+            for value in o.wraps.values():
+                stepping = stepping and getattr(value, phase)(o, given) is not False
     except BaseException:
         own.undo()
         raise
@@ -180,11 +180,11 @@ def _around(o: Opt, given: dict[str, Any]) -> Any:
             result = o.bare_step()
     except BaseException:
         own.undo()
-        for w in o.wraps.values():
-            w.failed(o)
+        for value in o.wraps.values():
+            value.failed(o)
         raise
-    for w in o.wraps.values():
-        w.done(o)
+    for value in o.wraps.values():
+        value.done(o)
     return result
 
 

@@ -88,7 +88,7 @@ def _members(x: Value, call: str) -> list[tuple[str, Any]]:
     if isinstance(h, VectorHandle):
         return [(f"vector[{i}]", t) for i, t in enumerate(h.obj) if t is not None]
     if isinstance(h, DictHandle):
-        return [(f"dictionary[{key}]", t) for key, t in h.obj.items() if t is not None]
+        return [(f"dictionary[{key}]", value) for key, value in h.obj.items() if value is not None]
     raise CallError(call, expecting="tensor, vector, dictionary or model", given=kname(x))
 
 
@@ -245,8 +245,8 @@ def _filled(old: Iterable[Any], moved: Sequence[Any]) -> list[Any]:
 def reordered(tensors: Iterable[Any], order: Any, dim: int = 0) -> list[Any]:
     """Tensors with their places along a dimension in another order, without a graph of gradients; their flags stay."""
     with torch.no_grad():
-        return [t.index_select(dim, order if order.device == t.device else order.to(t.device))
-                .requires_grad_(t.requires_grad) for t in tensors]
+        return [tensor.index_select(dim, order if order.device == tensor.device else order.to(tensor.device))
+                .requires_grad_(tensor.requires_grad) for tensor in tensors]
 
 
 def _of_model(name: str, h: ModelHandle) -> Value:

@@ -18,10 +18,10 @@ EFFECT = "none"  # of the functions here, if they say nothing else
 
 def _part(name: str, fn: Callable[[Any], Any], doc: str, example: str) -> None:
     def run(x: Value) -> Value:
-        h = need_handle(x, name)
-        if h.__class__ is not TensorHandle:
-            raise QError(f"{name}: not implemented for {h.plural}")
-        t = as_tensor(h)
+        handle = need_handle(x, name)
+        if handle.__class__ is not TensorHandle:
+            raise QError(f"{name}: not implemented for {handle.plural}")
+        t = as_tensor(handle)
         t = fn(t.to_dense() if t.layout is not torch.strided else t)
         return tensor_handle(t) if x.__class__ is List else to_q(t)
 

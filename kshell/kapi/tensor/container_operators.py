@@ -21,7 +21,8 @@ from kshell.kapi.base.handles import (
     vector_handle,
 )
 from kshell.kapi.tensor.containers import put_named
-from kshell.kapi.tensor.operators import DYADS, MONADS, amend, index, operand, pair, undo
+from kshell.kapi.tensor.indexing import amend, index, undo
+from kshell.kapi.tensor.operators import DYADS, MONADS, operand, pair
 from kshell.values.base.core import HOLE, NIL, Atom, Dict, List, Sym, Value, is_list, seq_items, sym_vec
 from kshell.values.base.functions import Prim
 from kshell.values.engine.apply import apply
@@ -60,7 +61,7 @@ def each_monad(h: KHandle, name: str) -> Value:
     if name not in _ATOMIC:
         raise QError(f"{'condition' if name == 'item' else name}: not implemented for {h.plural}")
     fn = MONADS[name]
-    return _holder(h, {key: invoke(name, fn, _defined(name, t)) for key, t in _tensors_of(h).items()})
+    return _holder(h, {key: invoke(name, fn, _defined(name, value)) for key, value in _tensors_of(h).items()})
 
 
 @behaviour("dyad", VectorHandle, DictHandle)
@@ -71,7 +72,7 @@ def each_dyad(h: KHandle, name: str, x: Value, y: Value) -> Value:
         raise QError(f"{name}: not implemented for {kname(x)} and {kname(y)}")
     own = _tensors_of(h)
     a, b = _spread(name, x, h, own), _spread(name, y, h, own)
-    return _holder(h, {key: pair(name, a[key], b[key], _defined(name, t)) for key, t in own.items()})
+    return _holder(h, {key: pair(name, a[key], b[key], _defined(name, value)) for key, value in own.items()})
 
 
 def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, Any]:
@@ -95,7 +96,7 @@ def _spread(name: str, x: Value, h: KHandle, own: dict[Any, Any]) -> dict[Any, A
 
 
 def _listed(keys: Iterable[str]) -> str:
-    return "".join("`" + k for k in keys) or "()"
+    return "".join("`" + key for key in keys) or "()"
 
 
 def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
@@ -106,7 +107,7 @@ def _places_in(h: KHandle, i: Value) -> Sequence[Any]:
         longs_of(i) if vector else names_of(i)
     if places is None or isinstance(i, KHandle):
         raise CallError("index", expected=f"{'long' if vector else 'symbol'}(s) for {h.kind}", given=kname(i))
-    if any(n not in (held if not vector else range(len(held))) for n in places):
+    if any(place not in (held if not vector else range(len(held))) for place in places):
         raise QError("index")
     return places
 
@@ -116,8 +117,8 @@ def at_place(h: KHandle, args: Sequence[Value]) -> Value:
     """`v i`, ``d`key``: a handle of a vector's or dictionary's tensor, of several a list; further indices index the
     tensors."""
     places = _places_in(h, args[0])
-    handles: list[Value] = [tensor_handle(h.get()[n]) for n in places]
-    items = [index(t, args[1:]) for t in handles] if len(args) > 1 else handles
+    handles: list[Value] = [tensor_handle(h.get()[place]) for place in places]
+    items = [index(handle, args[1:]) for handle in handles] if len(args) > 1 else handles
     return List(items) if args[0] is NIL or args[0] is HOLE or is_list(args[0]) else items[0]
 
 
@@ -142,17 +143,20 @@ def amend_place(h: KHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
             raise QError(f"amend: {len(places)} tensor(s) and {len(y)} value(s)")
         values = seq_items(y)
     if len(args) > 1:
-        own = [_defined("amend", held[n]) for n in places]
+        own = [_defined("amend", held[place]) for place in places]
         with guard.kept(own if len(own) > 1 else ()):
-            for t, v in zip(own, values, strict=True):
-                amend(tensor_handle(t), args[1:], f, v)
+            for t, value in zip(own, values, strict=True):
+                amend(tensor_handle(t), args[1:], f, value)
         return h
-    tensors = [_put(held[n] if n in places and not new else None, f, v) for n, v in zip(places, values, strict=True)]
+    tensors = [
+        _put(held[place] if place in places and not new else None, f, value)
+        for place, value in zip(places, values, strict=True)
+    ]
     if isinstance(h, DictHandle):
         put_named(h, dict(zip(places, tensors, strict=True)), "amend")
         return h
-    for n, t in zip(places, tensors, strict=True):
-        held[n] = t
+    for place, t in zip(places, tensors, strict=True):
+        held[place] = t
     return h
 
 
@@ -164,7 +168,11 @@ def undo_place(h: KHandle, args: Sequence[Value]) -> Callable[[], None]:
     if len(args) > 1:
         parts = [undo(tensor_handle(_defined("amend", held[n])), args[1:]) for n in _places_in(h, args[0])]
     else:
-        parts = [undo(tensor_handle(t), (NIL,)) for t in _tensors_of(h).values() if t is not None and t.requires_grad]
+        parts = [
+            undo(tensor_handle(value), (NIL,))
+            for value in _tensors_of(h).values()
+            if value is not None and value.requires_grad
+        ]
 
     def put_back() -> None:
         for part in parts:
@@ -182,11 +190,11 @@ def _held_by(y: VectorHandle | DictHandle, places: Sequence[Any]) -> list[Value]
         return [tensor_handle(t) for t in held]
     if set(held) != set(places):
         raise QError(f"amend: expected tensors {_shown(places)}, given {_shown(held)}")
-    return [tensor_handle(held[n]) for n in places]
+    return [tensor_handle(held[place]) for place in places]
 
 
 def _shown(places: Iterable[Any]) -> str:
-    return "".join(f"`{n}" for n in places) or "none"
+    return "".join(f"`{place}" for place in places) or "none"
 
 
 def _put(old: Any, f: Value, y: Value) -> Any:

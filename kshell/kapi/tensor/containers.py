@@ -39,14 +39,14 @@ def _dict_of(names: Sequence[str], values: Sequence[Value]) -> DictHandle:
 def read_tensors(values: Sequence[Value], call: str) -> list[Any]:
     """The tensors of some values: a tensor handle has one, an array makes a new one. The handles stay as they are."""
     tensors = []
-    for v in values:
-        h = handle(v)
+    for value in values:
+        h = handle(value)
         if h is None:
-            tensors.append(to_tensor(v))
+            tensors.append(to_tensor(value))
         elif h.__class__ is TensorHandle:
             tensors.append(h.obj)
         else:
-            raise CallError(call, expected="tensor or array", given=kname(v))
+            raise CallError(call, expected="tensor or array", given=kname(value))
     return tensors
 
 
@@ -181,9 +181,9 @@ def keys_of(h: DictHandle, x: Value, call: str) -> list[str]:
     names = names_of(x)
     if names is None:
         raise CallError(call, expected="symbol key(s) for dictionary", given=kname(x))
-    for n in names:
-        if n not in h.obj:
-            raise QError(f"{call}: no dictionary key `{n}")
+    for name in names:
+        if name not in h.obj:
+            raise QError(f"{call}: no dictionary key `{name}")
     return names
 
 
@@ -195,7 +195,7 @@ def _dict_edit(h: DictHandle, rest: Sequence[Value]) -> Value:
         names, values = _keys(rest[0].k), seq_items(rest[0].v)
     elif len(rest) == 1:
         names = keys_of(h, rest[0], "dict")
-        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[n] for n in names])
+        return to_q(named[names[0]]) if is_atom(rest[0]) else list_q([named[name] for name in names])
     elif len(rest) == 2:
         names = _keys(rest[0])
         values = _values(rest[1], len(names), is_atom(rest[0]), "dict")
@@ -211,15 +211,17 @@ def put_named(h: DictHandle, tensors: dict[str, Any], call: str) -> None:
     take their values, all others are replaced. On an error nothing is changed."""
     named = h.get()
     own = hasattr(named, "objtype")  # it is the dictionary of a module's parameters or buffers
-    kept = {n: (named[n], t) for n, t in tensors.items()
-            if n in named and named[n] is not None and t is not None and (own or named[n].requires_grad)}
-    for n, (old, t) in kept.items():
+    kept = {key: (named[key], value) for key, value in tensors.items()
+            if key in named and named[key] is not None and value is not None and (own or named[key].requires_grad)}
+    for key, (old, t) in kept.items():
         if not fits(t.shape, old.shape):
-            raise QError(f"{call}: `{n} with size of {size_text(old.shape)} cannot be updated with new values of size "
-                         + size_text(t.shape))
+            raise QError(
+                f"{call}: `{key} with size of {size_text(old.shape)} cannot be updated with new values of size "
+                + size_text(t.shape)
+            )
     for old, t in kept.values():
         put(old, t)
-    named.update({n: t for n, t in tensors.items() if n not in kept})
+    named.update({key: value for key, value in tensors.items() if key not in kept})
 
 
 def fits(size: Sequence[int], into: Sequence[int]) -> bool:
@@ -239,7 +241,7 @@ def tensors_in(h: KHandle, select: Value = None, call: str = "") -> list[tuple[A
         return [(i, h.obj[i]) for i in at]
     if h.__class__ is DictHandle:
         names = list(h.get()) if select is None else keys_of(h, select, call)
-        return [(n, h.obj[n]) for n in names]
+        return [(name, h.obj[name]) for name in names]
     return None
 
 

@@ -137,7 +137,7 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
     if h.__class__ is VectorHandle:
         tensors = h.get()
         if not rest:
-            return collapse([tensor_handle(t) for t in tensors])
+            return collapse([tensor_handle(tensor) for tensor in tensors])
         at = longs_of(rest[0])
         if at is None:
             raise CallError("tensor", expected="long index for vector", given=kname(rest[0]))
@@ -150,14 +150,14 @@ def _shared(h: KHandle, rest: Sequence[Value]) -> Value:
     if h.__class__ is DictHandle:
         named = h.get()
         if not rest:
-            return symdict(list(named), [tensor_handle(t) for t in named.values()])
+            return symdict(list(named), [tensor_handle(value) for value in named.values()])
         names = names_of(rest[0])
         if names is None:
             raise CallError("tensor", expected="symbol key(s) for dictionary", given=kname(rest[0]))
-        for n in names:
-            if n not in named:
-                raise QError(f"tensor: no dictionary key `{n}")
-        handles_of_names = [tensor_handle(named[n]) for n in names]
+        for name in names:
+            if name not in named:
+                raise QError(f"tensor: no dictionary key `{name}")
+        handles_of_names = [tensor_handle(named[name]) for name in names]
         return handles_of_names[0] if name_of(rest[0]) is not None else List(list(handles_of_names))
     raise QError(f"tensor: not implemented for {h.plural}")
 
@@ -213,18 +213,18 @@ class _Call:
 
     def number(self, i: int, word: str) -> int | float:
         """Positional argument i as a number."""
-        n = number_of(self.args[i]) if i < len(self.args) else None
-        if n is None:
+        number = number_of(self.args[i]) if i < len(self.args) else None
+        if number is None:
             raise QError(f"tensor: {self.mode} expects a number for {word}, given "
                          + (kname(self.args[i]) if i < len(self.args) else "none"))
-        return n
+        return number
 
     def long(self, i: int, word: str) -> int:
-        n = long_of(self.args[i]) if i < len(self.args) else None
-        if n is None:
+        number = long_of(self.args[i]) if i < len(self.args) else None
+        if number is None:
             raise QError(f"tensor: {self.mode} expects a long for {word}, given "
                          + (kname(self.args[i]) if i < len(self.args) else "none"))
-        return n
+        return number
 
     def only(self, n: int) -> None:
         """At most n positional arguments."""
@@ -332,9 +332,9 @@ def _complex(c: _Call) -> Any:
     flag = c.args[1] if len(c.args) == 2 and c.args[1].__class__ is bool else None
     parts = as_tensors(c.args if flag is None else c.args[:1])[0]
     kind = _part_type(c.options.dtype, parts)
-    first, *rest = (p.to(kind) for p in parts)
+    first, *rest = (part.to(kind) for part in parts)
     if rest:
-        return torch.complex(*(p.contiguous() for p in torch.broadcast_tensors(first, rest[0])))
+        return torch.complex(*(tensor.contiguous() for tensor in torch.broadcast_tensors(first, rest[0])))
     return _complex_of(first, bool(table().state.get("complexfirst", True)) if flag is None else flag)
 
 
@@ -344,7 +344,7 @@ def _part_type(asked: Any, parts: Sequence[Any]) -> Any:
         if not asked.is_complex:
             raise QError(f"tensor: complex expects a complex data type, given `{dtype_name(asked)}")
         return asked.to_real()
-    own = [p.dtype for p in parts if p.dtype in (torch.float16, torch.float32, torch.float64)]
+    own = [part.dtype for part in parts if part.dtype in (torch.float16, torch.float32, torch.float64)]
     return functools.reduce(torch.promote_types, own) if own else default_dtype()
 
 

@@ -110,7 +110,7 @@ def gradflag(x: Value) -> Value:
 
 def set_flags(tensors: Iterable[Any], flag: bool) -> None:
     """Let tensors require gradients, or not: all of them or, on an error, none."""
-    before = [(t, t.requires_grad) for t in tensors]
+    before = [(tensor, tensor.requires_grad) for tensor in tensors]
     try:
         for t, _ in before:
             t.requires_grad_(flag)
@@ -181,18 +181,18 @@ def backward(x: Value) -> Value:
         mode = name_of(rest.pop())
         if mode not in MODES:
             raise CallError(UNSAID, f"unrecognized mode for backward: `{mode}, expecting one of "
-                            + "".join("`" + m for m in MODES), given=SAID)
+                            + "".join("`" + mode for mode in MODES), given=SAID)
         retain, create = MODES[mode]
     if len(rest) > 1:
         raise CallError("backward", "unrecognized arg(s), expecting tensor, optional gradient and mode")
     tensors = list(tensors_of(h))
-    if any(t is None for t in tensors):
+    if any(tensor is None for tensor in tensors):
         raise CallError("backward", "undefined tensor", says=("tensor",))
     weights = _outer(h, rest[0]) if rest else [NIL] * len(tensors)
     if len(weights) != len(tensors):
         raise CallError("backward", f"{len(tensors)} tensor(s) and {len(weights)} gradient(s)",
                         given=SAID, expected=UNSAID)
-    outer = [_gradient(g, t) for g, t in zip(weights, tensors, strict=True)]
+    outer = [_gradient(weight, tensor) for weight, tensor in zip(weights, tensors, strict=True)]
     run_backward("backward", tensors, lambda: torch.autograd.backward(tensors, outer, retain_graph=retain,
                                                                       create_graph=create))
     return NIL
@@ -205,7 +205,7 @@ def _outer(h: KHandle, x: Value) -> list[Value]:
     if x.__class__ is VectorHandle and h.__class__ is VectorHandle:
         return list(map(tensor_handle, x.get()))
     if h.__class__ is DictHandle and isinstance(x, Dict | DictHandle):
-        gradients = {k: tensor_handle(t) for k, t in x.get().items()} if isinstance(x, DictHandle) else \
+        gradients = {key: tensor_handle(value) for key, value in x.get().items()} if isinstance(x, DictHandle) else \
             dict(zip(names_of(x.k) or (), seq_items(x.v), strict=False))
         if gradients.keys() != h.get().keys():
             raise QError(f"backward: expected gradients of {_listed(h.get())}, given {_listed(gradients)}")
@@ -216,7 +216,7 @@ def _outer(h: KHandle, x: Value) -> list[Value]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return "".join("`" + n for n in names)
+    return "".join("`" + name for name in names)
 
 
 def _gradient(g: Value, t: Any) -> Any:

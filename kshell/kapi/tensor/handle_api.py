@@ -74,19 +74,21 @@ def free(x: Value) -> Value:
 def _to_free(x: Value) -> list[KHandle]:
     """The handles of a list or dictionary; nothing is freed if one of them is none."""
     if x.__class__ is Dict:
-        places, where = [f"key[`{k.s}]" if hasattr(k, "s") else f"key[{i}]" for i, k in enumerate(seq_items(x.k))], \
-            "dictionary"
+        places, where = (
+            [f"key[`{item.s}]" if hasattr(item, "s") else f"key[{i}]" for i, item in enumerate(seq_items(x.k))],
+            "dictionary",
+        )
         values = seq_items(x.v)
     elif x.__class__ is List:
         values, where = x.items, "list"
         places = [f"element[{i}]" for i in range(len(values))]
     else:
         raise CallError("free", expecting="pytorch object or list/dictionary of objects", given=kname(x))
-    for place, v in zip(places, values, strict=True):
-        if not isinstance(v, KHandle):
-            raise QError(f"free: expecting pytorch object but {place} is {kname(v)}")
-        if v.obj is GONE:
-            raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(v).hint)
+    for place, value in zip(places, values, strict=True):
+        if not isinstance(value, KHandle):
+            raise QError(f"free: expecting pytorch object but {place} is {kname(value)}")
+        if value.obj is GONE:
+            raise QError(f"free: stale pointer, {place} of given {where}", hint=stale(value).hint)
     return values
 
 
@@ -97,9 +99,9 @@ def return_(x: Value) -> Value:
     q)return tensor 1 2 3
     1 2 3
     """
-    h = need_handle(x, "return")
-    value = value_of(h)
-    h.free("was freed by `return`, which gives its value")
+    handle = need_handle(x, "return")
+    value = value_of(handle)
+    handle.free("was freed by `return`, which gives its value")
     return value
 
 
@@ -162,10 +164,10 @@ def addref(x: Value) -> Value:
     q)same(a;b)
     1b
     """
-    h = need_handle(x, "addref")
-    if isinstance(h, VectorHandle | DictHandle | ModelHandle):
-        raise QError(f"addref not implemented for {h.kind}")
-    return h.__class__(h.obj)
+    handle = need_handle(x, "addref")
+    if isinstance(handle, VectorHandle | DictHandle | ModelHandle):
+        raise QError(f"addref not implemented for {handle.kind}")
+    return handle.__class__(handle.obj)
 
 
 @api("mapped", "mapped x", effect="none")
@@ -307,14 +309,14 @@ def objtype(x: Value) -> Value:
     q)objtype tensor 1 2
     `tensor
     """
-    h = need_handle(x, "objtype")
-    if isinstance(h, VectorHandle | DictHandle):
-        return sym(getattr(h.obj, "objtype", "tensor"))  # `parms m` and `buffers m` say which they are
-    if h.__class__ is TensorHandle:
-        if isinstance(h.obj, torch.nn.Parameter):
+    handle = need_handle(x, "objtype")
+    if isinstance(handle, VectorHandle | DictHandle):
+        return sym(getattr(handle.obj, "objtype", "tensor"))  # `parms m` and `buffers m` say which they are
+    if handle.__class__ is TensorHandle:
+        if isinstance(handle.obj, torch.nn.Parameter):
             return sym("parameter")
-        return sym("buffer" if type(h.obj).__name__ == "Buffer" else "tensor")
-    return ask("objtype", h)
+        return sym("buffer" if type(handle.obj).__name__ == "Buffer" else "tensor")
+    return ask("objtype", handle)
 
 
 @api("result", "result ptr", effect="none")

@@ -76,7 +76,7 @@ def makegrid(x: Value) -> Value:
     if not 2 <= len(args) <= 5:
         raise QError(f"makegrid: expecting 2-5 args, (x;rows;cols;pad;padvalue), given {len(args)}")
     t = _picture(args[0], "makegrid")
-    numbers = [_count(v, w) for v, w in zip(args[1:4], ("rows", "cols", "pad"), strict=False)]
+    numbers = [_count(arg, w) for arg, w in zip(args[1:4], ("rows", "cols", "pad"), strict=False)]
     value = number_of(args[4]) if len(args) == 5 else 0
     if value is None:
         raise QError(f"makegrid: padding value is {kname(args[4])}, expecting a number")
@@ -84,19 +84,19 @@ def makegrid(x: Value) -> Value:
         raise QError(f"makegrid: expecting 3 or 4-dimensional input, given size {list(t.shape)}")
     t = t[:, None] if t.dim() == 3 else t
     t = t.expand(-1, 3, -1, -1) if t.shape[1] == 1 else t
-    if all(n is None for n in numbers[:2]):
+    if all(number is None for number in numbers[:2]):
         raise CallError("makegrid", "both rows & columns cannot be null")
     return result(grid(t, numbers, value), args[0].__class__ is TensorHandle)
 
 
 def _count(x: Value, word: str) -> int | None:
-    n = long_of(x)
+    number = long_of(x)
     if x is NULL_J and word != "pad":
         return None
-    if n is None or n < (word != "pad"):
-        raise QError(f"makegrid: {word} is {kname(x) if n is None else n}, expecting a "
+    if number is None or number < (word != "pad"):
+        raise QError(f"makegrid: {word} is {kname(x) if number is None else number}, expecting a "
                      f"{'positive long' if word != 'pad' else 'long from 0'}")
-    return n
+    return number
 
 
 def grid(t: Any, numbers: Sequence[int | None], value: float) -> Any:

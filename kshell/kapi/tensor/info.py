@@ -108,7 +108,7 @@ def _column(row: Attribute, tensors: Collection[Any]) -> Value:
     t = atom_t(row.undefined)
     if not tensors and t:
         return empty(t)
-    return collapse([row.undefined if t is None else row.fn(t) for t in tensors])
+    return collapse([row.undefined if tensor is None else row.fn(tensor) for tensor in tensors])
 
 
 def _register(name: str, row: Attribute) -> None:
@@ -130,10 +130,10 @@ def tensorcount(x: Value) -> Value:
     q)tensorcount vector(1 2 3;001b)
     2
     """
-    h = need_handle(x, "tensorcount")
-    if behaves("tensorcount", h) is not None:
-        return ask("tensorcount", h)
-    return sum(1 for _ in tensors_of(h))
+    handle = need_handle(x, "tensorcount")
+    if behaves("tensorcount", handle) is not None:
+        return ask("tensorcount", handle)
+    return sum(1 for _ in tensors_of(handle))
 
 
 @api("contiguous", "contiguous ptr", "contiguous(ptr;format)")
@@ -206,27 +206,27 @@ def options(x: Value) -> Value:
     if is_empty(x) or name == "":
         return options_dict(torch.empty(0))
     if name is not None:
-        for fn in NAMED_OPTIONS.values():
-            values = fn(name)
+        for value in NAMED_OPTIONS.values():
+            values = value(name)
             if values is not None:
                 return values
         raise unknown("unrecognized name `", name, (
-            e.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for e in entries(kind)),
+            entry.name for kind in ("module", "loss", "optimizer", "scheduler", "rule") for entry in entries(kind)),
             call="options", given=UNSAID)
-    h = need_handle(x, "options")
-    if h.__class__ is TensorHandle:
-        return options_dict(h.obj)
-    if h.__class__ is VectorHandle:
-        return _options_table(h.obj)
-    if h.__class__ is DictHandle:
-        return Dict(sym_vec(h.obj), _options_table(h.obj.values()))
-    return ask("options", h)
+    handle = need_handle(x, "options")
+    if handle.__class__ is TensorHandle:
+        return options_dict(handle.obj)
+    if handle.__class__ is VectorHandle:
+        return _options_table(handle.obj)
+    if handle.__class__ is DictHandle:
+        return Dict(sym_vec(handle.obj), _options_table(handle.obj.values()))
+    return ask("options", handle)
 
 
 def _options_table(tensors: Iterable[Any]) -> Table:
     """The options of some tensors, a row for each."""
-    rows = [[s.s for s in options_dict(t).v.items] for t in tensors]
-    names = [s.s for s in options_dict(None).k.items]
+    rows = [[item.s for item in options_dict(tensor).v.items] for tensor in tensors]
+    names = [item.s for item in options_dict(None).k.items]
     return Table(names, [sym_vec(c) for c in zip(*rows, strict=True)] if rows else [sym_vec([]) for _ in names])
 
 
@@ -235,7 +235,7 @@ _INFO = ("leaf", "gradfn", "dim", "sparsedim", "size", "stride", "numel", "items
 
 def _info(t: Any) -> tuple[list[str], list[Value]]:
     o = options_dict(t)
-    names = [s.s for s in o.k.items]
+    names = [item.s for item in o.k.items]
     values: list[Value] = list(o.v.items)
     for n in _INFO:
         row = ATTRIBUTES[n]
@@ -291,11 +291,11 @@ def detail(x: Value) -> Value:
 
 
 def _describe(name: str, x: Value, fn: Callable[[Any], Value]) -> Value:
-    h = need_handle(x, name)
-    if h.__class__ is TensorHandle:
-        return fn(h.obj)
-    if h.__class__ is VectorHandle:
-        return collapse([fn(t) for t in h.obj])
-    if h.__class__ is DictHandle:
-        return Dict(sym_vec(h.obj), List([fn(t) for t in h.obj.values()]))
-    return ask(name, h)
+    handle = need_handle(x, name)
+    if handle.__class__ is TensorHandle:
+        return fn(handle.obj)
+    if handle.__class__ is VectorHandle:
+        return collapse([fn(t) for t in handle.obj])
+    if handle.__class__ is DictHandle:
+        return Dict(sym_vec(handle.obj), List([fn(value) for value in handle.obj.values()]))
+    return ask(name, handle)

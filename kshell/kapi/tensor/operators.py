@@ -1,4 +1,4 @@
-"""q's operators on tensor handles: `x*y`, `2*x`, `neg x`, `sum x`, `x$y`, `x[i]`, `x[i]:v`.
+"""q's operators on tensor handles: `x*y`, `2*x`, `neg x`, `sum x`, `x$y`.
 
 They give new tensors, on the tensor's device and with gradients, and broadcast as torch does. Reductions work along
 the first dimension, as q's do. An array among the operands is read as a tensor.
@@ -6,7 +6,7 @@ the first dimension, as q's do. An array among the operands is read as a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from kshell.errors import CallError, QError
@@ -18,11 +18,8 @@ from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.tensor import sorting, windows
 from kshell.kapi.tensor.windows import floating
 from kshell.values.base import types as T
-from kshell.values.base.core import HOLE, NIL, Atom, List, Sym, Value, is_list
-from kshell.values.base.functions import Prim
-from kshell.values.engine.apply import apply
+from kshell.values.base.core import Atom, List, Sym, Value, is_list
 from kshell.values.session.context import running
-from kshell.values.session.interrupts import stoppable
 
 Fn = Callable[..., Any]
 
@@ -170,7 +167,7 @@ def _minus(a: Any, b: Any) -> Any:
 
 def _alike(verbs: dict[str, Fn]) -> dict[str, Fn]:
     """Functions of two tensors of one type as those of any two."""
-    return {name: lambda a, b, fn=fn: fn(*_one_type(a, b)) for name, fn in verbs.items()}
+    return {name: lambda a, b, fn=value: fn(*_one_type(a, b)) for name, value in verbs.items()}
 
 
 _LEAST, _MOST = _logical("minimum", "logical_and"), _logical("maximum", "logical_or")
@@ -249,8 +246,8 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
     if cls is int or cls is float or cls is bool or isinstance(x, torch.Tensor):
         return x
     try:
-        t = as_tensor(x, like)
-        error = None if t is not None else f"expected a tensor or numbers, given {kname(x)}"
+        tensor = as_tensor(x, like)
+        error = None if tensor is not None else f"expected a tensor or numbers, given {kname(x)}"
     except QError as exc:
         if exc.text == STALE:
             raise
@@ -259,7 +256,7 @@ def operand(name: str, x: Any, like: Any = None) -> Any:
         if cls is List and any(isinstance(i, KHandle) for i in x.items):  # what stands right of a call's list joins it
             error = f"expected a tensor or numbers, given {kname(x)}; {JOINED}"
         raise QError(f"{name}: {error}")
-    return t
+    return tensor
 
 
 @behaviour("dyad", TensorHandle)
@@ -318,224 +315,39 @@ def _tensors(a: Any, like: Any) -> Any:
 
 def _take(x: Value, t: Any) -> Any:
     """n#t: the first (last if negative) n, from the start again if there are fewer; a list of sizes reshapes."""
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         sizes = longs_of(x)
         if not sizes:
             raise QError(f"#: expected long(s), given {kname(x)}")
-        return t.reshape([-1 if s == -(1 << 63) else s for s in sizes])
+        return t.reshape([-1 if size == -(1 << 63) else size for size in sizes])
     t = t if t.dim() else t.reshape(1)
-    if abs(n) > len(t):
+    if abs(number) > len(t):
         if not len(t):
             raise QError("length")
-        reserve((abs(n), *t.shape[1:]), t.element_size())
-        return t[torch.arange(min(n, 0), max(n, 0), device=t.device) % len(t)]
-    return t[:n] if n >= 0 else t[len(t) + n:]
+        reserve((abs(number), *t.shape[1:]), t.element_size())
+        return t[torch.arange(min(number, 0), max(number, 0), device=t.device) % len(t)]
+    return t[:number] if number >= 0 else t[len(t) + number:]
 
 
 def _drop(x: Value, t: Any) -> Any:
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         raise CallError("_", expected="a long", given=kname(x))
     if not t.dim():
         raise CallError("_", "expected a list")
-    return t[min(n, len(t)):] if n >= 0 else t[:max(len(t) + n, 0)]
+    return t[min(number, len(t)):] if number >= 0 else t[:max(len(t) + number, 0)]
 
 
 def _rotate(x: Value, t: Any) -> Any:
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         raise CallError("rotate", expected="a long", given=kname(x))
-    return t.roll(-(n % len(t)), 0) if t.dim() and len(t) else t
+    return t.roll(-(number % len(t)), 0) if t.dim() and len(t) else t
 
 
 # the verbs whose left argument is a number of rows, or other q values
 _COUNTED: dict[str, Fn] = {"#": _take, "_": _drop, "rotate": _rotate, **windows.COUNTED, **sorting.COUNTED}
-
-# ------------------------------------------------------------------ indexing
-
-
-def _index_of(i: Value, t: Any) -> Any:
-    """One index as torch takes it: int, or a tensor of indices or flags; None for the whole dimension."""
-    if i is NIL or i is HOLE:
-        return None
-    n = long_of(i)
-    if n is not None:
-        return n
-    if i.__class__ is TensorHandle or is_list(i):
-        at = as_tensor(i, t)
-        if at.dtype == torch.bool:
-            return at
-        if not at.is_floating_point() or not at.numel():
-            return at.to(torch.int64)
-    raise CallError("index", expected="long(s) or boolean(s)", given=kname(i))
-
-
-def _checked(at: Any, size: int) -> Any:
-    """The index itself; 'index if it is outside a dimension (asked before torch is, since a GPU cannot recover)."""
-    if isinstance(at, int):
-        if not -size <= at < size:
-            raise QError("index")
-    elif at is not None and at.dtype != torch.bool and at.numel():
-        low, high = torch.aminmax(at)
-        if int(low) < -size or int(high) >= size:
-            raise QError("index")
-    return at
-
-
-def _indices(args: Sequence[Value], t: Any) -> list[Any]:
-    if len(args) > t.dim() and not (len(args) == 1 and (args[0] is NIL or args[0] is HOLE)):
-        raise QError("rank")
-    return [_checked(_index_of(i, t), size) for i, size in zip(args, t.shape, strict=False)]
-
-
-def _select(t: Any, at: Sequence[Any]) -> Any:
-    """t[i;j;..], each index selecting along its own dimension, as q's do. A view where that can be."""
-    for dim in range(len(at) - 1, -1, -1):
-        i = at[dim]
-        if i is None:
-            continue
-        if isinstance(i, int):
-            t = t.select(dim, i)
-        elif i.dtype == torch.bool or i.dim() != 1:
-            t = t[(slice(None),) * dim + (i,)]
-        else:
-            t = t.index_select(dim, torch.where(i < 0, i + t.shape[dim], i))
-    return t
-
-
-@behaviour("at", TensorHandle)
-def index(h: TensorHandle, args: Sequence[Value]) -> Value:
-    """`t i`, `t[i;j]`: a tensor; single items are 0-dimensional tensors. Negative indices count from the end."""
-    t = as_tensor(h)
-    return tensor_handle(invoke("index", lambda: _select(t, _indices(args, t))))
-
-
-def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
-    """Indices of several dimensions as torch's advanced indexing takes them for all their combinations."""
-    lists = [i for i in at if isinstance(i, torch.Tensor)]
-    if len(lists) < 2:
-        return tuple(slice(None) if i is None else i for i in at)
-    indices: list[Any] = []
-    seen = 0
-    full = [torch.arange(n, device=t.device) if i is None else i for i, n in zip(at, t.shape, strict=False)]
-    count = sum(not isinstance(i, int) for i in full)
-    for i in full:
-        if isinstance(i, int):
-            indices.append(i)
-            continue
-        i = i.nonzero().squeeze(-1) if i.dtype == torch.bool else i
-        shape = [1] * count
-        shape[seen] = -1
-        indices.append(i.reshape(shape))
-        seen += 1
-    return tuple(indices)
-
-
-@behaviour("same", TensorHandle)
-def same(h: TensorHandle, other: TensorHandle) -> bool:
-    """Have two tensors the same type, size and elements? Doubles may differ a little, as in q's comparisons."""
-    a, b = as_tensor(h), as_tensor(other)
-    if a.dtype != b.dtype or a.shape != b.shape or a.device != b.device:
-        return False
-    if not (a.is_floating_point() or a.is_complex()):
-        return invoke("converge", torch.equal, a, b)
-    return invoke("converge", torch.allclose, a, b, rtol=2.0**-43, atol=0, equal_nan=True)
-
-
-@behaviour("rows", TensorHandle)
-def rows(h: TensorHandle) -> list[Value]:
-    """The items along the first dimension; a tensor without dimensions is its own."""
-    t = as_tensor(h)
-    return [tensor_handle(i) for i in invoke("rows", t.unbind)] if t.dim() else [h]
-
-
-@behaviour("choose", TensorHandle)
-def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
-    """`?[x;y;z]`: the elements of y where x is true, else those of z."""
-    t = as_tensor(h)
-    where = operand("?", x, t)
-    if getattr(where, "dtype", None) is not torch.bool:
-        raise QError(f"?: expected boolean(s), given {kname(x)}")
-    return tensor_handle(invoke("?", torch.where, where, operand("?", y, t), operand("?", z, t)))
-
-
-@behaviour("length", TensorHandle)
-def length(h: TensorHandle) -> int:
-    """How many rows there are."""
-    t = as_tensor(h)
-    if not t.dim():
-        raise QError("rank")
-    return len(t)
-
-
-@behaviour("amend", TensorHandle)
-def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
-    """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: changes the tensor in place. + and - count an index given twice twice."""
-    t = as_tensor(h)
-
-    def run() -> None:
-        at = _places(t, _indices(args, t))
-        name = f.name if f.__class__ is Prim else ""
-        with _writing(t):
-            if f is None or f is NIL or name == ":":
-                t[at] = _value(y, t)
-            elif name in ("+", "-") and y is not NIL and y is not HOLE and any(isinstance(i, torch.Tensor) for i in at):
-                _add_at(t, at, _value(y, t), 1 if name == "+" else -1)
-            else:
-                part = tensor_handle(t[at].clone())
-                result = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
-                t[at] = _value(result, t)
-
-    invoke("amend", run)
-    return h
-
-
-def _writing(t: Any) -> Any:
-    """The mode to write into a tensor in: a parameter is set, not differentiated."""
-    whole = t if t.is_leaf or t._base is None else t._base
-    return torch.set_grad_enabled(torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad))
-
-
-@behaviour("undo", TensorHandle)
-def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
-    """A function that restores the present values of the elements at an index, with their gradient history."""
-    t = as_tensor(h)
-
-    def kept() -> tuple[Any, Any]:
-        at = _places(t, _indices(args, t))
-        with _writing(t):
-            return at, t[at].clone()
-
-    at, before = invoke("amend", kept)
-
-    def put_back() -> None:
-        with _writing(t):
-            t[at] = before
-
-    return put_back
-
-
-def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
-    shape = t[at].shape
-    whole = [torch.arange(n, device=t.device) if isinstance(i, slice) else i for i, n in zip(at, t.shape, strict=False)]
-    if any(isinstance(i, slice) for i in at) or len(at) < t.dim() or any(
-            isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in whole):
-        if len(at) == 1 and at[0].dtype != torch.bool and at[0].dim() == 1:
-            t.index_add_(0, at[0], v.expand(shape).to(t.dtype), alpha=sign)
-        else:
-            t[at] = t[at] + sign * v
-        return
-    index = tuple(i if isinstance(i, torch.Tensor) else torch.tensor(i, device=t.device) for i in at)
-    t.index_put_(index, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
-
-
-def _value(y: Value, t: Any) -> Any:
-    """The values to put in: a tensor of the tensor's type."""
-    v = operand("amend", y, t)
-    v = v if isinstance(v, torch.Tensor) else torch.tensor(v)
-    return v.to(device=t.device, dtype=t.dtype)
-
 
 def operators() -> tuple[list[str], list[str]]:
     """The q verbs of one and of two arguments that tensors know (for the reference)."""

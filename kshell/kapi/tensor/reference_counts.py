@@ -45,7 +45,7 @@ def _each(h: KHandle, fn: Any) -> Value:
     if h.__class__ is VectorHandle:
         return collapse([fn(t) for t in h.obj])
     if h.__class__ is DictHandle:
-        return Dict(sym_vec(h.obj), collapse([fn(t) for t in h.obj.values()]))
+        return Dict(sym_vec(h.obj), collapse([fn(value) for value in h.obj.values()]))
     return fn(h.obj)
 
 
@@ -68,10 +68,10 @@ def sptr(x: Value) -> Value:
     q)sptr[a]=sptr reshape(a;3 4)
     1b
     """
-    h = need_handle(x, "sptr")
-    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
-        raise QError(f"sptr: not implemented for {h.plural}")
-    return _each(h, lambda t: long(storage_ptr(t)))
+    handle = need_handle(x, "sptr")
+    if not isinstance(handle, TensorHandle | VectorHandle | DictHandle):
+        raise QError(f"sptr: not implemented for {handle.plural}")
+    return _each(handle, lambda t: long(storage_ptr(t)))
 
 
 def storage_ptr(t: Any) -> int:
@@ -97,7 +97,7 @@ def _holds(h: KHandle, found: Any) -> int:
     if fn is not None:
         return sum(o is found for o in fn(h))
     if isinstance(h, ModuleHandle):
-        return sum(o is found for o in (*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers()))
+        return sum(submodule is found for submodule in (*h.obj.modules(), *h.obj.parameters(), *h.obj.buffers()))
     return int(h.obj is found)
 
 
@@ -110,10 +110,10 @@ def ref(x: Value) -> Value:
     q)ref a
     2
     """
-    h = need_handle(x, "ref")
-    if isinstance(h, OptimizerHandle | ModelHandle):
-        return references(h.obj)
-    return _each(h, references)
+    handle = need_handle(x, "ref")
+    if isinstance(handle, OptimizerHandle | ModelHandle):
+        return references(handle.obj)
+    return _each(handle, references)
 
 
 @api("sref", "sref ptr")
@@ -125,10 +125,10 @@ def sref(x: Value) -> Value:
     q)sref a
     2
     """
-    h = need_handle(x, "sref")
-    if not isinstance(h, TensorHandle | VectorHandle | DictHandle):
-        raise QError(f"sref: not implemented for {h.plural}")
-    return _each(h, storage_references)
+    handle = need_handle(x, "sref")
+    if not isinstance(handle, TensorHandle | VectorHandle | DictHandle):
+        raise QError(f"sref: not implemented for {handle.plural}")
+    return _each(handle, storage_references)
 
 
 def storage_references(t: Any) -> int:
@@ -175,7 +175,7 @@ def alias(x: Value) -> Value:
 
 def _two(x: Value, call: str) -> tuple[Any, Any]:
     args = items(x)
-    if len(args) != 2 or any(h.__class__ is not TensorHandle for h in args):
+    if len(args) != 2 or any(arg.__class__ is not TensorHandle for arg in args):
         raise CallError(call, expecting="two tensors", given=kname(x))
     return args[0].obj, args[1].obj
 

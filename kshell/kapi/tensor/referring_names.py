@@ -21,8 +21,8 @@ def referring() -> dict[int, list[str]]:
             if name[0] == "_":
                 continue
             full = name if space == "." else f"{space}.{name}"
-            for h in _handles(x, DEEP):
-                own_names = names.setdefault(h.number, [])
+            for handle in _handles(x, DEEP):
+                own_names = names.setdefault(handle.number, [])
                 if full not in own_names:
                     own_names.append(full)
     return names

@@ -41,10 +41,10 @@ def _size(x: Value, call: str) -> list[int]:
 
 
 def _long(x: Value, call: str, word: str) -> int:
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         raise CallError(call, expected=f"long scalar for {word}", given=kname(x))
-    return n
+    return number
 
 
 def _dims(x: Value, call: str) -> list[int]:
@@ -208,11 +208,11 @@ def narrow(x: Value) -> Value:
     args = items(x)
     if len(args) != 4:
         raise QError(f"narrow: expecting 4 args, given {len(args)}")
-    dim, start, size = (_long(a, "narrow", w) for a, w in zip(args[1:], ("dim", "offset", "size"), strict=True))
+    dim, start, size = (_long(arg, "narrow", w) for arg, w in zip(args[1:], ("dim", "offset", "size"), strict=True))
     if args[0].__class__ is VectorHandle:
         return vector_handle([t.narrow(dim, start, size) for t in args[0].get()])
     if args[0].__class__ is DictHandle:
-        return dict_handle({n: t.narrow(dim, start, size) for n, t in args[0].get().items()})
+        return dict_handle({key: value.narrow(dim, start, size) for key, value in args[0].get().items()})
     return result(as_tensor(args[0]).narrow(dim, start, size), args[0].__class__ is TensorHandle)
 
 
@@ -229,9 +229,9 @@ def index(x: Value) -> Value:
     i = long_of(rest[1])
     if i is not None:
         return result(t.select(dim, i), wrap)
-    at = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
-    guard.indices()("index", t, at, dim=dim)  # asked before torch is: a GPU could not go on
-    return result(t.index_select(dim, at), wrap)
+    tensor = torch.empty(0, dtype=torch.int64, device=t.device) if is_empty(rest[1]) else as_tensor(rest[1], like=t)
+    guard.indices()("index", t, tensor, dim=dim)  # asked before torch is: a GPU could not go on
+    return result(t.index_select(dim, tensor), wrap)
 
 
 # ------------------------------------------------------------------ joining
@@ -305,7 +305,7 @@ def amend(x: Value) -> Value:
     values = [args[-1]] if n == 2 or is_atom(args[1]) else seq_items(args[-1]) if is_list(args[-1]) else []
     if len(values) != len(named):
         raise QError(f"amend: {len(named)} place(s) and {len(values)} value(s)")
-    pairs = [(_set(t, "amend"), _set(as_tensor(v), "amend")) for (_, t), v in zip(named, values, strict=True)]
+    pairs = [(_set(t, "amend"), _set(as_tensor(value), "amend")) for (_, t), value in zip(named, values, strict=True)]
     for t, source in pairs:  # all fit before anything is written
         if not fits(source.shape, t.shape):
             raise QError(f"amend: size {list(source.shape)} does not fit {list(t.shape)}")
@@ -339,27 +339,27 @@ def reset(x: Value) -> Value:
         raise QError(f"reset: up to 4 arguments expected, (tensor;offset;sizes;strides), but {len(args)} given")
     if args[0].__class__ is not TensorHandle:
         raise CallError("reset", "tensor expected as 1st of at least two arguments")
-    t = as_tensor(args[0])
+    tensor = as_tensor(args[0])
     start = long_of(args[1])
     if start is None:
         raise QError(f"reset: offset (long) expected as 2nd argument, given {kname(args[1])}")
-    layout: list[Any] = [longs_of(v) for v in args[2:]]
-    for v, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
-        if longs_of(v) is None:
-            raise QError(f"reset: {word} expected as {at} argument, given {kname(v)}")
-    size = list(t.shape) if not layout else layout[0]
-    stride = list(t.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
+    layout: list[Any] = [longs_of(arg) for arg in args[2:]]
+    for arg, word, at in zip(args[2:], ("size(s)", "stride(s)"), ("3rd", "4th"), strict=False):
+        if longs_of(arg) is None:
+            raise QError(f"reset: {word} expected as {at} argument, given {kname(arg)}")
+    size = list(tensor.shape) if not layout else layout[0]
+    stride = list(tensor.stride()) if not layout else layout[1] if len(layout) > 1 else _rows(size)
     if len(size) != len(stride):
         raise QError(f"reset: {len(size)} size(s) but {len(stride)} stride(s)")
     if start < 0 or any(n < 0 for n in (*size, *stride)):
         raise CallError("reset", "offset, sizes and strides cannot be negative")
     last = start + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1 if all(size) else start
-    room = t.untyped_storage().nbytes() // t.element_size()
+    room = tensor.untyped_storage().nbytes() // tensor.element_size()
     if last > room:
         raise QError(f"reset: size {size} and stride {stride} require total of {last - start} plus offset of {start} "
                      f"exceeds storage size of {room}")
     with torch.no_grad():
-        t.set_(t.untyped_storage(), start, size, stride)
+        tensor.set_(tensor.untyped_storage(), start, size, stride)
     return NIL
 
 

@@ -50,10 +50,10 @@ def rank(t: Any) -> Any:
 
 def xrank(x: Value, t: Any) -> Any:
     """In which of x equal parts of the sorted rows each row falls."""
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         raise CallError("xrank", expected="a long", given=kname(x))
-    return torch.floor_divide(rank(t) * n, max(len(t), 1) if t.dim() else 1)
+    return torch.floor_divide(rank(t) * number, max(len(t), 1) if t.dim() else 1)
 
 
 def distinct(t: Any) -> Any:

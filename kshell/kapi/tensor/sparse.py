@@ -28,10 +28,12 @@ def _dims(x: Value | None, t: Any, call: str) -> int:
     """The number of sparse dimensions asked for, all if none is."""
     if x is None:
         return t.dim()
-    n = long_of(x)
-    if n is None or not 0 < n <= t.dim():
-        raise QError(f"{call}: expected 1-{t.dim()} sparse dimension(s), given {kname(x) if n is None else n}")
-    return n
+    number = long_of(x)
+    if number is None or not 0 < number <= t.dim():
+        raise QError(
+            f"{call}: expected 1-{t.dim()} sparse dimension(s), given {kname(x) if number is None else number}"
+        )
+    return number
 
 
 @api("sparse", "sparse x", "sparse(x;sparsedim)", "sparse(x;mask)")
@@ -72,13 +74,13 @@ def sparseindex(x: Value) -> Value:
 
 def _sparse_of(x: Value, call: str) -> tuple[Any, bool]:
     """The sparse tensor of a handle, and whether the handle came enlisted (then a tensor is asked for)."""
-    h = need_handle(x, call)
-    if h.__class__ is not TensorHandle:
-        raise QError(f"{call}: not implemented for {h.plural}")
-    t = as_tensor(h)
-    if t.layout is torch.strided:
+    handle = need_handle(x, call)
+    if handle.__class__ is not TensorHandle:
+        raise QError(f"{call}: not implemented for {handle.plural}")
+    tensor = as_tensor(handle)
+    if tensor.layout is torch.strided:
         raise CallError(call, "expecting a sparse tensor")
-    return t, x.__class__ is List
+    return tensor, x.__class__ is List
 
 
 def _part(t: Any, enlisted: bool) -> Value:

@@ -105,7 +105,7 @@ def tensor_text(t: Any) -> str:
         return f"{values.item():g}\n{last}"
     if values.dim() == 1:
         form = _Format(values)
-        return form.head + "".join(form.number(v) + "\n" for v in values.tolist()) + last
+        return form.head + "".join(form.number(value) + "\n" for value in values.tolist()) + last
     if values.dim() == 2:
         return _matrix(values, "") + last
     parts = []
@@ -123,12 +123,12 @@ def str_(x: Value) -> Value:
      3  4  5
     [ CPUDoubleType{2,3} ]
     """
-    h = need_handle(x, "str")
-    if h.__class__ is TensorHandle:
-        return string(tensor_text(h.obj))
-    text = ask("str", h)
+    handle = need_handle(x, "str")
+    if handle.__class__ is TensorHandle:
+        return string(tensor_text(handle.obj))
+    text = ask("str", handle)
     if isinstance(text, str):
         return string(text)
     if text is None:
-        raise QError(f"str: not implemented for {h.plural}")
+        raise QError(f"str: not implemented for {handle.plural}")
     return text

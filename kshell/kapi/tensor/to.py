@@ -30,8 +30,8 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
     args: Sequence[Value] = items(x)
     if not 2 <= len(args) <= 3:
         raise QError(f"{call}: expecting 2-3 args, given {len(args) if not isinstance(x, KHandle) else 1}")
-    h = need_handle(args[0], call)
-    if h.__class__ is TensorHandle and h.get() is None:
+    handle = need_handle(args[0], call)
+    if handle.__class__ is TensorHandle and handle.get() is None:
         raise CallError(call, "cannot change attribute(s) of an undefined tensor", says=("tensor",))
     wait = True
     if len(args) == 3:
@@ -43,8 +43,8 @@ def _parse(x: Value, call: str) -> tuple[KHandle, TensorOptions, bool]:
         example = args[1].get()
         if example is None:
             raise CallError(call, "example tensor is undefined", says=("tensor",))
-        return h, like_options(example), wait
-    return h, tensor_options(args[1], call), wait
+        return handle, like_options(example), wait
+    return handle, tensor_options(args[1], call), wait
 
 
 @api("to", "to(ptr;options[;async])", "to(ptr;example[;async])", held=True, effect="changes")
@@ -86,5 +86,5 @@ def copyto(x: Value) -> Value:
     if h.__class__ is VectorHandle:
         return vector_handle([copied(t) for t in h.obj])
     if h.__class__ is DictHandle:
-        return dict_handle({n: copied(t) for n, t in h.obj.items()})
+        return dict_handle({key: copied(value) for key, value in h.obj.items()})
     return ask("copyto", h, options, wait)

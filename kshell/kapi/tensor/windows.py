@@ -109,10 +109,10 @@ def ema(a: Any, t: Any) -> Any:
 
 
 def _count(name: str, x: Value) -> int:
-    n = int(x) if isinstance(x, bool) else long_of(x)
-    if n is None:
+    number = int(x) if isinstance(x, bool) else long_of(x)
+    if number is None:
         raise CallError(name, expected="a long", given=kname(x))
-    return n
+    return number
 
 
 def _after(t: Any, k: int, value: Any) -> Any:

@@ -68,13 +68,18 @@ def acttable(x: Value) -> Value:
 
 
 def _table(rows: Sequence[_Row], graded: bool) -> Value:
-    cols = [sym_vec([r.name for r in rows]), sym_vec([r.module for r in rows]), longs([r.call for r in rows]),
-            sym_vec([r.output for r in rows]), List([longs(r.size) for r in rows]),
-            *activities([r.numbers for r in rows])]
+    cols = [
+        sym_vec([row.name for row in rows]),
+        sym_vec([row.module for row in rows]),
+        longs([row.call for row in rows]),
+        sym_vec([row.output for row in rows]),
+        List([longs(row.size) for row in rows]),
+        *activities([row.numbers for row in rows]),
+    ]
     names = ["name", "module", "call", "output", "size", *_COLUMNS]
     if graded:
         names += ["g" + name for name in _COLUMNS]
-        cols += activities([r.gradient for r in rows])
+        cols += activities([row.gradient for row in rows])
     return table(names, cols)
 
 
@@ -108,9 +113,9 @@ class _Call:
         self.named = {key: _own(value) for key, value in inputs.named.items()} if isinstance(inputs, Inputs) else {}
         while inputs and inputs[-1] is None:
             inputs.pop()
-        self.inputs = [_own(t) for t in inputs]
+        self.inputs = [_own(value) for value in inputs]
         self.graded = self.f is not None or bool(self.targets)
-        if any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in m.parameters()):
+        if any(isinstance(param, torch.nn.parameter.UninitializedTensorMixin) for param in m.parameters()):
             raise CallError("acttable", "the module has parameters without a size yet; forward gives them one",
                             says=("module",))
 
@@ -142,8 +147,8 @@ class _Call:
 
     def _backward(self, loss: Any) -> None:
         """Let the gradients reach the layers; none is kept."""
-        leaves = [p for p in (*self.m.parameters(), *self.inputs, *self.named.values())
-                  if isinstance(p, torch.Tensor) and p.requires_grad]
+        leaves = [param for param in (*self.m.parameters(), *self.inputs, *self.named.values())
+                  if isinstance(param, torch.Tensor) and param.requires_grad]
         if not leaves or not loss.requires_grad:
             raise CallError("acttable", "no parameter of the module is trained, so there are no gradients",
                             says=("module",))
@@ -264,15 +269,23 @@ class _Graded:
 def _undisturbed(m: Any, inputs: Sequence[Any]) -> Iterator[None]:
     """A block after which buffers and random states are what they were, and in which compiled code is not used."""
     held = [(part, dict(part._buffers)) for part in m.modules()]
-    values = [(b, b.detach().clone()) for _, own in held for b in own.values() if b is not None and _writable(b)]
-    tensors = [t for t in (*m.parameters(), *m.buffers(), *inputs) if isinstance(t, torch.Tensor)]
-    others = {t.device for t in tensors if t.device.type not in ("cpu", "meta")}
+    values = [
+        (value, value.detach().clone())
+        for _, own in held
+        for value in own.values()
+        if value is not None and _writable(value)
+    ]
+    tensors = [param for param in (*m.parameters(), *m.buffers(), *inputs) if isinstance(param, torch.Tensor)]
+    others = {tensor.device for tensor in tensors if tensor.device.type not in ("cpu", "meta")}
     with ExitStack() as states:
         states.enter_context(torch.random.fork_rng(devices=[]))
-        for kind in sorted({d.type for d in others}):
-            at = [d.index or 0 for d in others if d.type == kind]
+        for kind in sorted({other.type for other in others}):
+            at = [other.index or 0 for other in others if other.type == kind]
             states.enter_context(torch.random.fork_rng(devices=sorted(set(at)), device_type=kind))
-        if any(getattr(p, "_compiled_call_impl", None) is not None or hasattr(p, "_orig_mod") for p in m.modules()):
+        if any(
+            getattr(submodule, "_compiled_call_impl", None) is not None or hasattr(submodule, "_orig_mod")
+            for submodule in m.modules()
+        ):
             states.enter_context(torch.compiler.set_stance("force_eager"))
         try:
             yield

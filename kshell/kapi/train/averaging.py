@@ -55,8 +55,8 @@ def _source(x: Value, call: str) -> dict[str, Any]:
     """The tensors of a dictionary, of tensors or of arrays."""
     if x.__class__ is DictHandle:
         return x.get()
-    if x.__class__ is Dict and all(k.__class__ is Sym for k in seq_items(x.k)):
-        return {k.s: to_tensor(v) for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+    if x.__class__ is Dict and all(item.__class__ is Sym for item in seq_items(x.k)):
+        return {item.s: to_tensor(v) for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
     raise CallError(call, expecting="dictionary of tensors", given=kname(x))
 
 
@@ -77,15 +77,19 @@ def copyparms(x: Value) -> Value:
     _, m, rest = _head(x, "copyparms")
     own = dict(m.named_parameters())
     if not rest:
-        return dict_handle({k: p.detach().clone() for k, p in own.items()})
+        return dict_handle({key: value.detach().clone() for key, value in own.items()})
     source = _source(rest[0], "copyparms")
-    new = {k: t.to(device=own[k].device, dtype=own[k].dtype) for k, t in source.items() if k in own and t is not None}
-    for k, t in new.items():  # all shapes fit before anything is copied
-        if torch.broadcast_tensors(own[k], t)[0].shape != own[k].shape:
-            raise QError(f"copyparms: size {list(t.shape)} of {k} does not fit {list(own[k].shape)}")
+    new = {
+        key: value.to(device=own[key].device, dtype=own[key].dtype)
+        for key, value in source.items()
+        if key in own and value is not None
+    }
+    for k, value in new.items():  # all shapes fit before anything is copied
+        if torch.broadcast_tensors(own[k], value)[0].shape != own[k].shape:
+            raise QError(f"copyparms: size {list(value.shape)} of {k} does not fit {list(own[k].shape)}")
     with torch.no_grad():
-        for k, t in new.items():
-            own[k].copy_(t)
+        for k, value in new.items():
+            own[k].copy_(value)
     return symdict(list(own), [k in new for k in own])
 
 
@@ -107,12 +111,14 @@ def avgparms(x: Value) -> Value:
         raise CallError("avgparms", "expecting (module;dictionary of tensors)")
     means, own, n = _averaged(m, rest[0], "avgparms")
     with torch.no_grad():
-        new = {k: means[k] + (p.to(means[k]) - means[k]) / (n + 1) for k, p in own.items()}  # all fit, or none is set
-        for k, t in new.items():
-            if t.shape == means[k].shape:
-                means[k].copy_(t)
+        new = {
+            key: means[key] + (value.to(means[key]) - means[key]) / (n + 1) for key, value in own.items()
+        }  # all fit, or none is set
+        for key, value in new.items():
+            if value.shape == means[key].shape:
+                means[key].copy_(value)
             else:
-                means[k] = t
+                means[key] = value
     means[COUNT] = torch.tensor(n + 1, dtype=torch.float64)
     return int(n) + 1
 
@@ -120,7 +126,7 @@ def avgparms(x: Value) -> Value:
 def _averaged(m: Any, h: DictHandle, call: str) -> tuple[dict[str, Any], dict[str, Any], float]:
     """The means in a dictionary, the parameters of the module that have one there, and the number of averages."""
     means: dict[str, Any] = h.get()
-    own = {k: p.detach() for k, p in m.named_parameters() if means.get(k) is not None}
+    own = {name: param.detach() for name, param in m.named_parameters() if means.get(name) is not None}
     if not own:
         raise CallError(call, "no parameter in the dictionary", says=("dictionary",))
     return means, own, 1.0 if means.get(COUNT) is None else float(means[COUNT])
@@ -152,9 +158,9 @@ def emaparms(x: Value) -> Value:
     if not 0 <= decay <= 1:
         raise CallError("emaparms", f"decay {decay:g} is not between 0 and 1", says=(f"{decay:g}",))
     means, own, n = _averaged(m, rest[0], "emaparms")
-    for k, p in own.items():
-        if means[k].shape != p.shape:
-            raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(p.shape)}")
+    for k, value in own.items():
+        if means[k].shape != value.shape:
+            raise QError(f"emaparms: size {list(means[k].shape)} of {k} is not {list(value.shape)}")
         if not means[k].is_floating_point():
             raise QError(f"emaparms: {k} is {dtype_name(means[k].dtype)}, expecting a floating-point type")
     with torch.no_grad():
@@ -174,7 +180,11 @@ def _alike(means: dict[str, Any], own: dict[str, Any]) -> list[list[str]]:
 
 def _norms(m: Any) -> dict[str, Any]:
     """The batch normalizations of a module, by name."""
-    return {k: v for k, v in m.named_modules() if isinstance(v, torch.nn.modules.batchnorm._BatchNorm)}
+    return {
+        name: submodule
+        for name, submodule in m.named_modules()
+        if isinstance(submodule, torch.nn.modules.batchnorm._BatchNorm)
+    }
 
 
 @api("batchnorm", "batchnorm m", "batchnorm(m;dict)", target="torch.optim.swa_utils.update_bn", effect="changes")
@@ -193,18 +203,18 @@ def batchnorm(x: Value) -> Value:
     if rest:
         _set_momenta(norms, rest[0])
         return NIL
-    momenta = {k: v.momentum for k, v in norms.items()}
-    with guard.kept([b for v in norms.values() for b in v.buffers()]):
-        for v in norms.values():
-            v.reset_running_stats()
-            v.momentum = None
+    momenta = {key: value.momentum for key, value in norms.items()}
+    with guard.kept([buffer for value in norms.values() for buffer in value.buffers()]):
+        for value in norms.values():
+            value.reset_running_stats()
+            value.momentum = None
         if isinstance(h, ModelHandle) and h.obj.data.n > 0:
             try:
                 with_gradients(False, lambda: in_mode(m, True, lambda: _pass(h)))
             finally:
-                for k, v in norms.items():
-                    v.momentum = momenta[k]
-    return symdict(list(momenta), [math.nan if n is None else n for n in momenta.values()])
+                for key, value in norms.items():
+                    value.momentum = momenta[key]
+    return symdict(list(momenta), [math.nan if value is None else value for value in momenta.values()])
 
 
 def _pass(h: ModelHandle) -> None:
@@ -220,12 +230,12 @@ def _set_momenta(norms: dict[str, Any], x: Value) -> None:
     if x.__class__ is not Dict:
         raise CallError("batchnorm", expecting="dictionary of names and momenta", given=kname(x))
     momenta = {}
-    for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
-        n = number_of(v)
-        if k.__class__ is not Sym or k.s not in norms:
-            raise QError(f"batchnorm: no batch normalization named {k!r}")
-        if n is None:
-            raise QError(f"batchnorm: momentum of `{k.s} is {kname(v)}, expecting long/double")
-        momenta[k.s] = None if math.isnan(n) else float(n)
+    for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True):
+        number = number_of(v)
+        if item.__class__ is not Sym or item.s not in norms:
+            raise QError(f"batchnorm: no batch normalization named {item!r}")
+        if number is None:
+            raise QError(f"batchnorm: momentum of `{item.s} is {kname(v)}, expecting long/double")
+        momenta[item.s] = None if math.isnan(number) else float(number)
     for name, momentum in momenta.items():
         norms[name].momentum = momentum

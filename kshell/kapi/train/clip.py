@@ -39,7 +39,7 @@ def _number(norm: Any) -> Value:
 
 
 def _by_value(tensors: Iterable[Any], most: float) -> None:
-    own = [t for t in tensors if t.grad is not None]
+    own = [tensor for tensor in tensors if tensor.grad is not None]
     if own:  # of none torch's check of them fails
         torch.nn.utils.clip_grad_value_(own, most)
 
@@ -58,8 +58,8 @@ def _tensors(h: KHandle, call: str) -> list[Any]:
 
 def limit_of(where: str, x: Value) -> float:
     """A number to clip by; a negative one would turn gradients round, and a null make all of them null."""
-    n = number_of(x)
-    limit = math.nan if n is None or n == NULL_J.v else float(n)
+    number = number_of(x)
+    limit = math.nan if number is None or number == NULL_J.v else float(number)
     if not limit >= 0:
         raise QError(f"{where} is {'null' if math.isnan(limit) else f'{limit:g}'}, expecting zero or above")
     return limit
@@ -73,7 +73,7 @@ def clip_model(model: Model) -> Any:
     if norm is not NIL:
         most, exponent = norm.a.tolist()
         if s["clipgroup"]:
-            return [_by_norm(g["params"], most, exponent) for g in model.optimizer.groups]
+            return [_by_norm(group["params"], most, exponent) for group in model.optimizer.groups]
         return _by_norm(model.optimizer.parameters(), most, exponent)
     if s["clipvalue"] is not NIL:
         _by_value(model.optimizer.parameters(), s["clipvalue"])
@@ -119,20 +119,22 @@ def clip(x: Value) -> Value:
     h, rest, most = _head(x, call, 4, "-4")
     exponent, groups = 2.0, False
     if len(rest) == 1:
-        n, flag = number_of(rest[0]), flag_of(rest[0])
-        if n is None and flag is None:
+        number, flag = number_of(rest[0]), flag_of(rest[0])
+        if number is None and flag is None:
             raise QError(f"{call}: 3rd arg, group flag or norm exponent expected, given {kname(rest[0])}")
-        exponent, groups = (exponent, bool(flag)) if n is None else (limit_of(f"{call}: exponent", rest[0]), groups)
+        exponent, groups = (
+            (exponent, bool(flag)) if number is None else (limit_of(f"{call}: exponent", rest[0]), groups)
+        )
     elif rest:
-        n, flag = number_of(rest[0]), flag_of(rest[1])
-        if n is None:
+        number, flag = number_of(rest[0]), flag_of(rest[1])
+        if number is None:
             raise QError(f"{call}: 3rd arg, norm exponent, is {kname(rest[0])}, expecting long/double")
         if flag is None:
             raise QError(f"{call}: 4th arg, group flag, is {kname(rest[1])}, expecting boolean")
         exponent, groups = limit_of(f"{call}: exponent", rest[0]), flag
     if groups and isinstance(h, OptimizerHandle | ModelHandle):
-        o = optimizer_of(h)
-        return _number([_by_norm(g["params"], most, exponent) for g in o.groups])
+        optimizer = optimizer_of(h)
+        return _number([_by_norm(group["params"], most, exponent) for group in optimizer.groups])
     return _number(_by_norm(_tensors(h, call), most, exponent))
 
 

@@ -1,4 +1,4 @@
-"""Data and options of models for training and testing: data, batches in place, shuffling."""
+"""Data and options of models for training and testing: the functions of q (batches.py has what they do with data)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,9 @@ from kshell.kapi.base.args import (
     unknown,
 )
 from kshell.kapi.base.call import api
-from kshell.kapi.base.convert import is_array, kname, list_q, to_q
+from kshell.kapi.base.convert import kname, list_q, to_q
 from kshell.kapi.base.handles import (
-    DictHandle,
     ModelHandle,
-    TensorHandle,
-    VectorHandle,
     behaviour,
     dict_handle,
     handle,
@@ -36,10 +33,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.base.lazy_torch import torch
 from kshell.kapi.func.autocast import cast_name
 from kshell.kapi.module.api import every_option
-from kshell.kapi.module.forward import inputs_of
-from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
+from kshell.kapi.train.batches import assign, begin, define, gather, next_batch, reorder, restore, shuffle
 from kshell.kapi.train.clip import limit_of
-from kshell.kapi.train.model import Data, Model, Settings, parts_of, shown
+from kshell.kapi.train.model import Model, Settings, parts_of, shown
 from kshell.values.base.build import collapse, floats, symdict
 from kshell.values.base.core import NIL, NULL_J, Dict, List, Sym, Value, Vec, is_list, long, seq_items, sym, sym_vec
 from kshell.values.base.synonyms import plain
@@ -51,12 +47,12 @@ METRICS = ("batchloss", "loss", "accuracy", "matches", "predict", "output", "hid
 
 
 def _whole(name: str, x: Value, least: int) -> int:
-    n = long_of(x)
-    if n is None:
+    number = long_of(x)
+    if number is None:
         raise QError(f"{name}: expects one long integer, given {kname(x)}")
-    if n < least:
-        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {long(n)}")
-    return n
+    if number < least:
+        raise QError(f"{name}: cannot be less than {'zero' if not least else 'one'}, given {long(number)}")
+    return number
 
 
 def _flag(name: str, x: Value) -> bool:
@@ -78,10 +74,10 @@ def _metrics(name: str, x: Value) -> Value:
 
 def _one_or_two(name: str, x: Value, second: float) -> tuple[Any, Any]:
     """A number and a second one, which may be left out."""
-    n = number_of(x)
-    numbers = [n] if n is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
+    number = number_of(x)
+    numbers = [number] if number is not None else [number_of(i) for i in seq_items(x)] if is_list(x) else [None]
     if any(i is None for i in numbers) or not 1 <= len(numbers) <= 2:
-        raise CallError(name, expecting="1-2 numbers", given=kname(x) if n is None else str(len(numbers)))
+        raise CallError(name, expecting="1-2 numbers", given=kname(x) if number is None else str(len(numbers)))
     return numbers[0], numbers[1] if len(numbers) == 2 else second
 
 
@@ -96,8 +92,8 @@ def _clipnorm(name: str, x: Value) -> Value:
 def _clipvalue(name: str, x: Value) -> Value:
     if is_empty(x):
         return NIL
-    n = number_of(x)
-    if n is None:
+    number = number_of(x)
+    if number is None:
         raise CallError(name, expecting="number for maximum gradient", given=kname(x))
     return limit_of(f"{name}: value", x)
 
@@ -251,61 +247,6 @@ def test(x: Value) -> Value:
 # ------------------------------------------------------------------ data
 
 
-def gather(given: Sequence[Value], m: Any, call: str) -> Any:
-    """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
-    parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
-    if parts and all(x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts):
-        return {k: t for x in parts for k, t in (
-            x.get().items() if x.__class__ is DictHandle else
-            zip(names_of(x.k) or (), (inputs_of(v, m, call)[0] for v in seq_items(x.v)), strict=True))}
-    if len(given) == 1:
-        x = given[0]
-        if is_empty(x):
-            return None
-        if x.__class__ is TensorHandle or is_array(x):
-            tensors = inputs_of(x, m, call)
-            return tensors[0] if tensors else None
-        tensors = inputs_of(x, m, call)
-        return tensors[0] if len(tensors) == 1 and x.__class__ is not VectorHandle else tensors
-    return [t for x in given for t in inputs_of(x, m, call)] or None
-
-
-def _check_sizes(x: Any, y: Any) -> int:
-    """The size of all tensors along their first dimension, -1 if there are none."""
-    n = -1
-    for t in (*parts_of(x), *parts_of(y)):
-        whole = whole_of(t)
-        size = whole.size(0) if whole.dim() else 1
-        if n >= 0 and size != n:
-            raise QError(f"tensor size mismatch, {n} vs {size}")
-        n = size
-    return n
-
-
-def _assign(model: Model, test: bool, x: Any, y: Any) -> int:
-    n = _check_sizes(x, y)
-    model.put_data(Data(x, y, n), test)
-    return _batches(model, test)
-
-
-def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
-    """New inputs and, if given, targets."""
-    if len(given) > 3:
-        raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
-    x = gather(given[1:2], model.module, call)
-    y = gather(given[2:3], model.module, call)
-    return _assign(model, test, x, y)
-
-
-def _batches(model: Model, test: bool) -> int:
-    """The number of batches of the data, -1 without data."""
-    data = model.data_of(test)
-    if data.n < 0:
-        return -1
-    s = model.settings(test)
-    return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
-
-
 def _model_of(x: Value, call: str) -> Model:
     """The model of a call that takes nothing else."""
     h = handle(x)
@@ -319,7 +260,7 @@ def _value(data: Any) -> Value:
     if data is None:
         return NIL
     if isinstance(data, dict):
-        return symdict(list(data), [to_q(t) for t in data.values()])
+        return symdict(list(data), [to_q(value) for value in data.values()])
     return list_q(data) if isinstance(data, list) else to_q(data)
 
 
@@ -353,7 +294,7 @@ def _side(x: Value, test: bool, target: bool, call: str) -> Value:
     if len(args) == 1:
         return _handle(held.y if target else held.x)
     new = gather(args[1:], h.obj.module, call)
-    return _assign(h.obj, test, held.x if target else new, new if target else held.y)
+    return assign(h.obj, test, held.x if target else new, new if target else held.y)
 
 
 def _size(x: Value, test: bool, call: str) -> int:
@@ -400,76 +341,9 @@ both("datasize", "testsize", _size, " m",
 # ------------------------------------------------------------------ batches
 
 
-def _restore(data: Data) -> int:
-    for t in data.tensors():
-        show_whole(t)
-    data.batch, data.hidden = -1, None
-    return max(data.n, 0)
-
-
-def _order(model: Model, data: Data) -> Any:
-    """A new order for the training data: of the global generator, or, where several tasks share the data, of one that
-    is the same for all."""
-    s = model.train
-    device = data.tensors()[0].device
-    if s["tasks"] < 2:
-        return torch.randperm(data.n, device=device)
-    if data.generator is None:
-        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(long_of(s["shuffleseed"]))
-    return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
-
-
-def _reorder(data: Data, order: Any) -> None:
-    data.x, data.y = _replaced(data.x, order), _replaced(data.y, order)
-
-
-def _replaced(part: Any, order: Any) -> Any:
-    if part is None:
-        return None
-    moved = reordered(parts_of(part), order)
-    return dict(zip(part, moved, strict=True)) if isinstance(part, dict) else moved if isinstance(part, list) \
-        else moved[0]
-
-
-def _shuffle(model: Model) -> None:
-    data = model.data
-    _restore(data)
-    if data.n > 0:
-        order = _order(model, data)
-        _reorder(data, order)
-        data.order = order if data.order is None else data.order[order.to(data.order.device)]
-
-
-def begin(model: Model, test: bool) -> int:
-    """The start of an epoch: whole tensors, shuffled where that is asked for; the number of batches."""
-    if not test and model.train["shuffle"]:
-        _shuffle(model)
-    else:
-        _restore(model.data_of(test))
-    return _batches(model, test)
-
-
-def _next_batch(model: Model, test: bool) -> bool:
-    data, s = model.data_of(test), model.settings(test)
-    first = data.batch < 0
-    i = s["task"] if first else data.batch + s["tasks"]
-    if i >= _batches(model, test):
-        _restore(data)
-        return False
-    if first:
-        begin(model, test)
-    w = min(s["batchsize"] or data.n, data.n)
-    for t in data.tensors():
-        if not whole_of(t).dim():
-            raise CallError("testbatch" if test else "batch", "tensor has no dimensions", says=("tensor",))
-        show_part(t, i * w, min(w, data.n - i * w))
-    data.batch = i
-    return True
-
-
 @behaviour("batch", ModelHandle)
 def _batch(h: ModelHandle) -> bool:
-    return _next_batch(h.obj, False)
+    return next_batch(h.obj, False)
 
 
 @api("testbatch", "testbatch m", effect="changes")
@@ -483,12 +357,12 @@ def testbatch(x: Value) -> Value:
     0 1 2 3 4
     5 6 7 8 9
     """
-    return _next_batch(_model_of(x, "testbatch"), True)
+    return next_batch(_model_of(x, "testbatch"), True)
 
 
 @behaviour("restore", ModelHandle)
 def _restored(h: ModelHandle) -> int:
-    return _restore(h.obj.data)
+    return restore(h.obj.data)
 
 
 @api("testrestore", "testrestore m", effect="changes")
@@ -500,7 +374,7 @@ def testrestore(x: Value) -> Value:
     q)testrestore m
     10
     """
-    return _restore(_model_of(x, "testrestore").testdata)
+    return restore(_model_of(x, "testrestore").testdata)
 
 
 both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), test), " m",
@@ -511,7 +385,7 @@ both("batchinit", "testinit", lambda x, test, call: begin(_model_of(x, call), te
 
 @behaviour("shuffle", ModelHandle)
 def _shuffled(h: ModelHandle) -> Value:
-    _shuffle(h.obj)
+    shuffle(h.obj)
     return NIL
 
 
@@ -530,8 +404,8 @@ def unshuffle(x: Value) -> Value:
     if not isinstance(h, ModelHandle):
         raise QError(f"unshuffle: requires model argument, given {kname(x)}")
     data = h.obj.data
-    _restore(data)
+    restore(data)
     if data.order is not None:
-        _reorder(data, torch.argsort(data.order))
+        reorder(data, torch.argsort(data.order))
         data.order = None
     return NIL

@@ -75,14 +75,14 @@ def _by_hand(log: Log | None, given: list[Value]) -> None:
         raise CallError("logto", expected="the number of a step", given=kname(given[0]))
     d = given[-1]
     names = names_of(d.k)
-    values = {} if names is None else {k: _number(v) for k, v in zip(names, seq_items(d.v), strict=True)}
-    wrong = [k for k, v in values.items() if v is None]
+    values = {} if names is None else {name: _number(item) for name, item in zip(names, seq_items(d.v), strict=True)}
+    wrong = [key for key, value in values.items() if value is None]
     if not values or wrong:
         raise CallError("logto", "expected a dictionary of names and numbers" + (
                f", {wrong[0]} is not a number" if wrong else ""))
     if log is None:
         raise CallError("logto", "there is no log: logto`:folder begins one")
-    log.add("", {k: v for k, v in values.items() if v is not None}, step)
+    log.add("", {key: value for key, value in values.items() if value is not None}, step)
 
 
 @api("logto", "logto`:folder", "logto`:file.jsonl", "logto dict", "logto(step;dict)", "logto[]", "logto 0b", held=True,

@@ -28,10 +28,9 @@ from kshell.kapi.base.handles import (
 from kshell.kapi.func.autocast import casting
 from kshell.kapi.loss import losses
 from kshell.kapi.module.api import brought, device_of_module, every_option, tensors_of_module
-from kshell.kapi.module.describe import definition
+from kshell.kapi.module.describe import cpp_text, definition
 from kshell.kapi.module.forward import calculate, flat, inputs_of, inputs_with_names
 from kshell.kapi.module.named_inputs import Inputs, by_name
-from kshell.kapi.module.text import cpp_text
 from kshell.kapi.optim.state import counts
 from kshell.kapi.optim.state import definition as optimizer_definition
 from kshell.kapi.tensor.gradients import drop_gradient, zero_gradient
@@ -43,9 +42,9 @@ from kshell.values.base.match import match
 
 Settings = dict[str, Value]
 # the options of training and testing, and those that are shown only where they are not as they are by default
-TRAIN: Settings = {o.name: o.train for o in OPTIONS}
-TEST: Settings = {o.name: o.test for o in OPTIONS if o.test is not None}
-MORE: Settings = {o.name: o.train for o in OPTIONS if o.more}
+TRAIN: Settings = {option.name: option.train for option in OPTIONS}
+TEST: Settings = {option.name: option.test for option in OPTIONS if option.test is not None}
+MORE: Settings = {option.name: option.train for option in OPTIONS if option.more}
 
 
 class Data:
@@ -206,8 +205,12 @@ def _view(cls: type[KHandle], obj: Any) -> Any:
 def shown(values: Settings, every: bool) -> Dict:
     """Options as a q dictionary; unless `every`, without those that are unset. (Those that ktorch does not have are
     always left out as long as they are as they are by default.)"""
-    names = [k for k, v in values.items() if (not match(v, MORE[k]) if k in MORE else every or v is not NIL)]
-    return symdict(names, [values[k] for k in names])
+    names = [
+        key
+        for key, value in values.items()
+        if (not match(value, MORE[key]) if key in MORE else every or value is not NIL)
+    ]
+    return symdict(names, [values[name] for name in names])
 
 
 # ------------------------------------------------------------------ what model handles answer

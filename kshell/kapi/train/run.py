@@ -27,8 +27,9 @@ from kshell.kapi.module.named_inputs import Inputs, by_name
 from kshell.kapi.tensor.batch_view import count
 from kshell.kapi.tensor.gradients import drop_gradient
 from kshell.kapi.train import logs
+from kshell.kapi.train.batches import begin, define
 from kshell.kapi.train.clip import clip_model
-from kshell.kapi.train.data import begin, both, define
+from kshell.kapi.train.data import both
 from kshell.kapi.train.model import Data, Model, Settings, parts_of
 from kshell.parallel import group
 from kshell.values.base.build import collapse, floats, symdict
@@ -119,7 +120,14 @@ class _Record:
         if running().log is None:
             return
         metrics = {name: self._one(name) for name in self.names if name in _LOGGED}
-        logs.note(call, {k: t[0].item() if k == "matches" else t.tolist() for k, t in metrics.items() if t is not None})
+        logs.note(
+            call,
+            {
+                key: value[0].item() if key == "matches" else value.tolist()
+                for key, value in metrics.items()
+                if value is not None
+            },
+        )
 
     def _one(self, name: str) -> Any:
         """A metric over all batches; None without any."""
@@ -142,7 +150,7 @@ class _Record:
                 return dict_handle(metrics)
             tensors = list(metrics.values())
             return tensor_handle(tensors[0]) if len(tensors) == 1 else vector_handle(tensors)
-        values = [to_q(t) for t in metrics.values()]
+        values = [to_q(value) for value in metrics.values()]
         if s["dictionary"]:
             return symdict(list(metrics), values)
         return values[0] if len(values) == 1 else collapse(values) if values else List([])
@@ -246,8 +254,8 @@ class _Trainer:
     def _gradients(self, batches: Sequence[Batch], out: Any) -> list[tuple[Any, Any]]:
         """The gradients of the mean loss of batches, the first of which comes after one with an output `out`. The
         output and the loss of each are the result."""
-        for p in self.parameters:
-            drop_gradient(p)
+        for parameter in self.parameters:
+            drop_gradient(parameter)
         results: list[tuple[Any, Any]] = []
         for inputs, targets in batches:
             carried_inputs = carried(inputs, out, self.s)
@@ -312,7 +320,7 @@ def _train(model: Model) -> Value:
     """One pass over the training data."""
     s = model.train
     begin(model, False)
-    record = _Record([k.s for k in s["metrics"].items])
+    record = _Record([item.s for item in s["metrics"].items])
     trainer = _Trainer(model, "run")
     _agreed("run", model, model.data, s, True)
 
@@ -342,7 +350,7 @@ def _test(model: Model) -> Value:
     """One pass over the test data, in evaluation mode without gradients."""
     s = model.test
     begin(model, True)
-    record = _Record([k.s for k in s["metrics"].items])
+    record = _Record([item.s for item in s["metrics"].items])
     forward, cast = _calculator(model.module), model.cast(True)
     _agreed("testrun", model, model.testdata, s, False)
 

@@ -25,7 +25,7 @@ def aggregate_of(node: Any) -> tuple[str, list[Any]] | None:
         return None
     if len(node.args) + 1 != AGGREGATES[node.f.name].__code__.co_argcount:
         return None
-    if all(_is_rowwise(a) and not isinstance(a, N.Lit) for a in node.args):
+    if all(_is_rowwise(arg) and not isinstance(arg, N.Lit) for arg in node.args):
         return node.f.name, node.args
     return None
 

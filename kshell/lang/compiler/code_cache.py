@@ -77,11 +77,11 @@ def folder() -> str:
 def _read(path: str) -> dict[bytes, Assembled]:
     """The content of a cache file, if it is whole and nobody else could have written it; else empty."""
     with suppress(OSError, ValueError, EOFError, TypeError):
-        with open(path, "rb") as f:
-            told, above = os.fstat(f.fileno()), os.stat(os.path.dirname(path))
+        with open(path, "rb") as file:
+            told, above = os.fstat(file.fileno()), os.stat(os.path.dirname(path))
             if {told.st_uid, above.st_uid} != {os.getuid()} or above.st_mode & 0o022:
                 return {}
-            data = f.read()
+            data = file.read()
         start = len(_HEAD) + _DIGEST
         body = data[start:]
         if data[:start] == _HEAD + hashlib.sha256(body).digest():

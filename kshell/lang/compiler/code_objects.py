@@ -63,7 +63,7 @@ class Consts:
 
     def swap(self, code: CodeType, info: CodeInfo) -> CodeType:
         """The code with the real constants in place of the placeholders, and its CodeInfo as the last constant."""
-        return code.replace(co_consts=(*(self._real(c, info) for c in code.co_consts), info))
+        return code.replace(co_consts=(*(self._real(const, info) for const in code.co_consts), info))
 
     def _real(self, c: Any, info: CodeInfo) -> Any:
         if c.__class__ is str and c[:1] == "\0":
@@ -100,10 +100,10 @@ def assemble(text: str) -> tuple[CodeType, list[int]]:
     """The code of a Python function by Python's compiler, and the q offset of each of its lines."""
     offsets = [0]
     for line in text.split("\n"):
-        m = _MARK.search(line)
-        offsets.append(int(m[1]) if m else -1)
+        match = _MARK.search(line)
+        offsets.append(int(match[1]) if match else -1)
     module = compile(text, FILE, "exec", dont_inherit=True, optimize=1)
-    return next(c for c in module.co_consts if c.__class__ is CodeType), offsets
+    return next(const for const in module.co_consts if const.__class__ is CodeType), offsets
 
 
 def running_code() -> tuple[CodeInfo, int] | None:

@@ -7,27 +7,25 @@ that have effects are put into temporaries in q's order; those that have none st
 
 from __future__ import annotations
 
-import keyword
 from typing import Any
 
 from kshell import registry
 from kshell.errors import QError, Source
 from kshell.lang.compiler import inline, joined_lines, tree_queries
+from kshell.lang.compiler.assignment import AssignmentMixin
 from kshell.lang.compiler.code_objects import Block, Consts, build
 from kshell.lang.compiler.control import ControlMixin
-from kshell.lang.compiler.expr import ITERATE, K_UNARY, E, Loose
+from kshell.lang.compiler.expr import ITERATE, K_UNARY, RESERVED, E, Loose
 from kshell.lang.compiler.literal import value_of
 from kshell.lang.compiler.pattern import PatternMixin, Ready
 from kshell.lang.compiler.template import TemplateMixin
 from kshell.parse import tree as N
 from kshell.values.base.core import NIL, Value, sym
-from kshell.values.base.describe import word_hint
 from kshell.values.base.functions import LAMBDA, Derived, Function, Iter, Lambda, Prim
 from kshell.values.base.primitives import type_of_entry
 from kshell.values.change.names import Names
 from kshell.values.session.context import running
 
-_RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
 MAX_PARAMS = 8
 _PRIMS: dict[int, Prim] = {}
 
@@ -55,7 +53,7 @@ def is_infix(name: str) -> bool:
     return isinstance(f, Function) and f.rank == 2
 
 
-class Compiler(ControlMixin, PatternMixin, TemplateMixin):
+class Compiler(AssignmentMixin, ControlMixin, PatternMixin, TemplateMixin):
     """Compiles one function. `params` None means a top-level statement, whose assignments are global."""
 
     def __init__(self, names: Names, ctx: str, source: Source, params: tuple[str, ...] | None, base: int = 0,
@@ -107,7 +105,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
 
     def local(self, name: str) -> str:
         """The Python name of a local."""
-        return f"_l_{name}" if name in _RESERVED else name
+        return f"_l_{name}" if name in RESERVED else name
 
     # ------------------------------------------------------------ order of evaluation
     def eval_many(self, nodes: list[Any]) -> list[E]:
@@ -211,7 +209,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         self.read_globals[name] = None
         if name in self.names.views and self.ctx == "." and self.names.view(name) is not None:
             return E(f"_view({self.mark(node)}{name!r})", None, glob=True, impure=True)
-        if name in _RESERVED:
+        if name in RESERVED:
             return E(f"_get({name!r},{self.ctx!r})", None, glob=True, impure=True)
         if name != self.own and name not in self.space and name not in self.names.builtins:
             known = name in self.names.load_builtins()
@@ -261,10 +259,10 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     def _ListOf(self, node: Any) -> E:
         if not node.items:
             return E("_empty", None, atomic=True, stable=True)
-        holes = [isinstance(n, N.Elided) for n in node.items]
-        args = [E("_hole", None, atomic=True, stable=True) if h else None for h in holes]
-        given = iter(self.eval_many([n for n, h in zip(node.items, holes, strict=True) if not h]))
-        text = ",".join((a or next(given)).s for a in args)
+        holes = [isinstance(item, N.Elided) for item in node.items]
+        args = [E("_hole", None, atomic=True, stable=True) if hole else None for hole in holes]
+        given = iter(self.eval_many([item for item, hole in zip(node.items, holes, strict=True) if not hole]))
+        text = ",".join((arg or next(given)).s for arg in args)
         return E(f"_list({text})", None, impure=True)
 
     def _TableOf(self, node: Any) -> E:
@@ -278,10 +276,10 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         both = [*(keys or ()), *cols]
         values = self.eval_many([n for _, n in both])
         names = tree_queries.column_names(both)
-        pairs = [f"({n!r},{v.s})" for n, v in zip(names, values, strict=True)]
-        k = len(keys or ())
-        left = "None" if keys is None else f"[{','.join(pairs[:k])}]"
-        args = f"[{','.join(pairs[k:])}]"
+        pairs = [f"({n!r},{value.s})" for n, value in zip(names, values, strict=True)]
+        count = len(keys or ())
+        left = "None" if keys is None else f"[{','.join(pairs[:count])}]"
+        args = f"[{','.join(pairs[count:])}]"
         return E(f"{helper}({self.mark(node)}{left},{args})" if helper == "_table" else f"{helper}({args})", None,
                  impure=True)
 
@@ -306,9 +304,9 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
 
     def _Block(self, node: Any) -> E:
         e = E("_nil", None, atomic=True, stable=True)
-        for n in node.items:
+        for item in node.items:
             self.discard(e)
-            e = self.expr(n)
+            e = self.expr(item)
         return e
 
     def discard(self, e: E) -> None:
@@ -328,7 +326,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     # ------------------------------------------------------------ application
     def _Apply(self, node: Any) -> E:
         f, args = node.f, node.args
-        if any(isinstance(a, N.Elided) for a in args):
+        if any(isinstance(arg, N.Elided) for arg in args):
             return self.projection(node)
         if isinstance(f, N.Verb):
             return self.verb_call(node, f.glyph, registry.find("verb", f.glyph))
@@ -342,11 +340,11 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
     def projection(self, node: Any) -> E:
         """Application with arguments left out."""
         args: list[Any] = node.args
-        given = [a for a in args if not isinstance(a, N.Elided)]
+        given = [arg for arg in args if not isinstance(arg, N.Elided)]
         values = iter(self.eval_many([node.f, *given]))
         callee = next(values)
-        text = ",".join("_hole" if isinstance(a, N.Elided) else next(values).s for a in args)
-        if args and all(isinstance(a, N.Elided) for a in args) and len(args) == 1:
+        text = ",".join("_hole" if isinstance(arg, N.Elided) else next(values).s for arg in args)
+        if args and all(isinstance(arg, N.Elided) for arg in args) and len(args) == 1:
             return self.call(node, callee, [])
         return E(f"_ap({self.mark(node)}{callee.s},{text})", None, impure=True)
 
@@ -387,12 +385,12 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         return self.source.text[at : at + 1]
 
     def direct(self, node: Any, entry: registry.Entry, values: list[E]) -> E:
-        n = len(values) or 1
-        if n not in entry.fns and -1 not in entry.fns:
+        count = len(values) or 1
+        if count not in entry.fns and -1 not in entry.fns:
             f = self.const(prim(entry))
             return self.call(node, f, values)
-        texts = [v.s for v in values] or ["_nil"]
-        return E(f"{self.verb_name(entry, n)}({self.mark(node)}{','.join(texts)})", None, impure=True)
+        texts = [value.s for value in values] or ["_nil"]
+        return E(f"{self.verb_name(entry, count)}({self.mark(node)}{','.join(texts)})", None, impure=True)
 
     def verb_name(self, entry: registry.Entry, n: int) -> str:
         """A Python name, among the builtins of all namespaces, for the function of a verb with n arguments."""
@@ -411,7 +409,7 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         if helper is None:
             d = E(f"_derive({it.glyph!r},{f.s})", None, impure=f.impure, glob=f.glob, deps=f.deps)
             return self.call(node, d, values)
-        return E(f"{helper}({self.mark(node)}{f.s},{','.join(v.s for v in values)})", None, impure=True)
+        return E(f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})", None, impure=True)
 
     def call(self, node: Any, f: E, values: list[E]) -> E:
         """A value that is known only at run time applied to arguments: lambdas of that rank are called directly."""
@@ -423,9 +421,9 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
             return self.call_self(node, f, values)
         if n > 3 or f.stable:
             helper = "_ap1" if n == 1 else "_ap"
-            return E(f"{helper}({self.mark(node)}{f.s},{','.join(v.s for v in values)})", None, impure=True)
-        f, *values = [self.simple(v) for v in (f, *values)]
-        text = ",".join(v.s for v in values)
+            return E(f"{helper}({self.mark(node)}{f.s},{','.join(value.s for value in values)})", None, impure=True)
+        f, *values = [self.simple(value) for value in (f, *values)]
+        text = ",".join(value.s for value in values)
         helper = "_ap1" if n == 1 else "_ap"
         return E(f"({f.s}.fn({self.mark(node)}{text}) if _type({f.s}) is _L{n} else {helper}({self.mark(node)}{f.s},"
                  f"{text}))", None, impure=True)
@@ -435,107 +433,11 @@ class Compiler(ControlMixin, PatternMixin, TemplateMixin):
         self.recursive = True
         helper = "_ap1" if len(values) == 1 else "_ap"
         if f.s == "_self":
-            return E(f"_fn({self.mark(node)}{','.join(v.s for v in values)})", None, impure=True)
-        values = [self.simple(v) for v in values]
-        text = ",".join(v.s for v in values)
+            return E(f"_fn({self.mark(node)}{','.join(value.s for value in values)})", None, impure=True)
+        values = [self.simple(value) for value in values]
+        text = ",".join(value.s for value in values)
         return E(f"(_fn({self.mark(node)}{text}) if {f.s} is _self else {helper}({self.mark(node)}{f.s},{text}))", None,
                  impure=True)
-
-    # ------------------------------------------------------------ assignment
-    def _Assign(self, node: Any) -> E:
-        t = node.target
-        if isinstance(t, N.Name):
-            return self.assign_name(node, t.name)
-        if isinstance(t, N.Apply) and isinstance(t.f, N.Name) and not (t.f.name == "flip" and self.is_word("flip")):
-            return self.assign_indexed(node)
-        if isinstance(t, N.Elided) or not (node.op is None or node.op == "::"):
-            raise self.error("assign", node)
-        return self.assign_pattern(node, t, self.simple(self.expr(node.value)))
-
-    def check_target(self, node: Any, name: str) -> None:
-        if registry.find("verb", name) is not None and name not in self.locals:
-            raise QError("assign", node.at - self.base, self.source, word_hint(name))
-
-    def is_local(self, name: str) -> bool:
-        return self.params is not None and name in self.locals
-
-    def assign_name(self, node: Any, name: str) -> E:
-        self.check_target(node, name)
-        if node.op is None or node.op == "::":
-            if isinstance(node.value, N.Lambda):
-                e = self.const(self.lambda_value(node.value, name))
-            else:
-                e = self.expr(node.value)
-        elif not self.is_local(name):
-            return self.op_global(node, name)
-        elif isinstance(node.op, N.Verb) and node.op.glyph == ",":
-            old, v = self.eval_many([node.target, node.value])
-            e = E(f"_append({self.mark(node)}{old.s},{v.s})", None, impure=True)
-        else:
-            e = self.expr(N.Apply(node.op, [node.target, node.value], node.start, node.end, node.at))
-        return self.put(name, e, node)
-
-    def op_global(self, node: Any, name: str) -> E:
-        """`g+:v` of a global, which need not exist."""
-        entry = registry.find("verb", node.op.glyph if isinstance(node.op, N.Verb) else node.op.name)
-        if entry is None or 2 not in entry.fns:
-            raise self.error("assign", node)
-        v = self.expr(node.value)
-        fn = "_append" if entry.name == "," else self.verb_name(entry, 2)
-        self.stores = True
-        # not kept in a temporary: that would be a second owner, and the next append could not be made in place
-        return E(f"_opg({self.mark(node)}{name!r},{self.ctx!r},{fn},{v.s})", None, impure=True)
-
-    def put(self, name: str, e: E, node: Any, at: str = "()") -> E:
-        """Assign to a variable; the expression is then the variable (a local) or the value (a global). `at` is Python
-        text of the tuple of indexes, of an indexed assignment."""
-        if self.is_local(name):
-            self.emit(f"{self.local(name)}={e.s}")
-            self.kinds[name] = e.kind
-            self.assigned.append(name)
-            return E(self.local(name), e.kind, atomic=True, deps=frozenset((name,)))
-        self.read_globals[name] = None
-        self.stores = True
-        if "." in name or name in _RESERVED:
-            return E(f"_set({self.mark(node)}{name!r},{self.ctx!r},{e.s})", e.kind, impure=True)
-        if self.names.checked:
-            self.emit(f"_put({self.mark(node)}{name!r},{self.ctx!r},{e.s},{at})")
-        else:
-            self.global_stores.add(name)
-            self.emit(f"{name}={e.s}")
-        self.assigned.append(name)
-        return e if e.stable else E(name, e.kind, atomic=True, glob=True)
-
-    def assign_indexed(self, node: Any) -> E:
-        """`x[i;j]:v`, `x[i]+:v`."""
-        t = node.target
-        name = t.f.name
-        self.check_target(node, name)
-        values = self.eval_many([*t.args, node.value])
-        *path, v = values
-        v = self.simple(v)
-        old = self.variable(t.f)
-        where = f"({','.join('_nil' if isinstance(n, N.Elided) else p.s for n, p in zip(t.args, path, strict=True))},)"
-        if not t.args:
-            where = "(_nil,)"
-        if self.names.checked and not self.is_local(name):
-            self.emit(f"_allow({self.mark(node)}{name!r},{self.ctx!r})")
-        if node.op is None or node.op == "::":
-            text = f"_asg({self.mark(node)}{old.s},{where},{v.s})"
-            out = v
-        else:
-            f = self.expr(node.op)
-            text = f"_amd({self.mark(node)}{old.s},{where},{f.s},{v.s})"
-            out = E("_nil", None, atomic=True, stable=True)
-        new = self.put(name, E(text, None, impure=True), node, where if t.args else "()")
-        if not new.atomic:
-            self.emit(new.s)
-            new = self.variable(t.f)
-        if node.op is not None and node.op != "::":
-            items = ",".join(p.s for p in path)
-            return E(f"_amended({self.mark(node)}{new.s},{items})", None, impure=True, idle=True) if path else out
-        return out
-
 
 def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str = "") -> Lambda:
     """The Lambda of a lambda node."""
@@ -552,7 +454,7 @@ def compile_lambda(node: Any, source: Source, names: Names, ctx: str, name: str 
     body = c.function_body(node, name)
     given = params or ("_x",)
     text = ",".join(c.local(p) for p in given)
-    head = [f"{c.local(v)}=_empty" for v in sorted(local - set(params) - tree_queries.set_first(node.body))]
+    head = [f"{c.local(param)}=_empty" for param in sorted(local - set(params) - tree_queries.set_first(node.body))]
     stores = sorted(c.global_stores)
     if stores:
         head.insert(0, "global " + ",".join(stores))

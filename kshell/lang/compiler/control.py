@@ -22,7 +22,7 @@ MANY = 3000  # statements of a lambda
 
 def join(a: Kinds, b: Kinds) -> Kinds:
     """The kinds that hold on both of two branches."""
-    return {k: v for k, v in a.items() if b.get(k) == v}
+    return {key: value for key, value in a.items() if b.get(key) == value}
 
 
 class ControlMixin:
@@ -130,9 +130,9 @@ class ControlMixin:
         return NIL_E
 
     def body(self, nodes: list[Any]) -> None:
-        for n in nodes:
-            if not isinstance(n, N.Elided):
-                self.statement(n)
+        for node in nodes:
+            if not isinstance(node, N.Elided):
+                self.statement(node)
 
     def if_(self, args: list[Any]) -> None:
         test = inline.condition(self, args[0])  # type: ignore[arg-type]
@@ -190,10 +190,10 @@ class ControlMixin:
     def whole(self, nodes: list[Any]) -> None:
         """The statements of a lambda. Of very many, those that have no loop do not get the native code that makes one
         faster: Python's compiler would take longer for it than running it ever saves."""
-        for n in nodes[:-1]:
-            self.inlines = len(nodes) < MANY or tree_queries.loops([n])
-            if not isinstance(n, N.Elided):
-                self.statement(n)
+        for node in nodes[:-1]:
+            self.inlines = len(nodes) < MANY or tree_queries.loops([node])
+            if not isinstance(node, N.Elided):
+                self.statement(node)
         self.inlines = True
         if not nodes or isinstance(nodes[-1], N.Elided):
             self.emit("return _nil")
@@ -205,7 +205,7 @@ class ControlMixin:
         params = self.params or ()
         if 1 <= len(params) <= 2 and self.worth(node.body, params, name):
             quick, _ = self.sub(lambda: self.version(node.body, params))
-            tests = " and ".join(f"_type({self.local(p)}) is _int" for p in params)
+            tests = " and ".join(f"_type({self.local(param)}) is _int" for param in params)
             self.block = [f"if {tests}:", quick]
             self.kinds = {}
             self.whole(node.body)
@@ -224,7 +224,7 @@ class ControlMixin:
             or (bool(name) and tree_queries.uses(body, name))
         return hot and any(
             isinstance(n, N.Apply) and isinstance(n.f, N.Verb) and n.f.glyph in {**inline.ARITH, **inline.COMPARE}
-            and any(isinstance(a, N.Name) and a.name in params for a in n.args)
+            and any(isinstance(arg, N.Name) and arg.name in params for arg in n.args)
             for n in tree_queries.walk(body))
 
     def function_body_top(self, node: Any) -> None:

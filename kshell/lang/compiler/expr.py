@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
+
+RESERVED = frozenset(keyword.kwlist) | {"__debug__"}  # q names that Python does not take as they are
 _NONE: frozenset[str] = frozenset()
 
 

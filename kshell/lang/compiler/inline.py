@@ -44,7 +44,7 @@ def call(c: Compiler, node: Any, name: str, x: E, y: E) -> str:
 
 def int_test(x: E, y: E) -> str:
     """The test that two operands are Python ints, '' if that is known."""
-    return " and ".join(f"_type({s}) is _int" for s in dict.fromkeys(e.s for e in (x, y) if not e.exact))
+    return " and ".join(f"_type({fromkey}) is _int" for fromkey in dict.fromkeys(e.s for e in (x, y) if not e.exact))
 
 
 def arith(c: Compiler, node: Any, name: str, x: E, y: E) -> E | None:

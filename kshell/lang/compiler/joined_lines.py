@@ -89,7 +89,7 @@ def found(node: Any, text: str) -> Iterator[tuple[int, str]]:
 
 def _set_in(node: Any, statements: list[Any]) -> set[str]:
     """The locals of a lambda that have a value after some of its statements."""
-    return {*(node.params or "xyz"), *(_name(n.target) for s in statements for n in _within(s)
+    return {*(node.params or "xyz"), *(_name(n.target) for statement in statements for n in _within(statement)
                                        if n.__class__ is N.Assign)}
 
 
@@ -132,7 +132,7 @@ def _joint(n: Any, statement: Any, text: str, base: int, known: Callable[[], set
         return end, f"{f.word}[..] is applied to the next line, which is evaluated first"
     if kind in (N.Verb, N.Iterator, N.Compose) or (kind is N.Name and registry.find("verb", f.name) is not None):
         return None
-    if kind is N.Apply and any(a.__class__ is N.Elided for a in f.args):
+    if kind is N.Apply and any(arg.__class__ is N.Elided for arg in f.args):
         return None
     if _assigns(x, text, base, end) or _reads_itself(statement, x, known) or _same_indent(statement, x, text, base):
         return end, f"{_shown(text[f.start - base : end])} is applied to the next line"

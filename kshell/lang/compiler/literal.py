@@ -13,16 +13,16 @@ from kshell.values.base.core import Value, Vec, atom, char, sym, sym_vec
 
 def value_of(node: Any) -> Value:
     """The atom or vector that a Lit node stands for."""
-    t, data = node.t, node.data
-    if t == "s":
+    qtype, data = node.t, node.data
+    if qtype == "s":
         return sym(data) if isinstance(data, str) else sym_vec(data)
-    if t == "c":
+    if qtype == "c":
         return char(data) if isinstance(data, str) else string(data)
-    row = T.BY_CHAR[t]
+    row = T.BY_CHAR[qtype]
     if isinstance(data, list):
-        if t == "g":
+        if qtype == "g":
             return Vec(T.G, np.frombuffer(b"".join(data), "V16"))
         return Vec(row.num, np.array(data, row.dtype))
-    if t == "e":
+    if qtype == "e":
         data = float(np.float32(data))
     return atom(row.num, data)

@@ -91,14 +91,14 @@ class PatternMixin:
     def fit_all(self, nodes: list[Any], parts: list[str], pending: Pending) -> list[str] | None:
         """Match several parts; their new texts if a filter changed one, else None."""
         out, changed = [], False
-        for n, text in zip(nodes, parts, strict=True):
-            if isinstance(n, N.Elided):
+        for node, text in zip(nodes, parts, strict=True):
+            if isinstance(node, N.Elided):
                 if "#" in text:  # a helper that checks that the part is there
                     self.emit(text)
                 out.append(text)
                 continue
             v = self.part(text)
-            e = self.fit(n, v, n.at, pending)
+            e = self.fit(node, v, node.at, pending)
             changed = changed or e is not v
             out.append(e.s)
         return out if changed else None
@@ -130,7 +130,7 @@ class PatternMixin:
             assert flip is not None
             return v if e is d else self.part(f"_ap1({self.expr(f).s},{e.s})")
         if isinstance(f, N.Name) and registry.find("verb", f.name) is None:
-            at_ = [a if isinstance(a, N.Elided) else ready(e, a) for a, e in
+            at_ = [arg if isinstance(arg, N.Elided) else ready(e, arg) for arg, e in
                    zip(args, map(self.simple, self.eval_many(args)), strict=True)]
             pending.append((N.Apply(f, at_, t.start, t.end, t.at), v))
             return v
@@ -150,7 +150,7 @@ class PatternMixin:
             return v if e is found else self.part(f"_with({v.s},_items({k.s},_len({k.s})),_items({e.s},_len({k.s})))")
         n = len(values.items)
         items = self.store(self.ask("_items", values.at, k.s, str(n)))
-        parts = [self.ask("_at_key", p.at, v.s, f"{items}[{i}]") for i, p in enumerate(values.items)]
+        parts = [self.ask("_at_key", item.at, v.s, f"{items}[{i}]") for i, item in enumerate(values.items)]
         new = self.fit_all(values.items, parts, pending)
         return v if new is None else self.part(f"_with({v.s},{items},[{','.join(new)}])")
 
@@ -169,10 +169,12 @@ class PatternMixin:
     def fit_named(self, pairs: list[tuple[str | None, Any]], v: E, helper: str, pending: Pending) -> E:
         """The items of a dictionary, or the columns of a table, by name."""
         names = tree_queries.column_names([(n, _named(p)) for n, p in pairs])
-        keys = [self.const(sym(n)).s for n in names]
-        what = keys if helper == "_at_key" else [repr(n) for n in names]
+        keys = [self.const(sym(name)).s for name in names]
+        what = keys if helper == "_at_key" else [repr(name) for name in names]
         nodes = [p for _, p in pairs]
-        parts = [self.ask(helper, p.at - isinstance(p, N.Elided), v.s, k) for p, k in zip(nodes, what, strict=True)]
+        parts = [
+            self.ask(helper, node.at - isinstance(node, N.Elided), v.s, k) for node, k in zip(nodes, what, strict=True)
+        ]
         new = self.fit_all(nodes, parts, pending)
         return v if new is None else self.part(f"_with({v.s},[{','.join(keys)}],[{','.join(new)}])")
 
@@ -202,7 +204,7 @@ class PatternMixin:
         no, k2 = self.sub(lambda: self.pattern_branches(rest[2:], v, target))
         self.block += ["try:", [*fit, f"{ok}=True"], "except _NoMatch:", [f"{ok}=False"],
                        f"if {ok}:", yes, "else:", no]
-        self.kinds = {k: kind for k, kind in k1.items() if k2.get(k) == kind}
+        self.kinds = {key: kind for key, kind in k1.items() if k2.get(key) == kind}
 
 
 def ready(e: E, node: Any) -> Any:

@@ -57,7 +57,11 @@ class TemplateMixin:
 
     def named(self, pairs: list[tuple[str | None, Any]]) -> str:
         names = tree_queries.column_names(pairs)
-        return "[" + ",".join(f"({n!r},{self.phrase(p, n)})" for n, (_, p) in zip(names, pairs, strict=True)) + "]"
+        return (
+            "["
+            + ",".join(f"({name!r},{self.phrase(p, name)})" for name, (_, p) in zip(names, pairs, strict=True))
+            + "]"
+        )
 
     def _Select(self, node: Any) -> E:
         clash = tree_queries.group_clash(node)

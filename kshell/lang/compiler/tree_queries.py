@@ -84,8 +84,8 @@ def locals_of(body: list[Any], params: tuple[str, ...]) -> set[str]:
         if isinstance(node, N.Assign) and node.op is None:
             found.update(pattern_names(node.target))
         elif isinstance(node, N.Apply) and isinstance(node.f, N.Verb) and node.f.glyph == ":" and len(node.args) > 2:
-            for p in node.args[1:-1:2]:
-                found.update(pattern_names(p))
+            for arg in node.args[1:-1:2]:
+                found.update(pattern_names(arg))
     return {n for n in found if "." not in n} - set(params)
 
 
@@ -204,8 +204,8 @@ def _atomic(node: Any, params: tuple[str, ...]) -> bool:
         return node.name in params
     if not isinstance(node, N.Apply):
         return False
-    f, n = node.f, len(node.args)
+    f, count = node.f, len(node.args)
     name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
-    if (f.__class__ is N.Verb and n == 1) or name in params:
+    if (f.__class__ is N.Verb and count == 1) or name in params:
         return False
-    return (name, n) in ATOMIC and all(_atomic(a, params) for a in node.args)
+    return (name, count) in ATOMIC and all(_atomic(arg, params) for arg in node.args)

@@ -59,18 +59,18 @@ def error_text(error: QError) -> list[str]:
     note = [f"  ({_plain(error.note[:LONGEST_TEXT])})"] if error.note else []
     hint = ["hint: " + _plain(error.hint[:LONGEST_TEXT])] if error.hint else []
     return ["'" + _plain(first[:LONGEST_TEXT]), *(_plain(line[:LONGEST_TEXT]) for line in more),
-            *stack_lines([f for f in error.frames if f.source.text]), *note, *hint]
+            *stack_lines([frame for frame in error.frames if frame.source.text]), *note, *hint]
 
 
 def stack_lines(frames: Sequence[Frame]) -> list[str]:
     """The lines of the levels of a call stack; of a very deep one the middle is left out, and how much that is said."""
-    n = len(frames)
+    count = len(frames)
     lines: list[str] = []
     for i, frame in enumerate(frames):
-        if n <= DEEPEST or i < INNER or i >= n - OUTER:
-            lines += frame_lines(frame, n - 1 - i)
+        if count <= DEEPEST or i < INNER or i >= count - OUTER:
+            lines += frame_lines(frame, count - 1 - i)
         elif i == INNER:
-            lines.append(f"  ..{n - INNER - OUTER} levels left out")
+            lines.append(f"  ..{count - INNER - OUTER} levels left out")
     return lines
 
 

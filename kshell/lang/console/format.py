@@ -210,7 +210,7 @@ def raw_texts(t: int, a: np.ndarray, digits: int, null: str = "") -> list[str]:
         return texts
     if t == T.F or t == T.E:
         form = f"%.{digits or 17}g"
-        return [form % v for v in raws]
+        return [form % raw for raw in raws]
     return list(map(_PLAIN[t], raws))
 
 
@@ -274,12 +274,12 @@ def suffix_for(t: int, texts: list[str]) -> str:
     if t == T.J:
         return ""
     if t == T.F:
-        return "" if any(c in w for w in texts for c in ".enw") else "f"
+        return "" if any(c in text for text in texts for c in ".enw") else "f"
     if t == T.E and len(texts) == 1 and "e" in texts[0]:
         return ""  # q's console: 6.777422e-05, with no further letter after the exponent
     if t in SUFFIX:
         return SUFFIX[t]
-    return "" if any(w[-1] not in "NWw" for w in texts) else T.TYPE[t].char
+    return "" if any(text[-1] not in "NWw" for text in texts) else T.TYPE[t].char
 
 
 def vec_words(t: int, texts: list[str]) -> str:
@@ -307,18 +307,18 @@ def atom_text(t: int, v: Any, digits: int) -> str:
 
 def atom_string(x: Value, digits: int) -> str | None:
     """`string` of an atom; None if x is none (or a function)."""
-    c = x.__class__
-    if c is int:
+    cls = x.__class__
+    if cls is int:
         return str(x)
-    if c is float:
+    if cls is float:
         return raw_text(T.F, x, digits)
-    if c is bool:
+    if cls is bool:
         return "1" if x else "0"
-    if c is Sym:
+    if cls is Sym:
         return x.s
-    if c is Special:
+    if cls is Special:
         return raw_text(T.J, x.v, digits)
-    if c is Atom:
+    if cls is Atom:
         return raw_text(x.t, x.v, digits)
     if isinstance(x, Atom):  # an item of an enumeration
         return vec_texts(Vec(T.ENUM, np.array([x.v]), "", x.dom), digits)[0]  # type: ignore[attr-defined]

@@ -25,25 +25,25 @@ class Writer:
 
     def write(self, x: Value) -> str:
         """The JSON text of any value."""
-        c = x.__class__
-        if c is Vec:
+        cls = x.__class__
+        if cls is Vec:
             return self.vec(x)
-        if c is List or c is Nd:
+        if cls is List or cls is Nd:
             return f"[{','.join(map(self.write, x.items))}]"
-        if c is Table:
+        if cls is Table:
             return self.table(x)
-        if c is Dict:
+        if cls is Dict:
             return self.dict(x)
         if x is NIL:
             return "null"
-        t = atom_t(x)
-        if not t:
+        qtype = atom_t(x)
+        if not qtype:
             return quote(s1_text(x, self.digits))
-        if t == T.ENUM:
+        if qtype == T.ENUM:
             at = np.array([x.v], np.int64)
             items = enum_values(Vec(T.ENUM, at, "", x.dom)) or Vec(T.J, at)
             return self.words(items.t, items.a)[0]
-        return self.words(t, np.array([raw(x)], T.DTYPE[t]) if t != T.G else np.frombuffer(x.v, "V16"))[0]
+        return self.words(qtype, np.array([raw(x)], T.DTYPE[qtype]) if qtype != T.G else np.frombuffer(x.v, "V16"))[0]
 
     def vec(self, v: Vec) -> str:
         if v.t == T.C:
@@ -62,8 +62,8 @@ class Writer:
             return [self.number(t, n) for n in a.tolist()]
         texts = raw_texts(t, a, self.digits)
         if t in (T.P, T.D, T.M, T.Z):
-            texts = [s.replace(".", "-", 1 if t == T.M else 2) for s in texts]
-        return [quote(s) for s in texts]
+            texts = [text.replace(".", "-", 1 if t == T.M else 2) for text in texts]
+        return [quote(text) for text in texts]
 
     def number(self, t: int, v: float) -> str:
         if v != v:
@@ -73,8 +73,8 @@ class Writer:
         return raw_text(t, v, self.digits)
 
     def table(self, t: Table) -> str:
-        names = [quote(n) for n in t.names]
-        columns = [self.items(c) for c in t.cols]
+        names = [quote(name) for name in t.names]
+        columns = [self.items(column) for column in t.cols]
         rows = zip(*columns, strict=True)
         return "[" + ",".join(self.object(names, row) for row in rows) + "]"
 
@@ -82,17 +82,17 @@ class Writer:
         """The JSON of each item of a list."""
         if x.__class__ is Vec and x.t not in (T.C, T.ENUM):
             return self.words(x.t, x.a)
-        return [self.write(v) for v in x.items]
+        return [self.write(item) for item in x.items]
 
     def dict(self, d: Dict) -> str:
         if d.keyed:
             return self.table(Table(d.k.names + d.v.names, d.k.cols + d.v.cols))
-        keys = [key_text(k, self.digits) for k in d.k.items]
-        return self.object([quote(k) for k in keys], self.items(d.v))
+        keys = [key_text(item, self.digits) for item in d.k.items]
+        return self.object([quote(key) for key in keys], self.items(d.v))
 
     @staticmethod
     def object(keys: list[str], values: Any) -> str:
-        return "{" + ",".join(f"{k}:{v}" for k, v in zip(keys, values, strict=True)) + "}"
+        return "{" + ",".join(f"{key}:{value}" for key, value in zip(keys, values, strict=True)) + "}"
 
 
 def key_text(k: Value, digits: int) -> str:
@@ -143,18 +143,18 @@ def from_json(x: Any) -> Value:
 
 def _value(x: Any, known: dict[tuple[str, ...], Value]) -> Value:
     """The same; objects with the same names share one vector of them."""
-    c = x.__class__
-    if c is str:
+    cls = x.__class__
+    if cls is str:
         return string(x)
-    if c is float or c is bool:
+    if cls is float or cls is bool:
         return x
-    if c is dict:
+    if cls is dict:
         names = tuple(x)
         keys = known.get(names)
         if keys is None:
             keys = known[names] = sym_vec(names)
-        return Dict(keys, collapse([_value(v, known) for v in x.values()]))
-    if c is list:
+        return Dict(keys, collapse([_value(value, known) for value in x.values()]))
+    if cls is list:
         if x and all(v.__class__ is float for v in x):
             return floats(x)
         if x and all(v.__class__ is str for v in x):
@@ -162,6 +162,6 @@ def _value(x: Any, known: dict[tuple[str, ...], Value]) -> Value:
         if x and x[0].__class__ is dict and x[0]:
             names = tuple(x[0])
             if all(v.__class__ is dict and tuple(v) == names for v in x):
-                return Table(list(names), [_value([v[n] for v in x], known) for n in names])
+                return Table(list(names), [_value([v[name] for v in x], known) for name in names])
         return collapse([_value(v, known) for v in x])
     return T.NAN if x is None else x

@@ -30,9 +30,9 @@ class _Writer:
 
     def value(self, x: Value, room: int) -> str:
         """The text of x, or at least its first `room` characters."""
-        t = atom_t(x)
-        if t:
-            return self.enum(x) if t == T.ENUM else atom_text(t, raw(x), self.digits)
+        qtype = atom_t(x)
+        if qtype:
+            return self.enum(x) if qtype == T.ENUM else atom_text(qtype, raw(x), self.digits)
         found = _BY_CLASS.get(x.__class__)
         if found is not None:
             return found(self, x, room)
@@ -60,12 +60,12 @@ class _Writer:
         if v.t == T.C:
             body = v.a[: max(room, 0) + 1].tobytes()
             return f'{mark}{"," if len(v.a) == 1 else ""}{quoted(body)}'
-        n = len(v.a)
-        if not n:
+        count = len(v.a)
+        if not count:
             return f"{mark}`{T.TYPE[v.t].name}$()"
-        k = min(n, max(room, 0) + 2)  # an item takes a character at least
+        k = min(count, max(room, 0) + 2)  # an item takes a character at least
         texts = raw_texts(v.t, v.a[:k], self.digits, null_word(v.t))
-        return f"{mark}{',' if n == 1 else ''}{marked(v.t, texts)}"
+        return f"{mark}{',' if count == 1 else ''}{marked(v.t, texts)}"
 
     def enum_vec(self, v: Vec, room: int) -> str:
         if not len(v.a):
@@ -81,12 +81,12 @@ class _Writer:
         return f"`{v.dom}${',' if len(v.a) == 1 else ''}`{'`'.join(names)}"
 
     def list_(self, x: List, room: int) -> str:
-        n = len(x)
-        if n == 1:
+        count = len(x)
+        if count == 1:
             return "," + self.value(x.item(0), room)
         parts: list[str] = []
         used = 0
-        for i in range(n):
+        for i in range(count):
             parts.append(self.value(x.item(i), room - used))
             used += len(parts[-1]) + 1
             if used > room:
@@ -95,12 +95,12 @@ class _Writer:
 
     # ---------------------------------------------------------------- dictionaries and tables
     def dict_(self, d: Dict, room: int) -> str:
-        k = Vec(d.k.t, d.k.a, "", d.k.dom) if d.attr and d.k.__class__ is Vec else d.k
-        key = self.value(k, room)
+        keys = Vec(d.k.t, d.k.a, "", d.k.dom) if d.attr and d.k.__class__ is Vec else d.k
+        key = self.value(keys, room)
         mark = f"`{d.attr}#" if d.attr else ""
         if d.keyed:
             return f"({mark}{key})!{self.value(d.v, room - len(key))}"
-        return f"{mark}{key if _bare(k) else f'({key})'}!{self.value(d.v, room - len(key))}"
+        return f"{mark}{key if _bare(keys) else f'({key})'}!{self.value(d.v, room - len(key))}"
 
     def table(self, t: Table, room: int) -> str:
         names = "`" + "`".join(t.names) if t.names else "`symbol$()"
@@ -117,7 +117,7 @@ class _Writer:
         return in_k(f.name)
 
     def args(self, args: tuple[Value, ...], room: int) -> str:
-        return ";".join("" if a is HOLE else self.value(a, room) for a in args)
+        return ";".join("" if arg is HOLE else self.value(arg, room) for arg in args)
 
     def proj(self, f: Proj, room: int) -> str:
         args = f.args

@@ -11,13 +11,13 @@ MOST = 5000  # keys that are looked at
 def outline(x: Value) -> list[tuple[str, str]]:
     """The columns of a table or the keys of a dictionary of symbols, and what each is; nothing of any other value."""
     if x.__class__ is Table:
-        return [(n, "column") for n in x.names]
+        return [(name, "column") for name in x.names]
     if x.__class__ is not Dict:
         return []
     if x.k.__class__ is Table:
-        return [(n, "key column") for n in x.k.names] + outline(x.v)
+        return [(name, "key column") for name in x.k.names] + outline(x.v)
     if x.k.__class__ is Vec and x.k.t == T.S:
-        return [(k.s, "key") for k in Vec(T.S, x.k.a[:MOST]).items if k.s]
+        return [(item.s, "key") for item in Vec(T.S, x.k.a[:MOST]).items if item.s]
     return []
 
 

@@ -29,7 +29,7 @@ def head(x: Value, n: int) -> Value:
     if x.__class__ is Nd:
         return Nd(x.t, x.a[:n])
     if x.__class__ is Table:
-        return Table(x.names, [head(c, n) for c in x.cols])
+        return Table(x.names, [head(column, n) for column in x.cols])
     return List(x.items[:n])
 
 
@@ -47,7 +47,7 @@ def pad(texts: Sequence[str]) -> list[str]:
     """Texts filled up with blanks to the longest of them."""
     widths = list(map(width_of, texts))
     width = max(widths, default=0)
-    return [s + " " * (width - w) for s, w in zip(texts, widths, strict=True)]
+    return [text + " " * (width - w) for text, w in zip(texts, widths, strict=True)]
 
 
 class Layout:
@@ -117,8 +117,8 @@ class Layout:
         items = x.items
         if not is_list(items[0]):
             return False
-        n = len(items[0])
-        if not n or any(not is_list(row) or len(row) != n for row in items):
+        count = len(items[0])
+        if not count or any(not is_list(row) or len(row) != count for row in items):
             return False
         return not all(row.__class__ is Vec and row.t in _RUNS for row in items)
 
@@ -127,15 +127,15 @@ class Layout:
         if not t.names:
             return []
         t = head(t, self.rows - 3)
-        columns = [[name, *self.column(c)] for name, c in zip(t.names[: self.most], t.cols, strict=False)]
+        columns = [[name, *self.column(column)] for name, column in zip(t.names[: self.most], t.cols, strict=False)]
         title, *rows = self.joined(columns)
         return [title, "-" * width_of(title), *rows]
 
     def column(self, c: Value) -> list[str]:
         """The texts of a table's column, of tensors what they show."""
         rows = c.items if isinstance(c, List) and len(c) else []
-        if rows and all(isinstance(r, Handle) for r in rows):
-            return [r.show() for r in rows]
+        if rows and all(isinstance(row, Handle) for row in rows):
+            return [row.show() for row in rows]
         return self.texts(c)
 
     def mapping(self, d: Dict) -> list[str]:
@@ -149,7 +149,7 @@ class Layout:
         if not keys:
             return []
         left = pad(keys)
-        lines = [f"{a}| {b}" for a, b in zip(left, values, strict=True)]
+        lines = [f"{a}| {value}" for a, value in zip(left, values, strict=True)]
         if k.__class__ is Table or v.__class__ is Table:
             rule = max(map(width_of, values))
             lines[1] = f"{'-' * width_of(left[0])}| {'-' * rule}"

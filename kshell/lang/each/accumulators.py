@@ -58,11 +58,11 @@ def over1(f: Value, x: Value) -> Value:
         return _identity(f, x)
     if rank > 2:
         raise QError("rank")
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     out = items[0]
     left = iter(items[1:])
     for i in left:
-        out = fn(out, i)
+        out = function(out, i)
     return out
 
 
@@ -95,14 +95,14 @@ def scan1(f: Value, x: Value) -> Value:
         return List([])
     if rank > 2:
         raise QError("rank")
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     acc = items[0]
     if name_of(f) == "," and not is_collection(acc):
         acc = collapse([acc])  # () goes before it
     steps = [acc]
     left = iter(items[1:])
     for i in left:
-        acc = fn(acc, i)
+        acc = function(acc, i)
         steps.append(acc)
     return collapse(steps)
 
@@ -128,12 +128,12 @@ def rank_of(f: Value) -> int:
 
 def converge(f: Value, x: Value, steps: list[Value] | None) -> Value:
     """f again and again until the result repeats, or is the first one again."""
-    fn = pyfn(f, 1)
+    function = pyfn(f, 1)
     first = x
     while True:
         if steps is not None:
             steps.append(x)
-        y = fn(x)
+        y = function(x)
         if _again(y, x) or _again(y, first):
             return x
         x = y
@@ -153,13 +153,13 @@ def over2(f: Value, x: Value, y: Value) -> Value:
     states = machine(f, x, y)
     if states is not None:
         return states[-1] if states else x
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     items = gone_through(y)
     if items is None:
-        return fn(x, y)
+        return function(x, y)
     left = iter(items)
     for i in left:
-        x = fn(x, i)
+        x = function(x, i)
     return x
 
 
@@ -178,11 +178,11 @@ def machine(f: Value, x: Value, y: Value) -> list[int] | None:
     if not isinstance(f, List):
         return None
     rows = f.items if f.__class__ is Nd or len(f) < len(y) else []
-    if not rows or any(r.__class__ is not Vec or r.t != T.J or not len(r) for r in rows):
+    if not rows or any(row.__class__ is not Vec or row.t != T.J or not len(row) for row in rows):
         return None
-    if x < 0 or y.a.min() < 0 or min(r.a.min() for r in rows) < 0:
+    if x < 0 or y.a.min() < 0 or min(row.a.min() for row in rows) < 0:
         return None
-    table = [r.a.tolist() for r in rows]
+    table = [row.a.tolist() for row in rows]
     out = []
     try:
         for i in y.a.astype(np.int64).tolist():
@@ -205,8 +205,8 @@ def weighed(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
         return add(y, mul(x, f))
     if is_collection(f) and len(f) != len(items):
         raise QError("length")
-    for w, i in zip(seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True):
-        x = add(i, mul(x, w))
+    for item, i in zip(seq_items(f) if is_collection(f) else [f] * len(items), items, strict=True):
+        x = add(i, mul(x, item))
         if steps is not None:
             steps.append(x)
     return x
@@ -224,14 +224,14 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
     states = machine(f, x, y)
     if states is not None:
         return Vec(T.J, np.array(states, np.int64))
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     items = gone_through(y)
     if items is None:
-        return fn(x, y)
+        return function(x, y)
     out = []
     left = iter(items)
     for i in left:
-        x = fn(x, i)
+        x = function(x, i)
         out.append(x)
     if y.__class__ is Dict:
         return Dict(y.k, collapse(out))
@@ -240,13 +240,13 @@ def scan2(f: Value, x: Value, y: Value) -> Value:
 
 def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
     """f on y x times, or as long as the condition x holds of it."""
-    fn = pyfn(f, 1)
+    function = pyfn(f, 1)
     if isinstance(x, Function) or is_collection(x) or x.__class__ is Sym:
         test = pyfn(x, 1)
         if steps is not None:
             steps.append(y)
         while truth(test(y)):
-            y = fn(y)
+            y = function(y)
             if steps is not None:
                 steps.append(y)
         return y
@@ -254,7 +254,7 @@ def repeat(f: Value, x: Value, y: Value, steps: list[Value] | None) -> Value:
         steps.append(y)
     turns = iter(range(times(x)))
     for _ in turns:
-        y = fn(y)
+        y = function(y)
         if steps is not None:
             steps.append(y)
     return y
@@ -265,7 +265,7 @@ def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
     x, *rest = args
     rest = [a.v if a.__class__ is Dict else a for a in rest]
     parts = [gone_through(a) for a in rest]
-    sizes = {len(p) for p in parts if p is not None}
+    sizes = {len(part) for part in parts if part is not None}
     if len(sizes) > 1:
         raise QError("length")
     if not sizes:
@@ -274,11 +274,11 @@ def fold_n(f: Value, args: Sequence[Value], steps: list[Value] | None) -> Value:
             steps.append(x)
         return x
     n = sizes.pop()
-    cols = [[a] * n if p is None else p for a, p in zip(rest, parts, strict=True)]
-    fn = pyfn(f, len(args))
+    cols = [[a] * n if part is None else part for a, part in zip(rest, parts, strict=True)]
+    function = pyfn(f, len(args))
     left = zip(*cols, strict=True)
     for row in left:
-        x = fn(x, *row)
+        x = function(x, *row)
         if steps is not None:
             steps.append(x)
     return x

@@ -71,11 +71,11 @@ class Dicts:
     def items(self) -> list[Value]:
         ends = self.ends.tolist()
         starts = [0, *ends[:-1]]
-        t, a, v = self.k.t, self.k.a, self.v
+        qtype, array, v = self.k.t, self.k.a, self.v
         if v.__class__ is Vec:
-            return [Dict(Vec(t, a[i:j]), Vec(v.t, v.a[i:j])) for i, j in zip(starts, ends, strict=True)]
+            return [Dict(Vec(qtype, array[i:j]), Vec(v.t, v.a[i:j])) for i, j in zip(starts, ends, strict=True)]
         items = seq_items(v)
-        return [Dict(Vec(t, a[i:j]), collapse(items[i:j])) for i, j in zip(starts, ends, strict=True)]
+        return [Dict(Vec(qtype, array[i:j]), collapse(items[i:j])) for i, j in zip(starts, ends, strict=True)]
 
     def taken(self, at: Array) -> Dicts:
         """Those of some items."""

@@ -13,36 +13,20 @@ from typing import Any
 import numpy as np
 
 from kshell.errors import QError
-from kshell.lang.compiler.compile import prim
-from kshell.lang.compiler.literal import value_of
-from kshell.lang.compiler.tree_queries import column_names
-from kshell.lang.each import grouped, verb_at_once
-from kshell.lang.each.grouped import Dicts
-from kshell.lang.each.results import Bound, Columns, Many, Never, No, bound, merged, taken, value_list
+from kshell.lang.each import text_at_once, verb_at_once
+from kshell.lang.each.lambda_batch import IMPOSSIBLE, KEPT, Batch, give_up
+from kshell.lang.each.results import Many, Never, No, merged, value_list
 from kshell.lang.each.verb_at_once import FEW
-from kshell.lang.tables.condition import truth
-from kshell.lang.tables.flat_items import part
-from kshell.parse import tree as N
-from kshell.registry import find
-from kshell.values.base import types as T
 from kshell.values.base.build import collapse
-from kshell.values.base.core import HOLE, NIL, Dict, List, Nd, Table, Value, Vec, atom_t, is_list, raw, seq_items
-from kshell.values.base.functions import Comp, Derived, Function, Lambda, Prim, Proj
-from kshell.values.items.index import index1
+from kshell.values.base.core import HOLE, List, Nd, Table, Value, Vec
+from kshell.values.base.functions import Comp, Lambda, Prim, Proj
 from kshell.values.items.pick import take_at
-from kshell.values.session.context import running
 
 _TRIED = 1024  # items, of which more are not taken at once before a few of them were
-_KEPT = 1024  # lambdas that cannot be carried out so
 _AT_ONCE = 1 << 18  # values that a list has, of which more are not made at once
 _TRIES = 3  # times that a function may fail before it is tried less and less
 
-_OVER = {"+": "sum", "*": "prd", "|": "max", "&": "min", "or": "max", "and": "min"}
-_never: dict[int, Any] = {}  # the trees of such lambdas, by their id
 _missed: dict[Any, _Missed] = {}  # what calls lambdas and failed, by the ids of their trees
-# verbs that are the same every time, on what is the same for all items
-_PURE = frozenset(("group", "key", "value", "type", "wsum", "wavg", "asc", "desc", "iasc", "idesc"))
-_FUNCTIONS = (Lambda, Prim, Proj, Comp)
 
 
 def each(f: Value, x: Value) -> Value | None:
@@ -56,10 +40,10 @@ def each(f: Value, x: Value) -> Value | None:
         return composed(f, x) if f.__class__ is Comp else run(f, (x,), (True,))
     if f.rank != 1 or len(f.args) + 1 - f.holes != f.f.rank:
         return None
-    args = [x if a is HOLE else a for a in f.args] + [x] * (1 - f.holes)
+    args = [x if arg is HOLE else arg for arg in f.args] + [x] * (1 - f.holes)
     if f.f.__class__ is Prim and f.f.name == "ssr" and args[0] is x:
-        return verb_at_once.replaced(*args)
-    return together(f.f, args, [a is HOLE for a in f.args] + [True] * (1 - f.holes))
+        return text_at_once.replaced(*args)
+    return together(f.f, args, [arg is HOLE for arg in f.args] + [True] * (1 - f.holes))
 
 
 def _is_product(f: Value) -> bool:
@@ -78,16 +62,16 @@ def together(f: Value, args: Sequence[Value], many: Sequence[bool]) -> Value | N
         return _spelled(args[0], args[1])
     if not verb_at_once.has(f.name, 2):
         return None
-    n = len(args[0]) if many[0] else len(args[1])
+    count = len(args[0]) if many[0] else len(args[1])
     least = verb_at_once.FEW_ROWS if _is_product(f) else FEW
-    if n < least or any(m and a.__class__ is Table for a, m in zip(args, many, strict=True)):
+    if count < least or any(m and arg.__class__ is Table for arg, m in zip(args, many, strict=True)):
         return None
     return verb_at_once.dyad(f.name, args[0], many[0], args[1], many[1])
 
 
 def _spelled(f: Lambda, x: Value) -> Value | None:
     """`f ./: x`, where each item of x is a list of all arguments."""
-    if x.__class__ is not List or len(x) < FEW // 2 or f.rank < 2 or f.tree is None or id(f.tree) in _never:
+    if x.__class__ is not List or len(x) < FEW // 2 or f.rank < 2 or f.tree is None or id(f.tree) in IMPOSSIBLE:
         return None
     items = x.items
     if any([i.__class__ is not List or len(i) != f.rank for i in items]):
@@ -99,10 +83,10 @@ def _spelled(f: Lambda, x: Value) -> Value | None:
 def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -> Value | None:
     """f on corresponding items of those arguments that are many, and all of the others; None if it is no lambda that
     can be carried out on all at once."""
-    if not isinstance(f, Lambda) or f.tree is None or f.rank != len(args) or id(f.tree) in _never:
+    if not isinstance(f, Lambda) or f.tree is None or f.rank != len(args) or id(f.tree) in IMPOSSIBLE:
         return None
-    n = min(len(a) for a, m in zip(args, many, strict=True) if m)
-    if n < (least or FEW) or any(a.__class__ not in (Vec, List, Nd) for a, m in zip(args, many, strict=True) if m):
+    n = min(len(arg) for arg, m in zip(args, many, strict=True) if m)
+    if n < (least or FEW) or any(arg.__class__ not in (Vec, List, Nd) for arg, m in zip(args, many, strict=True) if m):
         return None
     trees = [f.tree]
     if not _worth(trees):
@@ -110,14 +94,12 @@ def run(f: Value, args: Sequence[Value], many: Sequence[bool], least: int = 0) -
     try:
         if n > _TRIED:  # what fails soon costs little
             few = np.arange(FEW)
-            _run(f, [take_at(a, few) if m else a for a, m in zip(args, many, strict=True)], many, FEW)
+            _run(f, [take_at(arg, few) if m else arg for arg, m in zip(args, many, strict=True)], many, FEW)
         found = _run(f, args, many, n)
         _missed.pop((id(f.tree),), None)
         return found
     except Never:
-        if len(_never) > _KEPT:
-            _never.clear()
-        _never[id(f.tree)] = f.tree
+        give_up(f.tree)
     except (No, QError, RecursionError, MemoryError):
         _failed(trees)  # the items one by one find an error again, in their order
     return None
@@ -142,7 +124,7 @@ class _Missed:
 
 
 def _failed(trees: list[Any]) -> None:
-    if len(_missed) > _KEPT:
+    if len(_missed) > KEPT:
         _missed.clear()
     missed = _missed.setdefault(tuple(map(id, trees)), _Missed(trees))
     missed.fails = min(missed.fails + 1, 8)
@@ -164,13 +146,17 @@ def _trees(f: Value) -> list[Any] | None:
 
 def _widest(f: Comp) -> int:
     """The length of the longest list that it brings along."""
-    return max([1, *(len(a) for g in f.fs if g.__class__ is Proj for a in g.args if a.__class__ is Vec)])
+    return max([1, *(len(arg) for g in f.fs if g.__class__ is Proj for arg in g.args if arg.__class__ is Vec)])
 
 
 def composed(f: Comp, x: Value) -> Value | None:
     """A composition that calls a lambda, on each item of x."""
     trees = _trees(f)
-    if trees is None or x.__class__ not in (Vec, List, Nd) or any(t is None or id(t) in _never for t in trees):
+    if (
+        trees is None
+        or x.__class__ not in (Vec, List, Nd)
+        or any(tree is None or id(tree) in IMPOSSIBLE for tree in trees)
+    ):
         return None
     if not _worth(trees):
         return None
@@ -179,7 +165,7 @@ def composed(f: Comp, x: Value) -> Value | None:
         found = []
         for k in range(0, len(x), step):
             some = x if step >= len(x) else take_at(x, np.arange(k, min(k + step, len(x))))
-            found.append(value_list(_Batch(None, len(some), {}).call(f, [Many(some)]), len(some)))
+            found.append(value_list(Batch(None, len(some), {}).call(f, [Many(some)]), len(some)))
         _missed.pop(tuple(map(id, trees)), None)
         return found[0] if len(found) == 1 else merged([(np.arange(k, k + len(v)), Many(v)) for k, v in zip(
             range(0, len(x), step), found, strict=True)], len(x))
@@ -189,411 +175,8 @@ def composed(f: Comp, x: Value) -> Value | None:
 
 
 def _run(f: Lambda, args: Sequence[Value], many: Sequence[bool], n: int) -> Value:
-    env = {p: Many(a) if m else a for p, a, m in zip(f.params or ("x",), args, many, strict=True)}
-    found = _Batch(f, n, env).body(f.tree.body)
+    env = {param: Many(arg) if m else arg for param, arg, m in zip(f.params or ("x",), args, many, strict=True)}
+    found = Batch(f, n, env).body(f.tree.body)
     return Vec(found.t, found.a, "", found.dom) if found.__class__ is Vec and found.attr else found
 
 
-class _Batch:
-    """A lambda being carried out for n items: `env` has its parameters and locals; `first` what it had when these items
-    were taken from among others."""
-
-    def __init__(self, f: Lambda | None, n: int, env: dict[str, Any]) -> None:
-        self.f: Any = f
-        self.n, self.env = n, env
-        self.first: dict[str, Any] = {}
-        self.at = np.arange(n)  # which of all items these are
-
-    def body(self, statements: list[Any]) -> Value:
-        """The list of the results."""
-        done: list[tuple[Any, Any]] = []
-        n = self.n
-        last = self.statements(statements, done)
-        if last is not None:
-            done.append((self.at, last))
-        return merged(done, n)
-
-    def result(self, statements: list[Any]) -> Any:
-        """The result of the statements: Many, or one value for all items."""
-        done: list[tuple[Any, Any]] = []
-        n = self.n
-        last = self.statements(statements, done)
-        if not done:
-            return last
-        if last is not None:
-            done.append((self.at, last))
-        return Many(merged(done, n))
-
-    def statements(self, nodes: list[Any], done: list[tuple[Any, Any]]) -> Any:
-        """The value of the last of some statements for the items that get there, None if there are none; `done` takes
-        what was returned before."""
-        value: Any = None
-        for k, node in enumerate(nodes):
-            if isinstance(node, N.Return):
-                done.append((self.at, self.expr(node.value)))
-                return None
-            if isinstance(node, N.Control):
-                if node.word != "if" or k == len(nodes) - 1:
-                    raise Never
-                self.branch(node.args, done)
-                if not len(self.at):
-                    return None
-                continue
-            value = self.expr(node)
-        if value is None:
-            raise Never
-        return value
-
-    def branch(self, args: list[Any], done: list[tuple[Any, Any]]) -> None:
-        """`if[c;...]`: the statements for the items for which c holds."""
-        yes, no = self.split(self.expr(args[0]))
-        if not len(yes):
-            return
-        inner = self.some(yes)
-        for k, node in enumerate(args[1:]):
-            if isinstance(node, N.Return):
-                done.append((inner.at, inner.expr(node.value)))
-                if k != len(args) - 2:
-                    raise Never
-                rest = self.some(no)
-                self.at, self.n, self.env = rest.at, rest.n, rest.env
-                return
-            if not isinstance(node, N.Assign):
-                raise Never
-            inner.expr(node)
-        for name, v in inner.env.items():
-            if name not in self.env:
-                if len(no):
-                    raise No  # it has no value for the others
-                self.env[name] = v
-            elif v is not inner.first.get(name):
-                others = taken(self.env[name], no)
-                self.env[name] = Many(merged([(yes, v), (no, others)] if len(no) else [(yes, v)], self.n))
-
-    def some(self, at: Any) -> _Batch:
-        """The same at some of the items."""
-        if len(at) == self.n:
-            out = _Batch(self.f, self.n, dict(self.env))
-            out.at, out.first = self.at, dict(self.env)
-            return out
-        out = _Batch(self.f, len(at), {k: taken(v, at) for k, v in self.env.items()} if len(at) else {})
-        out.at, out.first = self.at[at], dict(out.env)
-        return out
-
-    def split(self, c: Any) -> tuple[Any, Any]:
-        """Where a condition holds, and where it does not."""
-        if c.__class__ is not Many:
-            every, none = np.arange(self.n), np.arange(0)
-            return (every, none) if truth(c) else (none, every)
-        if c.v.__class__ is not Vec or c.v.t not in (T.B, T.J, T.I, T.H):
-            raise No
-        holds = c.v.a != 0
-        return np.flatnonzero(holds), np.flatnonzero(~holds)
-
-    # ------------------------------------------------------------------ expressions
-
-    def expr(self, node: Any) -> Any:
-        """The value of an expression: Many, or one value for all items."""
-        work = _WORK.get(node.__class__)
-        if work is None:
-            raise Never
-        return work(self, node)
-
-    def _Lit(self, node: Any) -> Any:
-        return value_of(node)
-
-    def _Name(self, node: Any) -> Any:
-        name = node.name
-        if name in self.env:
-            return self.env[name]
-        if "." in name or name in self.f.locals:
-            raise Never
-        if find("verb", name) is not None:
-            return _primitive(name)
-        v = running().names.get(name, self.f.ctx)
-        if not atom_t(v) and not is_list(v) and v.__class__ is not Dict and not isinstance(v, _FUNCTIONS):
-            raise No
-        return v
-
-    def _Verb(self, node: Any) -> Any:
-        return NIL if node.glyph == "::" else _primitive(node.glyph)
-
-    def _Lambda(self, node: Any) -> Any:
-        for c in self.f.consts:
-            if isinstance(c, Lambda) and c.tree is node:
-                return c
-        raise Never
-
-    def _Assign(self, node: Any) -> Any:
-        if not isinstance(node.target, N.Name) or node.op == "::" or "." in node.target.name:
-            raise Never
-        name = node.target.name
-        v = self.expr(node.value)
-        if node.op is not None:
-            if name not in self.env:
-                raise Never
-            v = self.verb(node.op.glyph, [self.env[name], v])
-        elif name not in self.f.locals and name not in self.env:
-            raise Never
-        self.env[name] = v
-        return v
-
-    def _Block(self, node: Any) -> Any:
-        v = None
-        for n in node.items:
-            v = self.expr(n)
-        if v is None:
-            raise Never
-        return v
-
-    def _Cond(self, node: Any) -> Any:
-        args = node.args
-        if not len(args) % 2:
-            raise Never
-        rest, done = self, []
-        back = np.arange(self.n)
-        for k in range(0, len(args) - 1, 2):
-            before = dict(rest.env)
-            yes, no = rest.split(rest.expr(args[k]))
-            if len(yes):
-                inner = rest.some(yes)
-                done.append((back[yes], inner.expr(args[k + 1])))
-                if any(v is not inner.first.get(name) for name, v in inner.env.items()):
-                    raise No  # a branch that assigns
-            if rest is not self and any(v is not before.get(name) for name, v in rest.env.items()):
-                raise No
-            if not len(no):
-                break
-            if len(yes):
-                rest, back = rest.some(no), back[no]
-        else:
-            inner = rest.some(np.arange(rest.n))
-            done.append((back, inner.expr(args[-1])))
-            if any(v is not inner.first.get(name) for name, v in inner.env.items()):
-                raise No
-        if len(done) == 1:
-            return done[0][1]
-        return Many(merged(done, self.n))
-
-    def many_of(self, nodes: list[Any]) -> list[Any]:
-        """Arguments, the last first."""
-        return [self.expr(n) for n in reversed(nodes)][::-1]
-
-    def _ListOf(self, node: Any) -> Any:
-        if not node.items:
-            return List([])
-        cols = self.many_of(node.items)
-        if any(c.__class__ is Bound for c in cols):
-            raise No
-        if not any(c.__class__ is Many for c in cols):
-            return collapse(cols)
-        types = {c.v.t if c.__class__ is Many and c.v.__class__ is Vec else 0 if c.__class__ is Many else atom_t(c)
-                 for c in cols}
-        if len(types) == 1 and not types & {0, T.G, T.ENUM}:
-            t = types.pop()
-            a = np.empty((self.n, len(cols)), T.DTYPE[t])
-            for k, c in enumerate(cols):
-                a[:, k] = c.v.a if c.__class__ is Many else raw(c)
-            return Many(Nd(t, a))
-        return Many(Columns(cols, self.n))
-
-    def _DictOf(self, node: Any) -> Any:
-        names = column_names(node.items)
-        cols = self.many_of([v for _, v in node.items])
-        if not names or len(set(names)) != len(names) or not any(c.__class__ is Many for c in cols):
-            raise Never
-        return Many(self.table(names, Columns(cols, self.n)))
-
-    def table(self, names: list[str], c: Columns) -> Table:
-        """The dictionaries of all items, which in a list are a table."""
-        cols = c.columns()
-        if any(isinstance(col, Columns) for col in cols):
-            raise No
-        return Table(names, cols)
-
-    def _Apply(self, node: Any) -> Any:
-        f, args = node.f, node.args
-        if not args:
-            raise Never
-        if isinstance(f, N.Iterator):
-            return self.iterated(f, args)
-        name = f.glyph if isinstance(f, N.Verb) else f.name if isinstance(f, N.Name) else ""
-        if N.Elided in map(type, args):
-            rest = iter(self.many_of([a for a in args if not isinstance(a, N.Elided)]))
-            return self.call(self.expr(f), [HOLE if isinstance(a, N.Elided) else next(rest) for a in args])
-        if name and name not in self.env and find("verb", name) is not None:
-            if name in ("each", "peach"):
-                if len(args) != 2:
-                    raise Never
-                x = self.expr(args[1])
-                return self.each(self.expr(args[0]), [x])
-            if not _has(name, len(args)) or (isinstance(f, N.Verb) and len(args) == 1):
-                raise Never
-            return self.verb(name, self.many_of(args))
-        given = self.many_of(args)
-        return self.call(self.expr(f), given)
-
-    def iterated(self, f: Any, args: list[Any]) -> Any:
-        """A verb or function with an iterator: `+/`, and `f'`."""
-        if f.glyph == "'" and f.f is not None:
-            given = self.many_of(args)
-            return self.each(self.expr(f.f), given)
-        glyph = f.f.glyph if isinstance(f.f, N.Verb) else f.f.name if isinstance(f.f, N.Name) else ""
-        if f.glyph != "/" or len(args) != 1 or glyph not in _OVER or glyph in self.env:
-            raise Never
-        x = self.expr(args[0])
-        p = part(x.v) if x.__class__ is Many else None
-        if p is None or p.m == -1 or not p.sizes.all() or p.t not in T.NUMERIC:
-            raise No
-        return self.verb(_OVER[glyph], [x])
-
-    # ------------------------------------------------------------------ functions
-
-    def call(self, f: Any, args: list[Any]) -> Any:
-        """One function, list or dictionary applied to what every item gives."""
-        c = f.__class__
-        if isinstance(f, Lambda):
-            if HOLE in args or len(args) < f.rank:
-                return bound(f, args)
-            if f.tree is None or len(args) != f.rank or id(f.tree) in _never:
-                raise No
-            env = dict(zip(f.params or ("x",), args, strict=True))
-            try:
-                return _Batch(f, self.n, env).result(f.tree.body)
-            except Never:
-                if len(_never) > _KEPT:
-                    _never.clear()
-                _never[id(f.tree)] = f.tree
-                raise No from None
-        if c is Prim:
-            if HOLE in args:
-                return bound(f, args)
-            if getattr(f.entry, "kind", "") != "verb" or not _has(f.name, len(args)):
-                raise No
-            return self.verb(f.name, args)
-        if c is Proj or c is Bound:
-            full = list(f.fill(args))
-            rank = f.f.rank if isinstance(f.f, Function) else 1
-            if HOLE in full or (c is Bound and len(full) < rank) or (c is Proj and len(args) < f.rank):
-                return bound(f.f, full)
-            return self.call(f.f, full)
-        if c is Comp:
-            x = self.call(f.fs[-1], args)
-            for g in reversed(f.fs[:-1]):
-                x = self.call(g, [x])
-            return x
-        if c is Derived and f.glyph == "'":
-            return self.each(f.f, args)
-        if f is NIL and len(args) == 1:
-            return args[0]
-        if len(args) != 1 or isinstance(f, Function) or HOLE in args:
-            raise No
-        return self.verb("@", [f, *args])
-
-    def each(self, f: Any, args: list[Any]) -> Any:
-        """`f'` of what every item gives: f on the items of all of them."""
-        lists = [a for a in args if a.__class__ is Many]
-        if not lists and len(args) == 1 and not isinstance(args[0], Function):
-            return self.constant(f, args[0])
-        d = lists[0].v if lists else None
-        if d.__class__ is Dicts:
-            if any(a.v.__class__ is not Dicts or not d.alike(a.v) for a in lists) or len(lists) != len(args):
-                raise No
-            return Many(d.like(self.inner(f, [Many(a.v.v) for a in args], d.ids)))
-        if len(args) != 1 or not lists or d.__class__ is Columns:
-            raise No
-        p = part(d)
-        if p is None or p.m == -1 or not len(p.a):
-            raise No
-        found = p.filled(self.inner(f, [Many(p.vector())], p.ids))
-        if found is None or not p.sizes.all():
-            raise No
-        return Many(found)
-
-    def constant(self, f: Any, x: Value) -> Value:
-        """`f'x` of what is the same for all items."""
-        if x.__class__ is Dict and not x.keyed:
-            return Dict(x.k, self.constant(f, x.v))
-        if x.__class__ not in (Vec, List, Nd) or not len(x):
-            raise No
-        found = [self.call(f, [i]) for i in seq_items(x)]
-        if any(v.__class__ in (Many, Bound) for v in found):
-            raise No
-        return collapse(found)
-
-    def inner(self, f: Any, args: list[Any], ids: Any) -> Value:
-        """f on the items of items: `ids` has the item of each."""
-        return value_list(_Batch(None, len(ids), {}).call(taken(f, ids), args), len(ids))
-
-    def verb(self, name: str, args: list[Any]) -> Any:
-        """A verb on arguments of which any may be many."""
-        x, mx = args[0], args[0].__class__ is Many
-        if mx:
-            x = x.v
-        if len(args) == 1:
-            return Many(self.monad(name, x)) if mx else _constant(name, args)
-        y, my = args[1], args[1].__class__ is Many
-        if my:
-            y = y.v
-        if len(args) > 2 or not (mx or my):
-            return _constant(name, args)
-        cx, cy = x.__class__, y.__class__
-        if cx is Dicts or cy is Dicts:
-            found = None if isinstance(x, _ODD) or isinstance(y, _ODD) else grouped.dyad(name, x, mx, y, my)
-        elif cx is Columns or cy is Columns:
-            if name != "!" or mx or cx is not Vec or x.t != T.S or len(x.a) != len(y.cols) \
-                    or len(x.a) != len(set(x.a.tolist())):
-                raise No
-            return Many(self.table([s.s for s in x.items], y))
-        else:
-            found = None if isinstance(x, _ODD) or isinstance(y, _ODD) else verb_at_once.dyad(name, x, mx, y, my)
-        if found is None or len(found) != self.n:
-            raise No
-        return Many(found)
-
-    def monad(self, name: str, x: Any) -> Any:
-        """A verb on what every item gives."""
-        if x.__class__ is Dicts:
-            found = grouped.monad(name, x)
-        elif x.__class__ is Columns:
-            raise No
-        elif name == "group":
-            found = grouped.group(x)
-        else:
-            found = grouped.types(x) if name == "type" else verb_at_once.monad(name, x)
-        if found is None or len(found) != self.n:
-            raise No
-        return found
-
-
-_ODD = (Bound, Columns, Function)
-_WORK: dict[type, Any] = {  # how a node of each kind is carried out
-    getattr(N, name[1:]): work for name, work in vars(_Batch).items() if name[:1] == "_" and hasattr(N, name[1:])}
-
-
-def _constant(name: str, args: list[Any]) -> Value:
-    """A verb on what is the same for all items."""
-    for a in args:
-        if a.__class__ is Bound or a.__class__ is Many:
-            raise No
-    x = args[0]
-    if name == "@" and len(args) == 2 and (is_list(x) or x.__class__ is Dict):
-        return index1(*args)
-    fn = verb_at_once.prim(name, len(args))
-    if fn is None or name in ("?", "@"):  # which could be a deal
-        raise No
-    if (name == "!" and atom_t(x)) or (name in ("key", "value") and x.__class__ is not Dict):
-        raise No  # which could be anything
-    return fn(*args)
-
-
-def _has(name: str, n: int) -> bool:
-    """May a verb of n arguments be carried out here?"""
-    return verb_at_once.has(name, n) or (name in _PURE and verb_at_once.prim(name, n) is not None)
-
-
-def _primitive(name: str) -> Value:
-    entry = find("verb", name)
-    if entry is None:
-        raise Never
-    return prim(entry)

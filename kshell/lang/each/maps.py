@@ -37,10 +37,10 @@ Fn = Callable[..., Value]
 def each1(f: Value, x: Value) -> Value:
     """`f' x`, `f each x`: f on each item; the keys of a dictionary and of a keyed table stay. The item of a handle is
     its number, but for functions of the k-api, which want the handle."""
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return Dict(x.k, each1(f, x.v))
-    if c is List and f.__class__ is Lambda1 and x.flat is None and 0 < len(x.items) < lambda_at_once.FEW \
+    if cls is List and f.__class__ is Lambda1 and x.flat is None and 0 < len(x.items) < lambda_at_once.FEW \
             and not DEBUGGED[0]:
         called = f.fn  # as what follows does it, sooner: trees are walked with lists of a few items
         return collapse([called(i) for i in x.items])
@@ -50,7 +50,7 @@ def each1(f: Value, x: Value) -> Value:
         return apply1(f, x)
     if not len(x):
         return List([])
-    if (c is Vec or c is Nd) and is_atomic(f, 1):
+    if (cls is Vec or cls is Nd) and is_atomic(f, 1):
         if not DEBUGGED[0] or f.__class__ is Prim:
             return apply1(f, x)
         whole = applied(f, (x,))
@@ -59,10 +59,10 @@ def each1(f: Value, x: Value) -> Value:
     found = lambda_at_once.each(f, x)
     if found is not None:
         return found
-    fn = pyfn(f, 1)
+    function = pyfn(f, 1)
     if DEBUGGED[0]:
-        return collapse(one_by_one(fn, zip(seq_items(x), strict=True)))
-    return collapse([fn(i) for i in seq_items(x)])
+        return collapse(one_by_one(function, zip(seq_items(x), strict=True)))
+    return collapse([function(i) for i in seq_items(x)])
 
 
 def each_parallel(f: Value, x: Value) -> Value:
@@ -79,11 +79,11 @@ def is_atomic(f: Value, n: int) -> bool:
     """Does f work through lists of its n arguments item by item, so that it may be given whole vectors at once? An
     atomic verb does, its projection on an atom, and a lambda of one expression of such verbs, numbers and parameters.
     """
-    c = f.__class__
-    if c is Prim:
+    cls = f.__class__
+    if cls is Prim:
         return (f.name, n) in ATOMIC
-    if c is Proj and f.f.__class__ is Prim:
-        return (f.f.name, len(f.args)) in ATOMIC and f.rank == n and all(a is HOLE or atom_t(a) for a in f.args)
+    if cls is Proj and f.f.__class__ is Prim:
+        return (f.f.name, len(f.args)) in ATOMIC and f.rank == n and all(arg is HOLE or atom_t(arg) for arg in f.args)
     if not isinstance(f, Lambda) or f.rank != n or f.tree is None or len(f.tree.body) != 1:
         return False
     found = _ATOMIC.get(id(f.tree))
@@ -106,10 +106,10 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return _each_dicts(f, (x, y))
     if is_case(f):
         return case(f, (x, y))
-    n = len(x) if cx else len(y)
-    if cx and cy and n != len(y):
+    count = len(x) if cx else len(y)
+    if cx and cy and count != len(y):
         raise QError("length")
-    if not n:
+    if not count:
         return List([])
     if (x.__class__ is Vec if cx else atom_t(x)) and (y.__class__ is Vec if cy else atom_t(y)) and is_atomic(f, 2):
         if not DEBUGGED[0] or f.__class__ is Prim:
@@ -122,27 +122,27 @@ def each2(f: Value, x: Value, y: Value) -> Value:
         return found
     if name_of(f) == "vs" and x.__class__ is int and x > 1 and y.__class__ is Vec and y.t == T.J and y.a.min() >= 0:
         return encode.digits_each(x, y)
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     if DEBUGGED[0] and name_of(f) != ",":
-        both = [seq_items(a) if many else [a] * n for a, many in ((x, cx), (y, cy))]
-        return collapse(one_by_one(fn, zip(*both, strict=True)))
+        both = [seq_items(a) if many else [a] * count for a, many in ((x, cx), (y, cy))]
+        return collapse(one_by_one(function, zip(*both, strict=True)))
     if not cy:
-        return collapse([fn(i, y) for i in seq_items(x)])
+        return collapse([function(i, y) for i in seq_items(x)])
     if not cx:
-        return collapse([fn(x, i) for i in seq_items(y)])
+        return collapse([function(x, i) for i in seq_items(y)])
     if x.__class__ is Table and y.__class__ is Table and name_of(f) == ",":
         cols = {**dict(zip(x.names, x.cols, strict=True)), **dict(zip(y.names, y.cols, strict=True))}
         return Table(list(cols), list(cols.values()))
-    return collapse([fn(i, j) for i, j in zip(seq_items(x), seq_items(y), strict=True)])
+    return collapse([function(i, j) for i, j in zip(seq_items(x), seq_items(y), strict=True)])
 
 
 def _each_dicts(f: Value, args: Sequence[Value]) -> Value:
     """Each of several arguments, some of them dictionaries: the items under the same key."""
-    keys = next(a.k for a in args if a.__class__ is Dict)
-    for a in args:
-        if a.__class__ is Dict and a.k is not keys and not same_keys(a.k, keys) and not match(a.k, keys):
-            keys = lists.join(keys, index1(a.k, _not_in(keys, a.k)))
-    cols = [_under(a, keys) if a.__class__ is Dict else a for a in args]
+    keys = next(arg.k for arg in args if arg.__class__ is Dict)
+    for arg in args:
+        if arg.__class__ is Dict and arg.k is not keys and not same_keys(arg.k, keys) and not match(arg.k, keys):
+            keys = lists.join(keys, index1(arg.k, _not_in(keys, arg.k)))
+    cols = [_under(arg, keys) if arg.__class__ is Dict else arg for arg in args]
     return Dict(keys, each_n(f, cols))
 
 
@@ -163,22 +163,22 @@ def each_n(f: Value, args: Sequence[Value]) -> Value:
         return each2(f, args[0], args[1])
     if is_case(f):
         return case(f, args)
-    if any(a.__class__ is Dict for a in args):
+    if any(arg.__class__ is Dict for arg in args):
         return _each_dicts(f, args)
-    sizes = {len(a) for a in args if is_collection(a)}
+    sizes = {len(arg) for arg in args if is_collection(arg)}
     if len(sizes) > 1:
         raise QError("length")
     if not sizes:
         return apply(f, args)
     n = sizes.pop()
-    found = lambda_at_once.together(f, args, [is_collection(a) for a in args])
+    found = lambda_at_once.together(f, args, [is_collection(arg) for arg in args])
     if found is not None:
         return found
-    cols = [seq_items(a) if is_collection(a) else [a] * n for a in args]
-    fn = pyfn(f, len(args))
+    cols = [seq_items(arg) if is_collection(arg) else [arg] * n for arg in args]
+    function = pyfn(f, len(args))
     if DEBUGGED[0]:
-        return collapse(one_by_one(fn, zip(*cols, strict=True)))
-    return collapse([fn(*row) for row in zip(*cols, strict=True)])
+        return collapse(one_by_one(function, zip(*cols, strict=True)))
+    return collapse([function(*row) for row in zip(*cols, strict=True)])
 
 
 def is_case(f: Value) -> bool:
@@ -190,10 +190,10 @@ def case(f: Vec, args: Sequence[Value]) -> Value:
     """`i'[a;b;...]`: item n is that of the argument i[n]; an atom stands for as many items as are needed."""
     if f.a.size and not 0 <= f.a.min() <= f.a.max() < len(args):
         raise QError("index")
-    cols = [seq_items(a) if is_collection(a) else a for a in args]
-    n = len(f.a)
+    cols = [seq_items(arg) if is_collection(arg) else arg for arg in args]
+    count = len(f.a)
     for k in set(f.a.tolist()):
-        if isinstance(cols[k], list) and len(cols[k]) != n:
+        if isinstance(cols[k], list) and len(cols[k]) != count:
             raise QError("length")
     picked = (cols[k] for k in f.a.tolist())
     return collapse([c[i] if isinstance(c, list) else c for i, c in enumerate(picked)])
@@ -208,10 +208,10 @@ def each_left(f: Value, x: Value, y: Value) -> Value:
     found = lambda_at_once.together(f, (x, y), (True, False))
     if found is not None:
         return found
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     if DEBUGGED[0]:
-        return collapse(one_by_one(fn, ((i, y) for i in seq_items(x))))
-    return collapse([fn(i, y) for i in seq_items(x)])
+        return collapse(one_by_one(function, ((i, y) for i in seq_items(x))))
+    return collapse([function(i, y) for i in seq_items(x)])
 
 
 def each_right(f: Value, x: Value, y: Value) -> Value:
@@ -227,10 +227,10 @@ def each_right(f: Value, x: Value, y: Value) -> Value:
     found = lambda_at_once.together(f, (x, y), (False, True))
     if found is not None:
         return found
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     if DEBUGGED[0]:
-        return collapse(one_by_one(fn, ((x, i) for i in seq_items(y))))
-    return collapse([fn(x, i) for i in seq_items(y)])
+        return collapse(one_by_one(function, ((x, i) for i in seq_items(y))))
+    return collapse([function(x, i) for i in seq_items(y)])
 
 
 # ------------------------------------------------------------------ each-prior
@@ -271,10 +271,10 @@ def prior1(f: Value, x: Value) -> Value:
 
 
 def _pairs(f: Value, items: list[Value]) -> list[Value]:
-    fn = pyfn(f, 2)
+    function = pyfn(f, 2)
     if DEBUGGED[0]:
-        return one_by_one(fn, zip(items[1:], items, strict=False))
-    return [fn(b, a) for a, b in zip(items, items[1:], strict=False)]
+        return one_by_one(function, zip(items[1:], items, strict=False))
+    return [function(b, item) for item, b in zip(items, items[1:], strict=False)]
 
 
 def prior2(f: Value, x: Value, y: Value) -> Value:
@@ -309,12 +309,12 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
     """Apply a derived function."""
     if HOLE in args:
         raise QError("rank")
-    n, g = len(args), d.glyph
-    if n == 1:
+    count, g = len(args), d.glyph
+    if count == 1:
         if g in ("/:", "\\:"):
             return _text(d, args[0])
         return _ONE[g](d.f, args[0])
-    if n == 2:
+    if count == 2:
         return _TWO[g](d.f, args[0], args[1])
     if g == "'":
         return each_n(d.f, args)
@@ -323,7 +323,7 @@ def run(d: Derived, args: Sequence[Value]) -> Value:
     if g == "\\":
         steps: list[Value] = []
         fold_n(d.f, args, steps)
-        of = next((a for a in args[1:] if a.__class__ is Dict), None)
+        of = next((arg for arg in args[1:] if arg.__class__ is Dict), None)
         return collapse(steps) if of is None else Dict(of.k, collapse(steps))
     raise QError("rank")
 

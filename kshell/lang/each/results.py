@@ -43,7 +43,7 @@ class Columns:
         self.cols, self.n = cols, n
 
     def columns(self) -> list[Value]:
-        return [listed(c.v) if c.__class__ is Many else collapse([c] * self.n) for c in self.cols]
+        return [listed(column.v) if column.__class__ is Many else collapse([column] * self.n) for column in self.cols]
 
     def rows(self) -> Value:
         return collapse([collapse(list(r)) for r in zip(*map(seq_items, self.columns()), strict=True)])
@@ -59,12 +59,12 @@ class Bound:
 
     def fill(self, args: list[Any]) -> list[Any]:
         rest = iter(args)
-        return [*(next(rest, HOLE) if a is HOLE else a for a in self.args), *rest]
+        return [*(next(rest, HOLE) if arg is HOLE else arg for arg in self.args), *rest]
 
 
 def bound(f: Any, args: list[Any]) -> Any:
     """A projection."""
-    if any(a.__class__ in (Many, Bound) for a in args) or f.__class__ is Bound:
+    if any(arg.__class__ in (Many, Bound) for arg in args) or f.__class__ is Bound:
         return Bound(f, args)
     return project(f, args)
 
@@ -84,13 +84,13 @@ def listed(v: Any) -> Value:
 def taken(v: Any, at: Any) -> Any:
     """A value at some of the items."""
     if v.__class__ is Bound:
-        return Bound(taken(v.f, at), [taken(a, at) for a in v.args])
+        return Bound(taken(v.f, at), [taken(arg, at) for arg in v.args])
     if v.__class__ is not Many:
         return v
     if v.v.__class__ is Dicts:
         return Many(v.v.taken(at))
     if v.v.__class__ is Columns:
-        return Many(Columns([taken(c, at) for c in v.v.cols], len(at)))
+        return Many(Columns([taken(column, at) for column in v.v.cols], len(at)))
     return Many(take_at(v.v, at))
 
 
@@ -107,17 +107,17 @@ def merged(done: list[tuple[Any, Any]], n: int) -> Value:
     back = np.empty(n, np.int64)
     back[np.concatenate([at for at, _ in done])] = np.arange(n)
     first = lists[0]
-    if all(v.__class__ is Vec and v.t == first.t and v.t != T.ENUM for v in lists):
-        return Vec(first.t, np.concatenate([v.a for v in lists])[back])
+    if all(inner.__class__ is Vec and inner.t == first.t and inner.t != T.ENUM for inner in lists):
+        return Vec(first.t, np.concatenate([inner.a for inner in lists])[back])
     parts = [p for v in lists if (p := part(v)) is not None]
-    if len(parts) == len(lists) and all(p.m != -1 and p.t == parts[0].t for p in parts):
-        sizes = np.concatenate([p.sizes for p in parts])
-        a = np.concatenate([p.a for p in parts])
-        return take_at(rows(parts[0].t, a, n, None, np.cumsum(sizes)), back)
-    items = [i for v in lists for i in seq_items(v)]
+    if len(parts) == len(lists) and all(part.m != -1 and part.t == parts[0].t for part in parts):
+        sizes = np.concatenate([part.sizes for part in parts])
+        array = np.concatenate([part.a for part in parts])
+        return take_at(rows(parts[0].t, array, n, None, np.cumsum(sizes)), back)
+    items = [i for inner in lists for i in seq_items(inner)]
     return collapse([items[k] for k in back.tolist()])
 
 
 def repeated(v: Value, n: int) -> Value:
-    t = atom_t(v)
-    return Vec(t, np.full(n, raw(v), T.DTYPE[t])) if t and t not in (T.G, T.ENUM) else collapse([v] * n)
+    qtype = atom_t(v)
+    return Vec(qtype, np.full(n, raw(v), T.DTYPE[qtype])) if qtype and qtype not in (T.G, T.ENUM) else collapse([v] * n)

@@ -15,18 +15,15 @@ import numpy as np
 from kshell.lang.compiler.aggregate_calls import AGGREGATES
 from kshell.lang.tables.columns import codes
 from kshell.lang.tables.flat_items import Part, part, places, ragged, rows
-from kshell.lang.verbs import strings
 from kshell.lang.verbs.matrix import products
 from kshell.registry import find
-from kshell.store.fields import no_collection
 from kshell.values.base import types as T
 from kshell.values.base.build import bools, longs
-from kshell.values.base.core import Atom, Dict, Flat, List, Nd, Table, Value, Vec, atom_t, flat_list, raw
+from kshell.values.base.core import Atom, Dict, List, Nd, Table, Value, Vec, atom_t, raw
 from kshell.values.engine.dispatch import ATOMIC
 from kshell.values.items.index import index1
 from kshell.values.items.keys import group_keys
 from kshell.values.items.pick import take_at
-from kshell.values.items.rows import Rows, string_list, strings_of
 
 Array = np.ndarray
 FEW = 64  # items, of which fewer are taken one by one
@@ -57,7 +54,7 @@ ONE: dict[str, Callable[[Part], Value | None]] = {}
 TWO: dict[str, Callable[[Value, bool, Value, bool, int], Value | None]] = {}
 
 
-def _one(*names: str) -> Callable[[Callable[[Part], Value | None]], Any]:
+def one(*names: str) -> Callable[[Callable[[Part], Value | None]], Any]:
     def register(fn: Callable[[Part], Value | None]) -> Any:
         ONE.update(dict.fromkeys(names, fn))
         return fn
@@ -92,16 +89,16 @@ def monad(name: str, x: Value) -> Value | None:
 
 def dyad(name: str, x: Value, mx: bool, y: Value, my: bool) -> Value | None:
     """The verb on corresponding items of x and y, of which at least one is many, or None."""
-    n = len(x) if mx else len(y)
-    if mx and my and n != len(y):
+    count = len(x) if mx else len(y)
+    if mx and my and count != len(y):
         return None
     if (name, 2) in ATOMIC:
-        return _atomic(name, x, mx, y, my, n)
+        return _atomic(name, x, mx, y, my, count)
     lift = TWO.get(name)
-    return None if lift is None else lift(x, mx, y, my, n)
+    return None if lift is None else lift(x, mx, y, my, count)
 
 
-@_one("count")
+@one("count")
 def _count(p: Part) -> Value:
     return longs(p.sizes)
 
@@ -118,11 +115,11 @@ def _end(p: Part, last: bool) -> Value:
     return Vec(p.t, out)
 
 
-_one("first")(lambda p: _end(p, False))
-_one("last")(lambda p: _end(p, True))
+one("first")(lambda p: _end(p, False))
+one("last")(lambda p: _end(p, True))
 
 
-@_one("reverse")
+@one("reverse")
 def _reverse(p: Part) -> Value | None:
     if p.m == -1:
         return p.vector()
@@ -132,12 +129,12 @@ def _reverse(p: Part) -> Value | None:
     return rows(p.t, p.a[ends[p.ids] - 1 - np.arange(len(p.a))], p.n, None, p.ends)
 
 
-@_one("enlist")
+@one("enlist")
 def _enlist(p: Part) -> Value | None:
     return Nd(p.t, p.a.reshape(-1, 1)) if p.m == -1 else None
 
 
-@_one("til")
+@one("til")
 def _til(p: Part) -> Value | None:
     if p.m != -1 or p.t != T.J or int(p.a.min()) < 0 or int(p.a.max()) > _LIMIT or not _fits(int(p.a.sum()), p.n):
         return None
@@ -145,35 +142,22 @@ def _til(p: Part) -> Value | None:
     return rows(T.J, np.arange(int(ends[-1])) - np.repeat(ends - p.a, p.a), p.n, None, ends)
 
 
-@_one("string")
+@one("string")
 def _string(p: Part) -> Value | None:
     fn = prim("string", 1)
     return None if p.m != -1 or fn is None else fn(p.vector())
 
 
-def _deep(name: str) -> None:
-    """A verb that goes down to strings by itself."""
-
-    @_one(name)
-    def run(p: Part) -> Value | None:
-        fn = prim(name, 1)
-        return None if p.m == -1 or p.t != T.C or fn is None else fn(p.value())
-
-
-for _name in ("trim", "ltrim", "rtrim", "lower", "upper"):
-    _deep(_name)
-
-
-@_one("where")
+@one("where")
 def _where(p: Part) -> Value | None:
     if p.m == -1 or p.t != T.B:
         return None
-    at = np.flatnonzero(p.a)
-    ids = p.ids[at]
-    return ragged(T.J, at - p.starts[ids], np.bincount(ids, minlength=p.n))
+    positions = np.flatnonzero(p.a)
+    ids = p.ids[positions]
+    return ragged(T.J, positions - p.starts[ids], np.bincount(ids, minlength=p.n))
 
 
-@_one("distinct")
+@one("distinct")
 def _distinct(p: Part) -> Value | None:
     if p.m == -1 or not len(p.a):
         return None
@@ -197,7 +181,7 @@ class Runs:
 
 
 def _aggregate(name: str) -> None:
-    @_one(name)
+    @one(name)
     def run(p: Part) -> Value | None:
         if p.m == -1 or not len(p.a):
             return None
@@ -242,10 +226,10 @@ def _atomic(name: str, x: Value, mx: bool, y: Value, my: bool, n: int) -> Value 
         return None
     for v, many in ((x, mx), (y, my)):
         if not many and v.__class__ is Vec and shape.m == -1:  # each atom with all of a vector
-            m = len(v.a)
-            if not m or not _fits(m * n, n) or v.t in (T.G, T.ENUM):
+            count = len(v.a)
+            if not count or not _fits(count * n, n) or v.t in (T.G, T.ENUM):
                 return None
-            shape = Part(v.t, np.empty(m * n, np.bool_), n, m)
+            shape = Part(v.t, np.empty(count * n, np.bool_), n, count)
     sides: list[Value] = []
     for v, p in ((x, parts[0]), (y, parts[1])):
         if p is not None:
@@ -268,12 +252,12 @@ def side(v: Value, many: bool, n: int) -> Part | None:
     """An argument as n items: one value is repeated."""
     if many:
         return part(v)
-    t = atom_t(v)
-    if t and t not in (T.G, T.ENUM):
-        return Part(t, np.full(n, raw(v), T.DTYPE[t]), n, -1)
+    qtype = atom_t(v)
+    if qtype and qtype not in (T.G, T.ENUM):
+        return Part(qtype, np.full(n, raw(v), T.DTYPE[qtype]), n, -1)
     if v.__class__ is Vec and v.t not in (T.G, T.ENUM) and _fits(len(v.a) * n, n):
-        m = len(v.a)
-        return Part(v.t, np.tile(v.a, n), n, m if m else None, None if m else np.zeros(n, np.int64))
+        count = len(v.a)
+        return Part(v.t, np.tile(v.a, n), n, count if count else None, None if count else np.zeros(n, np.int64))
     return None
 
 
@@ -484,96 +468,6 @@ def _cast(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     return p.filled(fn(x, p.vector()))
 
 
-@two("like")
-def _like(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    fn, p = prim("like", 2), part(x) if mx else None
-    if my or fn is None or p is None or not (p.t == T.S if p.m == -1 else p.t == T.C) or not _is_text(y):
-        return None
-    return fn(p.value(), y)
-
-
-def _is_text(x: Value) -> bool:
-    return (x.__class__ is Vec and x.t == T.C) or atom_t(x) == T.C
-
-
-@two("vs")
-def _vs(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """Strings split at a character: lists whose strings are not made before they are asked for."""
-    p = part(y) if my and not mx and atom_t(x) == T.C else None
-    if p is None or p.t != T.C or p.m == -1:
-        return None
-    hit = p.a == x.v
-    at, ends = np.flatnonzero(hit), p.starts + p.sizes
-    before = np.searchsorted(at, ends)  # how many marks there are up to the end of each string
-    last = before + np.arange(n)
-    inner = np.empty(len(at) + n, np.int64)  # where each piece ends in the characters that are no marks
-    some = np.ones(len(inner), np.bool_)
-    some[last] = False
-    inner[some] = at - np.arange(len(at))
-    inner[last] = ends = ends - before
-    a, starts = p.a[~hit], np.concatenate([[0], ends[:-1]])
-    inner -= np.repeat(starts, np.diff(last, prepend=-1))
-    first = np.concatenate([[0], last[:-1] + 1])
-    spans = zip(starts.tolist(), ends.tolist(), first.tolist(), (last + 1).tolist(), strict=True)
-    with no_collection():
-        return List([flat_list(T.C, a[i:j], inner[k:m]) for i, j, k, m in spans])
-
-
-def _joined(mark: bytes, flats: list[Flat]) -> Value:
-    """Each row of strings as one string with a mark between them."""
-    parts = [f.ends for f in flats]
-    sizes, counts = np.concatenate(parts), np.array(list(map(len, parts)))
-    last = np.cumsum(counts) - 1
-    lengths = sizes[last]
-    sizes = np.diff(sizes, prepend=0)
-    sizes[last[:-1] + 1] += lengths[:-1]  # the ends begin again in each row
-    marks = np.arange(len(sizes)) - np.repeat(np.arange(len(flats)), counts)  # how many stand before each string
-    ends = np.cumsum(sizes) + marks * len(mark)
-    out = np.empty(int(ends[-1]), np.uint8)
-    out[places(ends - sizes, sizes)] = np.concatenate([f.a[:n] for f, n in zip(flats, lengths.tolist(), strict=True)])
-    inner = np.delete(ends, last)
-    for k, c in enumerate(mark):
-        out[inner + k] = c
-    return string_list(out, np.diff(ends[last], prepend=0))
-
-
-@two("sv")
-def _sv(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
-    """Lists of strings joined by a mark."""
-    if mx or not _is_text(x) or y.__class__ is not List:
-        return None
-    out: list[bytes] = []
-    mark = strings.bytes_of(x)
-    flats = [i.flat if i.__class__ is List else None for i in y.items]
-    if all(f is not None and f.t == T.C for f in flats):
-        return _joined(mark, flats)  # type: ignore[arg-type]
-    for item in y.items:
-        words = item.items if isinstance(item, List) else None
-        if words is None or any(i.__class__ is not Vec or i.t != T.C for i in words):
-            return None
-        out.append(mark.join([i.a.tobytes() for i in words]))
-    return strings_of(out)
-
-
-def replaced(x: Value, old: Value, new: Value) -> Value | None:
-    """`ssr[;old;new] each x`; a text without wildcards is replaced in all strings at once, with a mark behind each."""
-    p = part(x)
-    if p is None or p.t != T.C or p.m == -1:
-        return None
-    work, plain = strings.replacer(Vec(T.C, np.empty(0, np.uint8)), old, new)
-    raw = p.a.tobytes()
-    mark = next((c for c in _MARKS if c not in raw and c not in plain), None) if plain else None
-    if mark is None:
-        return strings_of(list(map(work, Rows(raw, p.starts, p.sizes, p.a).items())))
-    done = np.frombuffer(work(np.insert(p.a, p.starts + p.sizes, mark).tobytes()), np.uint8)
-    here = done == mark
-    ends = np.flatnonzero(here) - np.arange(p.n)
-    return string_list(done[~here], np.diff(ends, prepend=0))
-
-
-_MARKS = b"\n\0\1\2\xff"
-
-
 @two("!")
 def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     """A list of dictionaries with the same symbols as keys is a table."""
@@ -583,4 +477,4 @@ def _dict(x: Value, mx: bool, y: Value, my: bool, n: int) -> Value | None:
     if p is None or p.m != len(x.a):
         return None
     cols = np.ascontiguousarray(p.a.reshape(n, p.m).T)
-    return Table([s.s for s in x.items], [Vec(p.t, a) for a in cols])
+    return Table([item.s for item in x.items], [Vec(p.t, column) for column in cols])

@@ -57,8 +57,12 @@ constant(".h.sb", string(BODY), "The style of a page.", 'q).h.sb\n"body{font:10p
 constant(".h.sc", string(SAFE), "The characters that need no escape in a URI.",
          "q).h.sc\n\"$-.+!*'(),abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789\"")
 constant(".h.HOME", string(""), "The folder that a web server would serve.", 'q).h.HOME\n""')
-constant(".h.ty", Dict(sym_vec(MIME), List([string(v) for v in MIME.values()])), "The media type of each kind of file.",
-         'q).h.ty`csv`json\n"text/comma-separated-values"\n"application/json"')
+constant(
+    ".h.ty",
+    Dict(sym_vec(MIME), List([string(value) for value in MIME.values()])),
+    "The media type of each kind of file.",
+    'q).h.ty`csv`json\n"text/comma-separated-values"\n"application/json"',
+)
 
 
 def plain(x: Value) -> str:
@@ -81,16 +85,16 @@ def delimited(x: Value, sep: str, strings: bool = False) -> Value:
     inner = text_of(running().names.get(".h.d"))
     if is_table(x):
         t = unkeyed(x)
-        return verb("0:", 2)(char(sep), Table(t.names, [flat(c, inner, strings) for c in t.cols]))
-    return verb("0:", 2)(char(sep), List([flat(c, inner, strings) for c in seq_items(x)]))
+        return verb("0:", 2)(char(sep), Table(t.names, [flat(column, inner, strings) for column in t.cols]))
+    return verb("0:", 2)(char(sep), List([flat(item, inner, strings) for item in seq_items(x)]))
 
 
 def flat(column: Value, inner: str, strings: bool) -> Value:
     """A column whose nested items are texts."""
     if not isinstance(column, List):
         return column
-    return List([v if not is_list(v) or (strings and v.__class__ is Vec and v.t == T.C)
-                 else string(inner.join(map(plain, seq_items(v)))) for v in column.items])
+    return List([item if not is_list(item) or (strings and item.__class__ is Vec and item.t == T.C)
+                 else string(inner.join(map(plain, seq_items(item)))) for item in column.items])
 
 
 @name(".h.cd")
@@ -128,7 +132,7 @@ def xd(x: Value) -> Value:
     "</R>"
     """
     t = unkeyed(x)
-    columns = [[xml(plain(v)) for v in c.items] for c in t.cols]
+    columns = [[xml(plain(item)) for item in column.items] for column in t.cols]
     rows = ["<r>" + "".join(f"<{n}>{v}</{n}>" for n, v in zip(t.names, row, strict=True)) + "</r>"
             for row in zip(*columns, strict=True)]
     return lines_value(["<R>", *rows, "</R>"])
@@ -139,8 +143,8 @@ def json_lines(x: Value) -> Value:
     w = Writer(running().settings.P)
     if is_table(x):
         return lines_value([w.write(row) for row in unkeyed(x).items])
-    return lines_value(["[" + ",\n ".join(map(w.write, v.items)) + "]" if v.__class__ is Table else w.write(v)
-                        for v in seq_items(x)])
+    return lines_value(["[" + ",\n ".join(map(w.write, item.items)) + "]" if item.__class__ is Table else w.write(item)
+                        for item in seq_items(x)])
 
 
 @name(".h.xt", ".h.xt[`json;x]")
@@ -154,13 +158,13 @@ def xt(kind: Value, x: Value) -> Value:
     """
     if text_of(kind) != "json":
         raise QError("nyi")
-    return collapse([read_json(text_of(v)) for v in seq_items(x)])
+    return collapse([read_json(text_of(item)) for item in seq_items(x)])
 
 
 def _converters() -> Value:
     made: dict[str, Callable[..., Any]] = {"raw": enlist, "json": json_lines, "csv": lambda x: delimited(x, ",", True),
                                              "txt": lambda x: delimited(x, "\t", True), "xml": xd}
-    return Dict(sym_vec(made), List([Prim(f".h.tx.{k}", {1: f}) for k, f in made.items()]))
+    return Dict(sym_vec(made), List([Prim(f".h.tx.{key}", {1: value}) for key, value in made.items()]))
 
 
 constant(".h.tx", _converters(), "For each kind of file, the function that makes its lines of a table.",
@@ -196,17 +200,17 @@ def element(tag: str, content: str, attrs: str = "") -> str:
 
 def rows_text(x: Value) -> str:
     """Strings as one text, a line's end after each."""
-    return "".join(text_of(v) + "\n" for v in seq_items(x))
+    return "".join(text_of(item) + "\n" for item in seq_items(x))
 
 
 def paragraphs(x: Value) -> str:
-    return "".join(element("p", text_of(v)) + "\n" for v in seq_items(x))
+    return "".join(element("p", text_of(item)) + "\n" for item in seq_items(x))
 
 
 def code_of(s: str) -> str:
     """Text whose every second part between tabs is code."""
     parts = s.split("\t")
-    return " ".join(element("code", element("nobr", p)) if i % 2 else p for i, p in enumerate(parts))
+    return " ".join(element("code", element("nobr", part)) if i % 2 else part for i, part in enumerate(parts))
 
 
 def page(body: str) -> str:

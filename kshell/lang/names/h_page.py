@@ -41,13 +41,13 @@ constant(".h.logo", string('<a href="https://pypi.org/project/kshell">kshell</a>
 def cells(col: Value) -> list[str]:
     """The cells of a column of a workbook."""
     kind = "Number" if col.__class__ is Vec and col.t in _NUMBERS else "String"
-    texts = [plain(v) for v in (seq_items(to_string(col)) if col.__class__ is Vec else seq_items(col))]
-    return [f'<Cell><Data ss:Type="{kind}">{xml(s)}</Data></Cell>' if s else "<Cell/>" for s in texts]
+    texts = [plain(item) for item in (seq_items(to_string(col)) if col.__class__ is Vec else seq_items(col))]
+    return [f'<Cell><Data ss:Type="{kind}">{xml(text)}</Data></Cell>' if text else "<Cell/>" for text in texts]
 
 
 def sheet(title: str, t: Table) -> str:
     """A table as a sheet of a workbook."""
-    head = "".join(f'<Cell><Data ss:Type="String">{xml(n)}</Data></Cell>' for n in t.names)
+    head = "".join(f'<Cell><Data ss:Type="String">{xml(name)}</Data></Cell>' for name in t.names)
     rows = ["".join(row) for row in zip(*map(cells, t.cols), strict=True)]
     body = "".join(f"<Row>{row}</Row>" for row in [head, *rows])
     return f'<Worksheet ss:Name="{xml(title)}"><Table>{body}</Table></Worksheet>'
@@ -76,7 +76,7 @@ def edsn(x: Value) -> Value:
     """
     if x.__class__ is not Dict or x.keyed:
         raise QError("type")
-    return workbook([(plain(k), unkeyed(t)) for k, t in zip(seq_items(x.k), seq_items(x.v), strict=True)], _BOOKS)
+    return workbook([(plain(item), unkeyed(t)) for item, t in zip(seq_items(x.k), seq_items(x.v), strict=True)], _BOOKS)
 
 
 def _add_excel() -> None:
@@ -84,7 +84,9 @@ def _add_excel() -> None:
     entry = registry.find("name", ".h.tx")
     if entry is not None:
         old = entry.fns[0]()
-        new = Dict(sym_vec([*(k.s for k in old.k.items), "xls"]), List([*old.v.items, Prim(".h.tx.xls", {1: ed})]))
+        new = Dict(
+            sym_vec([*(item.s for item in old.k.items), "xls"]), List([*old.v.items, Prim(".h.tx.xls", {1: ed})])
+        )
         entry.fns[0] = lambda: new
 
 
@@ -102,7 +104,7 @@ def fram(title: Value, lines: Value, sources: Value) -> Value:
     "<html><head><title>t</title><frameset cols=\\"28,*\\"><frame src=\\"l.htm\\"><fr..
     """
     left, right = map(text_of, seq_items(sources))
-    return string(frames(text_of(title), [text_of(v) for v in seq_items(lines)], left, right))
+    return string(frames(text_of(title), [text_of(item) for item in seq_items(lines)], left, right))
 
 
 def frames(title: str, lines: list[str], left: str, right: str) -> str:
@@ -138,7 +140,7 @@ def jx(n: Value, x: Value) -> Value:
     start, rows, size = int_of(n), 32, len(t)
     places = {"home": 0, "up": max(start - rows, 0), "down": min(start + rows, max(size - 1, 0)),
               "end": max(size - rows, 0)}
-    head = " ".join(element("a", k, f' href="?[{v}"') for k, v in places.items())
+    head = " ".join(element("a", key, f' href="?[{value}"') for key, value in places.items())
     part = take_at(unkeyed(t), np.arange(start, min(start + rows, size)))
     lines = Layout(running().settings.P, 1 << 30, 1 << 30).lines(part)
     return lines_value([f"{head} {size}[{start}]", "", *lines])
@@ -193,7 +195,9 @@ def ht(x: Value) -> Value:
             out.append(element("xmp", "\n".join(_columns(lines))))
         else:
             out += [element("p", links(code_of(line))) for line in lines if line]
-    list_ = [element("p", element("a", h, f" target=v href={x.s}.htm#{i}")) for i, h in enumerate(headings, 1)]
+    list_ = [
+        element("p", element("a", heading, f" target=v href={x.s}.htm#{i}")) for i, heading in enumerate(headings, 1)
+    ]
     pages = {f"{x.s}.htm": frames(x.s, headings, f"a/_{x.s}.htm", f"a/{x.s}.htm"),
              f"a/_{x.s}.htm": page("\n".join(list_)), f"a/{x.s}.htm": page("\n".join(out))}
     atomic.write_all([(path, atomic.filling([text.encode("utf-8", "surrogateescape")]))

@@ -122,11 +122,11 @@ def line(x: Value) -> Value:
 
 def number(x: Value) -> float:
     """A numeric atom as a Python number; a null is nan."""
-    t = atom_t(x)
-    if t not in T.NUMERIC and t not in T.TEMPORAL:
+    qtype = atom_t(x)
+    if qtype not in T.NUMERIC and qtype not in T.TEMPORAL:
         raise QError("type")
     v = raw(x)
-    return T.NAN if t in T.SIGNED and v == T.NULL[t] else v
+    return T.NAN if qtype in T.SIGNED and v == T.NULL[qtype] else v
 
 
 def fixed(places: int, x: Value) -> str:
@@ -160,9 +160,9 @@ def fmt(width: Value, places: Value, x: Value) -> Value:
     q).Q.fmt[8;2;3.14159]
     "    3.14"
     """
-    n = int_of(width)
+    number = int_of(width)
     s = fixed(int_of(places), x)
-    return q_string(s.rjust(n) if len(s) <= n else "*" * n)
+    return q_string(s.rjust(number) if len(s) <= number else "*" * number)
 
 
 def precise(x: Value) -> Value:
@@ -175,7 +175,7 @@ def precise(x: Value) -> Value:
     places, y = seq_items(x)
     n = int_of(places)
     if not is_atom(y):
-        return List([precise(List([places, v])) for v in seq_items(y)])
+        return List([precise(List([places, item])) for item in seq_items(y)])
     return q_string(f"{number(y):.{n}f}")
 
 
@@ -219,12 +219,12 @@ def ty(x: Value) -> Value:
 
 def type_char(x: Value) -> str:
     """`.Q.ty` as a Python string."""
-    t = x.t if x.__class__ is Vec else atom_t(x)
-    if t:
-        return enum_char(x.dom) if t == T.ENUM else T.TYPE[t].char
+    qtype = x.t if x.__class__ is Vec else atom_t(x)
+    if qtype:
+        return enum_char(x.dom) if qtype == T.ENUM else T.TYPE[qtype].char
     if not isinstance(x, List) or not len(x):
         return " "
-    kinds = {v.t if v.__class__ is Vec else 0 for v in x.items}
+    kinds = {item.t if item.__class__ is Vec else 0 for item in x.items}
     (kind,) = kinds if len(kinds) == 1 else (0,)
     return T.TYPE[kind].char.upper() if kind else " "
 

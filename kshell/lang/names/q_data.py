@@ -44,9 +44,9 @@ def ft(f: Value, t: Value) -> Value:
     """
     if not isinstance(t, Dict):
         return apply1(f, t)
-    n = len(t.k.names) if t.keyed else 0
+    count = len(t.k.names) if t.keyed else 0
     out = apply1(f, unkeyed(t))
-    return Dict(Table(out.names[:n], out.cols[:n]), Table(out.names[n:], out.cols[n:]))
+    return Dict(Table(out.names[:count], out.cols[:count]), Table(out.names[count:], out.cols[count:]))
 
 
 @name(".Q.ff", ".Q.ff[t;u]")
@@ -63,7 +63,9 @@ def ff(t: Value, u: Value) -> Value:
         raise QError("type")
     more = unkeyed(u)
     missing = np.full(len(t), -1, np.int64)
-    new = [(n, take_at(c, missing)) for n, c in zip(more.names, more.cols, strict=True) if not t.has(n)]
+    new = [
+        (name, take_at(column, missing)) for name, column in zip(more.names, more.cols, strict=True) if not t.has(name)
+    ]
     return Table(t.names + [n for n, _ in new], t.cols + [c for _, c in new])
 
 
@@ -134,20 +136,20 @@ def identifiers(x: Value) -> Value:
         return Table(sane(x.names), x.cols)
     if is_table(x):
         names = sane(x.k.names + x.v.names)
-        n = len(x.k.names)
-        return Dict(Table(names[:n], x.k.cols), Table(names[n:], x.v.cols))
+        count = len(x.k.names)
+        return Dict(Table(names[:count], x.k.cols), Table(names[count:], x.v.cols))
     if x.__class__ is Dict:
-        return Dict(sym_vec(sane([k.s for k in x.k.items])), x.v)
+        return Dict(sym_vec(sane([item.s for item in x.k.items])), x.v)
     raise QError("type")
 
 
 def sane(names: list[str]) -> list[str]:
     """Names that q can read, none of them a keyword, no two the same."""
-    words = set(RESERVED) | {e.name for e in entries("verb") if e.name[:1].isalpha()}
+    words = set(RESERVED) | {entry.name for entry in entries("verb") if entry.name[:1].isalpha()}
     out: list[str] = []
     seen: dict[str, int] = {}
-    for n in names:
-        base = clean(n)
+    for given in names:
+        base = clean(given)
         if base in words:
             base += "1"
         count = seen.get(base, 0)
@@ -168,6 +170,6 @@ def keywords() -> Value:
     q).q`neg
     -:
     """
-    words = [e for e in entries("verb") if e.name[:1].isalpha() and e.name not in RESERVED]
+    words = [entry for entry in entries("verb") if entry.name[:1].isalpha() and entry.name not in RESERVED]
     words.sort(key=lambda e: (_FIRST.index(e.name) if e.name in _FIRST else len(_FIRST), e.name))
-    return Dict(sym_vec(["", *(e.name for e in words)]), List([NIL, *map(prim, words)]))
+    return Dict(sym_vec(["", *(word.name for word in words)]), List([NIL, *map(prim, words)]))

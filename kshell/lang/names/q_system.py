@@ -40,14 +40,14 @@ def opt(x: Value) -> Value:
     plain: list[Value] = []
     found: dict[str, list[Value]] = {}
     now = plain
-    for w in seq_items(x):
-        text = text_of(w)
+    for item in seq_items(x):
+        text = text_of(item)
         if text.startswith("-"):
             now = found[text[1:]] = []
         else:
-            now.append(w)
+            now.append(item)
     running().names.set(".Q.x", List(plain))
-    return Dict(sym_vec(found), List([List(v) for v in found.values()]))
+    return Dict(sym_vec(found), List([List(value) for value in found.values()]))
 
 
 @name(".Q.x")
@@ -72,9 +72,11 @@ def def_(x: Value, y: Value) -> Value:
     """
     if x.__class__ is not Dict or y.__class__ is not Dict:
         raise QError("type")
-    given = {k.s: v for k, v in zip(y.k.items, seq_items(y.v), strict=True)}
-    names = [k.s for k in x.k.items]
-    values = [read_as(d, given[n]) if n in given else d for n, d in zip(names, seq_items(x.v), strict=True)]
+    given = {item.s: v for item, v in zip(y.k.items, seq_items(y.v), strict=True)}
+    names = [item.s for item in x.k.items]
+    values = [
+        read_as(item, given[name]) if name in given else item for name, item in zip(names, seq_items(x.v), strict=True)
+    ]
     more = [n for n in given if n not in names]
     return Dict(sym_vec(names + more), collapse(values + [given[n] for n in more]))
 
@@ -82,12 +84,12 @@ def def_(x: Value, y: Value) -> Value:
 def read_as(default: Value, given: Value) -> Value:
     """The words of an option as the type of its default; the first of them if that is an atom."""
     many = [given] if given.__class__ is Vec and given.t == T.C else seq_items(given)
-    t = atom_t(default) or (default.t if default.__class__ is Vec else 0)
-    if t == T.C or not t:
+    qtype = atom_t(default) or (default.t if default.__class__ is Vec else 0)
+    if qtype == T.C or not qtype:
         return many[0] if many and default.__class__ is Vec else given
     if not many:
         return default
-    out = verb("$", 2)(char(TYPES[t].upper()), List(list(many)))
+    out = verb("$", 2)(char(TYPES[qtype].upper()), List(list(many)))
     return out.item(0) if atom_t(default) else out
 
 
@@ -104,7 +106,7 @@ def memory(x: Value) -> Value:
     gpu = registry.find("handler", "gpu")
     more = {k: n for k, what in (("gpu", "used"), ("gpupeak", "peak")) if gpu and (n := gpu.fns[1](what))}
     return Dict(sym_vec(["used", "heap", "peak", "wmax", "mmap", "mphy", "syms", "symw", *more]),
-                longs([*numbers, len(names), sum(len(s.s) for s in names), *more.values()]))
+                longs([*numbers, len(names), sum(len(name.s) for name in names), *more.values()]))
 
 
 @name(".Q.gc")

@@ -83,11 +83,11 @@ def _sum(g: Groups, x: Value) -> Value | None:
     if not _numbers(x, _NO_SUM):
         return None
     t = sum_type(x.t)
-    a = x.a
-    null = null_mask(a, x.t)
+    array = x.a
+    null = null_mask(array, x.t)
     if null is not None:
-        a = np.where(null, a.dtype.type(0), a)
-    sums = _total(g, a) if t in T.FLOATS else _whole_sums(g, a)
+        array = np.where(null, array.dtype.type(0), array)
+    sums = _total(g, array) if t in T.FLOATS else _whole_sums(g, array)
     return Vec(t, sums.astype(T.DTYPE[t], copy=False))
 
 
@@ -96,11 +96,11 @@ def _prd(g: Groups, x: Value) -> Value | None:
     if not _numbers(x, _NO_SUM):
         return None
     t = sum_type(x.t)
-    a = x.a
-    null = null_mask(a, x.t)
+    array = x.a
+    null = null_mask(array, x.t)
     if null is not None:
-        a = np.where(null, a.dtype.type(1), a)
-    out = _reduce(g, np.multiply, a, dtype=np.float64 if t in T.FLOATS else np.int64)
+        array = np.where(null, array.dtype.type(1), array)
+    out = _reduce(g, np.multiply, array, dtype=np.float64 if t in T.FLOATS else np.int64)
     return Vec(t, out.astype(T.DTYPE[t], copy=False))
 
 
@@ -111,26 +111,29 @@ def _prd(g: Groups, x: Value) -> Value | None:
 def _max(g: Groups, x: Value) -> Value | None:
     if not _numbers(x, TEXT):
         return None
-    t = x.t
-    if t in T.FLOATS:
+    qtype = x.t
+    if qtype in T.FLOATS:
         r = _reduce(g, np.fmax, x.a)
         null = np.isnan(r)
     else:
         r = _reduce(g, np.maximum, x.a)
-        null = r == T.NULL[t] if t in T.SIGNED else None
-    return Vec(t, r if null is None else np.where(null, r.dtype.type(least_of(t)), r))
+        null = r == T.NULL[qtype] if qtype in T.SIGNED else None
+    return Vec(qtype, r if null is None else np.where(null, r.dtype.type(least_of(qtype)), r))
 
 
 @_agg("min")
 def _min(g: Groups, x: Value) -> Value | None:
     if not _numbers(x, TEXT):
         return None
-    t, a = x.t, x.a
-    if t in T.FLOATS:
-        r = _reduce(g, np.fmin, a)
-        return Vec(t, np.where(np.isnan(r), r.dtype.type(greatest_of(t)), r))
-    null = null_mask(a, t) if t in T.SIGNED else None
-    return Vec(t, _reduce(g, np.minimum, a if null is None else np.where(null, a.dtype.type(greatest_of(t)), a)))
+    qtype, array = x.t, x.a
+    if qtype in T.FLOATS:
+        r = _reduce(g, np.fmin, array)
+        return Vec(qtype, np.where(np.isnan(r), r.dtype.type(greatest_of(qtype)), r))
+    null = null_mask(array, qtype) if qtype in T.SIGNED else None
+    return Vec(
+        qtype,
+        _reduce(g, np.minimum, array if null is None else np.where(null, array.dtype.type(greatest_of(qtype)), array)),
+    )
 
 
 def _truth(name: str, ufunc: np.ufunc) -> None:
@@ -214,7 +217,7 @@ def _pairs(g: Groups, x: Value, y: Value) -> tuple[_Floats, _Floats] | None:
     """Two columns as floats; where either is null, both are."""
     if not _numbers(x, TEXT) or not _numbers(y, TEXT) or len(x) != len(y):
         return None
-    nulls = [m for v in (x, y) if (m := null_mask(v.a, v.t)) is not None]
+    nulls = [mask for v in (x, y) if (mask := null_mask(v.a, v.t)) is not None]
     null = np.logical_or.reduce(nulls) if nulls else None
     return _Floats(g, to_float(x.a, x.t), null), _Floats(g, to_float(y.a, y.t), null)
 

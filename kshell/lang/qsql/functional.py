@@ -75,9 +75,9 @@ def constraints(c: Value) -> list[Phrase]:
 def pairs(d: Dict) -> Named:
     """The named phrases of a functional form: a dictionary of names and parse trees."""
     names = seq_items(d.k)
-    if any(n.__class__ is not Sym for n in names):
+    if any(name.__class__ is not Sym for name in names):
         raise QError("type")
-    return [(n.s, tree(x)) for n, x in zip(names, seq_items(d.v), strict=True)]
+    return [(name.s, tree(x)) for name, x in zip(names, seq_items(d.v), strict=True)]
 
 
 def _phrases(x: Value) -> Named:
@@ -113,4 +113,4 @@ def functional_update(t: Value, c: Value, b: Value, a: Value) -> Value:
         return update.update(t, where, pairs(b) if b.__class__ is Dict else None, pairs(a))
     if a.__class__ is Sym:
         return update.delete(t, where, [a.s])
-    return update.delete(t, where, [s.s for s in seq_items(a)])
+    return update.delete(t, where, [item.s for item in seq_items(a)])

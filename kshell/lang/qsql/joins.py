@@ -55,7 +55,7 @@ def _merged(t: Table, found: Table, hit: Array, filled: bool) -> Table:
 
 def _key_rows(t: Table, y: Dict) -> Array:
     """For each row of t, the row of keyed table y with its key; len(y) where there is none."""
-    keys = Table(y.k.names, [column(t, n) for n in y.k.names])
+    keys = Table(y.k.names, [column(t, name) for name in y.k.names])
     if not len(t) or not len(y):
         return np.full(len(t), len(y))
     if y.attr == "s":  # a step function
@@ -215,11 +215,11 @@ def _nulls(col: Value, n: int) -> Value:
 
 
 def _union_rows(x: Table, y: Table) -> Table:
-    names = x.names + [n for n in y.names if not x.has(n)]
+    names = x.names + [name for name in y.names if not x.has(name)]
     cols = []
-    for n in names:
-        a = x.col(n) if x.has(n) else _nulls(y.col(n), len(x))
-        b = y.col(n) if y.has(n) else _nulls(x.col(n), len(y))
+    for name in names:
+        a = x.col(name) if x.has(name) else _nulls(y.col(name), len(x))
+        b = y.col(name) if y.has(name) else _nulls(x.col(name), len(y))
         cols.append(join_columns(a, b))
     return Table(names, cols)
 
@@ -255,11 +255,14 @@ def ej(c: Value, x: Value, y: Value) -> Value:
     x, y = flat(x), flat(y)
     if not names:
         raise QError("length")
-    wanted, keys = joint_columns([column(x, n) for n in names], [column(y, n) for n in names])
+    wanted, keys = joint_columns([column(x, name) for name in names], [column(y, name) for name in names])
     right, left = _matches(keys, wanted)
     by = set(names)
-    cols = [take_at(y.col(n), right) if y.has(n) and n not in by else take_at(x.col(n), left) for n in x.names]
-    rest = [n for n in y.names if not x.has(n)]
+    cols = [
+        take_at(y.col(name), right) if y.has(name) and name not in by else take_at(x.col(name), left)
+        for name in x.names
+    ]
+    rest = [name for name in y.names if not x.has(name)]
     return Table([*x.names, *rest], cols + [take_at(y.col(n), right) for n in rest])
 
 
@@ -285,10 +288,10 @@ def _as_of(c: Value, x: Value, y: Value, actual: bool, filled: bool) -> Value:
 
     def run(left: Value) -> Value:
         t = flat(left)
-        at = search_rows([column(right, n) for n in names], [column(t, n) for n in names], True)
+        at = search_rows([column(right, name) for name in names], [column(t, name) for name in names], True)
         drop = names[:-1] if actual else names
-        found = take_at(Table([n for n in right.names if n not in drop],
-                              [col for n, col in zip(right.names, right.cols, strict=True) if n not in drop]), at)
+        found = take_at(Table([name for name in right.names if name not in drop],
+                              [col for name, col in zip(right.names, right.cols, strict=True) if name not in drop]), at)
         return rekey(_merged(t, found, at >= 0, filled), key_names(left))
 
     return by_name(x, run)
@@ -359,8 +362,8 @@ def asof(x: Value, y: Value) -> Value:
     wanted = collapse([y]) if one else flat(y)
     if wanted.__class__ is not Table:
         raise QError("type")
-    at = search_rows([column(t, n) for n in wanted.names], wanted.cols, True)
-    rest = [n for n in t.names if not wanted.has(n)]
+    at = search_rows([column(t, name) for name in wanted.names], wanted.cols, True)
+    rest = [name for name in t.names if not wanted.has(name)]
     cols = [take_at(t.col(n), at) for n in rest]
     if one:
         return Dict(sym_vec(rest), collapse([col.item(0) for col in cols]))
@@ -377,7 +380,7 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
     if not is_list(w) or len(w) != 2 or not items:
         raise QError("type")
     quotes = flat(items[0])
-    quotes = take_at(quotes, grade_columns([column(quotes, n) for n in names]))
+    quotes = take_at(quotes, grade_columns([column(quotes, name) for name in names]))
 
     def run(left: Value) -> Value:
         t = flat(left)
@@ -400,8 +403,8 @@ def _window(w: Value, c: Value, x: Value, spec: Value, entry: bool) -> Value:
 
 def _spans(t: Table, quotes: Table, names: list[str], w: list[Value], entry: bool) -> list[tuple[int, int]]:
     """For each row of t, the rows of the sorted quotes from the opening to the end of its window."""
-    keys = [column(t, n) for n in names[:-1]]
-    rows = [column(quotes, n) for n in names]
+    keys = [column(t, name) for name in names[:-1]]
+    rows = [column(quotes, name) for name in names]
     if any(not is_column(side) or len(side) != len(t) for side in w):
         raise QError("length")
     start = search_rows(rows, [*keys, w[0]], False)
@@ -415,11 +418,11 @@ def _spans(t: Table, quotes: Table, names: list[str], w: list[Value], entry: boo
 
 def _over_spans(f: Value, cols: list[Value], spans: list[tuple[int, int]]) -> Value:
     """f of the parts of some columns."""
-    fn: Callable[..., Value] = pyfn(f, len(cols))
+    function: Callable[..., Value] = pyfn(f, len(cols))
     if len(cols) == 1:
         col = cols[0]
-        return collapse([fn(part(col, a, b)) for a, b in spans])
-    return collapse([fn(*[part(col, a, b) for col in cols]) for a, b in spans])
+        return collapse([function(part(col, a, b)) for a, b in spans])
+    return collapse([function(*[part(col, a, b) for col in cols]) for a, b in spans])
 
 
 @verb("wj", arity=4)

@@ -104,7 +104,7 @@ def xcol(x: Value, y: Value) -> Value:
         renamed = dict(zip(names_of(x.k), names_of(x.v), strict=True))
         if not set(renamed) <= set(names):
             raise QError("length")
-        names = [renamed.get(n, n) for n in names]
+        names = [renamed.get(name, name) for name in names]
     else:
         given = names_of(x)
         if len(given) > len(names):
@@ -114,9 +114,9 @@ def xcol(x: Value, y: Value) -> Value:
 
 
 def _renamed(t: Value, names: list[str]) -> Value:
-    k = len(key_names(t))
+    count = len(key_names(t))
     table = Table(names, flat(t).cols)
-    return rekey(table, names[:k]) if k else table
+    return rekey(table, names[:count]) if count else table
 
 
 @verb("xcols")
@@ -134,8 +134,8 @@ def xcols(x: Value, y: Value) -> Value:
         raise QError("type")
     first = names_of(x)
     moved = set(first)
-    names = first + [n for n in t.names if n not in moved]
-    return Table(names, [column(t, n) for n in names])
+    names = first + [name for name in t.names if name not in moved]
+    return Table(names, [column(t, name) for name in names])
 
 
 # ------------------------------------------------------------------ metadata
@@ -154,8 +154,8 @@ def meta(x: Value) -> Value:
     t = flat(x)
     if t.cols.__class__ is not list:
         t = Table(t.names, t.cols.sample())  # type: ignore[attr-defined]  # of a table on disk
-    kinds = vec(T.C, [ord(_type_char(c)) for c in t.cols])
-    attrs = sym_vec([c.attr if c.__class__ is Vec else "" for c in t.cols])
+    kinds = vec(T.C, [ord(_type_char(column)) for column in t.cols])
+    attrs = sym_vec([column.attr if column.__class__ is Vec else "" for column in t.cols])
     return Dict(Table(["c"], [sym_vec(t.names)]),
                 Table(["t", "f", "a"], [kinds, sym_vec(map(_foreign, t.cols)), attrs]))
 
@@ -196,7 +196,7 @@ def fkeys(x: Value) -> Value:
     a| f
     """
     t = flat(x)
-    found = [(n, f) for n, c in zip(t.names, t.cols, strict=True) if (f := _foreign(c))]
+    found = [(n, f) for n, column in zip(t.names, t.cols, strict=True) if (f := _foreign(column))]
     return Dict(sym_vec([n for n, _ in found]), sym_vec([f for _, f in found]))
 
 
@@ -212,7 +212,7 @@ def tables(x: Value) -> Value:
     names = running().names
     if space not in names.spaces:
         raise QError(space)
-    return sym_vec([n for n in names.members(space) if is_table(names.spaces[space][n])])
+    return sym_vec([member for member in names.members(space) if is_table(names.spaces[space][member])])
 
 
 # ------------------------------------------------------------------ sorting
@@ -254,8 +254,8 @@ def _sorted(x: Value, names: list[str], down: bool) -> Value:
         raise QError("dup")
     if not names:
         return x
-    order = grade_columns([column(t, n) for n in names], down)
-    out = Table(t.names, [take_at(c, order) for c in t.cols])
+    order = grade_columns([column(t, name) for name in names], down)
+    out = Table(t.names, [take_at(column, order) for column in t.cols])
     if not down:
         at = t.names.index(names[0])
         out.cols[at] = sorted_attr(out.cols[at])
@@ -277,13 +277,13 @@ def xgroup(x: Value, y: Value) -> Value:
     """
     t = flat(y)
     names = names_of(x)
-    tops = [column(t, n) for n in names]
+    tops = [column(t, name) for name in names]
     g = Groups(tops, len(t))
-    tops = [take_at(c, g.first) for c in tops]
+    tops = [take_at(top, g.first) for top in tops]
     if len(tops) == 1:
         tops = [sorted_attr(tops[0])]
     by = set(names)
-    rest = [n for n in t.names if n not in by]
+    rest = [name for name in t.names if name not in by]
     return Dict(Table(names, tops), Table(rest, [split(t.col(n), g) for n in rest]))
 
 
@@ -305,7 +305,7 @@ def ungroup(x: Value) -> Value:
     y 3
     """
     t = flat(x)
-    nested = [c.__class__ is not Vec and c.__class__ is not Table for c in t.cols]
+    nested = [column.__class__ is not Vec and column.__class__ is not Table for column in t.cols]
     if not any(nested) or not len(t):
         return t
     counts = None
@@ -317,7 +317,9 @@ def ungroup(x: Value) -> Value:
             counts = sizes
     assert counts is not None
     at = np.repeat(np.arange(len(t)), counts)
-    return Table(t.names, [_joined(c) if n else take_at(c, at) for c, n in zip(t.cols, nested, strict=True)])
+    return Table(
+        t.names, [_joined(column) if n else take_at(column, at) for column, n in zip(t.cols, nested, strict=True)]
+    )
 
 
 def _joined(x: Value) -> Value:
@@ -359,9 +361,9 @@ def _by_groups(f: Value, d: Value, g: Groups) -> Value:
         found = AGGREGATES[f.name](g, d)
         if found is not None:
             return found
-    fn = pyfn(f, 1)
+    function = pyfn(f, 1)
     d = take_at(d, g.order)
-    return collapse([fn(part(d, start, end)) for start, end in g.spans()])
+    return collapse([function(part(d, start, end)) for start, end in g.spans()])
 
 
 # ------------------------------------------------------------------ rows

@@ -33,13 +33,17 @@ def is_partitioned(x: Value) -> bool:
 
 def names_used(phrases: list[Any]) -> set[str]:
     """The names in phrases, of dotted ones the first part."""
-    nodes = [p.node for p in phrases]
+    nodes = [phrase.node for phrase in phrases]
     return {n.name.split(".")[0] for n in tree_queries.walk(nodes) if isinstance(n, N.Name)}
 
 
 def _links(source: PartCols, phrases: list[Any]) -> list[str]:
     """The dotted names in phrases that go through a link: what these refer to differs by partition."""
-    named = {n.name for n in tree_queries.walk([p.node for p in phrases]) if isinstance(n, N.Name) and "." in n.name}
+    named = {
+        n.name
+        for n in tree_queries.walk([phrase.node for phrase in phrases])
+        if isinstance(n, N.Name) and "." in n.name
+    }
     cols = dict(zip(source.names, source.sample(), strict=True)) if named else {}
     return sorted(n for n in named if getattr(cols.get(n.split(".")[0]), "t", 0) == T.ENUM)
 
@@ -56,7 +60,7 @@ def query(is_exec: bool, x: Table, where: list[Any], by: Any, cols: Any, distinc
         return _last_row(source, parts, where)
     if (by is None and cols and not used & _WHOLE) or not (by or cols):
         return _each(is_exec, source, parts, where, cols, distinct)
-    names = [n for n in x.names if n in used] if cols else list(x.names)
+    names = [name for name in x.names if name in used] if cols else list(x.names)
     names += _links(source, phrases)
     t = gathered(source, parts, where, names, "i" in used)
     src = select.Source(t)
@@ -77,7 +81,7 @@ def chosen(source: PartCols, where: list[Any]) -> tuple[list[int], list[Any]]:
         used = names_used(where[:1])
         if field not in used or used & others:
             break
-        c = Columns({field: source.db.vec([source.db.pv[k] for k in parts])}, len(parts))
+        c = Columns({field: source.db.vec([source.db.pv[part] for part in parts])}, len(parts))
         at = select.matching(where[0], c)
         parts = parts if at is None else parts[at]
         where = where[1:]
@@ -112,30 +116,30 @@ class _Lazy(dict[str, Any]):
 
 
 def _rows(source: PartCols, parts: list[int], where: list[Any]) -> list[int]:
-    return [len(_columns(source, k, where)[1]) for k in parts]
+    return [len(_columns(source, part, where)[1]) for part in parts]
 
 
 def gathered(source: PartCols, parts: list[int], where: list[Any], names: list[str], numbers: bool) -> Table:
     """Some columns of the rows that meet the conditions, of all chosen partitions; with the row numbers within each as
     `i`."""
     pieces: list[list[Value]] = [[] for _ in range(len(names) + numbers)]
-    for k in parts:
-        _, c = _columns(source, k, where)
+    for part in parts:
+        _, c = _columns(source, part, where)
         for piece, name in zip(pieces, [*names, "i"], strict=False):
             piece.append(c[name])
     if not parts:
         empty = source.sample()
         none = np.zeros(0, np.int64)
         c = Columns(dict(zip(source.names, empty, strict=True)), 0, none)
-        pieces = [[c[n]] for n in names] + [[longs([])]] * numbers
-    return Table(names + ["i"] * numbers, [joined(p) for p in pieces])
+        pieces = [[c[name]] for name in names] + [[longs([])]] * numbers
+    return Table(names + ["i"] * numbers, [joined(piece) for piece in pieces])
 
 
 def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], cols: Any, distinct: bool) -> Value:
     """The results of each chosen partition, one after the other."""
     out = []
-    for k in parts:
-        src, c = _columns(source, k, where)
+    for part in parts:
+        src, c = _columns(source, part, where)
         out.append(select.run_exec(src, c, None, cols, False) if is_exec
                    else select.run_select(src, c, None, cols, False, None))
     if not out:
@@ -150,8 +154,8 @@ def _each(is_exec: bool, source: PartCols, parts: list[int], where: list[Any], c
 
 def _last_row(source: PartCols, parts: list[int], where: list[Any]) -> Value:
     """The last row of those that meet the conditions; one of nulls if there is none."""
-    for k in reversed(parts):
-        src, c = _columns(source, k, where)
+    for part in reversed(parts):
+        src, c = _columns(source, part, where)
         if len(c):
             return select.run_exec(src, c, None, [], False)
     return _nothing(True, source, where, [])
@@ -197,5 +201,5 @@ def rows_at(x: Table, at: np.ndarray) -> Table:
         order.append(mine)
     if not pieces:
         return gathered(source, [], [], source.names, False)
-    t = Table(x.names, [joined([p.cols[i] for p in pieces]) for i in range(len(x.names))])
+    t = Table(x.names, [joined([piece.cols[i] for piece in pieces]) for i in range(len(x.names))])
     return take_at(t, np.argsort(np.concatenate(order), kind="stable"))

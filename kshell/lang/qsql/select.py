@@ -52,8 +52,8 @@ class Source:
                 if len(x.k):
                     raise QError("type")
             self.keys: list[str] = []
-            self.cols = {k.s: v for k, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
-            self.n = max((len(v) for v in self.cols.values() if is_column(v)), default=1)
+            self.cols = {item.s: v for item, v in zip(seq_items(x.k), seq_items(x.v), strict=True)}
+            self.n = max((len(value) for value in self.cols.values() if is_column(value)), default=1)
             return
         t = flat(x)
         self.keys, self.n = key_names(x), len(t)
@@ -66,22 +66,22 @@ class Source:
 def matching(p: Phrase, c: Columns) -> Array | None:
     """The rows, by position, that meet a condition; None if all do."""
     x = p.fn(c)
-    n = len(c)
+    count = len(c)
     if x.__class__ is not Vec:
         if is_list(x):
-            if len(x) == n == 0:
+            if len(x) == count == 0:
                 return None
             raise QError("type")
-        t = atom_t(x)
-        if t not in (T.B, T.X, T.H, T.I, T.J):
+        qtype = atom_t(x)
+        if qtype not in (T.B, T.X, T.H, T.I, T.J):
             raise QError("type")
         return None if raw(x) else np.arange(0)
     if x.t not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
-    if len(x) != n:
+    if len(x) != count:
         raise QError("length")
-    at = np.flatnonzero(x.a)
-    return None if len(at) == n else at
+    positions = np.flatnonzero(x.a)
+    return None if len(positions) == count else positions
 
 
 def restricted(c: Columns, where: list[Phrase]) -> Columns:
@@ -126,9 +126,9 @@ def limited(c: Columns, limit: Limit) -> Array | None:
 
 def group_by(c: Columns, by: Named) -> tuple[list[Value], Groups]:
     """The key columns, an item a group, and the groups."""
-    n = len(c)
-    keys = [sized(p.fn(c), n) for _, p in by]
-    g = Groups(keys, n)
+    count = len(c)
+    keys = [sized(p.fn(c), count) for _, p in by]
+    g = Groups(keys, count)
     return [take_at(key, g.first) for key in keys], g
 
 
@@ -188,12 +188,12 @@ def _of_nothing(p: Phrase, c: Columns) -> Value:
 
 def as_rows(values: list[Value]) -> list[Value]:
     """The columns of a result: atoms are repeated to the length of the lists; one row if there are atoms only."""
-    n = next((len(v) for v in values if is_column(v)), 1)
-    return [sized(v, n) for v in values]
+    n = next((len(value) for value in values if is_column(value)), 1)
+    return [sized(value, n) for value in values]
 
 
 def _take_columns(c: Columns, names: list[str]) -> Table:
-    return Table(names, [c[n] for n in names])
+    return Table(names, [c[name] for name in names])
 
 
 def run_select(src: Source, c: Columns, by: Named | None, cols: Named, distinct: bool, limit: Limit) -> Value:
@@ -220,7 +220,7 @@ def run_select(src: Source, c: Columns, by: Named | None, cols: Named, distinct:
 def _select_dict(src: Source, c: Columns, cols: Named) -> Dict:
     if not cols and c.rows is None:
         return src.value
-    pairs = [(str(n), p.fn(c)) for n, p in cols] if cols else [(n, c[n]) for n in src.cols]
+    pairs = [(str(n), p.fn(c)) for n, p in cols] if cols else [(column, c[column]) for column in src.cols]
     return symdict([n for n, _ in pairs], [v for _, v in pairs])
 
 
@@ -235,7 +235,7 @@ def _values_by(src: Source, c: Columns, g: Groups, by: Named, cols: Named) -> Ta
     """The value columns of a grouped query; without phrases, the last row of each group."""
     if not cols:
         keys = {n for n, _ in by}
-        names = [n for n in src.cols if n not in keys]
+        names = [column for column in src.cols if column not in keys]
         last = c.restrict(g.last)
         return _take_columns(last, names)
     span = GroupColumns(c, g)

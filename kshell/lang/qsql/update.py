@@ -75,7 +75,10 @@ def spread(results: Value, g: Groups) -> Value:
     if results.__class__ is Vec:
         return take_at(results, g.ids)
     counts = g.counts.tolist()
-    parts = [sized(x, n) if is_column(x) else _same(x, n) for x, n in zip(seq_items(results), counts, strict=True)]
+    parts = [
+        sized(x, count) if is_column(x) else _same(x, count)
+        for x, count in zip(seq_items(results), counts, strict=True)
+    ]
     return take_at(concat(parts), g.back()) if parts else List([])
 
 
@@ -103,20 +106,20 @@ def placed(old: Value | None, n: int, rows: Array | None, new: Value) -> Value:
             new = member(new, old.dom)
         if new.__class__ is not Vec or (new.t != old.t and old.t not in _WIDER.get(new.t, ())):
             raise QError("type")
-        a = old.a.copy()
-        a[rows] = new.a if new.t == old.t else widen(new.a, new.t, old.t)
-        return Vec(old.t, a, "", old.dom)
+        array = old.a.copy()
+        array[rows] = new.a if new.t == old.t else widen(new.a, new.t, old.t)
+        return Vec(old.t, array, "", old.dom)
     return _placed_items(old, rows, new)
 
 
 def _placed_items(old: Value, rows: Array, new: Value) -> Value:
     if old.__class__ is Nd and new.__class__ is Nd and old.t == new.t and old.a.shape[1:] == new.a.shape[1:]:
-        a = old.a.copy()
-        a[rows] = new.a
-        return Nd(old.t, a)
+        array = old.a.copy()
+        array[rows] = new.a
+        return Nd(old.t, array)
     items = list(old.items)
-    for k, x in zip(rows.tolist(), seq_items(new), strict=True):
-        items[k] = x
+    for row, x in zip(rows.tolist(), seq_items(new), strict=True):
+        items[row] = x
     return collapse(items)
 
 
@@ -133,7 +136,7 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
         for n in names:
             if n not in known and (prefix or space.view(n) is None):
                 raise QError(prefix + n)
-        _delete_variables([prefix + n for n in dict.fromkeys(names or known)])
+        _delete_variables([prefix + fromkey for fromkey in dict.fromkeys(names or known)])
         return table
     return by_name(_in_memory(table, bool(names)), lambda x: _deleted(x, where, names))
 
@@ -141,8 +144,8 @@ def delete(table: Value, where: list[Phrase], names: list[str]) -> Value:
 @edit("delete")
 def _delete_variables(names: list[str]) -> None:
     space = running().names
-    for n in names:
-        space.delete(n, ".")
+    for name in names:
+        space.delete(name, ".")
 
 
 def _is_space(name: str) -> bool:
@@ -157,8 +160,8 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
         if src.plain:
             return _without_keys(x, names)
         gone = set(names)
-        left = {n: col for n, col in src.cols.items() if n not in gone}
-        return rekey(Table(list(left), list(left.values())), [k for k in src.keys if k in left])
+        left = {key: col for key, col in src.cols.items() if key not in gone}
+        return rekey(Table(list(left), list(left.values())), [key for key in src.keys if key in left])
     if src.plain:
         if where:
             raise QError("type")
@@ -171,5 +174,5 @@ def _deleted(x: Value, where: list[Phrase], names: list[str]) -> Value:
 
 def _without_keys(d: Dict, names: list[str]) -> Dict:
     gone = set(names)
-    keep = np.array([i for i, k in enumerate(seq_items(d.k)) if k.s not in gone], np.int64)
+    keep = np.array([i for i, item in enumerate(seq_items(d.k)) if item.s not in gone], np.int64)
     return Dict(take_at(d.k, keep), take_at(d.v, keep))

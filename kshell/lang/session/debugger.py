@@ -34,7 +34,9 @@ class Level:
     def __init__(self, frame: Frame, ran: FrameType | None, space: str) -> None:
         self.frame, self.space = frame, space
         own = {} if ran is None or ran.f_code.co_name == "_s" else ran.f_locals
-        self.locals = {k.removeprefix("_l_"): v for k, v in own.items() if k[0] != "_" or k.startswith("_l_")}
+        self.locals = {
+            key.removeprefix("_l_"): value for key, value in own.items() if key[0] != "_" or key.startswith("_l_")
+        }
         self.rest: resume.Rest | None = None
         self.before: list[resume.Stuck] = []  # a query in which it failed
         self.after: list[resume.Step | resume.Stuck] = []
@@ -53,10 +55,10 @@ class Level:
         """Run the rest, with the present values of the variables, and return its result."""
         if self.rest is None:
             return value
-        for k in self.rest.locals:
-            name = k.removeprefix("_l_")
+        for local in self.rest.locals:
+            name = local.removeprefix("_l_")
             if name in self.locals:
-                self.rest.locals[k] = self.locals[name]
+                self.rest.locals[local] = self.locals[name]
         return self.rest(value)
 
     def run(self, fn: Any, names: Names) -> Value:
@@ -155,7 +157,7 @@ def suspension(error: QError, tb: TracebackType | None, names: Names, outer: Sus
     inner = error.frames[: len(error.frames) - len(found)]  # of a text that a verb parsed: without variables
     space = space_of(found[0][1], names) if found else "."
     levels = [Level(f, None, space) for f in inner if f.source.text]
-    levels += [Level(f, ran, space_of(ran, names)) for f, (_, ran) in
+    levels += [Level(frame, ran, space_of(ran, names)) for frame, (_, ran) in
                zip(error.frames[len(inner):], found, strict=True)]
     _add_rests({id(ran): level for level, (_, ran) in zip(levels[len(levels) - len(found):], found, strict=True)}, tb)
     if outer is not None:
@@ -179,8 +181,14 @@ def _within_reval(tb: TracebackType | None) -> bool:
 def _add_rests(levels: dict[int, Level], tb: TracebackType | None) -> None:
     """Tell the levels, by the frames that ran them, what is left of each."""
     steps = list(resume.way(tb))
-    last = max((i for i, s in enumerate(steps) if isinstance(s, resume.Rest) or (isinstance(s, resume.Stuck) and s.q)),
-               default=-1)
+    last = max(
+        (
+            i
+            for i, step in enumerate(steps)
+            if isinstance(step, resume.Rest) or (isinstance(step, resume.Stuck) and step.q)
+        ),
+        default=-1,
+    )
     within: list[Any] = []
     for step in reversed(steps[: last + 1]):
         level = None

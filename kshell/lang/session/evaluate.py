@@ -50,21 +50,21 @@ def value(x: Value) -> Value:
     q)value (+;1;2)
     3
     """
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return x.v
-    if c is Atom and x.t == T.C:
+    if cls is Atom and x.t == T.C:
         return running().evaluate(text_of(x))
-    if c is Sym:
+    if cls is Sym:
         return read_file(x) if x.s.startswith(":") else running().names.get(x.s)
-    if c is Vec:
+    if cls is Vec:
         if x.t == T.C:
             return running().evaluate(text_of(x))
         if x.t == T.ENUM:
             return unenum(x)
         if x.t != T.S:
             raise QError("type")
-    if c is EnumAtom:
+    if cls is EnumAtom:
         return unenum(x)
     if is_list(x):
         return _call(seq_items(x))
@@ -114,7 +114,7 @@ def _structure(x: Value) -> Value:
         args = list(x.args)
         while args and args[-1] is HOLE:
             args.pop()
-        return List([*([x.f] if isinstance(x, Proj) else []), *(NIL if a is HOLE else a for a in args)])
+        return List([*([x.f] if isinstance(x, Proj) else []), *(NIL if arg is HOLE else arg for arg in args)])
     if isinstance(x, Comp):
         return List(list(x.fs))
     if isinstance(x, Derived):
@@ -160,8 +160,8 @@ def _library(name: str) -> Value:
 def _constants(f: Lambda) -> list[Value]:
     """The constants of a lambda, each once."""
     out: list[Value] = []
-    for c in f.consts:
-        x = c if isinstance(c, Lambda) else value_of(c)
+    for const in f.consts:
+        x = const if isinstance(const, Lambda) else value_of(const)
         if not any(match(x, old) for old in out):
             out.append(x)
     return out

@@ -139,11 +139,11 @@ def append_local(x: Value, y: Value) -> Value:
 def assign_local(x: Value, path: tuple[Value, ...], y: Value) -> Value:
     """`x[path]:y`: x afterwards. Its array is written in place when nothing else can see it."""
     if getrefcount(x) <= _ALONE:
-        c = x.__class__
-        if c is Dict or c is Table:
+        cls = x.__class__
+        if cls is Dict or cls is Table:
             if put_owned(x, path, y):
                 return let_through(ASSIGNED, x) if PENDING else x
-        elif lone_array(x) if c is Vec or c is Nd else c is List and len(path) == 1 and lone_items(x):
+        elif lone_array(x) if cls is Vec or cls is Nd else cls is List and len(path) == 1 and lone_items(x):
             new = assign_in_place(x, path, y)
             return let_through(ASSIGNED if new is x else "", new) if PENDING else new
     return assign_at(x, path, y)
@@ -173,12 +173,12 @@ def amended(f: Value, *args: Value) -> Value:
 
 def signal(x: Value) -> None:
     """`'x`: a string or symbol is the error's text."""
-    c = x.__class__
-    if c is Sym:
+    cls = x.__class__
+    if cls is Sym:
         raise QError(x.s)
-    if c is Vec and x.t == T.C:
+    if cls is Vec and x.t == T.C:
         raise QError(x.a.tobytes().decode("utf-8", "replace"))
-    if c is Prim:
+    if cls is Prim:
         raise QError(x.name)
     raise QError("stype")  # a char too
 

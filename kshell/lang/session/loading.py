@@ -63,7 +63,7 @@ def load_folder(path: str, enter: bool = True, scripts: bool = True) -> Value:
     names = [n for n in unfinished.names_in(root)
              if not n.startswith(".") and not n.endswith(("$", "#")) and not unfinished.is_earlier(n)]
     parts = parted.kind_of(names)
-    code = [n for n in names if n.endswith(SCRIPTS)]
+    code = [name for name in names if name.endswith(SCRIPTS)]
     skip = {"par.txt", *code, *(parts[2] if parts else [])}
     for n in names:
         where = f"{root}/{n}"

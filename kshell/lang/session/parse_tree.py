@@ -224,23 +224,23 @@ def node_of(x: Value) -> Any:
     special = _special(head, args)
     if special is not None:
         return special
-    return N.Apply(_head(head), [_argument(a) for a in args], 0, 0)
+    return N.Apply(_head(head), [_argument(arg) for arg in args], 0, 0)
 
 
 def _special(head: Value, args: list[Value]) -> Any:
     """The node of an assignment, a derived function, a signal or a block; None for a plain application."""
-    c = head.__class__
-    if c is Iter and len(args) == 1:
+    cls = head.__class__
+    if cls is Iter and len(args) == 1:
         if head.glyph == "'" and (args[0].__class__ is not Sym and not isinstance(args[0], (Function, List))):
             return N.Signal(node_of(args[0]), 0, 0)
         return N.Iterator(head.glyph, _head(args[0]), 0, 0)
-    if c is Prim and head.name == "$" and len(args) > 2:
-        return N.Cond([_argument(a) for a in args], 0, 0)
-    if c is Sym and head.s in ("if", "while", "do"):
-        return N.Control(head.s, [_argument(a) for a in args], 0, 0)
-    if c is Atom and head.t == T.C and head.v == 59:
-        return N.Block([_argument(a) for a in args], 0, 0)
-    if len(args) != 2 or not (c is Prim or head is NIL):
+    if cls is Prim and head.name == "$" and len(args) > 2:
+        return N.Cond([_argument(arg) for arg in args], 0, 0)
+    if cls is Sym and head.s in ("if", "while", "do"):
+        return N.Control(head.s, [_argument(arg) for arg in args], 0, 0)
+    if cls is Atom and head.t == T.C and head.v == 59:
+        return N.Block([_argument(arg) for arg in args], 0, 0)
+    if len(args) != 2 or not (cls is Prim or head is NIL):
         return None
     op: Any = None
     if head is NIL:
@@ -257,7 +257,7 @@ def _special(head: Value, args: list[Value]) -> Any:
 def _target(node: Any) -> Any:
     """A node as what is assigned: `(enlist;a;b)` is a pattern."""
     if isinstance(node, N.Apply) and isinstance(node.f, N.Name) and node.f.name == "enlist":
-        return N.ListOf([_target(a) for a in node.args], 0, 0)
+        return N.ListOf([_target(arg) for arg in node.args], 0, 0)
     return node
 
 

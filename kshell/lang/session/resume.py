@@ -32,9 +32,9 @@ Step = Callable[[Value], Value]
 CONTINUED: dict[CodeType, Callable[[dict[str, Any], Value], Value] | None] = {}
 _VERB = re.compile(r"_v\d((?:[0-9a-f]{2})+)")  # Compiler.verb_name
 # functions of Python whose loops go on as those of q code do
-_LOOPS = {fn.__code__ for of in (accumulators, maps) for fn in vars(of).values()
-          if isinstance(fn, FunctionType) and fn is not maps.each_parallel
-          and fn.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)}
+_LOOPS = {value.__code__ for of in (accumulators, maps) for value in vars(of).values()
+          if isinstance(value, FunctionType) and value is not maps.each_parallel
+          and value.__module__ in (accumulators.__name__, maps.__name__, stepwise.__name__)}
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
 _MADE = "_r"  # begins the names that only a rest of a function has
 
@@ -92,7 +92,7 @@ class Rest:
         info = CodeInfo(self.info.source, _numbered(ast.fix_missing_locations(tree), offsets), "", self.info.consts)
         info.tree, info.turn = tree, turn + 1
         module = compile(ast.Module([tree], []), FILE, "exec", dont_inherit=True, optimize=1)
-        made = next(c for c in module.co_consts if c.__class__ is CodeType)
+        made = next(const for const in module.co_consts if const.__class__ is CodeType)
         return FunctionType(info.consts.swap(made, info), self.space, tree.name)(*known.values())
 
 
@@ -105,7 +105,7 @@ class _Left:
 
     def body(self) -> tuple[list[ast.stmt], list[int]]:
         """The statements, and the q offset of each of their lines."""
-        above: dict[ast.AST, ast.AST] = {c: p for p in ast.walk(self.tree) for c in ast.iter_child_nodes(p)}
+        above: dict[ast.AST, ast.AST] = {node: p for p in ast.walk(self.tree) for node in ast.iter_child_nodes(p)}
         way: list[ast.AST] = [self.node]
         while way[-1] is not self.tree:
             way.append(above[way[-1]])
@@ -193,7 +193,7 @@ class _Turned(ast.NodeTransformer):
 def _numbered(tree: ast.FunctionDef, offsets: list[int]) -> list[int]:
     """Give a tree the least line numbers that keep their order; the q offset of each of them."""
     nodes: list[Any] = [n for n in ast.walk(tree) if hasattr(n, "lineno")]
-    used = sorted({n.lineno for n in nodes} | {n.end_lineno for n in nodes})
+    used = sorted({node.lineno for node in nodes} | {node.end_lineno for node in nodes})
     new = {line: i + 1 for i, line in enumerate(used)}
     for n in nodes:
         n.lineno, n.end_lineno = new[n.lineno], new[n.end_lineno]
@@ -251,8 +251,8 @@ def _bound(go_on: Callable[[dict[str, Any], Value], Value], variables: dict[str,
 
 def verb_called(name: str) -> registry.Entry | None:
     """The verb whose function compiled code calls by this name."""
-    m = _VERB.fullmatch(name)
-    return registry.find("verb", bytes.fromhex(m[1]).decode()) if m else None
+    match = _VERB.fullmatch(name)
+    return registry.find("verb", bytes.fromhex(match[1]).decode()) if match else None
 
 
 def gives_on(code: CodeType, at: int) -> bool:

@@ -70,19 +70,21 @@ snapshot.VIEW.set(from_text)
 
 def needed(nodes: Any) -> Iterator[str]:
     """The variables that an expression names, from left to right; of a template only those of its source."""
-    for n in nodes if isinstance(nodes, (list, tuple)) else [nodes]:
-        if isinstance(n, (list, tuple)):
-            yield from needed(n)
-        elif isinstance(n, N.Name):
-            if registry.find("verb", n.name) is None and n.name[0] != ".":
-                yield n.name.split(".")[0]
-        elif isinstance(n, N.Select):
-            yield from needed(n.source)
-        elif isinstance(n, N.Apply) and n.f.__class__ is not N.Name:
-            yield from needed([*n.args, n.f] if n.f.__class__ is N.Iterator else [n.f, *n.args])
-        elif isinstance(n, N.Node) and not isinstance(n, N.Lambda):
-            for field in n.fields:
-                yield from needed(getattr(n, field) if isinstance(getattr(n, field), (list, tuple, N.Node)) else [])
+    for node in nodes if isinstance(nodes, (list, tuple)) else [nodes]:
+        if isinstance(node, (list, tuple)):
+            yield from needed(node)
+        elif isinstance(node, N.Name):
+            if registry.find("verb", node.name) is None and node.name[0] != ".":
+                yield node.name.split(".")[0]
+        elif isinstance(node, N.Select):
+            yield from needed(node.source)
+        elif isinstance(node, N.Apply) and node.f.__class__ is not N.Name:
+            yield from needed([*node.args, node.f] if node.f.__class__ is N.Iterator else [node.f, *node.args])
+        elif isinstance(node, N.Node) and not isinstance(node, N.Lambda):
+            for field in node.fields:
+                yield from needed(
+                    getattr(node, field) if isinstance(getattr(node, field), (list, tuple, N.Node)) else []
+                )
 
 
 def parts(v: View) -> Value:
@@ -91,7 +93,7 @@ def parts(v: View) -> Value:
 
 
 def _named(pick: Any) -> Value:
-    found = sym_vec(sorted(n for n in list(running().names.views) if pick(n)))
+    found = sym_vec(sorted(view for view in list(running().names.views) if pick(view)))
     return Vec(T.S, found.a, "s" if len(found.a) else "")
 
 
@@ -146,15 +148,15 @@ def list_pending(arg: str) -> Value:
     q)\\B
     `symbol$()
     """
-    return sym_vec(sorted(n for n in list(running().names.views) if running().names.pending(n)))
+    return sym_vec(sorted(view for view in list(running().names.views) if running().names.pending(view)))
 
 
 def depends() -> Value:
     """For each variable that views name, the views that do: what `.z.b` gives."""
     names = running().names
     found: dict[str, list[str]] = {}
-    for n in sorted(names.views):
-        v = names.view(n)
+    for view in sorted(names.views):
+        v = names.view(view)
         for need in v.needs if v is not None else ():
-            found.setdefault(need, []).append(n)
-    return Dict(sym_vec(found), collapse([sym_vec(v) for v in found.values()]) if found else List([]))
+            found.setdefault(need, []).append(view)
+    return Dict(sym_vec(found), collapse([sym_vec(value) for value in found.values()]) if found else List([]))

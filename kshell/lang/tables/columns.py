@@ -93,12 +93,12 @@ def follow(x: Value, step: str, table: Callable[[str], Value] | None = None) -> 
 
 def part(x: Value, start: int, end: int) -> Value:
     """Items start to end of a list, or rows of a table."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return Vec(x.t, x.a[start:end], "", x.dom)
-    if c is Nd:
+    if cls is Nd:
         return Nd(x.t, x.a[start:end])
-    if c is Table:
+    if cls is Table:
         return Table(x.names, [part(col, start, end) for col in x.cols])
     return collapse(x.items[start:end])
 
@@ -214,5 +214,5 @@ def repeat(x: Value, n: int) -> Value:
 
 def is_column(x: Value) -> bool:
     """Is it a list, or a table, which is a list of rows?"""
-    c: Any = x.__class__
-    return c is Vec or c is Table or isinstance(x, List)
+    cls: Any = x.__class__
+    return cls is Vec or cls is Table or isinstance(x, List)

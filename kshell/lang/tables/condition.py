@@ -10,12 +10,12 @@ from kshell.values.base.functions import Handle
 
 def truth(x: Value) -> bool:
     """Is a condition met? Atoms of the number types count; anything else is 'type."""
-    c = x.__class__
-    if c is bool or c is int:
+    cls = x.__class__
+    if cls is bool or cls is int:
         return bool(x)
-    if c is Special or c is float:
-        return bool(x.v if c is Special else x)
-    if c is Atom and x.t in T.INTEGRAL | T.FLOATS:
+    if cls is Special or cls is float:
+        return bool(x.v if cls is Special else x)
+    if cls is Atom and x.t in T.INTEGRAL | T.FLOATS:
         return bool(x.v)
     if isinstance(x, Handle):
         return truth(x.monad("item"))
@@ -24,11 +24,11 @@ def truth(x: Value) -> bool:
 
 def times(x: Value) -> int:
     """How often `do` runs: a count."""
-    c = x.__class__
-    if c is int or c is bool:
+    cls = x.__class__
+    if cls is int or cls is bool:
         return max(int(x), 0)
-    if c is Atom and x.t in (T.H, T.I, T.X):
+    if cls is Atom and x.t in (T.H, T.I, T.X):
         return max(x.v, 0)
-    if c is Special:
+    if cls is Special:
         return max(x.v, 0)
     raise QError("type")

@@ -78,12 +78,12 @@ def sizes_of(ends: Array) -> Array:
 
 def part(x: Value) -> Part | None:
     """The items of a list, if they are atoms or vectors of one type."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return None if x.t in (T.G, T.ENUM) else Part(x.t, x.a, len(x.a), -1)
-    if c is Nd:
+    if cls is Nd:
         return Part(x.t, x.a.reshape(-1), len(x.a), x.a.shape[1]) if x.a.ndim == 2 else None
-    if c is not List:
+    if cls is not List:
         return None
     flat = x.flat
     if flat is not None:
@@ -91,18 +91,18 @@ def part(x: Value) -> Part | None:
     items = x.items
     if set(map(type, items)) != {Vec}:
         return None
-    t = items[0].t
-    if t in (T.G, T.ENUM) or any([i.t != t for i in items]):
+    qtype = items[0].t
+    if qtype in (T.G, T.ENUM) or any([i.t != qtype for i in items]):
         return None
     arrays = [i.a for i in items]
     ends = np.cumsum(np.fromiter(map(len, arrays), np.int64, len(arrays)))
     if ends[-1] > _ROOM * len(items):
         return None
-    a = np.concatenate(arrays)
+    array = np.concatenate(arrays)
     if worker() is None and not any([i.attr for i in items]):  # held so from now on; not while threads look at it
-        x.flat = Flat(t, a, ends)
+        x.flat = Flat(qtype, array, ends)
         del x.items
-    return Part(t, a, len(arrays), None, ends)
+    return Part(qtype, array, len(arrays), None, ends)
 
 
 def rows(t: int, a: Array, n: int, m: int | None, ends: Array | None = None) -> Value:

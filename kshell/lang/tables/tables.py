@@ -39,17 +39,17 @@ def make_table(keys: list[tuple[str, Value]] | None, cols: list[tuple[str, Value
     names = [n for n, _ in keys + cols]
     if len(set(names)) < len(names):
         raise QError("dup")
-    k = len(keys)
-    table = Table(names[k:], done[k:])
-    return Dict(Table(names[:k], done[:k]), table) if keys else table
+    count = len(keys)
+    table = Table(names[count:], done[count:])
+    return Dict(Table(names[:count], done[:count]), table) if keys else table
 
 
 def columns_of(values: list[Value]) -> list[Value]:
     """Values as columns of one table; 'rank if all are atoms, 'length if they differ in length."""
-    n = next((len(v) for v in values if is_column(v)), None)
+    n = next((len(value) for value in values if is_column(value)), None)
     if n is None:
         raise QError("rank")
-    return [sized(v, n) for v in values]
+    return [sized(value, n) for value in values]
 
 
 def table_from_dict(d: Dict) -> Table:
@@ -57,11 +57,11 @@ def table_from_dict(d: Dict) -> Table:
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
     if d.v.__class__ is Sym:
-        return on_disk([s.s for s in d.k.items], d.v)
+        return on_disk([item.s for item in d.k.items], d.v)
     values = seq_items(d.v)
     if d.v.__class__ is Vec:
         raise QError("rank")
-    return Table([s.s for s in d.k.items], columns_of(values))
+    return Table([item.s for item in d.k.items], columns_of(values))
 
 
 def on_disk(names: list[str], place: Sym) -> Table:
@@ -107,7 +107,9 @@ def _as_packed(path: str) -> Value:
     if how is not None:
         return List([sym(path), *how])
     by = splay.packings_of(path[1:].rstrip("/"))
-    return List([sym(path), Dict(sym_vec(list(by)), List([longs(h) for h in by.values()]))]) if by else sym(path)
+    return (
+        List([sym(path), Dict(sym_vec(list(by)), List([longs(value) for value in by.values()]))]) if by else sym(path)
+    )
 
 
 def is_table(x: Value) -> bool:
@@ -140,8 +142,8 @@ def rekey(t: Table, keys: Iterable[str]) -> Value:
     if not names:
         return t
     taken = set(names)
-    rest = [n for n in t.names if n not in taken]
-    return Dict(Table(names, [column(t, n) for n in names]), Table(rest, [t.col(n) for n in rest]))
+    rest = [name for name in t.names if name not in taken]
+    return Dict(Table(names, [column(t, name) for name in names]), Table(rest, [t.col(n) for n in rest]))
 
 
 def as_appended(x: Value) -> Value:
@@ -149,7 +151,7 @@ def as_appended(x: Value) -> Value:
     if x.__class__ is Dict and x.keyed:
         return Dict(as_appended(x.k), as_appended(x.v))
     if x.__class__ is Table:
-        return Table(list(x.names), [as_appended(c) for c in x.cols])
+        return Table(list(x.names), [as_appended(column) for column in x.cols])
     return Vec(x.t, x.a, "", x.dom) if x.__class__ is Vec and x.attr not in ("", "s") else x
 
 
@@ -165,7 +167,7 @@ def names_of(x: Value) -> list[str]:
     if x.__class__ is Sym:
         return [x.s]
     if x.__class__ is Vec and x.t == T.S:
-        return [s.s for s in x.items]
+        return [item.s for item in x.items]
     if is_list(x) and not len(x):
         return []
     raise QError("type")
@@ -211,23 +213,23 @@ def insert_rows(name: Sym, y: Value) -> Array:
         raise QError("type")
     if kind := on_disk_kind(old):
         raise QError(kind)
-    n = len(old)
+    count = len(old)
     rows = given_rows(old, y)
     if old.__class__ is Dict and len(old) and len(rows):
-        keys = Table(old.k.names, [column(rows, k) for k in old.k.names])
-        if (np.asarray(find(old.k, typed_like(keys, old.k))) < n).any():
+        keys = Table(old.k.names, [column(rows, name) for name in old.k.names])
+        if (np.asarray(find(old.k, typed_like(keys, old.k))) < count).any():
             raise QError("insert")
     names.allow(*names.split(name.s, None))  # before the table is written in place
     new = append_owned(old, rows) if getrefcount(old) <= NAMED else append(old, rows)
     names.set(name.s, new)
-    return np.arange(n, len(new))
+    return np.arange(count, len(new))
 
 
 def typed_like(rows: Table, like: Table) -> Table:
     """Rows of symbols as members of the enumerations that the columns of `like` are; 'cast if they are none."""
     cols = []
-    for col, to in zip(rows.cols, like.cols, strict=True):
-        cols.append(member(col, to.dom) if to.__class__ is Vec and to.t == T.ENUM else col)
+    for col, column in zip(rows.cols, like.cols, strict=True):
+        cols.append(member(col, column.dom) if column.__class__ is Vec and column.t == T.ENUM else col)
     return Table(rows.names, cols)
 
 
@@ -236,10 +238,10 @@ def member(x: Value, dom: str) -> Value:
     if x.__class__ is Vec and x.t == T.ENUM and x.dom == dom:
         return x
     values = domain(dom)
-    at = np.asarray(find(values, x), np.int64)
-    if (at >= len(values)).any():
+    array = np.asarray(find(values, x), np.int64)
+    if (array >= len(values)).any():
         raise QError("cast")
-    return Vec(T.ENUM, at, "", dom)
+    return Vec(T.ENUM, array, "", dom)
 
 
 def given_rows(t: Value, y: Value) -> Table:

@@ -49,7 +49,7 @@ def at_key(x: Value, key: Value) -> Value:
 
 def at_keys(x: Value, keys: Value) -> Value:
     """The items of a dictionary under several keys."""
-    return collapse([at_key(x, k) for k in seq_items(keys)])
+    return collapse([at_key(x, item) for item in seq_items(keys)])
 
 
 def parts(x: Value) -> tuple[Value, Value]:
@@ -93,8 +93,8 @@ def of_type(x: Value, char: str) -> None:
 def with_items(x: Value, keys: list[Value], values: list[Value]) -> Value:
     """A dictionary or table with items, or columns, put in the place of those that a pattern changed."""
     if x.__class__ is Table:
-        new = {k.s: v for k, v in zip(keys, values, strict=True)}
-        return Table(x.names, [new.get(n, c) for n, c in zip(x.names, x.cols, strict=True)])
+        new = {key.s: value for key, value in zip(keys, values, strict=True)}
+        return Table(x.names, [new.get(name, column) for name, column in zip(x.names, x.cols, strict=True)])
     return join_dicts(x, Dict(collapse(keys), collapse(values)))
 
 

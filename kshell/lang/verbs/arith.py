@@ -244,12 +244,12 @@ def add(x: Value, y: Value) -> Value:
     q)2+3 4 5
     5 6 7
     """
-    c, d = x.__class__, y.__class__
-    if c is int or c is float:
-        if d is c or (d is int or d is float):
+    cls, d = x.__class__, y.__class__
+    if cls is int or cls is float:
+        if d is cls or (d is int or d is float):
             r = x + y
             return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
-    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
         r = _over(np.add, x, y)
         if r is not None:
             return r
@@ -263,12 +263,12 @@ def sub(x: Value, y: Value) -> Value:
     q)2024.03.01-2024.02.01
     29i
     """
-    c, d = x.__class__, y.__class__
-    if c is int or c is float:
-        if d is c or (d is int or d is float):
+    cls, d = x.__class__, y.__class__
+    if cls is int or cls is float:
+        if d is cls or (d is int or d is float):
             r = x - y
             return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
-    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
         r = _over(np.subtract, x, y)
         if r is not None:
             return r
@@ -282,12 +282,12 @@ def mul(x: Value, y: Value) -> Value:
     q)1.5*2 4
     3 6f
     """
-    c, d = x.__class__, y.__class__
-    if c is int or c is float:
-        if d is c or (d is int or d is float):
+    cls, d = x.__class__, y.__class__
+    if cls is int or cls is float:
+        if d is cls or (d is int or d is float):
             r = x * y
             return r if r.__class__ is float or -_MAX < r < _MAX else long(r)
-    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
         r = _over(np.multiply, x, y)
         if r is not None:
             return r
@@ -301,10 +301,10 @@ def div_(x: Value, y: Value) -> Value:
     q)6 1 0%4 0 0
     1.5 0w 0n
     """
-    c, d = x.__class__, y.__class__
-    if (c is int or c is float) and (d is int or d is float):
+    cls, d = x.__class__, y.__class__
+    if (cls is int or cls is float) and (d is int or d is float):
         return x / y if y else divide_floats(x, y)
-    if (d is Vec and len(y.a) > _LONG) or (c is Vec and len(x.a) > _LONG):
+    if (d is Vec and len(y.a) > _LONG) or (cls is Vec and len(x.a) > _LONG):
         r = _over(np.divide, x, y)
         if r is not None:
             return r
@@ -341,8 +341,8 @@ def neg(x: Value) -> Value:
     q)neg 1 -2 0N
     -1 2 0N
     """
-    c = x.__class__
-    if c is int or c is float or c is Special:
+    cls = x.__class__
+    if cls is int or cls is float or cls is Special:
         return -x
     return _neg(x)
 
@@ -354,8 +354,8 @@ def abs_(x: Value) -> Value:
     q)abs -3 0N 2
     3 0N 2
     """
-    c = x.__class__
-    return abs(x) if c is int or c is float else _abs(x)
+    cls = x.__class__
+    return abs(x) if cls is int or cls is float else _abs(x)
 
 
 def signum_array(a: Array, t: int) -> Array:
@@ -383,5 +383,5 @@ def one_array(x: Value) -> tuple[int, Array]:
     """Type and raw array of an atom or vector, for verbs that treat both alike; type 0 for anything else."""
     if x.__class__ is Vec:
         return x.t, x.a
-    t = atom_t(x)
-    return (t, array1(x, t)) if t else (0, np.empty(0))
+    qtype = atom_t(x)
+    return (qtype, array1(x, qtype)) if qtype else (0, np.empty(0))

@@ -86,7 +86,7 @@ def _on_dict(a: str, d: Dict) -> Dict:
 
 
 def _plain(t: Table) -> Table:
-    return Table(t.names, [set_attribute("", c) for c in t.cols])
+    return Table(t.names, [set_attribute("", column) for column in t.cols])
 
 
 def _on_table(a: str, t: Table) -> Table:

@@ -38,12 +38,12 @@ def dollar(x: Value, y: Value) -> Value:
         return x.dyad("$", x, y)
     if isinstance(y, Handle):
         return y.dyad("$", x, y)
-    c = x.__class__
-    if c is Sym or (c is Atom and x.t in (T.C, T.H)):
+    cls = x.__class__
+    if cls is Sym or (cls is Atom and x.t in (T.C, T.H)):
         return _to_type(x, y)
-    if c is int or (c is Atom and x.t in (T.I, T.X)):
-        return pad(x if c is int else x.v, y)
-    if c is Vec or isinstance(x, List):
+    if cls is int or (cls is Atom and x.t in (T.I, T.X)):
+        return pad(x if cls is int else x.v, y)
+    if cls is Vec or isinstance(x, List):
         return _by_list(x, y)
     raise QError("type")
 
@@ -73,16 +73,16 @@ def _beside_handles(x: Value, v: Value) -> Value:
 
 
 def _type_word(v: Value) -> str:
-    t = v.t if v.__class__ is Vec or v.__class__ is Nd else atom_t(v)
-    return T.TYPE[abs(t)].name if t else "a value that is no number"
+    qtype = v.t if v.__class__ is Vec or v.__class__ is Nd else atom_t(v)
+    return T.TYPE[abs(qtype)].name if qtype else "a value that is no number"
 
 
 def _with_handles(y: Value) -> bool:
     """Are there handles in a list, dictionary or table?"""
-    c = y.__class__
-    if c is Dict:
+    cls = y.__class__
+    if cls is Dict:
         return _with_handles(y.v)
-    parts = y.cols if c is Table else y.items if c is List else ()
+    parts = y.cols if cls is Table else y.items if cls is List else ()
     return any(isinstance(i, Handle) or _with_handles(i) for i in parts)
 
 
@@ -128,12 +128,12 @@ def _by_list(x: Value, y: Value) -> Value:
 
 def deep(y: Value, leaf: Callable[[Value], Value]) -> Value:
     """leaf of every atom and vector in y, down through lists, dictionaries and tables."""
-    c = y.__class__
-    if c is List:
+    cls = y.__class__
+    if cls is List:
         return collapse([deep(i, leaf) for i in y.items])
-    if c is Dict:
+    if cls is Dict:
         return Dict(y.k, deep(y.v, leaf))
-    if c is Table:
+    if cls is Table:
         return Table(y.names, [deep(col, leaf) for col in y.cols])
     return leaf(y)
 
@@ -149,12 +149,12 @@ def cast(t: int, y: Value) -> Value:
 
 
 def _symbols(y: Value) -> Value:
-    c = y.__class__
-    if c is Vec and y.t == T.C:
+    cls = y.__class__
+    if cls is Vec and y.t == T.C:
         return sym(tok_text(y))
-    if c is Atom and y.t == T.C:
+    if cls is Atom and y.t == T.C:
         return sym(chr(y.v).strip())
-    if c is Nd and y.t == T.C:
+    if cls is Nd and y.t == T.C:
         return collapse([_symbols(row) for row in y.items])
     return cast_value(y, T.S)
 
@@ -171,8 +171,8 @@ def part(name: str, x: Value) -> Value:
         if y.__class__ is Vec or y.__class__ is Nd:
             t, a = part_array(y.a, y.t, name)
             return Vec(t, a) if y.__class__ is Vec else Nd(t, a)
-        ty = atom_t(y)
-        t, a = part_array(array1(y, ty), ty, name) if ty in T.TEMPORAL else (0, np.empty(0))
+        qtype = atom_t(y)
+        t, a = part_array(array1(y, qtype), qtype, name) if qtype in T.TEMPORAL else (0, np.empty(0))
         if not t:
             raise QError("type")
         return atom(t, a[0])
@@ -209,7 +209,7 @@ def enumerate_(name: str, y: Value) -> Value:
     if found.__class__ is Dict and found.keyed and len(found.k.cols) > 1:
         return _rows_of(found.k, name, y)
     dom = domain(name)
-    n = len(dom)
+    count = len(dom)
 
     def leaf(v: Value) -> Value:
         if v.__class__ is Vec and v.t == T.ENUM and v.dom == name:
@@ -217,14 +217,14 @@ def enumerate_(name: str, y: Value) -> Value:
         v = unenum(v)
         if isinstance(dom, Table) or not (v.__class__ is Vec or atom_t(v)):
             raise QError("type")
-        at = find_at(dom, v)
-        if isinstance(at, np.ndarray):
-            if (at >= n).any():
+        position = find_at(dom, v)
+        if isinstance(position, np.ndarray):
+            if (position >= count).any():
                 raise QError("cast")
-            return Vec(T.ENUM, at.astype(np.int64), "", name)
-        if at >= n:
+            return Vec(T.ENUM, position.astype(np.int64), "", name)
+        if position >= count:
             raise QError("cast")
-        return EnumAtom(int(at), name)
+        return EnumAtom(int(position), name)
 
     if y.__class__ is List and not y.items:
         return Vec(T.ENUM, np.empty(0, np.int64), "", name)
@@ -239,7 +239,11 @@ def _rows_of(keys: Table, name: str, y: Value) -> Value:
         if any(len(i) != len(keys.cols) for i in y.items):
             raise QError("length")
         y = Table(keys.names, [collapse([i.item(k) for i in y.items]) for k in range(len(keys.cols))])
-    at = find_at(keys, y) if not is_list(y) or len(y) else np.empty(0, np.int64)
-    if np.any(np.asarray(at) >= len(keys)):
+    position = find_at(keys, y) if not is_list(y) or len(y) else np.empty(0, np.int64)
+    if np.any(np.asarray(position) >= len(keys)):
         raise QError("cast")
-    return Vec(T.ENUM, at.astype(np.int64), "", name) if isinstance(at, np.ndarray) else EnumAtom(int(at), name)
+    return (
+        Vec(T.ENUM, position.astype(np.int64), "", name)
+        if isinstance(position, np.ndarray)
+        else EnumAtom(int(position), name)
+    )

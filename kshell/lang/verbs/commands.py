@@ -79,7 +79,12 @@ def _rank(entry: registry.Entry, text: str, names: Sequence[str] = ()) -> int:
         return 1
     if text in entry.summary.lower():
         return 2
-    return 3 if text in entry.doc.lower() or any(text in o.name or text in o.doc.lower() for o in entry.options) else -1
+    return (
+        3
+        if text in entry.doc.lower()
+        or any(text in option.name or text in option.doc.lower() for option in entry.options)
+        else -1
+    )
 
 
 # ------------------------------------------------------------------ streams, scripts

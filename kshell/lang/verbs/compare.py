@@ -351,12 +351,12 @@ def _fill_planner(tx: int, ty: int) -> Plan | None:
         return None
 
     def fn(a: Array, b: Array) -> Array:
-        m = null_mask(b, ty)
+        mask = null_mask(b, ty)
         a, b = convert(a, tx, tc), convert(b, ty, tc)
-        if m is None:
+        if mask is None:
             shape = np.broadcast_shapes(a.shape, b.shape)
             return b if b.shape == shape else np.broadcast_to(b, shape).copy()
-        return np.where(m, a, b)
+        return np.where(mask, a, b)
 
     return Plan(tc, fn)
 

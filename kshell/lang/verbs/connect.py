@@ -142,27 +142,27 @@ def _is_message(x: Value) -> bool:
 def lines(x: Value) -> bytes:
     """A string, or several, each with a line's end."""
     items = x.items if x.__class__ is List else [x]
-    return b"".join(text_of(s).encode("utf-8", "surrogateescape") + b"\n" for s in items)
+    return b"".join(text_of(item).encode("utf-8", "surrogateescape") + b"\n" for item in items)
 
 
 def data_of(x: Value) -> bytes:
     """The bytes that a handle appends to a file: the items of a list as they are serialized, the bytes of a vector or
     atom."""
     if isinstance(x, List):
-        return b"".join(codec.encode(v, file=True) for v in x.items)
-    t = x.t if x.__class__ is Vec else atom_t(x)
-    if not t:
+        return b"".join(codec.encode(item, file=True) for item in x.items)
+    qtype = x.t if x.__class__ is Vec else atom_t(x)
+    if not qtype:
         return codec.encode(x, file=True)
-    a = x.a if x.__class__ is Vec else np.array([raw(x)], T.DTYPE[t])
-    return codec.symbols(a) if t == T.S else bytes(a.tobytes())
+    array = x.a if x.__class__ is Vec else np.array([raw(x)], T.DTYPE[qtype])
+    return codec.symbols(array) if qtype == T.S else bytes(array.tobytes())
 
 
 def _is_counted(x: Value, path: str) -> bool:
     """Is x a vector, and the file one that counts its items?"""
     if x.__class__ is not Vec or x.t in (T.S, T.C, T.X):
         return False
-    with open(path, "rb") as f:
-        return f.read(2) in (kdb.VECTOR, kdb.PAGED)
+    with open(path, "rb") as file:
+        return file.read(2) in (kdb.VECTOR, kdb.PAGED)
 
 
 def _put(found: OpenFile, data: bytes) -> None:

@@ -96,15 +96,15 @@ def enum_of(name: str, y: Value) -> Value:
     """`name!indexes`: an enumeration from its indexes; 'index if one is outside the list of that name. Indexes of the
     rows of a table, a link, may be outside: they refer to nothing."""
     link = is_link(name)
-    n = 0 if link else len(domain(name))
+    count = 0 if link else len(domain(name))
     if atom_t(y):
         i = int(raw(y))
-        if not (link or 0 <= i < n):
+        if not (link or 0 <= i < count):
             raise QError("index")
         return EnumAtom(i, name)
     at = positions(y)
     assert at is not None
-    if not link and len(at) and (int(at.min()) < 0 or int(at.max()) >= n):
+    if not link and len(at) and (int(at.min()) < 0 or int(at.max()) >= count):
         raise QError("index")
     return Vec(T.ENUM, at.astype(np.int64), "", name)
 
@@ -121,14 +121,14 @@ def key(x: Value) -> Value:
     q)key 1 2 3
     `long
     """
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return x.k
-    if c is Sym:
+    if cls is Sym:
         return _key_of_file(x) if x.s.startswith(":") else _key_of_name(x.s)
-    if c is EnumAtom or (c is Vec and x.t == T.ENUM):
+    if cls is EnumAtom or (cls is Vec and x.t == T.ENUM):
         return sym(x.dom)
-    if c is Vec:
+    if cls is Vec:
         return sym(T.TYPE[x.t].name)
     if atom_t(x) in (T.B, T.X, T.H, T.I, T.J):
         return til(x)
@@ -164,14 +164,14 @@ def enumerate_value(name: str, y: Value, extend: bool) -> Value:
     items = Vec(one, np.array([raw(y)], T.DTYPE[one])) if one else y
     if items.__class__ is not Vec:
         raise QError("type")
-    at = find(dom, items)
-    if (at >= len(dom)).any():
+    positions = find(dom, items)
+    if (positions >= len(dom)).any():
         if not extend:
             raise QError("cast")
-        new = Vec(items.t, items.a[at >= len(dom)])
+        new = Vec(items.t, items.a[positions >= len(dom)])
         dom = grown(dom, join(dom, Vec(new.t, new.a[distinct_at(new)])))
         names.set(name, dom)
-        at = find(dom, items)
+        positions = find(dom, items)
     if PENDING:
         let_through(carried_out("?"))
-    return EnumAtom(int(at[0]), name) if one else Vec(T.ENUM, at, y.attr, name)
+    return EnumAtom(int(positions[0]), name) if one else Vec(T.ENUM, positions, y.attr, name)

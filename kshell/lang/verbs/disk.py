@@ -93,11 +93,11 @@ def default_packing() -> Any:
 def by_column(d: Dict, default: Any) -> dict[str, Any]:
     """How columns are to be compressed: by name, that of the empty name for all others."""
     out = {"": default}
-    for k, v in zip(seq_items(d.k), seq_items(d.v), strict=True):
+    for item, v in zip(seq_items(d.k), seq_items(d.v), strict=True):
         numbers = seq_items(v)
-        if k.__class__ is not Sym or len(numbers) != 3:
+        if item.__class__ is not Sym or len(numbers) != 3:
             raise QError("type")
-        out[k.s] = packing(*numbers)
+        out[item.s] = packing(*numbers)
     return out
 
 
@@ -145,8 +145,14 @@ def amend_path(x: Sym, path: Sequence[Value], f: Value, y: Value, amend: Callabl
     old = read_path(x) if path or _needs_old(f, where) else List([])
     if path and not folder and (isinstance(old, List) or (old.__class__ is Vec and (old.attr or old.t == T.ENUM))):
         raise QError(f"type/attr error amending file {where}")
-    t = y.t if y.__class__ is Vec else atom_t(y)
-    if appends and old.__class__ is Vec and T.ENUM not in (old.t, t) and t != old.t and not (is_list(y) and not len(y)):
+    qtype = y.t if y.__class__ is Vec else atom_t(y)
+    if (
+        appends
+        and old.__class__ is Vec
+        and T.ENUM not in (old.t, qtype)
+        and qtype != old.t
+        and not (is_list(y) and not len(y))
+    ):
         raise QError("type")  # a vector in a file stays one
     new = amend(old, path, f, y) if path or not (appends and not os.path.exists(where)) else y
     if appends and os.path.exists(where):
@@ -182,7 +188,7 @@ def _appended(where: str, y: Table) -> bool:
     names = splay.names_in(where)
     if sorted(names) != sorted(y.names):
         raise QError("mismatch")
-    rows = Table(names, [y.col(n) for n in names])
+    rows = Table(names, [y.col(name) for name in names])
     if splay.append(where, rows):
         return True
     new = append(Table(names, list(splay.read(where).cols)), rows)
@@ -218,7 +224,7 @@ def save(x: Value) -> Value:
     q)hdel`:/tmp/kshelldb/v;
     """
     if x.__class__ is Vec and x.t == T.S:
-        return collapse([save(s) for s in x.items])
+        return collapse([save(item) for item in x.items])
     if x.__class__ is not Sym:
         raise QError("type")
     path = _path(x)
@@ -228,7 +234,7 @@ def save(x: Value) -> Value:
         return write_path(sym(":" + path), value)
     make = registry.find("name", ".h.tx")
     found = make.fns[0]().v.items if make else []
-    kinds = dict(zip((k.s for k in make.fns[0]().k.items), found, strict=True)) if make else {}
+    kinds = dict(zip((item.s for item in make.fns[0]().k.items), found, strict=True)) if make else {}
     if ext[1:] not in kinds:
         raise QError("type")
     out = kinds[ext[1:]].call([value])
@@ -247,7 +253,7 @@ def load(x: Value) -> Value:
     q)hdel`:/tmp/kshelldb/v;
     """
     if x.__class__ is Vec and x.t == T.S:
-        return collapse([load(s) for s in x.items])
+        return collapse([load(item) for item in x.items])
     if x.__class__ is not Sym:
         raise QError("type")
     path = _path(x).rstrip("/")
@@ -263,7 +269,7 @@ def load_any(path: str) -> Value:
     if splay.is_splayed(path):
         return splay.read(path)
     files = [n for n in unfinished.names_in(path) if not n.endswith(("#", "$"))]
-    return Dict(sym_vec(files), List([load_any(os.path.join(path, n)) for n in files]))
+    return Dict(sym_vec(files), List([load_any(os.path.join(path, file)) for file in files]))
 
 
 @verb("rsave", effect="changes")
@@ -342,7 +348,7 @@ def enumerated(root: str | None, t: Table, name: str) -> Table:
         names = running().names
         if os.path.exists(path):
             names.set(name, kdb.read(path), ".")
-        elif not any(_symbols(c) for c in t.cols):
+        elif not any(_symbols(column) for column in t.cols):
             return t
         else:
             names.set(name, sym_vec([]), ".")
@@ -366,12 +372,12 @@ def save_list(path: str, name: str, before: Value) -> None:
 def _symbols(c: Value) -> bool:
     """Does a column hold symbols that are not enumerated?"""
     if isinstance(c, List):
-        return any(_symbols(v) for v in (c.items if not isinstance(c, Nd) or c.t == T.S else ()))
+        return any(_symbols(item) for item in (c.items if not isinstance(c, Nd) or c.t == T.S else ()))
     return c.__class__ is Vec and c.t == T.S
 
 
 def _enumerate(t: Table, name: str) -> Table:
-    return Table(t.names, [_enumerate_column(c, name) for c in t.cols])
+    return Table(t.names, [_enumerate_column(column, name) for column in t.cols])
 
 
 def _enumerate_column(c: Value, name: str) -> Value:
@@ -385,7 +391,7 @@ def _enumerate_column(c: Value, name: str) -> Value:
         finally:
             names.current = before
     if _symbols(c):
-        return List([_enumerate_column(v, name) for v in c.items])
+        return List([_enumerate_column(item, name) for item in c.items])
     return c
 
 

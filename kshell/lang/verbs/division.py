@@ -130,8 +130,8 @@ def xbar(x: Value, y: Value) -> Value:
 
 def _no_span(x: Value) -> Value:
     """A timespan as a long, so that bars of y keep the type of y."""
-    t = x.t if x.__class__ is Vec or x.__class__ is Nd else atom_t(x)
-    return cast_value(x, T.J) if t == T.N else x
+    qtype = x.t if x.__class__ is Vec or x.__class__ is Nd else atom_t(x)
+    return cast_value(x, T.J) if qtype == T.N else x
 
 
 # ------------------------------------------------------------------ powers and logarithms

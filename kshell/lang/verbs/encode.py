@@ -89,7 +89,7 @@ def _split(mark: bytes, y: Value) -> Value:
     if not mark:
         raise QError("length")
     parts = text.split(mark)
-    return strings_of(parts) if len(parts) > _FEW else List([string(p) for p in parts])
+    return strings_of(parts) if len(parts) > _FEW else List([string(part) for part in parts])
 
 
 def _lines(y: Value) -> Value:
@@ -110,11 +110,11 @@ def _split_symbol(s: str) -> Value:
 
 def _width(y: Value) -> tuple[int, bytes]:
     """Type and big-endian bytes of an atom."""
-    t = atom_t(y)
-    if not t or t in (T.S, T.ENUM):
+    qtype = atom_t(y)
+    if not qtype or qtype in (T.S, T.ENUM):
         raise QError("type")
-    a = array1(y, t)
-    return t, a.tobytes() if t == T.G else a.astype(a.dtype.newbyteorder(">")).tobytes()
+    a = array1(y, qtype)
+    return qtype, a.tobytes() if qtype == T.G else a.astype(a.dtype.newbyteorder(">")).tobytes()
 
 
 def _bytes(y: Value, base: int) -> Value:
@@ -137,8 +137,8 @@ def _bytes(y: Value, base: int) -> Value:
 
 def _big_endian(y: Vec) -> np.ndarray:
     """The bytes of a vector's items, a row each, the highest first."""
-    a = y.a.astype(y.a.dtype.newbyteorder(">"))
-    return a.view(np.uint8).reshape(len(a), -1)
+    array = y.a.astype(y.a.dtype.newbyteorder(">"))
+    return array.view(np.uint8).reshape(len(array), -1)
 
 
 def _bits(y: Value) -> Value:
@@ -157,10 +157,10 @@ def _digits(x: Value, y: Value) -> Value:
     bases = x.items if x.__class__ is Vec and x.t in (*_INTS, T.F) else None
     rows: list[Value] = []
     if bases is not None:
-        for b in reversed(bases):
-            zero = not array1(b, atom_t(b))[0]
-            rows.append(y if zero else mod(y, b))
-            y = y if zero else idiv(y, b)
+        for base in reversed(bases):
+            zero = not array1(base, atom_t(base))[0]
+            rows.append(y if zero else mod(y, base))
+            y = y if zero else idiv(y, base)
         return collapse(rows[::-1])
     if atom_t(x) not in _INTS or array1(x, atom_t(x))[0] < 2:
         raise QError("type")
@@ -231,20 +231,20 @@ def _pieces(y: Value) -> list[bytes]:
     if rows is not None:
         return rows.items()
     parts = [b"" if i.__class__ is List and not i.items else _text(i) for i in y.items]
-    if any(p is None for p in parts):
+    if any(part is None for part in parts):
         raise QError("type")
     return parts  # type: ignore[return-value]
 
 
 def _join_symbols(y: Value) -> Value:
     if y.__class__ is Vec and y.t == T.S:
-        names = [s.s for s in y.items]
+        names = [item.s for item in y.items]
         return sym(("/" if names and names[0].startswith(":") else ".").join(names))
     if y.__class__ is Sym:
         return y
     if isinstance(y, List) and any(i.__class__ is Sym for i in y.items):
         return _join_symbols(sym_vec([text_of(i) for i in y.items]))
-    return string(b"".join(p + b"\n" for p in _pieces(y)))
+    return string(b"".join(piece + b"\n" for piece in _pieces(y)))
 
 
 def _number(y: Value, bits: bool) -> Value:
@@ -275,8 +275,8 @@ def _from_digits(x: Value, y: Value) -> Value:
         if len(bases) != len(items):
             raise QError("length")
         total = items[0]
-        for b, d in zip(bases[1:], items[1:], strict=True):
-            total = add(mul(total, b), d)
+        for base, item in zip(bases[1:], items[1:], strict=True):
+            total = add(mul(total, base), item)
         return total
     if not (atom_t(x) in (*_INTS, T.E, T.F) or x.__class__ is Special):
         raise QError("type")

@@ -10,9 +10,9 @@ import numpy as np
 
 from kshell.errors import QError, os_text
 from kshell.lang.console.format import extremes, raw_text, raw_texts, text_matrix
-from kshell.lang.verbs import internal, tok
+from kshell.lang.verbs import tok
 from kshell.registry import verb
-from kshell.store import atomic, compress, fields, kdb, text, unfinished
+from kshell.store import atomic, fields, kdb, text, unfinished
 from kshell.values.base import types as T
 from kshell.values.base.build import collapse, string, table
 from kshell.values.base.core import (
@@ -20,7 +20,6 @@ from kshell.values.base.core import (
     Atom,
     Dict,
     List,
-    Nd,
     Sym,
     Table,
     Value,
@@ -55,7 +54,7 @@ def path_of(x: Value, plain: bool = False) -> str:
     return path
 
 
-def _range(x: Value) -> tuple[str, int, int]:
+def range_of(x: Value) -> tuple[str, int, int]:
     """Path, offset and length of `` `:f `` or `` (`:f;offset;length) ``."""
     if x.__class__ is not List:
         return path_of(x, True), 0, -1
@@ -75,7 +74,7 @@ def hsym(x: Value) -> Value:
     if x.__class__ is Sym:
         return x if x.s[:1] == ":" else sym(":" + x.s)
     if x.__class__ is Vec and x.t == T.S:
-        return sym_vec([s.s if s.s[:1] == ":" else ":" + s.s for s in x.items])
+        return sym_vec([item.s if item.s[:1] == ":" else ":" + item.s for item in x.items])
     raise QError("type")
 
 
@@ -91,7 +90,7 @@ def read0(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, True)
-    found = strings_of(text.lines_of(text.read_bytes(*_range(x))))
+    found = strings_of(text.lines_of(text.read_bytes(*range_of(x))))
     return found if found.__class__ is List else List(found.items)
 
 
@@ -106,7 +105,7 @@ def read1(x: Value) -> Value:
     """
     if _is_handle(x):
         return from_handle(x, False)
-    return Vec(T.X, np.frombuffer(text.read_bytes(*_range(x)), np.uint8))
+    return Vec(T.X, np.frombuffer(text.read_bytes(*range_of(x)), np.uint8))
 
 
 def _is_handle(x: Value) -> bool:
@@ -211,7 +210,7 @@ def save_lines(file: Value, lines: Value) -> Value:
         raise QError("type")
     rows = string_rows(lines)
     if rows is None:
-        data = b"".join(text_bytes(s) + b"\n" for s in seq_items(lines))
+        data = b"".join(text_bytes(item) + b"\n" for item in seq_items(lines))
     else:
         data = b"\n".join([*rows.items(), b""])
     atomic.write_bytes(path_of(file, True), data)
@@ -228,13 +227,13 @@ def prepare(x: Value, sep: bytes) -> list[bytes]:
         x = Table(x.k.names + x.v.names, x.k.cols + x.v.cols)
     head: list[bytes] = []
     if x.__class__ is Table:
-        head = [sep.join(text.csv_field(n.encode("utf-8", "surrogateescape"), sep) for n in x.names)]
+        head = [sep.join(text.csv_field(name.encode("utf-8", "surrogateescape"), sep) for name in x.names)]
         cols = x.cols
     else:
         cols = seq_items(x)
         if cols and not hasattr(cols[0], "__len__"):
             raise QError("type")
-    done = [_fields(c, sep) for c in cols]
+    done = [_fields(column, sep) for column in cols]
     if len({len(c) for c in done}) > 1:
         raise QError("length")
     return head + list(map(sep.join, zip(*done, strict=True)))
@@ -251,7 +250,7 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
             raise QError("type")
         items = rows.items()
         plain = sep not in rows.raw and b"\n" not in rows.raw
-        return items if plain else [text.csv_field(s, sep) for s in items]
+        return items if plain else [text.csv_field(item, sep) for item in items]
     if col.__class__ is not Vec:
         raise QError("type")
     texts = _times(col, sep)
@@ -265,14 +264,14 @@ def _fields(col: Value, sep: bytes) -> list[bytes]:
         texts = np.datetime_as_string(days).astype("S").tolist()
         for i in np.flatnonzero(np.abs(col.a) == T.TYPE[T.D].inf).tolist():
             texts[i] = b"0W" if col.a[i] > 0 else b"-0W"
-        return [b"" if s == b"NaT" else s for s in texts]
+        return [b"" if text == b"NaT" else text for text in texts]
     if col.t == T.S:
         known = {c: text.csv_field(sym_at(c).s.encode("utf-8", "surrogateescape"), sep) for c in set(col.a.tolist())}
         return [known[c] for c in col.a.tolist()]
     texts = "\n".join(texts_of(col)).encode("utf-8", "surrogateescape").split(b"\n")
     n = _ISO.get(col.t)
     if n is not None:
-        texts = [s[:n].replace(b".", b"-") + s[n:].replace(b"D", b"T") for s in texts]
+        texts = [text[:n].replace(b".", b"-") + text[n:].replace(b"D", b"T") for text in texts]
     if col.t == T.ENUM or sep in b".:-0123456789DTabcdefwnN+":
         return [text.csv_field(s, sep) for s in texts]
     return texts if len(col) else []
@@ -306,10 +305,10 @@ def texts_of(col: Vec) -> list[str]:
 def _source(y: Value) -> bytes:
     """The text to load: of a file symbol (and range), of one string, or of a list of lines."""
     if y.__class__ is Sym or (y.__class__ is List and len(y) and y.items[0].__class__ is Sym):
-        return text.read_bytes(*_range(y))
+        return text.read_bytes(*range_of(y))
     if y.__class__ is Vec and y.t == T.C:
         return text_bytes(y)
-    return b"\n".join(text_bytes(s) for s in seq_items(y))
+    return b"\n".join(text_bytes(item) for item in seq_items(y))
 
 
 def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Value:
@@ -335,9 +334,9 @@ def load_text(types: Value, form: Value, y: Value, breaks: bool = False) -> Valu
         return _typed(codes, text.columns(data, bytes((form.v,)), len(codes), breaks), one)
     if sep:
         cols = text.columns(data, sep, len(codes), breaks)
-        names = [c[0].decode("utf-8", "surrogateescape").strip() if c else "" for c in cols]
-        used = [n for n, c in zip(names, codes, strict=True) if c != " "]
-        values = _typed(codes, [c[1:] for c in cols], False)
+        names = [column[0].decode("utf-8", "surrogateescape").strip() if column else "" for column in cols]
+        used = [name for name, code in zip(names, codes, strict=True) if code != " "]
+        values = _typed(codes, [column[1:] for column in cols], False)
         return table(used, seq_items(values))
     raise QError("type")
 
@@ -410,7 +409,7 @@ def _characters(col: Sequence[bytes]) -> Value:
 def _typed(codes: str, cols: list[list[bytes]], one: bool) -> Value:
     """Columns of text as values of the types; a blank type leaves its column out. One line of text gives atoms."""
     out = []
-    one = one and all(len(c) == 1 for c in cols)
+    one = one and all(len(column) == 1 for column in cols)
     work = Task("loading", len(cols), "columns")
     for code, col in zip(codes, cols, strict=True):
         work.add()
@@ -439,90 +438,10 @@ def key_value(form: str, y: Value) -> Value:
         raise QError("IJS")
     data, sep = text_bytes(y), form[-1].encode("latin-1")
     parts = text.split_pairs(data, sep) if len(form) == 4 else data.split(sep)
-    pairs = [p.partition(form[1].encode("latin-1")) for p in parts if p]
+    pairs = [part.partition(form[1].encode("latin-1")) for part in parts if part]
     keys = tok.tok_strings(type_of_code(form[0]), [k for k, _, _ in pairs])
     values = [v.strip(b'"') if len(form) == 4 else v for _, _, v in pairs]
-    return List([keys, List([string(v) for v in values])])
-
-
-# ------------------------------------------------------------------ 1: binary
-
-_WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 8, "d": 4, "t": 4, "m": 4, "n": 8,
-           "u": 4, "v": 4, "z": 8, "g": 16}  # fmt: skip
-
-
-@verb("1:", effect="own")
-def binary_file(x: Value, y: Value) -> Value:
-    """Binary files: save bytes, or load typed columns of fixed width.
-
-    q)`:/tmp/kshell_doc.bin 1:0x0100000002000000
-    `:/tmp/kshell_doc.bin
-    q)(enlist"i";enlist 4)1:`:/tmp/kshell_doc.bin
-    1 2
-    q)hdel`:/tmp/kshell_doc.bin;
-    """
-    if x.__class__ is Sym:
-        return save_binary(x, y, None)
-    if x.__class__ is List and len(x) == 4 and x.items[0].__class__ is Sym:
-        return save_binary(x.items[0], y, internal.packing(*x.items[1:]))
-    if x.__class__ is not List or len(x) != 2:
-        raise QError("type")
-    types, widths = x.items
-    big = not (types.__class__ is Vec and types.t == T.C)  # widths first: most significant byte first
-    if big:
-        types, widths = widths, types
-    if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):
-        raise QError("type")
-    data = y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*_range(y))
-    return List(_records(text_of(types), [int(w) for w in widths.a], data, ">" if big else "<"))
-
-
-def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
-    """Write an atom's or vector's bytes as they are; a list is written as a data file."""
-    refuse("1:")
-    path = path_of(file)
-    if isinstance(y, List):
-        kdb.write(path, y, packing)
-        return file
-    t = y.t if y.__class__ is Vec else atom_t(y)
-    if not t or t in (T.S, T.ENUM):
-        raise QError("type")
-    data = y.a.tobytes() if y.__class__ is Vec else np.array(raw(y), T.DTYPE[t]).tobytes()
-    if packing is not None and packing.algorithm:
-        data = compress.pack(data, packing.logical, packing.level)
-    atomic.write_bytes(path, data)
-    return file
-
-
-def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Value]:
-    if len(codes) != len(widths):
-        raise QError("length")
-    size = sum(widths)
-    if size <= 0 or min(widths) < 0:
-        raise QError("length")
-    rows = np.frombuffer(data, np.uint8, len(data) // size * size).reshape(-1, size)
-    out: list[Value] = []
-    at = 0
-    for code, w in zip(codes, widths, strict=True):
-        part = np.ascontiguousarray(rows[:, at : at + w])
-        at += w
-        if code != " ":
-            out.append(_field(code.lower(), w, part, order))
-    return out
-
-
-def _field(code: str, w: int, part: np.ndarray, order: Any) -> Value:
-    """The values of one field of all records."""
-    if code == "*" or (code == "c" and w > 1):
-        return Nd(T.C, part) if len(part) else List([])
-    if code == "s":
-        return sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part])
-    if _WIDTHS.get(code) != w:
-        raise QError("type")
-    t = T.BY_CHAR[code]
-    if code == "g":
-        return Vec(t.num, part.view(t.dtype).reshape(-1))
-    return Vec(t.num, part.view(t.dtype.newbyteorder(order)).reshape(-1).astype(t.dtype))
+    return List([keys, List([string(value) for value in values])])
 
 
 # ------------------------------------------------------------------ environment

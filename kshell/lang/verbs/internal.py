@@ -168,12 +168,12 @@ def type_free(x: Value) -> Value:
     q)-10!21h
     1b
     """
-    n = int_of(x)
-    if not T.ENUM <= n < kdb.ANYMAP:
+    number = int_of(x)
+    if not T.ENUM <= number < kdb.ANYMAP:
         raise QError("type")
     names = running().names
     found = (v for space in names.spaces for v in map(names.spaces[space].get, names.members(space)))
-    return n != T.ENUM or not any(v.__class__ is Vec and v.t == T.ENUM for v in found)
+    return number != T.ENUM or not any(v.__class__ is Vec and v.t == T.ENUM for v in found)
 
 
 @internal(-16)
@@ -333,8 +333,8 @@ def broadcast(x: Value) -> Value:
     if len(items) != 2:
         raise QError("length")
     handles = items[0].items if items[0].__class__ is Vec else [items[0]]
-    for h in handles:
-        raise QError(f"{int_of(h)} is not an ipc handle")
+    for handle in handles:
+        raise QError(f"{int_of(handle)} is not an ipc handle")
     return NIL
 
 
@@ -391,8 +391,8 @@ def socket_table(x: Value) -> Value:
       [0]  -38!0i
               ^
     """
-    for h in x.items if x.__class__ is Vec else [x]:
-        raise QError(f"{int_of(h)} is not an ipc handle")
+    for item in x.items if x.__class__ is Vec else [x]:
+        raise QError(f"{int_of(item)} is not an ipc handle")
     return List([])
 
 

@@ -55,4 +55,4 @@ def dynamic_load(x: Value, y: Value) -> Value:
 def _functions(library: str) -> dict[str, Prim]:
     """The functions that a library has, by name."""
     built_in = running().names.load_builtins()
-    return {e.name: built_in[e.name] for e in registry.entries("api") if e.since == library}
+    return {entry.name: built_in[entry.name] for entry in registry.entries("api") if entry.since == library}

@@ -52,12 +52,12 @@ def til(x: Value) -> Value:
     q)til 5
     0 1 2 3 4
     """
-    n = int_of(x)
-    if n < 0:
-        raise QError("domain" if n != -T.M63 else "type")
-    if n > _LARGEST:
+    number = int_of(x)
+    if number < 0:
+        raise QError("domain" if number != -T.M63 else "type")
+    if number > _LARGEST:
         raise QError("limit")
-    out = Vec(T.J, np.arange(n))
+    out = Vec(T.J, np.arange(number))
     out.whole = True
     return out
 
@@ -71,10 +71,10 @@ def count(x: Value) -> Value:
     q)count `a`b!(1 2 3;4)
     2
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return len(x.a)
-    if isinstance(x, List) or c is Dict or c is Table:
+    if isinstance(x, List) or cls is Dict or cls is Table:
         return len(x)
     return 1
 
@@ -105,8 +105,8 @@ def _end(x: Value, at: int) -> Value:
     if x.__class__ is Dict:
         x = x.v
     if x.__class__ is Vec or isinstance(x, List) or x.__class__ is Table:
-        n = len(x)
-        return x.item(at % n) if n else null_of(x)
+        count = len(x)
+        return x.item(at % count) if count else null_of(x)
     return x
 
 
@@ -136,16 +136,16 @@ def reverse(x: Value) -> Value:
     q)reverse 1 2 3
     3 2 1
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return Vec(x.t, x.a[::-1].copy(), "", x.dom)
-    if c is Nd:
+    if cls is Nd:
         return Nd(x.t, x.a[::-1].copy())
-    if c is List:
+    if cls is List:
         return List(x.items[::-1])
-    if c is Dict:
+    if cls is Dict:
         return Dict(reverse(x.k), reverse(x.v))
-    if c is Table:
+    if cls is Table:
         return Table(x.names, list(map(reverse, x.cols)))
     return x.monad("reverse") if isinstance(x, Handle) and x.folded else x
 
@@ -159,19 +159,19 @@ def rotate(x: Value, y: Value) -> Value:
     q)-1 rotate "abc"
     "cab"
     """
-    n = int_of(x)
-    c = y.__class__
-    if c is Table:
-        return Table(y.names, [rotate(n, col) for col in y.cols])
-    if c is Dict:
-        return Dict(rotate(n, y.k), rotate(n, y.v)) if y.keyed else Dict(y.k, rotate(n, y.v))
-    if c is Vec:
-        return Vec(y.t, np.roll(y.a, -n), "", y.dom)
-    if c is Nd:
-        return Nd(y.t, np.roll(y.a, -n, 0))
+    number = int_of(x)
+    cls = y.__class__
+    if cls is Table:
+        return Table(y.names, [rotate(number, col) for col in y.cols])
+    if cls is Dict:
+        return Dict(rotate(number, y.k), rotate(number, y.v)) if y.keyed else Dict(y.k, rotate(number, y.v))
+    if cls is Vec:
+        return Vec(y.t, np.roll(y.a, -number), "", y.dom)
+    if cls is Nd:
+        return Nd(y.t, np.roll(y.a, -number, 0))
     if not isinstance(y, List):
         raise QError("type")
-    k = n % len(y) if len(y) else 0
+    k = number % len(y) if len(y) else 0
     return List(y.items[k:] + y.items[:k])
 
 
@@ -218,17 +218,17 @@ def flip(x: Value) -> Value:
     1 x
     2 y
     """
-    c = x.__class__
-    if c is Table:
+    cls = x.__class__
+    if cls is Table:
         return Dict(sym_vec(x.names), List(list(x.cols)))
-    if c is Dict:
+    if cls is Dict:
         if x.v.__class__ is Sym:
             return table_from_dict(x)
         return _flip_dict(x)
-    if c is Nd:
+    if cls is Nd:
         return Nd(x.t, np.ascontiguousarray(x.a.swapaxes(0, 1))) if x.a.shape[1] else List([])
-    if c is not List:
-        raise QError("rank" if c is Vec or is_atom(x) else "type")
+    if cls is not List:
+        raise QError("rank" if cls is Vec or is_atom(x) else "type")
     return List(x.items) if not x.items else _flip_list(x)
 
 
@@ -237,10 +237,10 @@ def _flip_list(x: List) -> Value:
     whole = as_nd(List(rows))
     if whole is not None:
         return flip(whole)
-    n = len(rows[0])
-    if n and all(r.__class__ is Vec or isinstance(r, List) for r in rows):
-        return collapse([collapse(list(r)) for r in zip(*(r.items for r in rows), strict=True)])
-    return List([collapse([r.item(i) for r in rows]) for i in range(n)])
+    count = len(rows[0])
+    if count and all(row.__class__ is Vec or isinstance(row, List) for row in rows):
+        return collapse([collapse(list(r)) for r in zip(*(row.items for row in rows), strict=True)])
+    return List([collapse([row.item(i) for row in rows]) for i in range(count)])
 
 
 def _extend(items: Sequence[Value]) -> list[Value]:
@@ -259,11 +259,11 @@ def _flip_dict(d: Dict) -> Value:
     if d.k.__class__ is not Vec or d.k.t != T.S:
         raise QError("type")
     if d.v.__class__ is Table:  # rows by name: the columns by name, each with an item of each row
-        return Dict(sym_vec(d.v.names), Table([s.s for s in d.k.items],
+        return Dict(sym_vec(d.v.names), Table([item.s for item in d.k.items],
                                               [collapse(seq_items(d.v.item(i).v)) for i in range(len(d.v))]))
     if not isinstance(d.v, List):
         raise QError("rank" if d.v.__class__ is Vec else "type")
-    return Table([s.s for s in d.k.items], _extend(d.v.items) if len(d.v) else [])
+    return Table([item.s for item in d.k.items], _extend(d.v.items) if len(d.v) else [])
 
 
 @verb("cross")
@@ -276,19 +276,19 @@ def cross(x: Value, y: Value) -> Value:
     2 `a
     2 `b
     """
-    c = x.__class__
-    if c is Dict and y.__class__ is Dict:
+    cls = x.__class__
+    if cls is Dict and y.__class__ is Dict:
         return Dict(cross(x.k, y.k), cross(x.v, y.v))
     xs, ys = _items(x), _items(y)
-    n, m = len(xs), len(ys)
-    left, right = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
-    if c is Table and y.__class__ is Table:
+    count, m = len(xs), len(ys)
+    left, right = np.repeat(np.arange(count), m), np.tile(np.arange(m), count)
+    if cls is Table and y.__class__ is Table:
         a, b = take_at(x, left), take_at(y, right)
         return Table(a.names + b.names, a.cols + b.cols)
     if xs.__class__ is Vec and ys.__class__ is Vec and xs.t == ys.t != T.ENUM:
-        return Nd(xs.t, np.stack((xs.a[left], ys.a[right]), 1)) if n * m else List([])
+        return Nd(xs.t, np.stack((xs.a[left], ys.a[right]), 1)) if count * m else List([])
     right_items = ys.items
-    return collapse([join(a, b) for a in xs.items for b in right_items])
+    return collapse([join(item, b) for item in xs.items for b in right_items])
 
 
 def _items(x: Value) -> Value:
@@ -307,17 +307,17 @@ def type_(x: Value) -> Value:
 
 def type_number(x: Value) -> int:
     """The type number of a value."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return int(x.t)
-    t = atom_t(x)
-    if t:
-        return -t
+    qtype = atom_t(x)
+    if qtype:
+        return -qtype
     if isinstance(x, (List, Handle)):
         return 0
-    if c is Dict:
+    if cls is Dict:
         return 99
-    if c is Table:
+    if cls is Table:
         return 98
     return x.t if isinstance(x, Function) else 101
 

@@ -150,7 +150,7 @@ def reciprocal(x: Value) -> Value:
 
 def _lower_symbols(a: Array) -> Array:
     codes, inverse = np.unique(a, return_inverse=True)
-    return np.array([sym(sym_at(c).s.lower()).v for c in codes.tolist()], np.int32)[inverse].reshape(a.shape)
+    return np.array([sym(sym_at(code).s.lower()).v for code in codes.tolist()], np.int32)[inverse].reshape(a.shape)
 
 
 def _lower_bytes(a: Array) -> Array:
@@ -181,10 +181,10 @@ def floor(x: Value) -> Value:
     q)floor -2.1 0 2.9
     -3 0 2
     """
-    c = x.__class__
-    if c is int:
+    cls = x.__class__
+    if cls is int:
         return x
-    if c is float and -1e18 < x < 1e18:
+    if cls is float and -1e18 < x < 1e18:
         return long(int(x // 1))
     return _floor(x)
 

@@ -65,11 +65,11 @@ def products(vectors: Value, other: Value, first: bool) -> Value | None:
 
 def _inverse(a: Array) -> Array:
     """Inverse of a square matrix by LU decomposition, rows exchanged for the greatest pivot."""
-    n = len(a)
-    if n > _SMALL:
+    count = len(a)
+    if count > _SMALL:
         return np.linalg.inv(a)
-    u, x = a.copy(), np.eye(n)
-    for k in range(n):
+    u, x = a.copy(), np.eye(count)
+    for k in range(count):
         m = k + int(np.argmax(np.abs(u[k:, k])))
         if not u[m, k]:
             raise np.linalg.LinAlgError
@@ -77,7 +77,7 @@ def _inverse(a: Array) -> Array:
         factor = (u[k + 1 :, k] / u[k, k])[:, None]
         u[k + 1 :] -= factor * u[k]
         x[k + 1 :] -= factor * x[k]
-    for k in reversed(range(n)):
+    for k in reversed(range(count)):
         x[k] /= u[k, k]
         x[:k] -= u[:k, k, None] * x[k]
     return x
@@ -87,17 +87,17 @@ def _normal_solution(a: Array, b: Array) -> Array | None:
     """The least-squares solution of a = x mmu b by Cholesky decomposition of the normal equations, as q finds it; None
     where the rows of b are not independent."""
     m, x = _product(b, b.T), _product(b, a.T)
-    n = len(m)
-    for k in range(n):
+    count = len(m)
+    for k in range(count):
         if not m[k, k] > 0:
             return None
         m[k, k] = np.sqrt(m[k, k])
         m[k + 1 :, k] /= m[k, k]
         m[k + 1 :, k + 1 :] -= np.multiply.outer(m[k + 1 :, k], m[k + 1 :, k])
-    for k in range(n):
+    for k in range(count):
         x[k] /= m[k, k]
         x[k + 1 :] -= np.multiply.outer(m[k + 1 :, k], x[k])
-    for k in reversed(range(n)):
+    for k in reversed(range(count)):
         x[k] /= m[k, k]
         x[:k] -= np.multiply.outer(m[k, :k], x[k])
     return np.ascontiguousarray(x.T)

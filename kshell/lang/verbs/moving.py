@@ -18,10 +18,10 @@ from kshell.values.engine.dispatch import Array
 
 
 def _window(x: Value) -> int:
-    t = atom_t(x)
-    if t not in (T.B, T.X, T.H, T.I, T.J):
+    qtype = atom_t(x)
+    if qtype not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
-    return int(array1(x, t)[0])
+    return int(array1(x, qtype)[0])
 
 
 def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[Value, Value], Value]) -> Value:
@@ -42,11 +42,11 @@ def _moving(x: Value, y: Value, fn: Callable[[int, Vec], Vec], again: Callable[[
             r = fn(n, Vec(nd.t, nd.a.reshape(-1)))
             return Nd(r.t, r.a.reshape(nd.a.shape))
         columns = [fn(n, Vec(nd.t, col)) for col in nd.a.reshape(len(nd.a), -1).T]
-        return Nd(columns[0].t, np.stack([c.a for c in columns], axis=1).reshape(nd.a.shape))
-    t = atom_t(y)
-    if t:
-        ordered_type(t)
-        return fn(n, Vec(t, array1(y, t))).item(0)
+        return Nd(columns[0].t, np.stack([column.a for column in columns], axis=1).reshape(nd.a.shape))
+    qtype = atom_t(y)
+    if qtype:
+        ordered_type(qtype)
+        return fn(n, Vec(qtype, array1(y, qtype))).item(0)
     found = along(y, lambda v: again(x, v))
     if found is None:
         raise QError("type")
@@ -72,9 +72,9 @@ _MOVED = {T.P: T.N, T.M: T.I, T.D: T.I, T.Z: T.F}
 
 def _msum(n: int, y: Vec) -> Vec:
     tr = _MOVED.get(y.t) or sum_type(y.t)  # a difference of running sums
-    m = null_mask(y.a, y.t)
-    a = y.a.astype(T.DTYPE[tr]) if m is None else np.where(m, 0, y.a).astype(T.DTYPE[tr])
-    return Vec(tr, _window_sum(n, a))
+    mask = null_mask(y.a, y.t)
+    array = y.a.astype(T.DTYPE[tr]) if mask is None else np.where(mask, 0, y.a).astype(T.DTYPE[tr])
+    return Vec(tr, _window_sum(n, array))
 
 
 @verb("msum", handle=True)
@@ -150,9 +150,9 @@ def _window_best(n: int, a: Array, ufunc: np.ufunc) -> Array:
 
 
 def _mmax(n: int, y: Vec) -> Vec:
-    m = null_mask(y.a, ordered_type(y.t)) if y.t != T.C else None
-    a = y.a if m is None else np.where(m, np.array(least_of(y.t), y.a.dtype), y.a)
-    return Vec(y.t, _window_best(n, a, np.maximum))
+    mask = null_mask(y.a, ordered_type(y.t)) if y.t != T.C else None
+    array = y.a if mask is None else np.where(mask, np.array(least_of(y.t), y.a.dtype), y.a)
+    return Vec(y.t, _window_best(n, array, np.maximum))
 
 
 @verb("mmax", handle=True)

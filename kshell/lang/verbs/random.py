@@ -40,12 +40,12 @@ def roll(x: Value, y: Value) -> Value:
         if not len(source):
             raise QError("length")
         return take_at(source, running().rng.integers(0, len(source), n))
-    t = atom_t(y)
-    if not t:
+    qtype = atom_t(y)
+    if not qtype:
         raise QError("type")
-    if t == T.S:
+    if qtype == T.S:
         return _symbols(n, y, distinct=False)
-    return Vec(t, _values(t, n, array1(y, t).item(0) if t != T.G else None))
+    return Vec(qtype, _values(qtype, n, array1(y, qtype).item(0) if qtype != T.G else None))
 
 
 def _rows_of(x: Value, h: Handle) -> Value:
@@ -58,11 +58,11 @@ def _rows_of(x: Value, h: Handle) -> Value:
 
 def _count(x: Value) -> int | None:
     """How many; None for null. 'type if x is no integer atom."""
-    t = atom_t(x)
-    if t not in _INTS:
+    qtype = atom_t(x)
+    if qtype not in _INTS:
         raise QError("type")
-    n = int(array1(x, t)[0])
-    if t in T.SIGNED and n == T.NULL[t]:
+    n = int(array1(x, qtype)[0])
+    if qtype in T.SIGNED and n == T.NULL[qtype]:
         return None
     if n == T.LONG_MAX:
         raise QError("wsfull")
@@ -131,17 +131,17 @@ def deal(x: Value, y: Value) -> Value:
     if is_list(y) or y.__class__ in (Table, Dict):
         source = y.v if y.__class__ is Dict else y
         return take_at(source, _choose(len(source), -n))
-    t = atom_t(y)
-    if t == T.S:
+    qtype = atom_t(y)
+    if qtype == T.S:
         return _symbols(-n, y, distinct=True)
-    if t == T.G:
-        return Vec(t, np.frombuffer(rng.bytes(-16 * n), "V16"))
-    if t not in (T.X, T.H, T.I, T.J):
+    if qtype == T.G:
+        return Vec(qtype, np.frombuffer(rng.bytes(-16 * n), "V16"))
+    if qtype not in (T.X, T.H, T.I, T.J):
         raise QError("type")
-    top = int(array1(y, t)[0])
-    if top == 0 and t == T.J:
+    top = int(array1(y, qtype)[0])
+    if top == 0 and qtype == T.J:
         return longs(rng.integers(-T.LONG_MAX, T.LONG_MAX, -n))
-    return Vec(t, _choose(top, -n).astype(T.DTYPE[t]))
+    return Vec(qtype, _choose(top, -n).astype(T.DTYPE[qtype]))
 
 
 def _choose(count: int, n: int) -> np.ndarray:
@@ -157,10 +157,10 @@ def permute(y: Value) -> Value:
     """`0N?y`: the items of a list, or the integers below y, in random order."""
     if is_list(y) or y.__class__ is Table:
         return take_at(y, running().rng.permutation(len(y)))
-    t = atom_t(y)
-    if t not in _INTS or y.__class__ is Special or array1(y, t)[0] < 0:
+    qtype = atom_t(y)
+    if qtype not in _INTS or y.__class__ is Special or array1(y, qtype)[0] < 0:
         raise QError("type")
-    return longs(running().rng.permutation(int(array1(y, t)[0])))
+    return longs(running().rng.permutation(int(array1(y, qtype)[0])))
 
 
 @verb("rand")

@@ -28,10 +28,10 @@ from kshell.values.items.pick import null_of, take_at
 
 def along(x: Value, fn: Callable[[Value], Value]) -> Value | None:
     """A uniform verb on a dictionary (along its values) or a table (along every column); None for other values."""
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return Dict(x.k, fn(x.v))
-    if c is Table:
+    if cls is Table:
         return Table(x.names, [fn(col) for col in x.cols])
     return None
 
@@ -43,10 +43,10 @@ def _scan(x: List, f: Callable[[Value, Value], Value]) -> Value:
 def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Callable[[Value, Value], Value],
              again: Callable[[Value], Value]) -> Value:
     """on_vec for a vector, a scan with op for a general list, an atom unchanged."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return on_vec(x.t, x.a)
-    if c is Nd:
+    if cls is Nd:
         added = name not in ("maxs", "mins")
         number_or_time(x.t) if added else ordered_type(x.t)
         # between vectors nulls spread; the first row keeps its type, moments add to spans
@@ -54,23 +54,23 @@ def _uniform(x: Value, name: str, on_vec: Callable[[int, Array], Vec], op: Calla
             return _scan(x, op)
         r = on_vec(x.t, x.a)
         return Nd(r.t, r.a)
-    if c is List:
+    if cls is List:
         return _scan(x, op)
     if isinstance(x, Handle):
         return x.monad(name)
     found = along(x, again)
     if found is None:
-        t = atom_t(x)
-        if not t:
+        qtype = atom_t(x)
+        if not qtype:
             raise QError("type")
-        on_vec(t, array1(x, t))
+        on_vec(qtype, array1(x, qtype))
         return x
     return found
 
 
 def _filled_with(t: int, a: Array, value: object) -> Array:
-    m = null_mask(a, t)
-    return a if m is None else np.where(m, np.array(value, a.dtype), a)
+    mask = null_mask(a, t)
+    return a if mask is None else np.where(mask, np.array(value, a.dtype), a)
 
 
 def _sums_vec(t: int, a: Array) -> Vec:
@@ -152,7 +152,7 @@ def avgs(x: Value) -> Value:
     1 1.5 2 2 2.5
     """
     if x.__class__ is List or x.__class__ is Nd:
-        return collapse([div_(s, n + 1) for n, s in enumerate(_scan(x, add).items)])
+        return collapse([div_(item, n + 1) for n, item in enumerate(_scan(x, add).items)])
     if atom_t(x):
         return _avgs_vec(atom_t(x), array1(x, atom_t(x))).item(0)
     return _uniform(x, "avgs", _avgs_vec, add, avgs)
@@ -224,17 +224,17 @@ def differ(x: Value) -> Value:
     q)differ 1 3 3 4
     1101b
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         out = np.ones(len(x.a), np.bool_)
         if len(out) > 1:
             out[1:] = x.a[1:] != x.a[:-1] if x.t == T.ENUM else ne(Vec(x.t, x.a[1:]), Vec(x.t, x.a[:-1])).a
         return bools(out)
-    if c is Table:
+    if cls is Table:
         return bools(np.logical_or.reduce([differ(col).a for col in x.cols]))
-    if c is Dict:
+    if cls is Dict:
         return Dict(x.k, differ(x.v))
-    if c is List or c is Nd:
+    if cls is List or cls is Nd:
         items = x.items
         return bools([True, *(not match(a, b) for a, b in pairwise(items))][:len(items)])
     return x
@@ -242,8 +242,8 @@ def differ(x: Value) -> Value:
 
 def shift(x: Value, n: int) -> Value:
     """The item n places before each item of a list; null outside it."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         out = np.empty_like(x.a)
         k = min(abs(n), len(out))
         null = null_raw(x.t)
@@ -252,7 +252,7 @@ def shift(x: Value, n: int) -> Value:
         else:
             out[len(out) - k:], out[:len(out) - k] = null, x.a[k:]
         return Vec(x.t, out, "", x.dom)
-    if c is List or c is Nd:
+    if cls is List or cls is Nd:
         items, null = x.items, null_of(x)
         k = min(abs(n), len(items))
         return collapse([null] * k + items[:len(items) - k] if n >= 0 else items[k:] + [null] * k)
@@ -289,10 +289,10 @@ def xprev(x: Value, y: Value) -> Value:
     q)2 xprev 2 7 5 3
     0N 0N 2 7
     """
-    t = atom_t(x)
-    if t not in (T.B, T.X, T.H, T.I, T.J):
+    qtype = atom_t(x)
+    if qtype not in (T.B, T.X, T.H, T.I, T.J):
         raise QError("type")
-    return shift(y, int(array1(x, t)[0]))
+    return shift(y, int(array1(x, qtype)[0]))
 
 
 @verb("fills", handle=True)
@@ -302,12 +302,12 @@ def fills(x: Value) -> Value:
     q)fills 0N 2 0N 0N 7
     0N 2 2 2 7
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         m = is_null(x.a, x.t)
         at = np.maximum.accumulate(np.where(m, 0, np.arange(len(m))))
         return take_at(x, at) if m.any() else x
-    if c is List or c is Nd:
+    if cls is List or cls is Nd:
         return _scan(x, filled)
     found = along(x, fills)
     return x if found is None else found
@@ -338,9 +338,9 @@ def ema(x: Value, y: Value) -> Value:
             state = state * (1 - k) + k * v
             out.append(state)
         return floats(([rows[0], *out[1:]]) if rows else [])
-    t = atom_t(x)
-    if not t or t in TEXT:
+    qtype = atom_t(x)
+    if not qtype or qtype in TEXT:
         raise QError("type")
-    k = float(convert(array1(x, t), t, T.F)[0])
+    k = float(convert(array1(x, qtype), qtype, T.F)[0])
     rest = 1 - k
     return floats(list(accumulate(rows, lambda a, b: rest * a + k * b)))

@@ -51,20 +51,20 @@ def query(x: Value, y: Value) -> Value:
     q)(`a`b!1 2)?2
     `b
     """
-    c = x.__class__
-    if c is int or c is Special or atom_t(x) in _INTS:
+    cls = x.__class__
+    if cls is int or cls is Special or atom_t(x) in _INTS:
         return random.roll(x, y) if raw(x) >= 0 else random.deal(x, y)
-    if c is Sym:
+    if cls is Sym:
         return extend_enum(x, y)
-    if c is Dict:
+    if cls is Dict:
         if x.keyed or x.v.__class__ is Table:
             return _keys_at(x, find(x.v, y))
         return _keys_at(x, find_value(x.v, y))
     if isinstance(x, Handle):
         return x.dyad("?", x, y)
-    if c is Vec and isinstance(y, Handle) and y.folded:
+    if cls is Vec and isinstance(y, Handle) and y.folded:
         return y.dyad("?", x, y)
-    if c is Vec or c is Table or isinstance(x, List):
+    if cls is Vec or cls is Table or isinstance(x, List):
         return find_value(x, y)
     raise QError("type")
 
@@ -110,7 +110,7 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
         return Dict(x.k, conditional(x.v, y.v if y.__class__ is Dict else y, z.v if z.__class__ is Dict else z))
     if isinstance(x, List):
         parts = [v.items if is_list(v) else [v] * len(x) for v in (y, z)]
-        if any(len(p) != len(x) for p in parts):
+        if any(len(part) != len(x) for part in parts):
             raise QError("length")
         return collapse([conditional(*row) for row in zip(x.items, *parts, strict=True)])
     if x.__class__ is not Vec or x.t != T.B:
@@ -119,9 +119,9 @@ def conditional(x: Value, y: Value, z: Value) -> Value:
 
 
 def _choose(mask: np.ndarray, y: Value, z: Value) -> Value:
-    n = len(mask)
+    count = len(mask)
     for v in (y, z):
-        if (is_list(v) or v.__class__ is Table) and len(v) != n:
+        if (is_list(v) or v.__class__ is Table) and len(v) != count:
             raise QError("length")
     ty, tz = (v.t if v.__class__ is Vec else atom_t(v) for v in (y, z))
     if ty and ty == tz and ty not in (T.G, T.ENUM):
@@ -129,7 +129,7 @@ def _choose(mask: np.ndarray, y: Value, z: Value) -> Value:
         return Vec(ty, np.where(mask, a, b))
     if ty and tz and ty != tz and y.__class__ is Vec and z.__class__ is Vec:
         raise QError("type")
-    ys, zs = (seq_items(v) if is_list(v) or v.__class__ is Table else [v] * n for v in (y, z))
+    ys, zs = (seq_items(v) if is_list(v) or v.__class__ is Table else [v] * count for v in (y, z))
     return collapse([a if c else b for c, a, b in zip(mask.tolist(), ys, zs, strict=True)])
 
 
@@ -168,8 +168,8 @@ def in_(x: Value, y: Value) -> Value:
 
 
 def _types_differ(x: Value, y: Vec) -> bool:
-    t = x.t if x.__class__ in (Vec, Nd) else atom_t(x)
-    return bool(t) and t != y.t and T.ENUM not in (t, y.t) and not (t in WHOLE and y.t in WHOLE)
+    qtype = x.t if x.__class__ in (Vec, Nd) else atom_t(x)
+    return bool(qtype) and qtype != y.t and T.ENUM not in (qtype, y.t) and not (qtype in WHOLE and y.t in WHOLE)
 
 
 def _flags(at: Any, n: int) -> Value:
@@ -271,7 +271,7 @@ def _binary_rows(x: Table, y: Value, right: bool) -> Value:
         raise QError("type")
     if not all(map(y.has, x.names)):
         raise QError("mismatch")
-    at = search_rows(x.cols, [y.col(n) for n in x.names], right)
+    at = search_rows(x.cols, [y.col(name) for name in x.names], right)
     if len(x.cols) > 1:
         at = np.where(at < 0, T.NULL[T.J], at)
     out = longs(at)

@@ -47,11 +47,11 @@ def group(x: Value) -> Value:
     """
     if x.__class__ is Dict:
         first, lists = group_lists(x.v)
-        return Dict(take_at(x.v, first), List([take_at(x.k, at) for at in lists]))
+        return Dict(take_at(x.v, first), List([take_at(x.k, inner) for inner in lists]))
     if not (is_list(x) or x.__class__ is Table):
         raise QError("type")
     first, lists = group_lists(x)
-    return Dict(take_at(x, first), List([Vec(T.J, at) for at in lists]))
+    return Dict(take_at(x, first), List([Vec(T.J, inner) for inner in lists]))
 
 
 def _there(x: Value, y: Value) -> np.ndarray:
@@ -62,9 +62,9 @@ def _there(x: Value, y: Value) -> np.ndarray:
         found = in_(x, y)  # one item may be of another type, as for `in`
         return np.asarray(found.a)
     if x.__class__ is Vec or x.__class__ is Table:
-        at = find(y, x)
-        if at.__class__ is np.ndarray:
-            return np.asarray(at < len(y))
+        positions = find(y, x)
+        if positions.__class__ is np.ndarray:
+            return np.asarray(positions < len(y))
     both = codes(List(y.items + x.items))  # mixed lists: item by item, whatever their types
     return np.isin(both[len(y):], both[:len(y)])
 

@@ -47,7 +47,7 @@ def _nested(x: Value) -> Nd:
     found = as_nd(x)
     if found is None:
         rows = [_float_row(i) for i in x.items]
-        if len({len(r) for r in rows}) > 1:
+        if len({len(row) for row in rows}) > 1:
             raise QError("length")
         found = Nd(T.F, np.stack(rows))
     if found.t in TEXT:
@@ -112,8 +112,8 @@ def avg(x: Value) -> Value:
 
 def _median(a: Array) -> Array:
     s = np.sort(a, axis=0)
-    n = len(s)
-    low, high = s[(n - 1) // 2], s[n // 2]
+    count = len(s)
+    low, high = s[(count - 1) // 2], s[count // 2]
     return np.asarray(np.where(low == high, low, (low + high) / 2))
 
 
@@ -126,8 +126,8 @@ def med(x: Value) -> Value:
     """
     items = x.v if x.__class__ is Dict else x
     if items.__class__ in (List, Nd, Table) and len(items) and _float_items(items) is None:
-        n = len(items)
-        return avg(take_at(items, grade(items, False)[[(n - 1) // 2, n // 2]]))
+        count = len(items)
+        return avg(take_at(items, grade(items, False)[[(count - 1) // 2, count // 2]]))
     if x.__class__ is Vec and null_mask(x.a, x.t) is not None and x.t not in TEXT:  # nulls sort first, and count
         s = np.sort(np.where(np.isnan(f := to_float(x.a, x.t)), -T.INF, f))
         mid = {s[(len(s) - 1) // 2], s[len(s) // 2]} - {-T.INF}
@@ -184,10 +184,10 @@ def _pairs(x: Value, y: Value) -> tuple[Array, Array] | None:
         return None
     arrays = []
     for v in (x, y):
-        t = v.t if v.__class__ is Vec else atom_t(v)
-        if t in TEXT:
+        qtype = v.t if v.__class__ is Vec else atom_t(v)
+        if qtype in TEXT:
             raise QError("type")
-        arrays.append(to_float(v.a if v.__class__ is Vec else array1(v, t), t))
+        arrays.append(to_float(v.a if v.__class__ is Vec else array1(v, qtype), qtype))
     a, b = arrays
     if x.__class__ is Vec and y.__class__ is Vec and len(a) != len(b):
         raise QError("length")

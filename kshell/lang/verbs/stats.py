@@ -29,10 +29,10 @@ TEXT = (T.S, T.G, T.ENUM)
 
 def over_items(x: Value, agg: Callable[[Value], Value]) -> Value | None:
     """An aggregate of a dictionary (of its values) or a table (column by column); None for other values."""
-    c = x.__class__
-    if c is Dict:
+    cls = x.__class__
+    if cls is Dict:
         return agg(x.v)
-    if c is Table:
+    if cls is Table:
         return Dict(sym_vec(x.names), collapse([agg(col) for col in x.cols]))
     return None
 
@@ -45,8 +45,8 @@ def _fold(x: Value, f: Callable[[Value, Value], Value], nothing: Value) -> Value
 
 def present(a: Array, t: int) -> Array:
     """The items of a raw array that are not null."""
-    m = null_mask(a, t)
-    return a if m is None else a[~m]
+    mask = null_mask(a, t)
+    return a if mask is None else a[~mask]
 
 
 def sum_type(t: int) -> int:
@@ -99,9 +99,9 @@ def _columns_reduce(x: Nd, ufunc: np.ufunc) -> Value:
     """ufunc down the first axis of an array; a null makes its column null."""
     tr = sum_type(x.t)
     r = ufunc.reduce(x.a, axis=0, dtype=T.DTYPE[tr])
-    m = null_mask(x.a, x.t) if tr not in T.FLOATS else None
-    if m is not None:
-        np.copyto(r, T.NULL[tr], where=m.any(axis=0))
+    mask = null_mask(x.a, x.t) if tr not in T.FLOATS else None
+    if mask is not None:
+        np.copyto(r, T.NULL[tr], where=mask.any(axis=0))
     return x.wrap(r) if tr == x.t else Vec(tr, r) if r.ndim == 1 else Nd(tr, r)
 
 
@@ -134,19 +134,19 @@ def sum_(x: Value) -> Value:
     q)sum 2 3 0N 7
     12
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         if x.t == T.F and (s := float_sum(x.a)) == s:
             return s
         if x.t == T.J and len(x.a) > 4096 and whole(x):
             return long(int(np.add.reduce(x.a)))
         return _sum_vec(x.t, x.a)
-    if c is List:
+    if cls is List:
         x = _as_rows(x)
-        c = x.__class__
-    if c is Nd and x.t in _NUMBERS:
+        cls = x.__class__
+    if cls is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.add)
-    if c is List or c is Nd:
+    if cls is List or cls is Nd:
         return _fold(mixed(x), add, 0)
     found = over_items(x, sum_)
     return _whole(x, sum_type) if found is None else found
@@ -154,10 +154,10 @@ def sum_(x: Value) -> Value:
 
 def _whole(x: Value, rule: Callable[[int], int]) -> Value:
     """The aggregate of an atom, the atom itself; `rule` refuses the types that have none."""
-    t = atom_t(x)
-    if not t:
+    qtype = atom_t(x)
+    if not qtype:
         raise QError("type")
-    rule(t)
+    rule(qtype)
     return x
 
 
@@ -168,15 +168,15 @@ def prd(x: Value) -> Value:
     q)prd 2 3 0N 7
     42
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return _prd_vec(x.t, x.a)
-    if c is List:
+    if cls is List:
         x = _as_rows(x)
-        c = x.__class__
-    if c is Nd and x.t in _NUMBERS:
+        cls = x.__class__
+    if cls is Nd and x.t in _NUMBERS:
         return _columns_reduce(x, np.multiply)
-    if c is List or c is Nd:
+    if cls is List or cls is Nd:
         return _fold(mixed(x), mul, 1)
     found = over_items(x, prd)
     return _whole(x, sum_type) if found is None else found
@@ -235,13 +235,13 @@ def max_(x: Value) -> Value:
     q)max 2 5 0N 3
     5
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return _max_vec(x.t, x.a)
-    if c is Nd:
+    if cls is Nd:
         ordered_type(x.t)
         return x.wrap((np.fmax if x.t in T.FLOATS else np.maximum).reduce(x.a, axis=0))
-    if c is List:
+    if cls is List:
         return _fold(x, greater, long(-T.LONG_MAX))
     found = over_items(x, max_)
     return _whole(x, ordered_type) if found is None else found
@@ -254,13 +254,13 @@ def min_(x: Value) -> Value:
     q)min 2 5 0N 3
     2
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return _min_vec(x.t, x.a)
-    if c is Nd:
+    if cls is Nd:
         ordered_type(x.t)
         return x.wrap(np.minimum.reduce(x.a, axis=0))
-    if c is List:
+    if cls is List:
         return _fold(mixed(x), lesser, long(T.LONG_MAX))
     found = over_items(x, min_)
     return _whole(x, ordered_type) if found is None else found
@@ -271,15 +271,15 @@ def min_(x: Value) -> Value:
 
 def _truth(x: Value) -> Value:
     """Items as booleans: everything but zero is true."""
-    c = x.__class__
-    if c is List:
+    cls = x.__class__
+    if cls is List:
         return collapse([_truth(i) for i in x.items])
-    if c is Vec or c is Nd:
-        return c(T.B, convert(x.a, x.t, T.B))
-    t = atom_t(x)
-    if not t or t in TEXT:
+    if cls is Vec or cls is Nd:
+        return cls(T.B, convert(x.a, x.t, T.B))
+    qtype = atom_t(x)
+    if not qtype or qtype in TEXT:
         raise QError("type")
-    return bool(convert(array1(x, t), t, T.B)[0])
+    return bool(convert(array1(x, qtype), qtype, T.B)[0])
 
 
 def _all_any(x: Value, name: str) -> Value:

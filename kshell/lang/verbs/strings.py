@@ -27,8 +27,8 @@ from kshell.values.items.rows import string_list, string_rows, strings_of
 def pattern(text: bytes, stars: bool = True) -> re.Pattern[bytes]:
     """The regular expression of a q pattern: ? for any character, * for any text, [..] and [^..] for sets."""
     out: list[bytes] = []
-    i, n = 0, len(text)
-    while i < n:
+    i, count = 0, len(text)
+    while i < count:
         c = text[i:i + 1]
         i += 1
         if c == b"?":
@@ -63,12 +63,12 @@ def _set(body: bytes) -> bytes:
 
 def bytes_of(x: Value) -> bytes:
     """The bytes of a string, char or symbol; 'type for anything else."""
-    c = x.__class__
-    if c is Vec and x.t == T.C:
+    cls = x.__class__
+    if cls is Vec and x.t == T.C:
         return x.a.tobytes()
-    if c is Sym:
+    if cls is Sym:
         return x.s.encode("utf-8", "surrogateescape")
-    if c is Atom and x.t == T.C:
+    if cls is Atom and x.t == T.C:
         return bytes((x.v,))
     if isinstance(x, List) and not len(x):
         return b""
@@ -116,19 +116,19 @@ def _like_literal(x: Value, text: bytes) -> Vec | None:
     if flat is None or flat.t != T.C or not 0 < len(inner) <= _SHORT or re.search(rb"[*?\[]", inner):
         return None
     before, after = text.startswith(b"*"), text.endswith(b"*")
-    a, ends, sizes, n = flat.a[:int(flat.ends[-1])], flat.ends, flat.sizes, len(inner)
+    a, ends, sizes, count = flat.a[:int(flat.ends[-1])], flat.ends, flat.sizes, len(inner)
     if before and after:
-        hit = np.ones(max(len(a) - n + 1, 0), np.bool_)
+        hit = np.ones(max(len(a) - count + 1, 0), np.bool_)
         for k, c in enumerate(inner):
             hit &= a[k:len(hit) + k] == c
-        at = np.flatnonzero(hit)
-        row = np.searchsorted(ends, at, "right")
+        positions = np.flatnonzero(hit)
+        row = np.searchsorted(ends, positions, "right")
         out = np.zeros(len(ends), np.bool_)
-        out[row[at + n <= ends[row]]] = True
+        out[row[positions + count <= ends[row]]] = True
         return Vec(T.B, out)
-    out = sizes >= n if before or after else sizes == n
+    out = sizes >= count if before or after else sizes == count
     rows = np.flatnonzero(out)
-    start = ends[rows] - n if before else ends[rows] - sizes[rows]
+    start = ends[rows] - count if before else ends[rows] - sizes[rows]
     for k, c in enumerate(inner):
         out[rows] &= a[start + k] == c
     return Vec(T.B, out)
@@ -155,13 +155,13 @@ _STARS = re.compile(rb"\*\*|\*.*\*.", re.DOTALL)  # more than q matches: one sta
 
 
 def _like(x: Value, test: Callable[[bytes], Any]) -> Value:
-    c = x.__class__
-    if c is Vec and x.t in (T.S, T.ENUM):
+    cls = x.__class__
+    if cls is Vec and x.t in (T.S, T.ENUM):
         x = unenum(x)
         return Vec(T.B, of_symbols(x.a, lambda s: bool(test(bytes_of(s))), np.bool_))
-    if c is EnumAtom:
+    if cls is EnumAtom:
         return _like(unenum(x), test)
-    if c is Dict:
+    if cls is Dict:
         return Dict(x.k, _like(x.v, test))
     if isinstance(x, List) and len(x):
         rows = string_rows(x)
@@ -249,29 +249,29 @@ def upper(x: Value) -> Value:
 
 
 def _recase(x: Value, fn: Callable[[bytes], bytes]) -> Value:
-    c = x.__class__
-    if c is Vec or c is Nd:
+    cls = x.__class__
+    if cls is Vec or cls is Nd:
         if x.t == T.C:
-            a = np.frombuffer(fn(x.a.tobytes()), np.uint8).reshape(x.a.shape)
-            return Vec(T.C, a) if c is Vec else Nd(T.C, a)
+            array = np.frombuffer(fn(x.a.tobytes()), np.uint8).reshape(x.a.shape)
+            return Vec(T.C, array) if cls is Vec else Nd(T.C, array)
         if x.t == T.ENUM:
             return _recase(unenum(x), fn)
         if x.t == T.S:
             new = of_symbols(x.a, lambda s: _recase(s, fn).v, np.int32)
-            return Vec(T.S, new) if c is Vec else Nd(T.S, new)
+            return Vec(T.S, new) if cls is Vec else Nd(T.S, new)
         raise QError("type")
-    if c is Sym:
+    if cls is Sym:
         return sym(fn(x.s.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape"))
-    if c is Atom and x.t == T.C:
+    if cls is Atom and x.t == T.C:
         return Atom(T.C, fn(bytes((x.v,)))[0])
-    if c is List:
+    if cls is List:
         rows = string_rows(x)
         if rows is not None:
             return string_list(np.frombuffer(fn(rows.raw), np.uint8), rows.sizes)
         return collapse([_recase(i, fn) for i in x.items])
-    if c is Dict:
+    if cls is Dict:
         return Dict(x.k, _recase(x.v, fn))
-    if c is Table:
+    if cls is Table:
         return Table(x.names, [_recase(col, fn) for col in x.cols])
     raise QError("type")
 
@@ -310,12 +310,12 @@ def rtrim(x: Value) -> Value:
 
 
 def _trim(x: Value, left: bool, right: bool) -> Value:
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         full = np.flatnonzero(~is_null(x.a, x.t))
-        a = int(full[0]) if left and len(full) else len(x.a) if left else 0
+        count = int(full[0]) if left and len(full) else len(x.a) if left else 0
         b = int(full[-1]) + 1 if right and len(full) else 0 if right else len(x.a)
-        return Vec(x.t, x.a[a:max(a, b)], "", x.dom)
+        return Vec(x.t, x.a[count:max(count, b)], "", x.dom)
     if isinstance(x, List):
         rows = string_rows(x)
         if rows is None:
@@ -323,11 +323,11 @@ def _trim(x: Value, left: bool, right: bool) -> Value:
         if rows.stripped() is rows:
             return x
         items = rows.items()
-        return strings_of([s.strip(b" ") for s in items] if left and right else
-                          [s.lstrip(b" ") for s in items] if left else [s.rstrip(b" ") for s in items])
-    if c is Dict:
+        return strings_of([item.strip(b" ") for item in items] if left and right else
+                          [item.lstrip(b" ") for item in items] if left else [item.rstrip(b" ") for item in items])
+    if cls is Dict:
         return Dict(x.k, _trim(x.v, left, right))
-    if c is Table:
+    if cls is Table:
         return Table(x.names, [_trim(col, left, right) for col in x.cols])
     if atom_t(x):
         return x

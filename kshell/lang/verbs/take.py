@@ -52,7 +52,7 @@ def take(x: Value, y: Value) -> Value:
     if y.__class__ is Table:
         if x.__class__ is not Vec or x.t != T.S:
             raise QError("type")
-        return Table([s.s for s in x.items], [index1(y, s) for s in x.items])
+        return Table([item.s for item in x.items], [index1(y, item) for item in x.items])
     if y.__class__ is Dict:
         return _take_keys(x, y)
     if isinstance(x, List) and not len(x):
@@ -76,13 +76,13 @@ def _take_keys(x: Value, y: Dict) -> Dict:
 
 def take_n(n: int, y: Value) -> Value:
     """The first n (or last -n) items, repeated as needed."""
-    c = y.__class__
-    if c is Dict:
+    cls = y.__class__
+    if cls is Dict:
         return Dict(take_n(n, y.k), take_n(n, y.v))
     if abs(n) > 1 << 40:
         raise QError("limit" if n != -T.M63 else "type")
     size = abs(n)
-    if not (is_list(y) or c is Table):
+    if not (is_list(y) or cls is Table):
         y = as_list(y)
         if y.__class__ is Vec:
             return Vec(y.t, np.repeat(y.a, size), "", y.dom)
@@ -91,20 +91,20 @@ def take_n(n: int, y: Value) -> Value:
     if size <= have:
         return cut_at(y, 0, size) if n >= 0 else cut_at(y, have - size, have)
     if not have:
-        return take_at(y, np.full(size, -1, np.int64)) if c is not List else List([null_of(y)] * size)
+        return take_at(y, np.full(size, -1, np.int64)) if cls is not List else List([null_of(y)] * size)
     return take_at(y, np.arange(n, 0) % have if n < 0 else np.arange(n) % have)
 
 
 def cut_at(y: Value, a: int, b: int) -> Value:
     """Items a to b of a list, table or dictionary."""
-    c = y.__class__
-    if c is Vec:
+    cls = y.__class__
+    if cls is Vec:
         return Vec(y.t, y.a[a:b], "", y.dom)
-    if c is Nd:
+    if cls is Nd:
         return Nd(y.t, y.a[a:b]) if a < b else List([])
-    if c is Table:
+    if cls is Table:
         return Table(y.names, [cut_at(col, a, b) for col in y.cols])
-    if c is Dict:
+    if cls is Dict:
         return Dict(cut_at(y.k, a, b), cut_at(y.v, a, b), y.attr)
     part = y.items[a:b]
     return collapse(part) if part and (is_atom(part[0]) or part[0].__class__ is Dict) else List(part)
@@ -204,14 +204,14 @@ def drop(x: Value, y: Value) -> Value:
     if y.__class__ is Dict and not (is_atom(x) and atom_t(x) in _INTS):
         return drop_keys(x if is_list(x) or x.__class__ is Table else collapse([x]), y)
     if y.__class__ is Table and x.__class__ is Vec and x.t == T.S:
-        gone = {s.s for s in x.items}
-        keep = [i for i, n in enumerate(y.names) if n not in gone]
+        gone = {item.s for item in x.items}
+        keep = [i for i, name in enumerate(y.names) if name not in gone]
         return Table([y.names[i] for i in keep], [y.cols[i] for i in keep])
     if is_list(x):
-        at = positions(x) if len(x) or x.__class__ is Vec else np.zeros(0, np.int64)
-        if at is None:
+        array = positions(x) if len(x) or x.__class__ is Vec else np.zeros(0, np.int64)
+        if array is None:
             raise QError("type")
-        return cut_list(at, y)
+        return cut_list(array, y)
     return drop_n(int_of(x), y)
 
 
@@ -244,7 +244,7 @@ def drop_keys(keys: Value, d: Dict) -> Dict:
             raise QError("type")
         found = find(d.k.cols[0], keys)
     else:
-        found = [find(d.k, k) for k in keys.items] if isinstance(d.k, List) else find(d.k, keys)
+        found = [find(d.k, item) for item in keys.items] if isinstance(d.k, List) else find(d.k, keys)
     if isinstance(found, List) or (isinstance(found, list) and not all(isinstance(i, int) for i in found)):
         raise QError("type")  # keys nested deeper than those of d
     at = np.atleast_1d(np.asarray(found, np.int64))
@@ -258,12 +258,12 @@ def cut_list(at: np.ndarray, y: Value) -> Value:
     """y cut at ascending positions: a list of as many parts."""
     if not (is_list(y) or y.__class__ is Table):
         raise QError("type")
-    n = len(y)
+    count = len(y)
     if len(at) and (int(at[0]) < 0 or bool((at[1:] < at[:-1]).any())):
         raise QError("domain")
-    if len(at) and int(at[-1]) > n:
+    if len(at) and int(at[-1]) > count:
         raise QError("length")
-    edges = [*at.tolist(), n]
+    edges = [*at.tolist(), count]
     parts = [cut_at(y, a, b) for a, b in pairwise(edges)]
     return List(parts)
 
@@ -279,14 +279,14 @@ def cut(x: Value, y: Value) -> Value:
     """
     if is_list(x):
         return drop(x, y)
-    n = int_of(x)
-    if n <= 0:
+    number = int_of(x)
+    if number <= 0:
         raise QError("domain")
     if not is_list(y) and y.__class__ is not Table and y.__class__ is not Dict:
         raise QError("type")
-    if y.__class__ is Vec and len(y) and len(y) % n == 0 and y.t != T.ENUM:
-        return Nd(y.t, y.a.reshape(-1, n))
-    return cut_list(np.arange(0, len(y), n), y)
+    if y.__class__ is Vec and len(y) and len(y) % number == 0 and y.t != T.ENUM:
+        return Nd(y.t, y.a.reshape(-1, number))
+    return cut_list(np.arange(0, len(y), number), y)
 
 
 @verb("sublist", handle=True)
@@ -300,15 +300,15 @@ def sublist(x: Value, y: Value) -> Value:
     """
     if not (is_list(y) or y.__class__ in (Table, Dict)):
         raise QError("type")
-    n = len(y)
+    count = len(y)
     if not is_list(x):
-        k = int_of(x)
-        return cut_at(y, 0, min(k, n)) if k >= 0 else cut_at(y, max(n + k, 0), n)
+        number = int_of(x)
+        return cut_at(y, 0, min(number, count)) if number >= 0 else cut_at(y, max(count + number, 0), count)
     pair = positions(x)
     if pair is None:
         raise QError("type")
     if len(pair) != 2:
         raise QError("length")
     start, size = (int(v) for v in pair)
-    a = min(max(start, 0), n)
-    return cut_at(y, a, min(max(start + max(size, 0), a), n))
+    a = min(max(start, 0), count)
+    return cut_at(y, a, min(max(start + max(size, 0), a), count))

@@ -17,16 +17,16 @@ from kshell.values.engine.cast import EPOCH_DAYS, cast_value
 
 def _offset(x: Value, local: bool) -> Value:
     """The offset of local time from UTC at the times x, as timespans."""
-    t = x.t if x.__class__ is Vec else atom_t(x)
-    if t not in (T.P, T.Z):
+    qtype = x.t if x.__class__ is Vec else atom_t(x)
+    if qtype not in (T.P, T.Z):
         raise QError("type")
     p = cast_value(x, T.P)
-    ns = p.a if x.__class__ is Vec else np.array([p.v])
-    seconds = np.where(ns == T.NULL[T.P], 0, ns // 1_000_000_000 + EPOCH_DAYS * 86_400)
+    array = p.a if x.__class__ is Vec else np.array([p.v])
+    seconds = np.where(array == T.NULL[T.P], 0, array // 1_000_000_000 + EPOCH_DAYS * 86_400)
     if local:
         seconds = seconds - time.localtime().tm_gmtoff
     days, inverse = np.unique(seconds // 900, return_inverse=True)  # offsets change on quarter hours
-    offsets = np.array([time.localtime(int(q) * 900).tm_gmtoff for q in days.tolist()], np.int64)
+    offsets = np.array([time.localtime(int(day) * 900).tm_gmtoff for day in days.tolist()], np.int64)
     out = offsets[inverse] * 1_000_000_000
     return Vec(T.N, out) if x.__class__ is Vec else Atom(T.N, int(out[0]))
 

@@ -22,7 +22,7 @@ def strings(texts: list[str]) -> Value:
     """A list of strings, cut out of one buffer."""
     joined = "".join(texts)
     if not joined.isascii():
-        return strings_of([t.encode("utf-8", "surrogateescape") for t in texts])
+        return strings_of([text.encode("utf-8", "surrogateescape") for text in texts])
     return string_list(np.frombuffer(joined.encode(), np.uint8), np.fromiter(map(len, texts), np.int64, len(texts)))
 
 
@@ -30,10 +30,10 @@ def _names(codes: np.ndarray) -> Value:
     """The names of symbols, given by codes."""
     used = np.zeros(int(codes.max()) + 1, np.bool_)
     used[codes] = True
-    at = np.flatnonzero(used)
-    rows = rows_of([sym_at(k).s.encode("utf-8", "surrogateescape") for k in at.tolist()])
+    positions = np.flatnonzero(used)
+    rows = rows_of([sym_at(position).s.encode("utf-8", "surrogateescape") for position in positions.tolist()])
     place = np.empty(len(used), np.int64)
-    place[at] = np.arange(len(at))
+    place[positions] = np.arange(len(positions))
     where = place[codes]
     return Rows(rows.raw, rows.starts[where], rows.sizes[where]).strings()
 
@@ -48,8 +48,8 @@ def string(x: Value) -> Value:
     q)string `ibm
     "ibm"
     """
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         if x.t == T.S and len(x.a):
             return _names(x.a)
         flat = integer_flat(x.t, x.a)
@@ -57,12 +57,12 @@ def string(x: Value) -> Value:
             return string_list(*flat)
         m = text_matrix(x.t, x.a)
         return Nd(T.C, m) if m is not None else strings(vec_texts(x, running().settings.P))
-    if c is List or c is Nd:
-        return collapse([string(v) for v in x.items])
-    if c is Dict:
+    if cls is List or cls is Nd:
+        return collapse([string(item) for item in x.items])
+    if cls is Dict:
         return Dict(x.k, string(x.v))
-    if c is Table:
-        return Table(x.names, [string(v) for v in x.cols])
+    if cls is Table:
+        return Table(x.names, [string(column) for column in x.cols])
     text = atom_string(x, running().settings.P)
     if text is not None:
         return q_string(text)

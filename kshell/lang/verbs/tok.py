@@ -35,20 +35,20 @@ def tok_text(y: Vec) -> str:
 
 def tok(t: int, y: Value) -> Value:
     """The strings in y parsed as type t; what is no such value gives null."""
-    c = y.__class__
-    if c is Vec and y.t == T.C:
+    cls = y.__class__
+    if cls is Vec and y.t == T.C:
         return tok_bytes(t, y.a.tobytes())
-    if c is Atom and y.t == T.C:
+    if cls is Atom and y.t == T.C:
         return tok_bytes(t, bytes([y.v]))
-    if c is List:
+    if cls is List:
         return _tok_list(t, y)
-    if c is Nd and y.t == T.C and y.a.ndim == 2:
+    if cls is Nd and y.t == T.C and y.a.ndim == 2:
         return _tok_list(t, y)
-    if c is Nd:
+    if cls is Nd:
         return collapse([tok(t, i) for i in y.items])
-    if c is Dict:
+    if cls is Dict:
         return Dict(y.k, tok(t, y.v))
-    if c is Table:
+    if cls is Table:
         return Table(y.names, [tok(t, col) for col in y.cols])
     if t == T.S and (getattr(y, "t", 0) == T.S):
         return y
@@ -72,7 +72,7 @@ def tok_bytes(t: int, s: bytes) -> Value:
 
 def tok_strings(t: int, items: list[bytes]) -> Value:
     """A list of texts parsed as type t: a vector."""
-    return tok_rows(t, rows_of(items)) if t != T.C else collapse([tok_bytes(t, s) for s in items])
+    return tok_rows(t, rows_of(items)) if t != T.C else collapse([tok_bytes(t, item) for item in items])
 
 
 def tok_rows(t: int, rows: Rows) -> Value:
@@ -113,16 +113,16 @@ def _by_columns(t: int, rows: Rows, form: Form) -> tuple[Array, Array]:
     """The values of the texts that are laid out in the usual way, nulls for the others, and the places of those."""
     fit = rows.sizes <= form.widest
     whole = bool(fit.all())
-    at = np.arange(0) if whole else np.flatnonzero(fit)
-    part = rows if whole else rows.at(at)
+    array = np.arange(0) if whole else np.flatnonzero(fit)
+    part = rows if whole else rows.at(array)
     m = part.matrix(form.right) if len(part) else None
     if m is None:
         return _nulls(t, len(rows)), np.flatnonzero(rows.sizes)
     found, good = form.parse(t, m, part)
     if whole and good.all():
-        return found.astype(T.DTYPE[t], copy=False), at
+        return found.astype(T.DTYPE[t], copy=False), array
     out, right = _nulls(t, len(rows)), np.flatnonzero(good)
-    out[right if whole else at[right]] = found[right]
+    out[right if whole else array[right]] = found[right]
     wrong = ~fit
     wrong[fit] = ~good & (part.sizes > 0)
     return out, np.flatnonzero(wrong)
@@ -133,7 +133,7 @@ def _one_by_one(t: int, rows: Rows) -> Array:
     ids = rows.ids() if len(rows) > _MANY and _repeats(rows) else None
     parse, null = _PARSERS[t], T.NULL[t]
     raws = [parse(s) for s in (rows if ids is None else rows.at(ids[0])).items()]
-    filled = [null if r is None else r for r in raws]
+    filled = [null if raw is None else raw for raw in raws]
     out: Array = np.frombuffer(b"".join(filled), T.DTYPE[t]) if t == T.G else np.array(filled, T.DTYPE[t])
     return out if ids is None else out[ids[1]]
 
@@ -164,8 +164,8 @@ class Symbols:
         if words is None:
             return _symbols(rows)
         mixed = words[0] * _SPREAD
-        for w in words[1:]:
-            mixed ^= w
+        for word in words[1:]:
+            mixed ^= word
             mixed *= _SPREAD
         mixed ^= mixed >> 29
         mixed *= _SPREAD
@@ -173,10 +173,10 @@ class Symbols:
         out, new = self.tables[0].find(slots[0], words)
         late = np.flatnonzero(new)
         if len(late):
-            out[late], new = self.tables[1].find(slots[1][late], [w[late] for w in words])
+            out[late], new = self.tables[1].find(slots[1][late], [word[late] for word in words])
             if new.any():
                 late = late[new]
-                out[late], count = self._learn(rows.at(late), [x[late] for x in slots], [w[late] for w in words])
+                out[late], count = self._learn(rows.at(late), [x[late] for x in slots], [word[late] for word in words])
                 self.left = self.known and count * 2 > len(rows)
         self.known = True
         return out
@@ -187,8 +187,8 @@ class Symbols:
         out, late, count = np.empty(len(rows), np.int32), np.arange(len(rows)), 0
         for table, slot in zip(self.tables, slots, strict=True):
             some = late[table.words[0].take(slot[late]) == 0] if table is self.tables[0] else late
-            count += table.put(slot[some], [w[some] for w in words], rows.at(some))
-            out[late], new = table.find(slot[late], [w[late] for w in words])
+            count += table.put(slot[some], [word[some] for word in words], rows.at(some))
+            out[late], new = table.find(slot[late], [word[late] for word in words])
             late = late[new]
         out[late] = _looked_up(rows.at(late))
         return out, count + len(late)
@@ -240,7 +240,7 @@ def _looked_up(rows: Rows) -> Array:
     joined = b"\n".join(items)
     if joined.count(b"\n") == len(items) - 1:  # one text is quicker to decode than many
         return sym_codes(joined.decode("utf-8", "surrogateescape").split("\n"))
-    return sym_codes([s.decode("utf-8", "surrogateescape") for s in items])
+    return sym_codes([item.decode("utf-8", "surrogateescape") for item in items])
 
 
 # ------------------------------------------------------------------ one text
@@ -255,12 +255,12 @@ def _integer(t: int) -> Callable[[bytes], int | None]:
             return n if low < n <= top else None
         if s in (b"0W", b"-0W"):
             return top if s == b"0W" else -top
-        if t == T.I and (ip := _IP.match(s)) is not None:
+        if t == T.I and (match := _IP.match(s)) is not None:
             n = 0
-            for g in ip.groups():
-                if int(g) > 255:
+            for group in match.groups():
+                if int(group) > 255:
                     return None
-                n = n << 8 | int(g)
+                n = n << 8 | int(group)
             return n - (1 << 32) if n >> 31 else n
         return None
 

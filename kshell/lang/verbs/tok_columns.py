@@ -129,12 +129,12 @@ def _quotients(value: Array, after: Array) -> tuple[Array, Array]:
 def _by_numpy(rows: Rows) -> tuple[Array, Array]:
     """Texts of the characters of floats as numpy reads them, and which of them it was asked for."""
     m = rows.matrix()
-    n = len(rows)
+    count = len(rows)
     if m is None:
-        return np.zeros(n), np.zeros(n, np.bool_)
+        return np.zeros(count), np.zeros(count, np.bool_)
     texts = np.ascontiguousarray(m.T)
     ok = _IN_FLOAT[texts].all(axis=1) & (texts[:, 0] != 0)
-    out = np.zeros(n)
+    out = np.zeros(count)
     try:
         out[ok] = texts[ok].view(f"S{texts.shape[1]}").ravel().astype(np.float64)
     except ValueError:

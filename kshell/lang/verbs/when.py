@@ -50,24 +50,24 @@ def _day_first() -> bool:
 
 def date(s: bytes) -> int | None:
     """The day number of a date."""
-    if (g := _YMD.match(s)) is not None:
-        return _day_number(int(g[1]), _month(g[2]), int(g[3]))
-    if (g := _PLAIN.match(s)) is not None:
-        return _day_number(_year(g[1]), int(g[2]), int(g[3]))
-    if (g := _DMY.match(s)) is not None:
-        return _day_number(_year(g[3]), _month(g[2]), int(g[1]))
-    if (g := _XXY.match(s)) is not None:
-        m, d = (g[2], g[1]) if _day_first() else (g[1], g[2])
-        return _day_number(_year(g[3]), _month(m), int(d)) if d.isdigit() else None
+    if (match := _YMD.match(s)) is not None:
+        return _day_number(int(match[1]), _month(match[2]), int(match[3]))
+    if (match := _PLAIN.match(s)) is not None:
+        return _day_number(_year(match[1]), int(match[2]), int(match[3]))
+    if (match := _DMY.match(s)) is not None:
+        return _day_number(_year(match[3]), _month(match[2]), int(match[1]))
+    if (match := _XXY.match(s)) is not None:
+        m, d = (match[2], match[1]) if _day_first() else (match[1], match[2])
+        return _day_number(_year(match[3]), _month(m), int(d)) if d.isdigit() else None
     parts = _SPLIT.match(s)
     return date(parts[1]) if parts is not None else None
 
 
 def month(s: bytes) -> int | None:
     """The month number of a month or date."""
-    g = _MONTH.match(s)
-    if g is not None and 1 <= int(g[2]) <= 12:
-        return (int(g[1]) - 2000) * 12 + int(g[2]) - 1
+    match = _MONTH.match(s)
+    if match is not None and 1 <= int(match[2]) <= 12:
+        return (int(match[1]) - 2000) * 12 + int(match[2]) - 1
     day = date(s)
     if day is None:
         return None
@@ -82,13 +82,13 @@ def _fraction(s: bytes | None) -> int:
 
 def _clock(s: bytes) -> int | None:
     """Nanoseconds of hh:mm[:ss[.fraction]], or of the same digits without marks."""
-    g = _CLOCK.match(s) or _DIGITS.match(s)
-    if g is None:
+    match = _CLOCK.match(s) or _DIGITS.match(s)
+    if match is None:
         return None
-    hours, minutes, seconds = int(g[1]), int(g[2]), int(g[3] or 0)
+    hours, minutes, seconds = int(match[1]), int(match[2]), int(match[3] or 0)
     if minutes > 59 or seconds > 59:
         return None
-    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + _fraction(g[4])
+    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + _fraction(match[4])
 
 
 def _hours(s: bytes) -> int | None:
@@ -130,9 +130,9 @@ def minute(s: bytes) -> int | None:
 
 def timestamp(s: bytes) -> int | None:
     """Nanoseconds of a date with a time, of a date, or of Unix seconds (9 to 11 digits)."""
-    g = _UNIX_SECONDS.match(s)
-    if g is not None:
-        return (int(g[1]) - _UNIX) * 1_000_000_000 + _fraction(g[2])
+    match = _UNIX_SECONDS.match(s)
+    if match is not None:
+        return (int(match[1]) - _UNIX) * 1_000_000_000 + _fraction(match[2])
     parts = _SPLIT.match(s)
     day = date(parts[1] if parts is not None else s)
     if day is None:

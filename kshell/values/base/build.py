@@ -66,18 +66,18 @@ def collapse(items: list[Value]) -> Value:
     if not items:
         return List(items)
     first = items[0]
-    c = first.__class__
-    if c is Vec or c is List:
+    cls = first.__class__
+    if cls is Vec or cls is List:
         return List(items)
-    t = atom_t(first)
-    if not t:
-        return _rows(items) if c is Dict and not first.keyed else List(items)
+    qtype = atom_t(first)
+    if not qtype:
+        return _rows(items) if cls is Dict and not first.keyed else List(items)
     classes = set(map(type, items))
     if len(classes) == 1:
-        if t in (T.J, T.F, T.B) and first.__class__ is not Special:
-            return Vec(t, np.fromiter(items, T.DTYPE[t], len(items)))
-        if t == T.S:
-            return Vec(t, np.array([x.v for x in items], np.int32))
+        if qtype in (T.J, T.F, T.B) and first.__class__ is not Special:
+            return Vec(qtype, np.fromiter(items, T.DTYPE[qtype], len(items)))
+        if qtype == T.S:
+            return Vec(qtype, np.array([x.v for x in items], np.int32))
     elif not classes <= {int, Special}:
         return List(items)
     if first.__class__ is EnumAtom:
@@ -85,13 +85,13 @@ def collapse(items: list[Value]) -> Value:
         if all(x.dom == dom for x in items):
             return Vec(T.ENUM, np.array([x.v for x in items], np.int64), "", dom)
         return List(items)
-    if t == T.J:
-        return Vec(t, np.array([x if x.__class__ is int else x.v for x in items], np.int64))
-    if any(x.t != t for x in items):
+    if qtype == T.J:
+        return Vec(qtype, np.array([x if x.__class__ is int else x.v for x in items], np.int64))
+    if any(x.t != qtype for x in items):
         return List(items)
-    if t == T.G:
+    if qtype == T.G:
         return guid_vec([x.v for x in items])
-    return Vec(t, np.array([x.v for x in items], T.DTYPE[t]))
+    return Vec(qtype, np.array([x.v for x in items], T.DTYPE[qtype]))
 
 
 def _rows(items: list[Value]) -> Value:
@@ -99,18 +99,18 @@ def _rows(items: list[Value]) -> Value:
     keys = items[0].k
     if keys.__class__ is not Vec or keys.t != T.S or not len(keys):
         return List(items)
-    for d in items:
-        if d.__class__ is not Dict or d.k.__class__ is not Vec or d.k.t != T.S:
+    for item in items:
+        if item.__class__ is not Dict or item.k.__class__ is not Vec or item.k.t != T.S:
             return List(items)
-        if d.k is not keys and not np.array_equal(d.k.a, keys.a):
+        if item.k is not keys and not np.array_equal(item.k.a, keys.a):
             return List(items)
-    names = [s.s for s in keys.items]
-    values = [d.v for d in items]
+    names = [item.s for item in keys.items]
+    values = [item.v for item in items]
     t = getattr(values[0], "t", T.ENUM)
-    if t != T.ENUM and all(v.__class__ is Vec and v.t == t for v in values):
-        return Table(names, [Vec(t, a) for a in np.ascontiguousarray(np.stack([v.a for v in values]).T)])
-    rows = [d.v.items for d in items]
-    return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
+    if t != T.ENUM and all(value.__class__ is Vec and value.t == t for value in values):
+        return Table(names, [Vec(t, a) for a in np.ascontiguousarray(np.stack([value.a for value in values]).T)])
+    rows = [item.v.items for item in items]
+    return Table(names, [collapse([row[i] for row in rows]) for i in range(len(names))])
 
 
 def enlist(x: Value) -> Value:
@@ -131,17 +131,19 @@ def as_nd(x: Value) -> Nd | None:
         return None
     first = x.items[0]
     if first.__class__ is Vec:
-        t, n = first.t, len(first.a)
-        if t == T.ENUM or any(v.__class__ is not Vec or v.t != t or len(v.a) != n for v in x.items):
+        qtype, count = first.t, len(first.a)
+        if qtype == T.ENUM or any(
+            item.__class__ is not Vec or item.t != qtype or len(item.a) != count for item in x.items
+        ):
             return None
-        return Nd(t, np.stack([v.a for v in x.items]))
+        return Nd(qtype, np.stack([item.a for item in x.items]))
     if not isinstance(first, List):
         return None
-    parts = [as_nd(v) for v in x.items]
+    parts = [as_nd(item) for item in x.items]
     head = parts[0]
-    if head is None or any(p is None or p.t != head.t or p.a.shape != head.a.shape for p in parts):
+    if head is None or any(part is None or part.t != head.t or part.a.shape != head.a.shape for part in parts):
         return None
-    return Nd(head.t, np.stack([p.a for p in parts if p is not None]))
+    return Nd(head.t, np.stack([part.a for part in parts if part is not None]))
 
 
 def mkdict(k: Value, v: Value) -> Dict:
@@ -158,7 +160,7 @@ def symdict(names: Sequence[str], values: list[Value]) -> Dict:
 
 def table(names: Sequence[str], cols: Sequence[Value]) -> Table:
     """A table of columns that are lists of equal length; 'length otherwise."""
-    if len({len(c) for c in cols}) > 1:
+    if len({len(column) for column in cols}) > 1:
         raise QError("length")
     return Table(list(names), list(cols))
 

@@ -236,11 +236,11 @@ class Flat:
         return Vec(self.t, self.a[self.ends[i - 1] if i else 0 : self.ends[i]])
 
     def vectors(self) -> list[Value]:
-        t, a, ends = self.t, self.a, self.ends.tolist()
+        qtype, array, ends = self.t, self.a, self.ends.tolist()
         was = gc.isenabled()
         gc.disable()  # many objects and no garbage
         try:
-            return [Vec(t, a[i:j]) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
+            return [Vec(qtype, array[i:j]) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
         finally:
             if was:
                 gc.enable()
@@ -430,7 +430,7 @@ class Table:
 
     def item(self, i: int) -> Dict:
         """Row i as a dictionary."""
-        return Dict(sym_vec(self.names), COLLAPSE.fn([c.item(i) for c in self.cols]))
+        return Dict(sym_vec(self.names), COLLAPSE.fn([column.item(i) for column in self.cols]))
 
     def __repr__(self) -> str:
         return f"Table({self.names!r})"
@@ -438,7 +438,7 @@ class Table:
 
 def sym_vec(names: Iterable[str]) -> Vec:
     """The symbol vector of some names."""
-    return Vec(T.S, np.array([sym(n).v for n in names], np.int32))
+    return Vec(T.S, np.array([sym(name).v for name in names], np.int32))
 
 
 class _Nil:
@@ -496,18 +496,18 @@ def atoms(t: int, a: np.ndarray, dom: str = "") -> list[Value]:
     if t == T.F or t == T.B:
         return raws
     if t == T.S:
-        return [SYMBOLS[n] for n in raws]
+        return [SYMBOLS[raw] for raw in raws]
     if t == T.ENUM:
-        return [EnumAtom(n, dom) for n in raws]
+        return [EnumAtom(raw, dom) for raw in raws]
     if t == T.G:
         return [Atom(t, bytes(n)) for n in a]
-    return [Atom(t, n) for n in raws]
+    return [Atom(t, raw) for raw in raws]
 
 
 def raw(x: Value) -> Any:
     """The raw value of an atom: int, float, bytes or bool; special longs as their bit pattern, symbols as codes."""
-    c = x.__class__
-    return x if c is int or c is float or c is bool else x.v
+    cls = x.__class__
+    return x if cls is int or cls is float or cls is bool else x.v
 
 
 def atom_t(x: Value) -> int:
@@ -535,12 +535,12 @@ def char(c: str) -> Atom:
 
 def seq_items(x: Value) -> list[Value]:
     """The items of any list, table or dictionary (its values), as a Python list. An atom is 'type."""
-    c = x.__class__
-    if c is List:
+    cls = x.__class__
+    if cls is List:
         return x.items
-    if c is Vec or c is Nd or c is Table:
+    if cls is Vec or cls is Nd or cls is Table:
         return x.items
-    if c is Dict:
+    if cls is Dict:
         return seq_items(x.v)
     raise QError("type")
 
@@ -556,14 +556,14 @@ def is_text(x: Value) -> bool:
 
 def text_of(x: Value) -> str:
     """The Python string of a q string, char or symbol; anything else is 'type."""
-    c = x.__class__
-    if c is Sym:
+    cls = x.__class__
+    if cls is Sym:
         return x.s
-    if c is Vec and x.t == T.C:
+    if cls is Vec and x.t == T.C:
         return x.a.tobytes().decode("utf-8", "surrogateescape")
-    if c is Atom and x.t == T.C:
+    if cls is Atom and x.t == T.C:
         return chr(x.v)
-    if c is List and not x.items:
+    if cls is List and not x.items:
         return ""
     raise QError("type")
 

@@ -39,7 +39,7 @@ def function_words(f: Function) -> str:
 
 
 def _given(f: Proj) -> int:
-    return sum(a is not HOLE for a in f.args)
+    return sum(arg is not HOLE for arg in f.args)
 
 
 def word_hint(name: str) -> str:

@@ -79,7 +79,7 @@ class Prim(Function):
 
     def __init__(self, name: str, fns: dict[int, Callable[..., Value]], entry: Any = None, t: int = 100) -> None:
         self.name, self.fns, self.entry, self.t = name, fns, entry, t
-        known = [n for n in fns if n > 0]
+        known = [fn for fn in fns if fn > 0]
         self.rank = 0 if -1 in fns else 2 if 2 in known else min(known)
 
     @property
@@ -102,7 +102,7 @@ class Proj(Function):
 
     def __init__(self, f: Value, args: tuple[Value, ...], missing: int = 0) -> None:
         self.f, self.args = f, args
-        self.holes = sum(a is HOLE for a in args)
+        self.holes = sum(arg is HOLE for arg in args)
         self.rank = self.holes + missing
 
     def fill(self, args: Sequence[Value]) -> tuple[Value, ...]:
@@ -110,13 +110,13 @@ class Proj(Function):
         if not self.holes:
             return (*self.args, *args)
         it = iter(args)
-        return (*(next(it, HOLE) if a is HOLE else a for a in self.args), *it)
+        return (*(next(it, HOLE) if arg is HOLE else arg for arg in self.args), *it)
 
     def call(self, args: Sequence[Value]) -> Value:
         f, full = self.f, self.fill(args)
         if isinstance(f, Lambda) and len(full) == f.rank == len(f.params) and len(args) == self.rank:
-            for a in args:
-                if a is HOLE:
+            for arg in args:
+                if arg is HOLE:
                     break
             else:
                 return f.fn(*full)
@@ -131,11 +131,11 @@ class ListProj(Function):
 
     def __init__(self, args: tuple[Value, ...]) -> None:
         self.args = args
-        self.rank = sum(a is HOLE for a in args)
+        self.rank = sum(arg is HOLE for arg in args)
 
     def call(self, args: Sequence[Value]) -> Value:
         it = iter(args)
-        return collapse([next(it) if a is HOLE else a for a in self.args])
+        return collapse([next(it) if arg is HOLE else arg for arg in self.args])
 
 
 class Comp(Function):
@@ -220,7 +220,7 @@ class View(Function):
             return self.value
         self.busy = True
         try:
-            now = [find(n) for n in self.needs if n != self.name]
+            now = [find(need) for need in self.needs if need != self.name]
             if self.value is None or any(a is not b for a, b in zip(now, self.saved, strict=True)):
                 self.value = self.compute()
                 self.saved = now

@@ -40,10 +40,10 @@ def match(x: Value, y: Value) -> bool:
     """Is `x~y`?"""
     if x is y:
         return True
-    c, d = x.__class__, y.__class__
-    if c is not d:
+    cls, d = x.__class__, y.__class__
+    if cls is not d:
         return isinstance(x, List) and isinstance(y, List) and _lists(x, y)
-    rule = _RULES.get(c)
+    rule = _RULES.get(cls)
     if rule is not None:
         return bool(rule(x, y))
     return isinstance(x, Lambda) and x.text == y.text
@@ -78,8 +78,8 @@ def _vectors(x: Vec, y: Vec) -> bool:
 
 
 def _lists(x: List, y: List) -> bool:
-    n = len(x)
-    return n == len(y) and all(match(x.item(i), y.item(i)) for i in range(n))
+    count = len(x)
+    return count == len(y) and all(match(x.item(i), y.item(i)) for i in range(count))
 
 
 def _arrays(x: Nd, y: Nd) -> bool:

@@ -31,8 +31,8 @@ COMPOSED = {"<=": ("not", ">", ""), ">=": ("not", "<", ""), "<>": ("not", "=", "
 K_TEXT = {
     **{n: f"{op}:" for n, op in zip(UNARY[1:], OPERATORS[1:20], strict=False) if n != "enlist"},
     "hopen": "<:", "hclose": ">:", "hdel": "~:", "ltime": "%:", "get": ".:", "and": "&", "or": "|", "mmu": "$",
-    **{n: f + glyph for n, (f, glyph) in DERIVED.items()},
-    **{n: f"~{f}{glyph}" for n, (_, f, glyph) in COMPOSED.items()},
+    **{key: f + glyph for key, (f, glyph) in DERIVED.items()},
+    **{key: f"~{f}{glyph}" for key, (_, f, glyph) in COMPOSED.items()},
 }  # fmt: skip
 
 

@@ -126,7 +126,7 @@ _SAID: dict[str, tuple[str, str]] = {
 }
 TORCH: dict[str, tuple[tuple[str, ...], str]] = {
     **{k: (tuple(v.split(",")), "") for k, _, v in (word.partition("=") for word in _NAMES.split())},
-    **{k: (tuple(names.split(",")) if names else (), said) for k, (names, said) in _SAID.items()}}
+    **{key: (tuple(names.split(",")) if names else (), said) for key, (names, said) in _SAID.items()}}
 
 # words of Python, and what is written here
 PYTHON = {

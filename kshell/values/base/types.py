@@ -54,14 +54,14 @@ ROWS = (
     _row(20, "s", "enum", "i8", -M63, None),
 )
 
-TYPE: dict[int, QType] = {r.num: r for r in ROWS}
-BY_CHAR: dict[str, QType] = {r.char: r for r in ROWS if r.num != 20}
-BY_NAME: dict[str, QType] = {r.name: r for r in ROWS if r.num != 20}
-DTYPE: dict[int, np.dtype] = {r.num: r.dtype for r in ROWS}
-NULL: dict[int, Any] = {r.num: r.null for r in ROWS}
+TYPE: dict[int, QType] = {row.num: row for row in ROWS}
+BY_CHAR: dict[str, QType] = {row.char: row for row in ROWS if row.num != 20}
+BY_NAME: dict[str, QType] = {row.name: row for row in ROWS if row.num != 20}
+DTYPE: dict[int, np.dtype] = {row.num: row.dtype for row in ROWS}
+NULL: dict[int, Any] = {row.num: row.null for row in ROWS}
 
 # the numbers, by name, for code that switches on them
-(B, G, X, H, I, J, E, F, C, S, P, M, D, Z, N, U, V, T, ENUM) = (r.num for r in ROWS)
+(B, G, X, H, I, J, E, F, C, S, P, M, D, Z, N, U, V, T, ENUM) = (row.num for row in ROWS)
 INTEGRAL = frozenset({B, X, H, I, J, C, P, M, D, N, U, V, T})
 SIGNED = frozenset({H, I, J, P, M, D, N, U, V, T})  # integers that have a null
 FLOATS = frozenset({E, F, Z})

@@ -18,7 +18,6 @@ from kshell.values.base.core import (
     HOLE,
     NIL,
     Dict,
-    EnumAtom,
     List,
     Nd,
     Sym,
@@ -34,12 +33,13 @@ from kshell.values.base.core import (
     sym_vec,
 )
 from kshell.values.base.functions import Handle, Prim
+from kshell.values.change.append import append_item, append_row, retype
 from kshell.values.change.join import grown, join_dicts
 from kshell.values.change.place import block, part, place, plain_numbers, single
 from kshell.values.engine.apply import pyfn
 from kshell.values.engine.dispatch import ATOMIC
 from kshell.values.items.index import list_positions
-from kshell.values.items.pick import domain, null_of, take_at, unenum
+from kshell.values.items.pick import null_of, take_at
 from kshell.values.items.search import depth, find
 from kshell.values.session.interrupts import AMENDED, HOLD, PENDING, let_through
 
@@ -94,33 +94,33 @@ def assign_at(x: Value, path: Path, y: Value) -> Value:
 
 def assign_in_place(x: Value, path: Path, y: Value) -> Value:
     """assign_at, for a caller that holds the only reference to x: the array itself is written if y fits it."""
-    c = x.__class__
+    cls = x.__class__
     i = path[0] if len(path) else NIL
     if len(path) == 1 and i.__class__ is int:
-        if c is Vec and 0 <= i < len(x.a):
-            t = x.t
+        if cls is Vec and 0 <= i < len(x.a):
+            qtype = x.t
             d = y.__class__
-            if (d is int and t == T.J) or (d is float and t == T.F) or (d is bool and t == T.B):
+            if (d is int and qtype == T.J) or (d is float and qtype == T.F) or (d is bool and qtype == T.B):
                 x.a[i] = y
                 x.look = 0
-            elif atom_t(y) == t and t not in (T.G, T.ENUM):
+            elif atom_t(y) == qtype and qtype not in (T.G, T.ENUM):
                 x.a[i] = y.v
                 x.wrote()
             else:
                 return assign_at(x, path, y)
             x.attr = "g" if x.attr == "g" else ""
             return x
-        if c is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
+        if cls is List and 1 < len(x.items) > i >= 0 and _stays_general(x.items, i, y):
             x.items[i] = y
             x.look = 0
             x.attr = "g" if x.attr == "g" else ""
             return x
-    if c is Nd or c is Vec:
-        at = place(x, path)
-        data = None if at is None else block(x, at, y)
+    if cls is Nd or cls is Vec:
+        position = place(x, path)
+        data = None if position is None else block(x, position, y)
         if data is not None:
-            x.a[at] = data
-            if c is Vec:
+            x.a[position] = data
+            if cls is Vec:
                 x.attr = "g" if x.attr == "g" else ""
                 x.wrote()
             return x
@@ -129,8 +129,8 @@ def assign_in_place(x: Value, path: Path, y: Value) -> Value:
 
 def _stays_general(items: list[Value], i: int, y: Value) -> bool:
     """Is it sure that a general list does not become a vector when y replaces item i?"""
-    t = atom_t(y)
-    return not t or atom_t(items[0 if i else 1]) != t
+    qtype = atom_t(y)
+    return not qtype or atom_t(items[0 if i else 1]) != qtype
 
 
 def _whole(x: Value, f: Value) -> bool:
@@ -174,16 +174,16 @@ class _Amend:
 
     def at(self, x: Value, path: Path, y: Value) -> Value:
         """x amended at a path of at least one index."""
-        c = x.__class__
-        if c is Nd or c is Vec:
+        cls = x.__class__
+        if cls is Nd or cls is Vec:
             found = self.array(x, path, y)
             if found is not None:
                 return found
-        if c is Table:
+        if cls is Table:
             return self.table(x, path, y)
-        if c is Dict:
+        if cls is Dict:
             return self.dict(x, path, y)
-        if c is not Vec and not isinstance(x, List):
+        if cls is not Vec and not isinstance(x, List):
             if isinstance(x, Handle):
                 return self.handle(x, path, y)
             raise QError("type")
@@ -216,23 +216,23 @@ class _Amend:
         """By numpy, if the path is of integers and whole axes and the new items fit the array; else None."""
         if len(path) > x.a.ndim:
             return None
-        at = place(x, path)
-        if at is None:
+        position = place(x, path)
+        if position is None:
             return None
         if not self.plain:
             if len(path) == 1 and self.name in _ACCUMULATE and not self.alone and x.__class__ is Vec:
-                found = self.accumulate(x, at[0], y)
+                found = self.accumulate(x, position[0], y)
                 if found is not None:
                     return found
-            if not single(at) or not self.whole(y, x):
+            if not single(position) or not self.whole(y, x):
                 return None
-            y = self.new(part(x, at), y)
-        data = block(x, at, y)
+            y = self.new(part(x, position), y)
+        data = block(x, position, y)
         if data is None:
             return None
-        a = x.a.copy()
-        a[at] = data
-        return Vec(x.t, a, x.attr if x.attr == "g" else "", x.dom) if x.__class__ is Vec else Nd(x.t, a)
+        array = x.a.copy()
+        array[position] = data
+        return Vec(x.t, array, x.attr if x.attr == "g" else "", x.dom) if x.__class__ is Vec else Nd(x.t, array)
 
     def whole(self, y: Value, x: Value) -> bool:
         """May f be applied to all old items at once? An atomic verb may, if y is no list or one number an item."""
@@ -241,34 +241,34 @@ class _Amend:
 
     def accumulate(self, x: Vec, at: Any, y: Value) -> Value | None:
         """`x[i]+:y` with indexes that repeat, by numpy: numbers of one type, none of them null."""
-        t, op = x.t, _ACCUMULATE[self.name]
-        if t not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
+        qtype, op = x.t, _ACCUMULATE[self.name]
+        if qtype not in (T.J, T.F, T.I, T.H) or at.__class__ is not np.ndarray:
             return None
-        if y.__class__ is Vec and y.t == t:
+        if y.__class__ is Vec and y.t == qtype:
             b = y.a
             if len(b) != len(at):
                 raise QError("length")
-        elif atom_t(y) == t:
+        elif atom_t(y) == qtype:
             b = np.array([raw(y)], x.a.dtype)
         else:
             return None
-        if not (plain_numbers(x.a, t) and plain_numbers(b, t)) or (op is np.multiply and t != T.F):
+        if not (plain_numbers(x.a, qtype) and plain_numbers(b, qtype)) or (op is np.multiply and qtype != T.F):
             return None
-        a = x.a.copy()
-        op.at(a, at, b if len(b) == len(at) else b[0])
-        return Vec(t, a)
+        array = x.a.copy()
+        op.at(array, at, b if len(b) == len(at) else b[0])
+        return Vec(qtype, array)
 
     def list(self, x: Value, path: Path, y: Value) -> Value:
         """A list item by item."""
         i = path[0]
-        n = len(x)
+        count = len(x)
         if x.__class__ is Vec and len(path) == 1:
             return self.vector(x, i, y)
         items = list(x.items)
-        for k, v in self.pairs(_indexes(i, n), y, i):
+        for k, v in self.pairs(_indexes(i, count), y, i):
             if k.__class__ is not int:
                 items = list(self.at(collapse(items), (k, *path[1:]), v).items)
-            elif not 0 <= k < n:
+            elif not 0 <= k < count:
                 raise QError("length")
             else:
                 items[k] = self.below(items[k], path[1:], v)
@@ -276,24 +276,24 @@ class _Amend:
 
     def vector(self, x: Vec, i: Value, y: Value) -> Value:
         """A vector, of which only the items at the index are looked at. All must be atoms of its type."""
-        n = len(x.a)
+        count = len(x.a)
         new: dict[int, Value] = {}
-        pairs = list(self.pairs(_indexes(i, n), y, i))
+        pairs = list(self.pairs(_indexes(i, count), y, i))
         if any(k.__class__ is not int for k, _ in pairs):
             for k, v in pairs:
                 x = self.vector(x, k, v)
             return x
         for k, v in pairs:
-            if not 0 <= k < n:
+            if not 0 <= k < count:
                 raise QError("length")
             else:
                 new[k] = self.new(new[k] if k in new else x.item(k), v)
         if not new:
             return x
         new_items = retype(x, list(new.values()))
-        a = x.a.copy()
-        a[list(new)] = new_items.a
-        return Vec(x.t, a, "", x.dom)
+        array = x.a.copy()
+        array[list(new)] = new_items.a
+        return Vec(x.t, array, "", x.dom)
 
     def below(self, old: Value, rest: Path, v: Value) -> Value:
         return self.at(old, rest, v) if rest else self.new(old, v)
@@ -304,7 +304,7 @@ class _Amend:
             return ((keys, y),)
         self.several = self.several or len(keys) > 1
         if self.alone or not (is_list(y) or y.__class__ is Table or (y.__class__ is Dict and i is NIL)):
-            return ((k, y) for k in keys)
+            return ((key, y) for key in keys)
         if len(y) != len(keys):
             raise QError("length")
         return zip(keys, seq_items(y), strict=True)
@@ -318,8 +318,8 @@ class _Amend:
         if d.keyed:
             return self.keyed(d, i, rest, y)
         if d.attr == "s":
-            at = find(d.k, i)
-            if at.__class__ not in (int, np.ndarray) or np.any(at >= len(d.k)):
+            positions = find(d.k, i)
+            if positions.__class__ not in (int, np.ndarray) or np.any(positions >= len(d.k)):
                 raise QError("step")
             out = self.dict(Dict(d.k, d.v), path, y)
             return Dict(out.k, out.v, "s")
@@ -331,9 +331,11 @@ class _Amend:
                 raise QError("length")
             return join_dicts(d, Dict(i, y), strict=True)
         if i.__class__ is Vec and d.k.__class__ is Vec and len(i) > 1 and len(d.k):
-            at = find(d.k, i)
-            if at.__class__ is np.ndarray and (at < len(d.k)).all():  # no key is new: so many items of the values
-                return Dict(d.k, self.at(d.v, (longs(at), *rest), y))
+            positions = find(d.k, i)
+            if (
+                positions.__class__ is np.ndarray and (positions < len(d.k)).all()
+            ):  # no key is new: so many items of the values
+                return Dict(d.k, self.at(d.v, (longs(positions), *rest), y))
         for k, v in self.pairs(seq_items(i), y, i):
             whole = is_list(k) and (isinstance(d.k, List) or not len(d.k))  # a key that is a list, not a list of keys
             d = self.dict_item(d, k, rest, v) if whole else self.dict(d, (k, *rest), v)
@@ -341,12 +343,12 @@ class _Amend:
 
     def dict_item(self, d: Dict, key: Value, rest: Path, y: Value) -> Dict:
         """One key, which may be new."""
-        n = len(d.k)
-        at = find(d.k, key) if n or d.k.__class__ is Vec else 0
-        if at.__class__ is np.ndarray:
+        count = len(d.k)
+        positions = find(d.k, key) if count or d.k.__class__ is Vec else 0
+        if positions.__class__ is np.ndarray:
             raise QError("type")
-        if at < n:
-            return Dict(d.k, self.at(d.v, (at, *rest), y))
+        if positions < count:
+            return Dict(d.k, self.at(d.v, (positions, *rest), y))
         return Dict(grown(d.k, append_item(d.k, key)), append_item(d.v, self.first(d, rest, y)))
 
     def first(self, d: Dict, rest: Path, y: Value) -> Value:
@@ -376,13 +378,13 @@ class _Amend:
                 d = self.keyed(d, k, rest, v)
             return d
         row = i if i.__class__ is Dict else Dict(sym_vec(d.k.names), List([i]) if one and not is_list(i) else i)
-        at = find(d.k, row)
-        if at >= len(d.k):
+        positions = find(d.k, row)
+        if positions >= len(d.k):
             keys = append_row(d.k, row)
             if one:
                 keys = Table(keys.names, [grown(d.k.cols[0], keys.cols[0])])
             d = Dict(keys, append_row(d.v, null_of(d.v)))
-        return Dict(d.k, self.table(d.v, (int(at), *rest), y))
+        return Dict(d.k, self.table(d.v, (int(positions), *rest), y))
 
     # -------------------------------------------------------------- tables
 
@@ -399,7 +401,7 @@ class _Amend:
         keys = _indexes(i, len(t))
         if keys.__class__ is list:
             if rest and rest[0].__class__ is Vec and not is_list(y):
-                return self.columns(t, ((s, y) for s in rest[0].items), (i, *rest[1:]))
+                return self.columns(t, ((item, y) for item in rest[0].items), (i, *rest[1:]))
             for k, v in self.pairs(keys, y, i):
                 t = self.row(t, k, rest, v)
             return t
@@ -424,23 +426,23 @@ class _Amend:
 
     def put_column(self, t: Table, name: str, rest: Path, y: Value) -> None:
         """One column of a table that nobody else has."""
-        n = len(t)
+        count = len(t)
         if t.has(name):
             k = t.place(name)
             old = t.cols[k]
             if old.__class__ is Table and self.plain and not _fits(old, rest, y):
-                old = List([old.item(i) for i in range(n)])  # a list of dictionaries that are no longer alike
+                old = List([old.item(i) for i in range(count)])  # a list of dictionaries that are no longer alike
             new = self.at(old, rest, y) if rest else self.new(old, y)
             if not is_list(new) and new.__class__ is not Table:
-                new = take_at(collapse([new]), np.zeros(n, np.int64))
-            if len(new) != n:
+                new = take_at(collapse([new]), np.zeros(count, np.int64))
+            if len(new) != count:
                 raise QError("length")
             t.cols[k] = new
             return
         if rest or self.alone or not self.plain:
             raise QError(name)
-        new = y if is_list(y) else take_at(collapse([y]), np.zeros(n, np.int64))
-        if len(new) != n and t.names:
+        new = y if is_list(y) else take_at(collapse([y]), np.zeros(count, np.int64))
+        if len(new) != count and t.names:
             raise QError("length")
         t.add(name, new)
 
@@ -454,7 +456,7 @@ class _Amend:
             return self.columns(t, self.pairs(seq_items(rest[0]), y, rest[0]), (k, *rest[1:]))
         new = self.new(t.item(k), y)
         if new.__class__ is Dict:
-            names, items = [s.s for s in seq_items(new.k)], seq_items(new.v)
+            names, items = [item.s for item in seq_items(new.k)], seq_items(new.v)
             if not all(map(t.has, names)):
                 raise QError("mismatch")
         else:
@@ -462,8 +464,8 @@ class _Amend:
             if len(items) != len(names):
                 raise QError("length")
         own = t.copied()
-        for n, v in zip(names, items, strict=True):
-            _ASSIGN.put_column(own, n, (k,), v)
+        for name, item in zip(names, items, strict=True):
+            _ASSIGN.put_column(own, name, (k,), item)
         return own
 
 
@@ -473,7 +475,11 @@ def _fits(t: Table, rest: Path, y: Value) -> bool:
         return True
     if len(rest) > 1:
         return rest[1].__class__ is not Sym or rest[1].s in t.names
-    return y.__class__ is Dict and not y.keyed and {k.s for k in seq_items(y.k) if k.__class__ is Sym} == set(t.names)
+    return (
+        y.__class__ is Dict
+        and not y.keyed
+        and {item.s for item in seq_items(y.k) if item.__class__ is Sym} == set(t.names)
+    )
 
 
 class _Reached(Exception):
@@ -509,27 +515,17 @@ def _indexes(i: Value, n: int) -> Any:
         return list(range(n))
     if i.__class__ is int:
         return i
-    at = list_positions(i)
-    if at is not None:
-        return at.tolist()
+    positions = list_positions(i)
+    if positions is not None:
+        return positions.tolist()
     if i.__class__ is Vec or isinstance(i, List):
         if i.__class__ is Vec and len(i.a):
             raise QError("type")
         return i.items
-    t = atom_t(i)
-    if t in _INDEX:
+    qtype = atom_t(i)
+    if qtype in _INDEX:
         return int(raw(i))
     raise QError("type")
-
-
-def retype(x: Vec, items: list[Value]) -> Vec:
-    """Items as a vector of x's type; 'type if one of them is of another."""
-    if x.t == T.ENUM:
-        return Vec(T.ENUM, np.array([_enum_code(x, i) for i in items], np.int64), "", x.dom)
-    out = collapse(items)
-    if out.__class__ is not Vec or out.t != x.t:
-        raise QError("type")
-    return out
 
 
 def _relist(x: Value, items: list[Value]) -> Value:
@@ -538,54 +534,4 @@ def _relist(x: Value, items: list[Value]) -> Value:
         return retype(x, items) if items else x
     return collapse(items) if items and is_atom(items[0]) else List(items)
 
-
-def _enum_code(x: Vec, item: Value) -> int:
-    if item.__class__ is EnumAtom and item.dom == x.dom:
-        return int(item.v)
-    at = find(domain(x.dom), item)
-    if at >= len(domain(x.dom)):
-        raise QError("cast")
-    return int(at)
-
-
-def append_item(x: Value, item: Value) -> Value:
-    """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become
-    a vector of the item's type."""
-    if x.__class__ is Vec:
-        t = atom_t(item)
-        if x.t == T.ENUM:
-            return Vec(T.ENUM, np.append(x.a, _enum_code(x, item)), "", x.dom)
-        if t == T.ENUM and x.t == T.S:
-            item, t = unenum(item), T.S
-        if t != x.t:
-            raise QError("type")
-        one = np.frombuffer(item.v, "V16") if t == T.G else np.array([raw(item)], x.a.dtype)
-        return Vec(t, np.concatenate([x.a, one]), "")
-    if x.__class__ is Table:
-        same = item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S
-        if same and [s.s for s in item.k.items] == x.names:
-            return append_row(x, item)
-        return List([*x.items, item])
-    if not len(x):
-        return collapse([item])
-    out = List([*x.items, item])
-    if x.__class__ is List and x.look.__class__ is list:
-        out.look, x.look = x.look, 0  # what is known of the items before stays true
-    return out
-
-
-def append_row(t: Table, row: Value) -> Table:
-    """A table with one more row, from a dictionary of its columns or a list of their items."""
-    if row.__class__ is Dict:
-        names = [s.s for s in seq_items(row.k)]
-        items = seq_items(row.v)
-        if set(names) != set(t.names):
-            raise QError("mismatch")
-        at = dict(zip(reversed(names), reversed(items), strict=True))
-        items = [at[n] for n in t.names]
-    else:
-        items = seq_items(row)
-        if len(items) != len(t.names):
-            raise QError("length")
-    return Table(t.names, [append_item(c, i) for c, i in zip(t.cols, items, strict=True)])
 

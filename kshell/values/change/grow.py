@@ -28,10 +28,10 @@ _ALONE = 3  # the attribute that holds an array or list, a local name, and getre
 
 def lone_array(x: Value) -> bool:
     """May the array of x, a vector or regular list that has one owner, be written?"""
-    a = x.a
-    if getrefcount(a) > _ALONE or not a.flags.writeable:
+    array = x.a
+    if getrefcount(array) > _ALONE or not array.flags.writeable:
         return False
-    base = a.base
+    base = array.base
     return base is None or (base.__class__ is np.ndarray and getrefcount(base) <= _ALONE)
 
 
@@ -43,10 +43,10 @@ def lone_items(x: List) -> bool:
 
 def append_owned(x: Value, y: Value) -> Value:
     """append(x, y), for a caller that holds the only reference to x."""
-    c = x.__class__
-    if c is Vec:
-        cy, t = y.__class__, x.t
-        if ((cy is int and t == T.J) or (cy is float and t == T.F)) and x.attr in ("", "g"):
+    cls = x.__class__
+    if cls is Vec:
+        cy, qtype = y.__class__, x.t
+        if ((cy is int and qtype == T.J) or (cy is float and qtype == T.F)) and x.attr in ("", "g"):
             if not lone_array(x):
                 return append(x, y)
             _take(x, _longer(x, y, 1))
@@ -55,53 +55,60 @@ def append_owned(x: Value, y: Value) -> Value:
         if more is not None and lone_array(x):
             _take(x, _longer(x, more, len(more)))
             return x
-    elif c is List:
+    elif cls is List:
         if lone_items(x) and _extend(x, y):
             return x
-    elif (c is Table or c is Dict) and is_list(y) and not len(y):
+    elif (cls is Table or cls is Dict) and is_list(y) and not len(y):
         return x
-    elif c is Table and len(x):
+    elif cls is Table and len(x):
         return _grow_rows(x, y)
-    elif c is Dict and len(x) and not x.attr and (_put_rows(x, y) if x.keyed else _put_one(x, y)):
+    elif cls is Dict and len(x) and not x.attr and (_put_rows(x, y) if x.keyed else _put_one(x, y)):
         return x
     return append(x, y)
 
 
 def _fitting(x: Vec, y: Value) -> np.ndarray | None:
     """The raw items of y, if they are all of the type of x and there is no more to check."""
-    t = x.t
-    if t == T.ENUM or x.attr not in ("", "g"):
+    qtype = x.t
+    if qtype == T.ENUM or x.attr not in ("", "g"):
         return None
     if y.__class__ is Vec:
-        return y.a if y.t == t else None
-    return raw_array(y, t) if atom_t(y) == t else None
+        return y.a if y.t == qtype else None
+    return raw_array(y, qtype) if atom_t(y) == qtype else None
 
 
 def _longer(x: Vec, more: np.ndarray | float, count: int) -> np.ndarray:
     """The items of x and `count` more at their end, in the array of x if that has room. x stays as it is until `_take`
     makes this its array, so that a shortage of memory changes nothing."""
-    a = x.a
-    n = len(a)
+    array = x.a
+    n = len(array)
     size = n + count
-    room = a.base
-    if room.__class__ is not np.ndarray or room.ndim != 1 or len(room) < size or room.dtype != a.dtype \
-            or not room.flags.writeable or a.strides != room.strides or not np.may_share_memory(a[:1], room[:1]):
-        room = np.empty(size + size // 2 + 8, a.dtype)
-        room[:n] = a
+    room = array.base
+    if (
+        room.__class__ is not np.ndarray
+        or room.ndim != 1
+        or len(room) < size
+        or room.dtype != array.dtype
+        or not room.flags.writeable
+        or array.strides != room.strides
+        or not np.may_share_memory(array[:1], room[:1])
+    ):
+        room = np.empty(size + size // 2 + 8, array.dtype)
+        room[:n] = array
     room[n:size] = more
     return room[:size]
 
 
 def _take(x: Vec, longer: np.ndarray) -> None:
     """Make the longer array, which `_longer` made, the array of x."""
-    n = len(x.a)
+    count = len(x.a)
     x.a = longer
     x.whole = False
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
         x.look = 0  # until it knows the new items, for which there may be no memory
-        if len(longer) - n <= _FEW:
-            for i, v in enumerate(longer[n:].tolist(), n):
+        if len(longer) - count <= _FEW:
+            for i, v in enumerate(longer[count:].tolist(), count):
                 look.setdefault(v, i)
             x.look = look
 
@@ -120,10 +127,10 @@ def _extend(x: List, y: Value) -> bool:
     items = x.items
     if not items or x.attr or items[0].__class__ is Dict:
         return False
-    c = y.__class__
+    cls = y.__class__
     if as_item(x, y):
         items.append(y)
-    elif c is Vec or c is Table or isinstance(y, List):
+    elif cls is Vec or cls is Table or isinstance(y, List):
         items.extend(y.items)
     else:
         items.append(y.number if isinstance(y, Handle) else y)
@@ -192,18 +199,18 @@ def _put_one(d: Dict, y: Value) -> bool:
         return False
     key, item = y.k.item(0), y.v.item(0)
     at = _place(d, key)
-    t = atom_t(item)
-    fits = t == d.v.t if d.v.__class__ is Vec else not t
+    qtype = atom_t(item)
+    fits = qtype == d.v.t if d.v.__class__ is Vec else not qtype
     return at is not None and fits and _put_item(d, key, at, item)
 
 
 def _place(d: Dict, key: Value) -> int | None:
     """Where a key stands in a plain dictionary of atoms, its length if it is new; None for other dictionaries."""
-    k = d.k
-    if d.attr or k.__class__ is not Vec or not len(k.a) or k.t in (T.G, T.ENUM) or atom_t(key) != k.t:
+    keys = d.k
+    if d.attr or keys.__class__ is not Vec or not len(keys.a) or keys.t in (T.G, T.ENUM) or atom_t(key) != keys.t:
         return None
     v = raw(key)
-    return place_one(k, v) if v == v else None
+    return place_one(keys, v) if v == v else None
 
 
 def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
@@ -211,21 +218,21 @@ def _put_item(d: Dict, key: Value, at: int, y: Value) -> bool:
     k, v = d.k, d.v
     if getrefcount(v) > _ALONE:
         return False
-    c = v.__class__
+    cls = v.__class__
     if at < len(k.a):
-        if not (lone_array(v) if c is Vec else c is List and lone_items(v)):
+        if not (lone_array(v) if cls is Vec else cls is List and lone_items(v)):
             return False
         d.v = assign_in_place(v, (at,), y)
         return True
     if k.attr not in ("", "u", "g") or getrefcount(k) > _ALONE or not lone_array(k):
         return False
-    if c is List:
+    if cls is List:
         if v.attr or not v.items or not lone_items(v):
             return False
-    elif c is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM) or not lone_array(v):
+    elif cls is not Vec or v.attr or atom_t(y) != v.t or v.t in (T.G, T.ENUM) or not lone_array(v):
         return False
     keys = _longer(k, raw(key), 1)
-    if c is List:
+    if cls is List:
         _append_pair(k, keys, v.items, y)
     else:
         _take_all((k, v), (keys, _longer(v, raw(y), 1)))
@@ -266,10 +273,10 @@ def _put_rows(d: Dict, y: Value) -> bool:
     more = as_rows(y, d.k.names + d.v.names)
     if len(more) != 1 or set(more.names) != {*d.k.names, *d.v.names}:
         return False
-    raws = raw_row(d.k, [more.col(n).item(0) for n in d.k.names])
+    raws = raw_row(d.k, [more.col(name).item(0) for name in d.k.names])
     if raws is None:
         return False
-    at = find_row(d.k, [more.col(n).item(0) for n in d.k.names])
+    at = find_row(d.k, [more.col(name).item(0) for name in d.k.names])
     fit = _row_fit(d.v, more)
     if fit is None:
         return False

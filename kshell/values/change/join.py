@@ -32,16 +32,16 @@ from kshell.values.items.search import codes, find
 def join(x: Value, y: Value) -> Value:
     """`x,y`."""
     if x.__class__ is Vec and x.t != T.ENUM:
-        t = x.t
+        qtype = x.t
         if y.__class__ is Vec:
-            if y.t == t:
-                return Vec(t, np.concatenate((x.a, y.a)))
-        elif atom_t(y) == t:
-            return Vec(t, np.concatenate((x.a, raw_array(y, t))))
+            if y.t == qtype:
+                return Vec(qtype, np.concatenate((x.a, y.a)))
+        elif atom_t(y) == qtype:
+            return Vec(qtype, np.concatenate((x.a, raw_array(y, qtype))))
     elif y.__class__ is Vec and y.t != T.ENUM and atom_t(x) == y.t:
         return Vec(y.t, np.concatenate((raw_array(x, y.t), y.a)))
-    elif (t := atom_t(x)) and t == atom_t(y) and t not in (T.G, T.ENUM):
-        return Vec(t, np.array((raw(x), raw(y)), T.DTYPE[t]))
+    elif (qtype := atom_t(x)) and qtype == atom_t(y) and qtype not in (T.G, T.ENUM):
+        return Vec(qtype, np.array((raw(x), raw(y)), T.DTYPE[qtype]))
     if x.__class__ is Table or x.__class__ is Dict or y.__class__ is Table or y.__class__ is Dict:
         return _join_maps(x, y)
     if _enum_type(x) or _enum_type(y):
@@ -105,18 +105,18 @@ def _join_enums(x: Value, y: Value) -> Value:
 
 
 def _join_maps(x: Value, y: Value) -> Value:
-    c, d = x.__class__, y.__class__
-    if c is Dict and x.keyed and (d is Table or (d is Dict and not y.keyed)):
+    cls, d = x.__class__, y.__class__
+    if cls is Dict and x.keyed and (d is Table or (d is Dict and not y.keyed)):
         return _append_dict(x, y) if len(y) else x
-    if c is Dict and d is Dict:
+    if cls is Dict and d is Dict:
         return join_dicts(x, y)
-    if c is Table and d is Table:
+    if cls is Table and d is Table:
         return join_tables(x, y)
-    if c is Table and d is Dict and not y.keyed:
+    if cls is Table and d is Dict and not y.keyed:
         return join_tables(x, row_table(y))
-    if d is Table and c is Dict and not x.keyed:
+    if d is Table and cls is Dict and not x.keyed:
         return join_tables(row_table(x), y)
-    if c is Dict or d is Dict:
+    if cls is Dict or d is Dict:
         if is_list(x) and not len(x):
             return y
         if is_list(y) and not len(y):
@@ -142,7 +142,7 @@ def join_tables(x: Table, y: Table) -> Table:
         return Table(x.names, list(map(join, x.cols, y.cols)))
     if set(x.names) != set(y.names):
         raise QError("mismatch")
-    return Table(x.names, [join(c, y.col(n)) for n, c in zip(x.names, x.cols, strict=True)])
+    return Table(x.names, [join(column, y.col(name)) for name, column in zip(x.names, x.cols, strict=True)])
 
 
 def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
@@ -156,7 +156,7 @@ def join_dicts(x: Dict, y: Dict, strict: bool = False) -> Dict:
     if x.keyed and y.keyed and x.v.names != y.v.names:
         if set(x.v.names) != set(y.v.names):
             raise QError("mismatch")
-        y = Dict(y.k, Table(x.v.names, [y.v.col(n) for n in x.v.names]))
+        y = Dict(y.k, Table(x.v.names, [y.v.col(name) for name in x.v.names]))
     at, new = place_keys(x.k, y.k)
     base = x.v
     if len(new):
@@ -182,45 +182,47 @@ def join_columns(x: Value, y: Value) -> Value:
 
 def place_keys(x: Value, y: Value) -> tuple[np.ndarray, np.ndarray]:
     """Where the items of y stand in x extended by those it lacks, and which items of y those are."""
-    n = len(x)
+    count = len(x)
     if x.__class__ is Vec and y.__class__ is Vec and x.t != y.t and T.ENUM not in (x.t, y.t):
-        at = np.full(len(y), n)
+        at = np.full(len(y), count)
     else:
         at = _found(x, y)
-    late = np.flatnonzero(at == n)
+    late = np.flatnonzero(at == count)
     if not len(late):
         return at, late
     keys = codes(take_at(y, late))
     first = distinct_keys(keys)
     at = at.copy()
     order = np.argsort(keys[first], kind="stable")
-    at[late] = n + order[np.searchsorted(keys[first][order], keys)]
+    at[late] = count + order[np.searchsorted(keys[first][order], keys)]
     return at, late[first]
 
 
 def _found(x: Value, y: Value) -> np.ndarray:
     if not len(x):
         return np.zeros(len(y), np.int64)
-    at = find(x, y)
-    if at.__class__ is np.ndarray and len(at) == len(y):
-        return at
-    return np.array([find(x, k) for k in seq_items(y)], np.int64)
+    positions = find(x, y)
+    if positions.__class__ is np.ndarray and len(positions) == len(y):
+        return positions
+    return np.array([find(x, item) for item in seq_items(y)], np.int64)
 
 
 def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
     """A list (or table) with the items of y at positions; the last counts where they repeat. Items that are no rows of
     the table make a list of it."""
     if x.__class__ is Table and y.__class__ is Table and set(x.names) == set(y.names):
-        return Table(x.names, [scatter(c, at, y.col(n), strict) for n, c in zip(x.names, x.cols, strict=True)])
+        return Table(
+            x.names, [scatter(column, at, y.col(name), strict) for name, column in zip(x.names, x.cols, strict=True)]
+        )
     if x.__class__ is Vec and y.__class__ is Vec and x.t == y.t and x.dom == y.dom:
-        a = x.a.copy()
-        a[at] = y.a
-        return Vec(x.t, a, "", x.dom)
+        array = x.a.copy()
+        array[at] = y.a
+        return Vec(x.t, array, "", x.dom)
     if strict and x.__class__ is Vec and len(at):
         raise QError("type")
     items = list(x.items)
-    for k, v in zip(at.tolist(), seq_items(y), strict=True):
-        items[k] = v
+    for k, item in zip(at.tolist(), seq_items(y), strict=True):
+        items[k] = item
     return collapse(items)
 
 
@@ -229,8 +231,8 @@ def scatter(x: Value, at: np.ndarray, y: Value, strict: bool = False) -> Value:
 
 def raze(x: Value) -> Value:
     """`,/x`: the items of the items in one list."""
-    c = x.__class__
-    if c is List:
+    cls = x.__class__
+    if cls is List:
         flat = x.flat
         if flat is not None:
             return Vec(flat.t, flat.a[:int(flat.ends[-1])])
@@ -240,32 +242,32 @@ def raze(x: Value) -> Value:
         if not items:
             return x
         return items[0] if items[0].__class__ in (Dict, Table) else as_list(items[0])
-    if c is Dict:
+    if cls is Dict:
         return raze(x.v)
-    if c is Nd:
+    if cls is Nd:
         return Vec(x.t, x.a.reshape(-1)) if x.a.ndim == 2 else Nd(x.t, x.a.reshape(-1, *x.a.shape[2:]))
-    if c is Vec:
+    if cls is Vec:
         return x if x.t != T.ENUM or not x.attr else Vec(x.t, x.a, "", x.dom)
-    return raze(List(x.items)) if c is Table else as_list(x)
+    return raze(List(x.items)) if cls is Table else as_list(x)
 
 
 def _end_to_end(arrays: list[np.ndarray]) -> np.ndarray:
     """Arrays of one type, one after the other. Of many short ones the bytes are joined, which takes half the time."""
     if len(arrays) > 64 and max(map(len, arrays)) < 256:
-        return np.frombuffer(bytearray().join([a.tobytes() for a in arrays]), arrays[0].dtype)
+        return np.frombuffer(bytearray().join([array.tobytes() for array in arrays]), arrays[0].dtype)
     return np.concatenate(arrays)
 
 
 def _flats(items: list[Value]) -> Value | None:
     """Lists of vectors that each stand in an array, one after the other."""
-    flats = [v.flat for v in items]
+    flats = [item.flat for item in items]
     first = flats[0]
-    if first is None or any([f is None or f.t != first.t for f in flats]):
+    if first is None or any([flat is None or flat.t != first.t for flat in flats]):
         return None
-    last = [int(f.ends[-1]) for f in flats]
-    ends = np.concatenate([f.ends for f in flats])
+    last = [int(flat.ends[-1]) for flat in flats]
+    ends = np.concatenate([flat.ends for flat in flats])
     ends += np.repeat(np.cumsum([0, *last[:-1]]), list(map(len, items)))
-    return flat_list(first.t, np.concatenate([f.a[:n] for f, n in zip(flats, last, strict=True)]), ends)
+    return flat_list(first.t, np.concatenate([flat.a[:n] for flat, n in zip(flats, last, strict=True)]), ends)
 
 
 _MAPS = {Dict, Table, EnumAtom}  # of which one alone needs a join of its own
@@ -277,34 +279,34 @@ def concat(items: list[Value]) -> Value:
     classes = set(map(type, items))
     flat: list[Value] = []
     if len(classes) == 1:
-        c = first.__class__
-        if c is List:
+        cls = first.__class__
+        if cls is List:
             whole = _flats(items)
             if whole is not None:
                 return whole
-            for v in items:
-                flat += v.items
+            for item in items:
+                flat += item.items
             return collapse(flat)
-        if c is Vec:
-            t, dom = first.t, first.dom
-            if all([v.t == t and v.dom == dom for v in items]):
-                return Vec(t, _end_to_end([v.a for v in items]), "", dom)
-        elif c is Nd and all([v.t == first.t and v.a.shape[1:] == first.a.shape[1:] for v in items]):
-            return Nd(first.t, np.concatenate([v.a for v in items]))
-        elif c is Table and all([v.names == first.names for v in items]):
-            return Table(first.names, [concat([v.cols[i] for v in items]) for i in range(len(first.names))])
-    if classes & _MAPS or (Vec in classes and any([v.__class__ is Vec and v.t == T.ENUM for v in items])):
+        if cls is Vec:
+            qtype, dom = first.t, first.dom
+            if all([item.t == qtype and item.dom == dom for item in items]):
+                return Vec(qtype, _end_to_end([item.a for item in items]), "", dom)
+        elif cls is Nd and all([item.t == first.t and item.a.shape[1:] == first.a.shape[1:] for item in items]):
+            return Nd(first.t, np.concatenate([item.a for item in items]))
+        elif cls is Table and all([item.names == first.names for item in items]):
+            return Table(first.names, [concat([item.cols[i] for item in items]) for i in range(len(first.names))])
+    if classes & _MAPS or (Vec in classes and any([item.__class__ is Vec and item.t == T.ENUM for item in items])):
         out = first
-        for v in items[1:]:
-            out = join(out, v)
+        for item in items[1:]:
+            out = join(out, item)
         return as_list(out) if out.__class__ not in (Dict, Table) else out
-    for v in items:
-        if v.__class__ is Vec or isinstance(v, List):
-            flat += v.items
+    for item in items:
+        if item.__class__ is Vec or isinstance(item, List):
+            flat += item.items
         else:
-            flat.append(v.number if isinstance(v, Handle) else v)
+            flat.append(item.number if isinstance(item, Handle) else item)
     if not flat:
-        return next((v for v in items if v.__class__ is Vec), List([]))
+        return next((item for item in items if item.__class__ is Vec), List([]))
     return collapse(flat)
 
 
@@ -312,8 +314,8 @@ def append(x: Value, y: Value) -> Value:
     """`x,:y`: a vector takes items of its own type only, an enumeration only members; a table takes rows (lists,
     dictionaries, tables; columns that are left out become null); a list may take another as one item (`as_item`). An
     atom is joined, so `x,:()` makes a list of it."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         if x.t == T.ENUM:
             return _append_enum(x, y)
         out = join(x, unenum(y) if x.t == T.S else y)
@@ -322,10 +324,10 @@ def append(x: Value, y: Value) -> Value:
         if x.attr and out is not x:
             out.attr = _kept(x, out)
         return out
-    if c is Table or c is Dict:
+    if cls is Table or cls is Dict:
         if is_list(y) and not len(y):
             return x
-        return _append_rows(x, y) if c is Table else _append_dict(x, y)
+        return _append_rows(x, y) if cls is Table else _append_dict(x, y)
     if isinstance(x, List) and as_item(x, y):
         return collapse([*x.items, y])
     return join(x, y)
@@ -349,13 +351,13 @@ def _depth(x: Value) -> int:
 
 def _kept(x: Vec, out: Vec) -> str:
     """The attribute that x keeps when it grows to `out`: g; s and u, if they still hold; never p."""
-    a, n = x.attr, len(x.a)
-    more = Vec(out.t, out.a[max(n - 1, 0):], "", out.dom)
+    a, count = x.attr, len(x.a)
+    more = Vec(out.t, out.a[max(count - 1, 0):], "", out.dom)
     if a == "g" or (a == "s" and is_sorted(more)):
         return a
     if a == "u":
-        new = Vec(out.t, out.a[n:], "", out.dom)
-        if len(distinct_keys(codes(new))) == len(new.a) and (np.asarray(find(x, new)) == n).all():
+        new = Vec(out.t, out.a[count:], "", out.dom)
+        if len(distinct_keys(codes(new))) == len(new.a) and (np.asarray(find(x, new)) == count).all():
             return a
     return ""
 
@@ -374,13 +376,13 @@ def _append_enum(x: Vec, y: Value) -> Vec:
 
 def _append_rows(t: Table, y: Value) -> Table:
     more = _first_rows(t, as_rows(y, t.names))
-    n = len(more)
+    count = len(more)
     cols = []
     for name, col in zip(t.names, t.cols, strict=True):
         if more.has(name):
             cols.append(append(col, more.col(name)) if col.__class__ is Vec else join_columns(col, more.col(name)))
         else:
-            cols.append(join_columns(col, _nulls(col, n)))
+            cols.append(join_columns(col, _nulls(col, count)))
     return Table(t.names, cols)
 
 
@@ -388,7 +390,9 @@ def _first_rows(t: Table, more: Table) -> Table:
     """Rows for a table; if it has none yet, longs for its columns of ints and shorts as such values, if they fit."""
     if len(t):
         return more
-    return Table(more.names, [_narrowed(c, t.col(n)) for n, c in zip(more.names, more.cols, strict=True)])
+    return Table(
+        more.names, [_narrowed(column, t.col(name)) for name, column in zip(more.names, more.cols, strict=True)]
+    )
 
 
 def _narrowed(x: Value, like: Value) -> Value:
@@ -414,9 +418,9 @@ def as_rows(y: Value, names: list[str]) -> Table:
     nested = bool(items) and all(is_list(i) and len(i) == len(names) for i in items) and (
         y.__class__ is Nd or len(items) != len(names) or all(i.__class__ is Vec or isinstance(i, List) for i in items))
     rows = [seq_items(i) for i in items] if nested else [items]
-    if any(len(r) != len(names) for r in rows):
+    if any(len(row) != len(names) for row in rows):
         raise QError("length")
-    return Table(names, [collapse([r[i] for r in rows]) for i in range(len(names))])
+    return Table(names, [collapse([row[i] for row in rows]) for i in range(len(names))])
 
 
 def _append_dict(x: Dict, y: Value) -> Dict:
@@ -429,8 +433,11 @@ def _append_dict(x: Dict, y: Value) -> Dict:
     if not set(x.k.names) <= set(more.names):
         raise QError("mismatch")
     more = _first_rows(Table(names, x.k.cols + x.v.cols), more)
-    at, new = place_keys(x.k, Table(x.k.names, [more.col(n) for n in x.k.names]))
-    keys = Table(x.k.names, [append(c, take_at(more.col(n), new)) for n, c in zip(x.k.names, x.k.cols, strict=True)])
+    at, new = place_keys(x.k, Table(x.k.names, [more.col(name) for name in x.k.names]))
+    keys = Table(
+        x.k.names,
+        [append(column, take_at(more.col(name), new)) for name, column in zip(x.k.names, x.k.cols, strict=True)],
+    )
     cols = []
     for name, col in zip(x.v.names, x.v.cols, strict=True):
         col = join_columns(col, _nulls(col, len(new))) if len(new) else col

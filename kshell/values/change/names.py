@@ -98,9 +98,9 @@ class Names:
             return False
         if v.value is None:
             return True
-        others = [n for n in v.needs if n != name]
-        return any(self.pending(n) or (self.view(n) is None and self.find(n) is not old)
-                   for n, old in zip(others, v.saved, strict=True))
+        others = [need for need in v.needs if need != name]
+        return any(self.pending(other) or (self.view(other) is None and self.find(other) is not old)
+                   for other, old in zip(others, v.saved, strict=True))
 
     def allow(self, space: str, last: str) -> None:
         """'noupdate if global variables are to stay as they are now."""
@@ -244,10 +244,10 @@ class Names:
         for k in self.members(name):
             del space[k]
         keys = d.k.items
-        (self.bare.discard if any(not k.s for k in keys) else self.bare.add)(name)
-        for k, v in zip(keys, d.v.items, strict=True):
-            if k.s and v.__class__ is not View:  # a view stays what it is
-                space[k.s] = v
+        (self.bare.discard if any(not key.s for key in keys) else self.bare.add)(name)
+        for k, item in zip(keys, d.v.items, strict=True):
+            if k.s and item.__class__ is not View:  # a view stays what it is
+                space[k.s] = item
         for full, listener in self.listeners.items():
             head, last = self.split(full)
             if head == name:
@@ -274,22 +274,22 @@ class Names:
     def children(self) -> list[str]:
         """The namespaces under the root, without the dot: those that are always there, then others that hold something.
         (.z is no namespace that q lists.)"""
-        return list(dict.fromkeys([*_ALWAYS, *(s[1:].split(".")[0] for s in list(self.spaces)
-                                           if s not in (".", ".z") and self.members(s))]))
+        return list(dict.fromkeys([*_ALWAYS, *(space[1:].split(".")[0] for space in list(self.spaces)
+                                           if space not in (".", ".z") and self.members(space))]))
 
     def as_dict(self, space: str) -> Dict:
         """A namespace as the dictionary that q shows: :: under the empty symbol first, except at the root; names in
         the order in which they came, then views or namespaces within."""
         names = self.spaces[space]
-        found = [(k, names[k]) for k in list(names) if k != _HIDDEN and k[0] != "."]
+        found = [(name, names[name]) for name in list(names) if name != _HIDDEN and name[0] != "."]
         if space == ".":
             live = ((k, v) for k in list(self.views) if (v := self.view(k)) and "." not in k)
             found += live
         prefix = space + "."
         if space != ".":
-            subs = dict.fromkeys(s[len(prefix):].split(".")[0] for s in self.spaces if s.startswith(prefix))
+            subs = dict.fromkeys(space[len(prefix):].split(".")[0] for space in self.spaces if space.startswith(prefix))
             head = [] if space in self.bare else [("", NIL)]
-            found = [*head, *found, *((s, self.as_dict(prefix + s)) for s in subs)]
+            found = [*head, *found, *((sub, self.as_dict(prefix + sub)) for sub in subs)]
         return Dict(sym_vec([k for k, _ in found]), List([v for _, v in found]))
 
     def __iter__(self) -> Iterator[str]:

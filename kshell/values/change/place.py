@@ -21,12 +21,12 @@ _BIG = 1 << 31
 
 def place(x: Value, path: Any) -> Any:
     """The numpy index of a path into an array, or None if there is none. 'length if it is outside."""
-    a = x.a
+    array = x.a
     out: list[Any] = []
     vectors = 0
-    if len(path) > a.ndim:
+    if len(path) > array.ndim:
         return None
-    for i, n in zip(path, a.shape, strict=False):
+    for i, n in zip(path, array.shape, strict=False):
         if i is NIL or i is HOLE:
             out.append(np.arange(n))
             vectors += 1
@@ -36,12 +36,12 @@ def place(x: Value, path: Any) -> Any:
                 raise QError("length")
             out.append(k)
         else:
-            at = list_positions(i)
-            if at is None:
+            positions = list_positions(i)
+            if positions is None:
                 return None
-            if len(at) and not (int(at.min()) >= 0 and int(at.max()) < n):
+            if len(positions) and not (int(positions.min()) >= 0 and int(positions.max()) < n):
                 raise QError("length")
-            out.append(at)
+            out.append(positions)
             vectors += 1
     if vectors > 1:
         return _mesh(out)
@@ -50,14 +50,14 @@ def place(x: Value, path: Any) -> Any:
 
 def _mesh(parts: list[Any]) -> tuple[Any, ...]:
     """Indexes of several axes, made to select every combination."""
-    count = sum(p.__class__ is np.ndarray for p in parts)
+    count = sum(part.__class__ is np.ndarray for part in parts)
     out, k = [], 0
-    for p in parts:
-        if p.__class__ is np.ndarray:
-            out.append(p.reshape((-1,) + (1,) * (count - 1 - k)))
+    for part in parts:
+        if part.__class__ is np.ndarray:
+            out.append(part.reshape((-1,) + (1,) * (count - 1 - k)))
             k += 1
         else:
-            out.append(p)
+            out.append(part)
     return tuple(out)
 
 
@@ -82,17 +82,17 @@ def part(x: Value, place: tuple[Any, ...]) -> Value:
 
 def block(x: Value, place: tuple[Any, ...], y: Value) -> Any:
     """Raw data of y for a place in an array, or None if it does not fit the array as it is."""
-    t = x.t
+    qtype = x.t
     ty = atom_t(y)
-    if t == T.ENUM:
+    if qtype == T.ENUM:
         return _enum_block(x, place, y)
     if ty:
-        if ty != t or len(place) < x.a.ndim:  # an atom in the place of a list leaves no regular array
+        if ty != qtype or len(place) < x.a.ndim:  # an atom in the place of a list leaves no regular array
             return None
-        return np.frombuffer(y.v, "V16")[0] if t == T.G else raw(y)
+        return np.frombuffer(y.v, "V16")[0] if qtype == T.G else raw(y)
     if y.__class__ is List:
         y = as_nd(y)
-    if (y.__class__ is not Vec and y.__class__ is not Nd) or y.t != t:
+    if (y.__class__ is not Vec and y.__class__ is not Nd) or y.t != qtype:
         return None
     shape = np.broadcast_shapes(*(p.shape for p in place if p.__class__ is np.ndarray)) + x.a.shape[len(place):]
     if y.a.shape != shape and all(p.__class__ is int for p in place):
@@ -119,10 +119,10 @@ def _enum_block(x: Vec, place: tuple[Any, ...], y: Value) -> Any:
     if atom_t(y) not in (T.S, T.ENUM) and not (y.__class__ is Vec and y.t in (T.S, T.ENUM)):
         return None
     dom = domain(x.dom)
-    at = find(dom, unenum(y))
-    if np.any(np.asarray(at) >= len(dom)):
+    positions = find(dom, unenum(y))
+    if np.any(np.asarray(positions) >= len(dom)):
         raise QError("cast")
-    return at
+    return positions
 
 
 def plain_numbers(a: np.ndarray, t: int) -> bool:

@@ -17,12 +17,12 @@ from kshell.values.session.context import running
 
 def apply1(f: Value, x: Value) -> Value:
     """`f x`: one argument."""
-    c = f.__class__
-    if c is Lambda1:
+    cls = f.__class__
+    if cls is Lambda1:
         return f.fn(x)
-    if c is Vec or c is Dict:
+    if cls is Vec or cls is Dict:
         return index1(f, x)
-    if c is Prim:
+    if cls is Prim:
         fn = f.fns.get(1) or f.fns.get(-1)
         if fn is not None:
             return fn(x)
@@ -35,28 +35,28 @@ def apply(f: Value, args: Sequence[Value]) -> Value:
     if not args:
         args = (NIL,)
     if isinstance(f, Function):
-        n = len(args)
-        for a in args:
-            if a is HOLE:
+        count = len(args)
+        for arg in args:
+            if arg is HOLE:
                 return project(f, args)
         if f.__class__ is Prim:
-            fn = f.fns.get(n) or f.fns.get(-1)
+            fn = f.fns.get(count) or f.fns.get(-1)
             if fn is not None:
                 return fn(*args)
-            if n > 1 and (derived := spelled(f.name)) is not None:  # `sums[x;y]` is x+\\y
+            if count > 1 and (derived := spelled(f.name)) is not None:  # `sums[x;y]` is x+\\y
                 return derived.call(args)
         rank = f.rank
-        if rank == 0 or n == rank:
+        if rank == 0 or count == rank:
             return f.call(args)
-        if n < rank:
-            if n == 1 and args[0] is NIL and isinstance(f, Lambda):
+        if count < rank:
+            if count == 1 and args[0] is NIL and isinstance(f, Lambda):
                 _warn_of_projection(f)
             return project(f, args)
-        if isinstance(f, Lambda) and not f.params and n == 1:
+        if isinstance(f, Lambda) and not f.params and count == 1:
             return f.call(args)
-        if f.__class__ is Derived and takes(f, n):
+        if f.__class__ is Derived and takes(f, count):
             return f.call(args)
-        raise QError("rank", hint=rank_hint(f, n))
+        raise QError("rank", hint=rank_hint(f, count))
     if f.__class__ is Sym:
         if f.s[:1] == ":" and args[0].__class__ is Sym and (found := registry.find("verb", "get")) is not None:
             return found.fns[1](List([f, *args]))
@@ -77,7 +77,7 @@ def _warn_of_projection(f: Lambda) -> None:
     """Say, once, that `f[]` calls nothing if f reads two or more of x, y and z where globals have these names too."""
     session = running()
     space = session.names.spaces.get(f.ctx, {})
-    hidden = [p for p in f.params if p in space]
+    hidden = [param for param in f.params if param in space]
     if implicit(f.text) and hidden and f.text not in session.warned:
         session.warned.add(f.text)
         session.warn(f"warning: {short(f)} was called without arguments, which gives a projection and runs nothing: "
@@ -99,7 +99,7 @@ def project(f: Value, args: Sequence[Value]) -> Value:
             raise QError("rank")
         full = f.fill(args)
         holes = sum(a is HOLE for a in full)
-        return Proj(f.f, full, f.rank - len(args) + sum(a is HOLE for a in args) - holes)
+        return Proj(f.f, full, f.rank - len(args) + sum(arg is HOLE for arg in args) - holes)
     rank = full_rank(f, len(args))
     if len(args) > rank:
         if not takes(f, len(args)):
@@ -111,7 +111,7 @@ def project(f: Value, args: Sequence[Value]) -> Value:
 def full_rank(f: Value, given: int) -> int:
     """The number of arguments that a projection of f on `given` ones is to be completed to."""
     if isinstance(f, Prim):
-        known = [k for k in f.fns if k >= given]
+        known = [fn for fn in f.fns if fn >= given]
         return min(known) if known else given if -1 in f.fns else max(f.fns)
     return getattr(f, "rank", 0) or max(given, 2)
 

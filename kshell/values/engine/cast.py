@@ -81,9 +81,9 @@ def to_float(a: Array, t: int) -> Array:
         return a
     r = a.astype(np.float64)
     if t in _LIMITS or t == T.ENUM:
-        m = null_mask(a, t if t != T.ENUM else T.J)
-        if m is not None:
-            r[m] = np.nan
+        mask = null_mask(a, t if t != T.ENUM else T.J)
+        if mask is not None:
+            r[mask] = np.nan
     return r
 
 
@@ -135,9 +135,9 @@ def widen(a: Array, f: int, t: int) -> Array:
     """Integers of type f as the wider integer type t, the null becoming the wider null."""
     r = a.astype(T.DTYPE[t])
     if f in _LIMITS and f != t:
-        m = null_mask(a, f)
-        if m is not None:
-            r[m] = T.NULL[t]
+        mask = null_mask(a, f)
+        if mask is not None:
+            r[mask] = T.NULL[t]
     return r
 
 
@@ -201,14 +201,14 @@ def _millis(z: Array) -> tuple[Array, Array]:
 
 def _temporal(a: Array, f: int, t: int) -> Array:
     """Between temporal types; null to null."""
-    m = null_mask(a, f)
-    if m is not None:
-        a = np.where(m, 0, a).astype(a.dtype)
+    mask = null_mask(a, f)
+    if mask is not None:
+        a = np.where(mask, 0, a).astype(a.dtype)
     r = _temporal_raw(a, f, t)
     if r.dtype != T.DTYPE[t]:
         r = r.astype(T.DTYPE[t]) if t == T.Z else narrow(r, t)
-    if m is not None:
-        r = np.where(m, T.NULL[t], r).astype(T.DTYPE[t])
+    if mask is not None:
+        r = np.where(mask, T.NULL[t], r).astype(T.DTYPE[t])
     return r
 
 
@@ -254,14 +254,14 @@ def part_array(a: Array, f: int, name: str) -> tuple[int, Array]:
     if f not in T.TEMPORAL or (calendar and f in SPANS) or (f == T.M and name not in ("year", "mm")) \
             or (f == T.D and not calendar):
         raise QError("type")
-    m = null_mask(a, f)
-    if m is not None:
-        a = np.where(m, 0, a).astype(a.dtype)
+    mask = null_mask(a, f)
+    if mask is not None:
+        a = np.where(mask, 0, a).astype(a.dtype)
     r = _calendar(a, f, name) if calendar else _clock(a, f, name)
     t = T.D if name == "week" else T.I
     r = r.astype(np.int32)
-    if m is not None:
-        r[m] = T.NULL[t]
+    if mask is not None:
+        r[mask] = T.NULL[t]
     return t, r
 
 
@@ -284,10 +284,10 @@ def _clock(a: Array, f: int, name: str) -> Array:
 
 def array1(x: Value, t: int) -> Array:
     """An atom of type t as a raw array of one item."""
-    c = x.__class__
-    if c is int:
+    cls = x.__class__
+    if cls is int:
         return np.array((x,))
-    if c is Special or c is Sym or isinstance(x, Atom):
+    if cls is Special or cls is Sym or isinstance(x, Atom):
         x = x.v
         if t == T.G:
             return np.frombuffer(x, "V16")
@@ -296,20 +296,20 @@ def array1(x: Value, t: int) -> Array:
 
 def cast_value(x: Value, t: int) -> Value:
     """An atom or vector (or regular nested list) converted to type t, as `t$x`; 'type for anything else."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         if x.t == t:
             return x
         if x.t == T.ENUM and t == T.S:
             return unenum(x)
         return Vec(t, convert(x.a, x.t, t))
-    if c is Nd:
+    if cls is Nd:
         return Nd(t, convert(x.a, x.t, t)) if x.t != t else x
-    f = atom_t(x)
-    if not f or isinstance(x, List):
+    qtype = atom_t(x)
+    if not qtype or isinstance(x, List):
         raise QError("type")
-    if f == t:
+    if qtype == t:
         return x
-    if f == T.ENUM and t == T.S:
+    if qtype == T.ENUM and t == T.S:
         return unenum(x)
-    return atom(t, convert(array1(x, f), f, t)[0])
+    return atom(t, convert(array1(x, qtype), qtype, t)[0])

@@ -59,11 +59,11 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
         return found
 
     def run(x: Value, y: Value) -> Value:
-        cx, cy = x.__class__, y.__class__
-        if cx is Vec:
-            tx = x.t
+        cls, cy = x.__class__, y.__class__
+        if cls is Vec:
+            qtype = x.t
             if cy is Vec:
-                p = plans.get(tx << 5 | y.t) or plan(tx, y.t)
+                p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
                 if p is not None:
                     if len(x.a) != len(y.a):
                         raise QError("length")
@@ -73,30 +73,30 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
             else:
                 ty = atom_t(y)
                 if ty:
-                    p = plans.get(tx << 5 | ty) or plan(tx, ty)
+                    p = plans.get(qtype << 5 | ty) or plan(qtype, ty)
                     if p is not None:
                         b = array1(y, ty)
                         if p.bare is not None and len(x.a) > _LONG and whole(x) and b[0] != T.NULL[ty]:
                             return Vec(p.t, p.bare(x.a, b))
                         return Vec(p.t, p.fn(x.a, b))
         else:
-            tx = atom_t(x)
-            if tx:
+            qtype = atom_t(x)
+            if qtype:
                 if cy is Vec:
-                    p = plans.get(tx << 5 | y.t) or plan(tx, y.t)
+                    p = plans.get(qtype << 5 | y.t) or plan(qtype, y.t)
                     if p is not None:
-                        a = array1(x, tx)
-                        if p.bare is not None and len(y.a) > _LONG and whole(y) and a[0] != T.NULL[tx]:
+                        a = array1(x, qtype)
+                        if p.bare is not None and len(y.a) > _LONG and whole(y) and a[0] != T.NULL[qtype]:
                             return Vec(p.t, p.bare(a, y.a))
                         return Vec(p.t, p.fn(a, y.a))
                 else:
                     ty = atom_t(y)
                     if ty:
-                        p = plans.get(tx << 5 | ty) or plan(tx, ty)
+                        p = plans.get(qtype << 5 | ty) or plan(qtype, ty)
                         if p is not None:
                             if p.one is not None:
                                 return atom(p.t, p.one(raw(x), raw(y)))
-                            return atom(p.t, p.fn(array1(x, tx), array1(y, ty))[0])
+                            return atom(p.t, p.fn(array1(x, qtype), array1(y, ty))[0])
         return slow(x, y)
 
     def slow(x: Value, y: Value) -> Value:
@@ -104,12 +104,12 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
             return x.dyad(name, x, y)
         if isinstance(y, Handle):
             return y.dyad(name, x, y)
-        cx, cy = x.__class__, y.__class__
-        if cx is Dict or cy is Dict:
+        cls, cy = x.__class__, y.__class__
+        if cls is Dict or cy is Dict:
             return _dicts(run, x, y, alone)
         if _is_enum(x) or _is_enum(y):
             return run(unenum(x), unenum(y))
-        if cx is Table or cy is Table:
+        if cls is Table or cy is Table:
             if not tables:
                 raise QError("type")
             return _tables(run, x, y, alone)
@@ -119,12 +119,12 @@ def dyad(name: str, planner: Callable[[int, int], Plan | None], alone: Callable[
 
     def plan_nd(x: Value, y: Value) -> Value | None:
         """Regular nested lists in one numpy call, or None."""
-        tx = x.t if cls_array(x) else atom_t(x)
+        qtype = x.t if cls_array(x) else atom_t(x)
         ty = y.t if cls_array(y) else atom_t(y)
-        p = (plans.get(tx << 5 | ty) or plan(tx, ty)) if tx and ty else None
+        p = (plans.get(qtype << 5 | ty) or plan(qtype, ty)) if qtype and ty else None
         if p is None:
             return None
-        a = x.a if cls_array(x) else array1(x, tx)
+        a = x.a if cls_array(x) else array1(x, qtype)
         b = y.a if cls_array(y) else array1(y, ty)
         if cls_array(x) and cls_array(y):
             k = min(a.ndim, b.ndim)
@@ -154,20 +154,20 @@ def _stackable(x: Value) -> Value:
 
 
 def _lists(run: Verb2, plan_nd: Callable[[Value, Value], Value | None], x: Value, y: Value) -> Value:
-    lx, ly = is_list(x), is_list(y)
-    if lx and ly and len(x) != len(y):
+    listed, ly = is_list(x), is_list(y)
+    if listed and ly and len(x) != len(y):
         raise QError("length")
-    if (lx or atom_t(x)) and (ly or atom_t(y)):
+    if (listed or atom_t(x)) and (ly or atom_t(y)):
         sx, sy = _stackable(x), _stackable(y)
         if (sx.__class__ is Nd or not isinstance(sx, List)) and (sy.__class__ is Nd or not isinstance(sy, List)):
             r = plan_nd(sx, sy)
             if r is not None:
                 return r
-    if lx and ly:
-        return collapse([run(a, b) for a, b in zip(x.items, y.items, strict=True)])
-    if lx:
-        return collapse([run(a, y) for a in x.items])
-    return collapse([run(x, b) for b in y.items])
+    if listed and ly:
+        return collapse([run(a, item) for a, item in zip(x.items, y.items, strict=True)])
+    if listed:
+        return collapse([run(item, y) for item in x.items])
+    return collapse([run(x, item) for item in y.items])
 
 
 def _tables(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value] | None = None) -> Value:
@@ -175,11 +175,11 @@ def _tables(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value
     if x.__class__ is Table and y.__class__ is Table:
         if len(x) != len(y):
             raise QError("length")
-        cols = {n: run(c, y.col(n)) if y.has(n) else alone(c, True) if alone else c
-                for n, c in zip(x.names, x.cols, strict=True)}
-        for n, c in zip(y.names, y.cols, strict=True):
-            if n not in cols:
-                cols[n] = alone(c, False) if alone else c
+        cols = {name: run(column, y.col(name)) if y.has(name) else alone(column, True) if alone else column
+                for name, column in zip(x.names, x.cols, strict=True)}
+        for name, c in zip(y.names, y.cols, strict=True):
+            if name not in cols:
+                cols[name] = alone(c, False) if alone else c
         return Table(list(cols), list(cols.values()))
     t = x if x.__class__ is Table else y
     other = y if t is x else x
@@ -200,7 +200,7 @@ def _dicts(run: Verb2, x: Value, y: Value, alone: Callable[[Value, bool], Value]
     if other.__class__ is Table and not d.keyed:
         if d.k.__class__ is not Vec or d.k.t != T.S:
             raise QError("type")
-        cells = collapse([index1(d, s) for s in sym_vec(other.names).items])
+        cells = collapse([index1(d, item) for item in sym_vec(other.names).items])
         return _tables(run, cells, y) if d is x else _tables(run, x, cells)
     on = _values_of(run, d, alone)
     return Dict(d.k, on(d.v, other) if d is x else on(other, d.v))
@@ -217,24 +217,24 @@ def _two_dicts(run: Verb2, x: Dict, y: Dict, alone: Callable[[Value, bool], Valu
     if same_keys(x.k, y.k):
         return Dict(x.k, on(x.v, y.v))
     at = _find(x.k, y.k)
-    n = len(x.k)
-    hit = at < n
-    if hit.all() and n == len(at) and np.array_equal(at, np.arange(n)):
+    count = len(x.k)
+    hit = at < count
+    if hit.all() and count == len(at) and np.array_equal(at, np.arange(count)):
         return Dict(x.k, on(x.v, y.v))
     new = np.flatnonzero(~hit)
     both = at[hit]
-    alone_here = np.ones(n, np.bool_)
+    alone_here = np.ones(count, np.bool_)
     alone_here[both] = False
     left = np.flatnonzero(alone_here)
     mine, theirs = take_at(x.v, left), take_at(y.v, new)
     if alone is not None:
         mine, theirs = (alone(v, side) if len(v) else v for v, side in ((mine, True), (theirs, False)))
     parts = [on(take_at(x.v, both), take_at(y.v, np.flatnonzero(hit))), mine, theirs]
-    values = append([v for v in parts if len(v)] or parts[:1])
-    place = np.empty(n + len(new), np.int64)  # where each key's value stands in `values`
+    values = append([part for part in parts if len(part)] or parts[:1])
+    place = np.empty(count + len(new), np.int64)  # where each key's value stands in `values`
     place[both] = np.arange(len(both))
     place[left] = len(both) + np.arange(len(left))
-    place[n:] = n + np.arange(len(new))
+    place[count:] = count + np.arange(len(new))
     return Dict(append([x.k, take_at(y.k, new)]) if len(new) else x.k, take_at(values, place))
 
 
@@ -252,8 +252,12 @@ _EXACT = frozenset((T.B, T.X, T.H, T.I, T.J, T.C, T.S, T.P, T.M, T.D, T.N, T.U, 
 
 
 def _find(keys: Value, wanted: Value) -> Array:
-    at = find_at(keys, wanted)
-    return at if isinstance(at, np.ndarray) else np.array([find_at(keys, k) for k in wanted.items], np.int64)
+    position = find_at(keys, wanted)
+    return (
+        position
+        if isinstance(position, np.ndarray)
+        else np.array([find_at(keys, item) for item in wanted.items], np.int64)
+    )
 
 
 def append(parts: list[Value]) -> Value:
@@ -262,12 +266,12 @@ def append(parts: list[Value]) -> Value:
     if len(parts) == 1:
         return first
     if first.__class__ is Table:
-        if any(set(p.names) != set(first.names) for p in parts):
+        if any(set(part.names) != set(first.names) for part in parts):
             raise QError("mismatch")
-        return Table(first.names, [append([p.col(n) for p in parts]) for n in first.names])
-    if all(p.__class__ is Vec and p.t == first.t and p.dom == first.dom for p in parts):
-        return Vec(first.t, np.concatenate([p.a for p in parts]), "", first.dom)
-    return collapse([item for p in parts for item in p.items])
+        return Table(first.names, [append([part.col(name) for part in parts]) for name in first.names])
+    if all(part.__class__ is Vec and part.t == first.t and part.dom == first.dom for part in parts):
+        return Vec(first.t, np.concatenate([part.a for part in parts]), "", first.dom)
+    return collapse([item for part in parts for item in part.items])
 
 
 def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
@@ -282,17 +286,17 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
         return found
 
     def run(x: Value) -> Value:
-        c = x.__class__
-        if c is Vec or c is Nd:
+        cls = x.__class__
+        if cls is Vec or cls is Nd:
             p = plans.get(x.t) or plan(x.t)
             if p is not None:
-                return c(p.t, p.fn(x.a))
+                return cls(p.t, p.fn(x.a))
         else:
-            t = atom_t(x)
-            if t:
-                p = plans.get(t) or plan(t)
+            qtype = atom_t(x)
+            if qtype:
+                p = plans.get(qtype) or plan(qtype)
                 if p is not None:
-                    return atom(p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, t))[0])
+                    return atom(p.t, p.one(raw(x)) if p.one is not None else p.fn(array1(x, qtype))[0])
         return slow(x)
 
     def slow(x: Value) -> Value:
@@ -300,13 +304,13 @@ def monad(name: str, planner: Callable[[int], Plan | None]) -> Verb1:
             return x.monad(name)
         if _is_enum(x):
             return run(unenum(x))
-        c = x.__class__
-        if c is List:
+        cls = x.__class__
+        if cls is List:
             s = _stackable(x)
             return run(s) if s.__class__ is Nd else collapse([run(i) for i in x.items])
-        if c is Dict:
+        if cls is Dict:
             return Dict(x.k, run(x.v))
-        if c is Table:
+        if cls is Table:
             return Table(x.names, [run(col) for col in x.cols])
         raise QError("type")
 

@@ -40,16 +40,16 @@ _INTEGER = (T.B, T.X, T.H, T.I, T.J)
 
 def index1(x: Value, i: Value) -> Value:
     """`x i` for one index, which may be an atom, a list, a dictionary or :: (all)."""
-    c = x.__class__
+    cls = x.__class__
     if i is NIL or i is HOLE:
         return x
-    if c is Vec or c is List or c is Nd:
+    if cls is Vec or cls is List or cls is Nd:
         if i.__class__ is int:
             return x.item(i) if 0 <= i < len(x) else null_of(x)
         return _list_at(x, i)
-    if c is Dict:
+    if cls is Dict:
         return _dict_at(x, i)
-    if c is Table:
+    if cls is Table:
         return _table_at(x, i)
     if isinstance(x, Handle):
         return x.index((i,))
@@ -60,10 +60,10 @@ def positions(i: Value) -> np.ndarray | None:
     """An integer vector of indexes as int64, nulls as -1; None if i is no such vector."""
     if i.__class__ is not Vec or i.t not in _INTEGER:
         return None
-    a = i.a
-    if a.dtype != np.int64:
-        return a.astype(np.int64)  # a null of a narrower type is negative, so outside too
-    return a
+    array = i.a
+    if array.dtype != np.int64:
+        return array.astype(np.int64)  # a null of a narrower type is negative, so outside too
+    return array
 
 
 def list_positions(i: Value) -> np.ndarray | None:
@@ -72,24 +72,26 @@ def list_positions(i: Value) -> np.ndarray | None:
 
 
 def _list_at(x: Value, i: Value) -> Value:
-    c = i.__class__
-    if c is Vec and i.t == T.J:
+    cls = i.__class__
+    if cls is Vec and i.t == T.J:
         return take_at(x, i.a)
-    if c is bool:
+    if cls is bool:
         return x.item(int(i)) if int(i) < len(x) else null_of(x)
-    if c is Special:
+    if cls is Special:
         return null_of(x)
-    at = list_positions(i)
-    if at is not None:
-        return take_at(x, at)
-    if c is EnumAtom or (c is Atom and i.t in _INTEGER):
+    positions = list_positions(i)
+    if positions is not None:
+        return take_at(x, positions)
+    if cls is EnumAtom or (cls is Atom and i.t in _INTEGER):
         return x.item(i.v) if 0 <= i.v < len(x) else null_of(x)
-    flat = i.flat if c is List and x.__class__ is Vec and x.t != T.ENUM else None
+    flat = i.flat if cls is List and x.__class__ is Vec and x.t != T.ENUM else None
     if flat is not None and flat.t in _INTEGER:
         return flat_list(x.t, take_at(x, flat.a.astype(np.int64)).a, flat.ends)
-    if c is List or c is Nd:
-        return collapse([take_at(x, k.a) if k.__class__ is Vec and k.t == T.J else index1(x, k) for k in i.items])
-    if c is Dict:
+    if cls is List or cls is Nd:
+        return collapse(
+            [take_at(x, item.a) if item.__class__ is Vec and item.t == T.J else index1(x, item) for item in i.items]
+        )
+    if cls is Dict:
         return Dict(i.k, index1(x, i.v))
     raise QError("type")
 
@@ -108,26 +110,26 @@ BIN_ROWS = Hook()  # by the columns of two tables: values/items/search.py
 
 
 def _dict_at(d: Dict, i: Value) -> Value:
-    k = d.k
-    if k.__class__ is Vec and i.__class__ is Sym:  # the usual case, quickly
-        if k.t == T.S:
-            at = place_one(k, i.v)
-            return d.v.item(at) if at < len(k.a) else null_of(d.v)
-    if k.__class__ is Table:
+    keys = d.k
+    if keys.__class__ is Vec and i.__class__ is Sym:  # the usual case, quickly
+        if keys.t == T.S:
+            at = place_one(keys, i.v)
+            return d.v.item(at) if at < len(keys.a) else null_of(d.v)
+    if keys.__class__ is Table:
         return _keyed_at(d, i)
     if i.__class__ is Dict and not i.keyed:
         return Dict(i.k, _dict_at(d, i.v))
-    if isinstance(i, List) and k.__class__ is Vec:
+    if isinstance(i, List) and keys.__class__ is Vec:
         return collapse([_dict_at(d, j) for j in i.items])
-    at = find_at(k, i)
+    at = find_at(keys, i)
     if isinstance(at, List):  # lists of lists of keys that are lists
         return collapse([_dict_at(d, j) for j in i.items])
     if at.__class__ is not np.ndarray:
-        if d.attr == "s" and at >= len(k):
+        if d.attr == "s" and at >= len(keys):
             return step_at(d, i)
-        return d.v.item(at) if at < len(k) else null_of(d.v)
-    if d.attr == "s" and (at >= len(k)).any():
-        at = BIN.fn(k, i)
+        return d.v.item(at) if at < len(keys) else null_of(d.v)
+    if d.attr == "s" and (at >= len(keys)).any():
+        at = BIN.fn(keys, i)
     return take_at(d.v, at)
 
 
@@ -139,29 +141,29 @@ def step_at(d: Dict, i: Value) -> Value:
 
 def _keyed_at(d: Dict, i: Value) -> Value:
     """A keyed table at a key (an atom, list, dictionary), or at a table or list of keys."""
-    k: Table = d.k
+    keys: Table = d.k
     if i.__class__ is Table:
-        at = find_at(k, i)
-        if d.attr == "s" and (at >= len(k)).any():
-            at = BIN_ROWS.fn(k.cols, [i.col(n) for n in k.names], True)
+        at = find_at(keys, i)
+        if d.attr == "s" and (at >= len(keys)).any():
+            at = BIN_ROWS.fn(keys.cols, [i.col(name) for name in keys.names], True)
         return take_at(d.v, at)
     if i.__class__ is Dict:
-        i = collapse([_dict_at(i, s) for s in sym_vec(k.names).items])
-    if len(k.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
+        i = collapse([_dict_at(i, item) for item in sym_vec(keys.names).items])
+    if len(keys.names) == 1 and not isinstance(i, List) and i.__class__ is not Vec:
         i = List([i])
-    elif len(k.names) == 1 and i.__class__ is Vec and k.cols[0].__class__ is Vec:
+    elif len(keys.names) == 1 and i.__class__ is Vec and keys.cols[0].__class__ is Vec:
         if len(i) != 1:  # a vector is one key, of as many items as there are key columns
             raise QError("length")
         i = List([i.item(0)])
     elif isinstance(i, List) and i.items and all(j.__class__ is Vec or isinstance(j, List) for j in i.items) \
-            and not (len(k.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
-        if len(k.names) > 1 or k.cols[0].__class__ is Vec:
+            and not (len(keys.names) == len(i) and not isinstance(i.items[0], List) and is_atom_list(i)):
+        if len(keys.names) > 1 or keys.cols[0].__class__ is Vec:
             return collapse([_keyed_at(d, j) for j in i.items])
-    at1 = find_at(k, Dict(sym_vec(k.names), i))
-    if d.attr == "s" and int(at1) >= len(k):
-        at1 = BIN_ROWS.fn(k.cols, [collapse([v]) for v in seq_items(i)], True)[0]
+    at1 = find_at(keys, Dict(sym_vec(keys.names), i))
+    if d.attr == "s" and int(at1) >= len(keys):
+        at1 = BIN_ROWS.fn(keys.cols, [collapse([item]) for item in seq_items(i)], True)[0]
         return d.v.item(int(at1)) if at1 >= 0 else null_of(d.v)
-    return d.v.item(int(at1)) if int(at1) < len(k) else null_of(d.v)
+    return d.v.item(int(at1)) if int(at1) < len(keys) else null_of(d.v)
 
 
 def is_atom_list(x: Value) -> bool:
@@ -169,21 +171,21 @@ def is_atom_list(x: Value) -> bool:
 
 
 def _table_at(t: Table, i: Value) -> Value:
-    c = i.__class__
-    if c is Sym:
+    cls = i.__class__
+    if cls is Sym:
         return _column(t, i.s)
-    if c is Vec and i.t == T.S:
-        return List([_column(t, s.s) for s in i.items])
+    if cls is Vec and i.t == T.S:
+        return List([_column(t, item.s) for item in i.items])
     at = positions(i)
     if at is not None:
         return take_at(t, at)
     if is_atom(i):
         t_ = raw(i)
-        if c in (int, bool) or (c is Atom and i.t in _INTEGER) or c is Special:
+        if cls in (int, bool) or (cls is Atom and i.t in _INTEGER) or cls is Special:
             return t.item(int(t_)) if 0 <= t_ < len(t) else null_of(t)
-    if c is List or c is Nd:
+    if cls is List or cls is Nd:
         return collapse([_table_at(t, j) for j in i.items])
-    if c is Dict:
+    if cls is Dict:
         return Dict(i.k, _table_at(t, i.v))
     raise QError("type")
 
@@ -201,27 +203,27 @@ def index(x: Value, args: Sequence[Value]) -> Value:
     if len(args) == 1:
         return index1(x, i)
     rest = args[1:]
-    c = x.__class__
-    if c is Nd and len(args) <= x.a.ndim:
+    cls = x.__class__
+    if cls is Nd and len(args) <= x.a.ndim:
         found = _nd_at(x, args)
         if found is not None:
             return found
-    if c is Table and (i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)):
+    if cls is Table and (i.__class__ is Sym or (i.__class__ is Vec and i.t == T.S)):
         return index(index1(x, i), rest)
-    if c is Table and len(rest) == 1 and rest[0].__class__ is Sym:
+    if cls is Table and len(rest) == 1 and rest[0].__class__ is Sym:
         return index1(_table_at(x, rest[0]), i)
     if i is NIL or i is HOLE:
-        if c is Dict:
+        if cls is Dict:
             return Dict(x.k, index(x.v, (NIL, *rest)))
-        if c is Table and rest[0].__class__ is Sym:
+        if cls is Table and rest[0].__class__ is Sym:
             return index(index1(x, rest[0]), rest[1:]) if len(rest) > 1 else index1(x, rest[0])
-        if c is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
+        if cls is Table and len(rest) == 1 and rest[0].__class__ is Vec and len(rest[0]):
             return rows_of(index1(x, rest[0]))
         found = _column_of(x, rest)
         return collapse([deep(item, rest) for item in seq_items(x)]) if found is None else found
-    if c is Dict and x.keyed and i.__class__ is Table:
+    if cls is Dict and x.keyed and i.__class__ is Table:
         return index(index1(x, i), (NIL, *rest))
-    if is_atom(i) or (c is Dict and x.keyed and i.__class__ is not Table
+    if is_atom(i) or (cls is Dict and x.keyed and i.__class__ is not Table
                       and (not isinstance(i, List) or (len(i) == len(x.k.names) > 1 and is_atom_list(i)))):
         return deep(index1(x, i), rest)
     if i.__class__ is Dict:
@@ -250,10 +252,10 @@ def _column_of(x: Value, rest: Sequence[Value]) -> Value | None:
         return Vec(flat.t, flat.a[flat.starts + k])
     items = x.items
     if items[0].__class__ is List:
-        if k < 0 or any([v.__class__ is not List or v.flat is not None for v in items]):
+        if k < 0 or any([item.__class__ is not List or item.flat is not None for item in items]):
             return None
         try:
-            return collapse([v.items[k] for v in items])
+            return collapse([item.items[k] for item in items])
         except IndexError:
             return None
     rows = string_rows(x)
@@ -279,9 +281,9 @@ def _nd_at(x: Nd, args: Sequence[Value]) -> Value | None:
         elif i.__class__ is int and 0 <= i < n:
             a = a.take(i, axis)
         else:
-            at = list_positions(i)
-            if at is None or (len(at) and (int(at.min()) < 0 or int(at.max()) >= n)):
+            positions = list_positions(i)
+            if positions is None or (len(positions) and (int(positions.min()) < 0 or int(positions.max()) >= n)):
                 return None
-            a = a.take(at, axis)
+            a = a.take(positions, axis)
             axis += 1
     return regular(x.t, a)

@@ -32,20 +32,20 @@ def float_keys(a: Array) -> Array:
 
 def symbol_ranks(codes: Array) -> Array:
     """The alphabetic ranks of symbol codes. Equal ranks are equal symbols, for one call."""
-    n = len(SYMBOLS)
-    if _RANKS[1] == n:
+    count = len(SYMBOLS)
+    if _RANKS[1] == count:
         return _RANKS[0][codes]
-    if n > 4 * len(codes) + 1000:
+    if count > 4 * len(codes) + 1000:
         used = np.sort(codes, axis=None)
         used = used[np.concatenate([[True], used[1:] != used[:-1]])] if len(used) else used  # np.unique is slow
         order = sorted(range(len(used)), key=[SYMBOLS[c].s for c in used.tolist()].__getitem__)
         ranks = np.empty(len(used), np.int64)
         ranks[order] = np.arange(len(used))
         return ranks[np.searchsorted(used, codes)]
-    order = sorted(range(n), key=[s.s for s in SYMBOLS].__getitem__)
-    ranks = np.empty(n, np.int64)
-    ranks[order] = np.arange(n)
-    _RANKS[:] = ranks, n
+    order = sorted(range(count), key=[symbol.s for symbol in SYMBOLS].__getitem__)
+    ranks = np.empty(count, np.int64)
+    ranks[order] = np.arange(count)
+    _RANKS[:] = ranks, count
     return ranks[codes]
 
 
@@ -64,17 +64,17 @@ def guid_keys(a: Array) -> Array:
 
 def int_keys(x: Vec) -> Array:
     """Integers that are equal where the items are: for finding, not for sorting. Of guids, only within one call."""
-    t = x.t
-    if t in T.FLOATS:
+    qtype = x.t
+    if qtype in T.FLOATS:
         a = x.a + 0.0 if x.a.dtype == np.float64 else x.a.astype(np.float64) + 0.0  # one zero only, and one null
         bits = a.view(np.int64)
         null = np.isnan(a)
         if null.any():
             bits[null] = _SIGN
         return bits
-    if t == T.G:
+    if qtype == T.G:
         return guid_keys(x.a)
-    return x.a.view(np.uint8) if t == T.B else x.a
+    return x.a.view(np.uint8) if qtype == T.B else x.a
 
 
 def bounds(keys: Array) -> tuple[int, int]:
@@ -84,25 +84,25 @@ def bounds(keys: Array) -> tuple[int, int]:
 
 def pack(keys: Array, lo: int, span: int) -> tuple[Array, int, int]:
     """Words that hold (key - lo) above the position: (words, bits of a position, bits of the key that were lost)."""
-    n = len(keys)
-    low = max(n - 1, 1).bit_length()
+    count = len(keys)
+    low = max(count - 1, 1).bit_length()
     lost = max(span.bit_length() + low - 64, 0)
     words = (keys.astype(np.int64, copy=False) - np.int64(lo)).view(_U64)  # wraps, as it should
     if lost:
         words >>= _U64(lost)
     words <<= _U64(low)
-    words |= np.arange(n, dtype=_U64)
+    words |= np.arange(count, dtype=_U64)
     return words, low, lost
 
 
 def grade_keys(keys: Array, down: bool = False) -> Array:
     """The stable permutation that sorts integer keys, ascending or descending."""
-    n = len(keys)
-    if n < 2:
-        return np.arange(n)
+    count = len(keys)
+    if count < 2:
+        return np.arange(count)
     if down:
         keys = ~keys
-    if keys.dtype.itemsize <= 2 or n < 64:
+    if keys.dtype.itemsize <= 2 or count < 64:
         return np.argsort(keys, kind="stable")
     lo, hi = bounds(keys)
     if hi - lo < 65536:

@@ -35,22 +35,22 @@ def _offset(keys: Array, lo: int) -> Array:
 
 def _first_table(at: Array, size: int) -> Array:
     """For each key of a small range, its first position; len(at) where it does not occur."""
-    n = len(at)
-    table = np.full(size, n, np.int64)
-    table[at[::-1]] = np.arange(n - 1, -1, -1)  # the last write counts
+    count = len(at)
+    table = np.full(size, count, np.int64)
+    table[at[::-1]] = np.arange(count - 1, -1, -1)  # the last write counts
     return table
 
 
 def distinct_keys(keys: Array) -> Array:
     """The positions, ascending, at which integer keys occur for the first time."""
-    n = len(keys)
-    if n <= _LITTLE:
+    count = len(keys)
+    if count <= _LITTLE:
         seen: dict[int, int] = {}
-        for k, v in enumerate(keys.tolist()):
-            if v not in seen:
-                seen[v] = k
+        for k, key in enumerate(keys.tolist()):
+            if key not in seen:
+                seen[key] = k
         return np.array(list(seen.values()), np.int64)
-    small = _small(keys, n)
+    small = _small(keys, count)
     if small is not None:
         return _distinct_small(_offset(keys, small[0]), small[1])
     lo, hi = bounds(keys)
@@ -110,10 +110,10 @@ def _distinct_small(at: Array, size: int) -> Array:
 
 def group_keys(keys: Array) -> tuple[Array, Array]:
     """Integer keys as (first positions of each in order of appearance, the number of its group for each item)."""
-    n = len(keys)
-    if n <= _LITTLE:
+    count = len(keys)
+    if count <= _LITTLE:
         return _group_little(keys)
-    small = _small(keys, n)
+    small = _small(keys, count)
     if small is not None:
         first = distinct_keys(keys)
         at = _offset(keys, small[0])
@@ -125,7 +125,7 @@ def group_keys(keys: Array) -> tuple[Array, Array]:
     new = _changes(tops)
     heads = order[new]
     first = np.sort(heads)
-    ids = np.empty(n, np.int64)
+    ids = np.empty(count, np.int64)
     ids[first] = np.arange(len(first))
     ids[order] = ids[heads][np.cumsum(new) - 1]
     return first, ids
@@ -136,10 +136,10 @@ def _group_little(keys: Array) -> tuple[Array, Array]:
     known: dict[int, int] = {}
     first: list[int] = []
     ids: list[int] = []
-    for k, v in enumerate(keys.tolist()):
-        g = known.get(v)
+    for k, key in enumerate(keys.tolist()):
+        g = known.get(key)
         if g is None:
-            g = known[v] = len(first)
+            g = known[key] = len(first)
             first.append(k)
         ids.append(g)
     return np.array(first, np.int64), np.array(ids, np.int64)
@@ -148,10 +148,10 @@ def _group_little(keys: Array) -> tuple[Array, Array]:
 def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
     """`group_lists_of` for a few keys, by a dictionary."""
     known: dict[int, list[int]] = {}
-    for k, v in enumerate(keys.tolist()):
-        g = known.get(v)
+    for k, key in enumerate(keys.tolist()):
+        g = known.get(key)
         if g is None:
-            known[v] = [k]
+            known[key] = [k]
         else:
             g.append(k)
     lists = list(known.values())
@@ -166,11 +166,11 @@ def _lists_little(keys: Array) -> tuple[Array, list[Array]]:
 
 def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     """Integer keys as (first positions of each in order of appearance, the positions of each)."""
-    n = len(keys)
-    if not n or (n <= _LITTLE and keys.dtype.itemsize > 1):
-        return _lists_little(keys) if n else (np.arange(0), [])
-    small = _small(keys, n)
-    if small is None or small[1] > min(16 * n + 256, 65536):
+    count = len(keys)
+    if not count or (count <= _LITTLE and keys.dtype.itemsize > 1):
+        return _lists_little(keys) if count else (np.arange(0), [])
+    small = _small(keys, count)
+    if small is None or small[1] > min(16 * count + 256, 65536):
         first, ids = group_keys(keys)
         return first, split_groups(ids, len(first))
     if small[1] <= _TWO:
@@ -190,7 +190,7 @@ def group_lists_of(keys: Array) -> tuple[Array, list[Array]]:
     there, first = there[place], first[place]
     stops = ends[there].tolist()
     starts = (ends[there] - counts[there]).tolist()
-    return first, [order[a:b] for a, b in zip(starts, stops, strict=True)]
+    return first, [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
 _TWO = 4  # a range of keys up to which there may well be two of them only
@@ -203,7 +203,7 @@ def split_groups(ids: Array, count: int) -> list[Array]:
     else:
         order = grade_keys(ids)
     ends = np.cumsum(np.bincount(ids, minlength=count)).tolist()
-    return [order[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    return [order[end:b] for end, b in zip([0, *ends], ends, strict=False)]
 
 
 def seek(tops: Array, keys: Array, right: bool) -> Array:
@@ -230,23 +230,23 @@ _MANY = 1 << 15  # keys, of which more do not stay in the cache
 
 def find_keys(hay: Array, needles: Array) -> Array:
     """The first position of each needle among integer keys; len(hay) where there is none."""
-    n, m = len(hay), len(needles)
-    if not n or not m:
-        return np.full(m, n, np.int64)
-    if n <= _LITTLE and m <= _LITTLE:
-        places = dict(zip(reversed(hay.tolist()), range(n - 1, -1, -1), strict=True))
+    count, m = len(hay), len(needles)
+    if not count or not m:
+        return np.full(m, count, np.int64)
+    if count <= _LITTLE and m <= _LITTLE:
+        places = dict(zip(reversed(hay.tolist()), range(count - 1, -1, -1), strict=True))
         get = places.get
-        return np.array([get(v, n) for v in needles.tolist()], np.int64)
-    if m <= 4 and n > 64:
-        return np.array([find_one(hay, v) for v in needles.tolist()], np.int64)
-    small = _small(hay, n + m)
+        return np.array([get(needle, count) for needle in needles.tolist()], np.int64)
+    if m <= 4 and count > 64:
+        return np.array([find_one(hay, needle) for needle in needles.tolist()], np.int64)
+    small = _small(hay, count + m)
     if small is not None:
         lo, size = small
         table = _first_table(_offset(hay, lo), size)
         at = _offset(needles, lo)
         if int(at.min()) >= 0 and int(at.max()) < size:
             return table[at]
-        edged = np.full(size + 2, n, np.int64)  # one place on either side for the needles outside the range
+        edged = np.full(size + 2, count, np.int64)  # one place on either side for the needles outside the range
         edged[1:-1] = table
         return edged[np.clip(at, -1, size) + 1]
     lo, hi = bounds(hay)
@@ -260,29 +260,29 @@ def find_keys(hay: Array, needles: Array) -> Array:
 
 def _search(tops: Array, order: Array, needles: Array) -> Array:
     """Needles in sorted keys, of which `order` tells the positions."""
-    n = len(tops)
+    count = len(tops)
     by = grade_keys(needles)  # sorted needles walk through memory in one direction
     some = needles[by]
     at = np.searchsorted(tops, some)
-    at[at == n] = 0
+    at[at == count] = 0
     out = np.empty(len(needles), np.int64)
-    out[by] = np.where(tops[at] == some, order[at], n)
+    out[by] = np.where(tops[at] == some, order[at], count)
     return out
 
 
 def _search_words(words: Array, low: int, needles: Array, lo: int, hi: int) -> Array:
     """Needles in sorted words of keys above positions: the first word not below (needle, 0) is the one."""
-    n = len(words)
+    count = len(words)
     inside = np.flatnonzero((needles >= lo) & (needles <= hi))
     some = needles[inside].astype(np.int64, copy=False) - np.int64(lo)
     by = grade_keys(some)
     some = some[by].view(_U64) << _U64(low)
     at = np.searchsorted(words, some)
-    at[at == n] = 0
+    at[at == count] = 0
     found = words[at]
     mask = _U64((1 << low) - 1)
-    out = np.full(len(needles), n, np.int64)
-    out[inside[by]] = np.where((found & ~mask) == some, (found & mask).view(np.int64), n)
+    out = np.full(len(needles), count, np.int64)
+    out[inside[by]] = np.where((found & ~mask) == some, (found & mask).view(np.int64), count)
     return out
 
 
@@ -296,45 +296,45 @@ def place_one(x: Vec, v: Any) -> int:
     One that is searched again and again gets a dictionary of its items, so that a loop of lookups takes no time for
     each that grows with the length.
     """
-    a = x.a
-    n = len(a)
-    if n < _HASHED or x.t == T.G:
-        return find_one(a, v)
+    array = x.a
+    count = len(array)
+    if count < _HASHED or x.t == T.G:
+        return find_one(array, v)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        return look.get(v, n)
+        return look.get(v, count)
     if look < _LOOKS:
         x.look = look + 1
-        return find_one(a, v)
-    x.look = known = dict(zip(reversed(a.tolist()), range(n - 1, -1, -1), strict=True))
-    return known.get(v, n)
+        return find_one(array, v)
+    x.look = known = dict(zip(reversed(array.tolist()), range(count - 1, -1, -1), strict=True))
+    return known.get(v, count)
 
 
 def place_row(x: Table, raws: tuple[Any, ...]) -> int:
     """The first row of a table of vectors that holds these raw items, as place_one; its length if there is none."""
-    n = len(x)
+    count = len(x)
     look = getattr(x, "look", 0)
     if look.__class__ is dict:
-        return look.get(raws, n)
-    if n >= _HASHED:
+        return look.get(raws, count)
+    if count >= _HASHED:
         if look >= _LOOKS:
-            rows = list(zip(*(c.a.tolist() for c in x.cols), strict=True))
-            x.look = known = dict(zip(reversed(rows), range(n - 1, -1, -1), strict=True))
-            return known.get(raws, n)
+            rows = list(zip(*(column.a.tolist() for column in x.cols), strict=True))
+            x.look = known = dict(zip(reversed(rows), range(count - 1, -1, -1), strict=True))
+            return known.get(raws, count)
         x.look = look + 1
-    hit = np.logical_and.reduce([c.a == v for c, v in zip(x.cols, raws, strict=True)])
-    at = int(hit.argmax()) if n else 0
-    return at if n and hit[at] else n
+    hit = np.logical_and.reduce([column.a == raw for column, raw in zip(x.cols, raws, strict=True)])
+    at = int(hit.argmax()) if count else 0
+    return at if count and hit[at] else count
 
 
 def find_one(hay: Array, v: Any) -> int:
     """The first position of one key, looking at ever larger blocks."""
-    n, start, step = len(hay), 0, 4096
-    while start < n:
+    count, start, step = len(hay), 0, 4096
+    while start < count:
         hit = hay[start:start + step] == v
         at = int(hit.argmax()) if len(hit) else 0
         if len(hit) and hit[at]:
             return start + at
         start += step
         step *= 4
-    return n
+    return count

@@ -34,16 +34,16 @@ def sort_keys(x: Vec) -> Array:
 
 def grade(x: Value, down: bool = False) -> Array:
     """The stable permutation that sorts a list, table (by its columns) or dictionary (by its values)."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         if not down and x.attr == "s":
             return np.arange(len(x.a))
         return grade_keys(sort_keys(x), down)
     if isinstance(x, List):
         return _grade_list(x, down)
-    if c is Table:
+    if cls is Table:
         return grade_columns(x.cols, down)
-    if c is Dict:
+    if cls is Dict:
         return grade(x.v, down)
     raise QError("type")
 
@@ -78,10 +78,10 @@ _FEW = 64  # strings, of which fewer are compared without a look for equal ones
 
 
 def _grade_list(x: Value, down: bool) -> Array:
-    n = len(x)
+    count = len(x)
     rows = string_rows(x)
-    ids = rows.ids() if rows is not None and n > _FEW else None
-    if rows is not None and ids is not None and len(ids[0]) * 4 < n:  # each different string compared once
+    ids = rows.ids() if rows is not None and count > _FEW else None
+    if rows is not None and ids is not None and len(ids[0]) * 4 < count:  # each different string compared once
         first = [rows.item(k) for k in ids[0].tolist()]
         ranks = np.empty(len(first), np.int64)
         ranks[sorted(range(len(first)), key=first.__getitem__)] = np.arange(len(first))
@@ -94,8 +94,8 @@ def _grade_list(x: Value, down: bool) -> Array:
     else:
         keys = list(map(cmp_to_key(compare), items))
     if not down:
-        return np.array(sorted(range(n), key=keys.__getitem__), np.int64)
-    return np.array(sorted(range(n - 1, -1, -1), key=keys.__getitem__)[::-1], np.int64)
+        return np.array(sorted(range(count), key=keys.__getitem__), np.int64)
+    return np.array(sorted(range(count - 1, -1, -1), key=keys.__getitem__)[::-1], np.int64)
 
 
 def _kind(x: Value) -> int:
@@ -104,8 +104,8 @@ def _kind(x: Value) -> int:
         return int(x.t)
     if isinstance(x, (List, Handle)):
         return 0
-    t = atom_t(x)
-    return t if t else 98 if x.__class__ is Table else 99 if x.__class__ is Dict else 100
+    qtype = atom_t(x)
+    return qtype if qtype else 98 if x.__class__ is Table else 99 if x.__class__ is Dict else 100
 
 
 def compare(x: Value, y: Value) -> int:
@@ -113,11 +113,11 @@ def compare(x: Value, y: Value) -> int:
     a, b = _kind(x), _kind(y)
     if a != b:
         return -1 if a < b else 1
-    tx, ty = atom_t(x), atom_t(y)
-    if tx and ty:
-        return _compare_atoms(x, y, tx)
-    if tx or ty:
-        return -1 if tx else 1
+    qtype, ty = atom_t(x), atom_t(y)
+    if qtype and ty:
+        return _compare_atoms(x, y, qtype)
+    if qtype or ty:
+        return -1 if qtype else 1
     if a < 98:
         for i, j in zip(seq_items(x), seq_items(y), strict=False):
             order = compare(i, j)
@@ -145,13 +145,13 @@ def _compare_atoms(x: Value, y: Value, t: int) -> int:
 
 def sort_vec(x: Vec, down: bool = False) -> Vec:
     """A vector's items in order; the array is new."""
-    t = x.t
-    if t in (T.S, T.G, T.ENUM):
-        return Vec(t, x.a[grade(x, down)], "", x.dom)
+    qtype = x.t
+    if qtype in (T.S, T.G, T.ENUM):
+        return Vec(qtype, x.a[grade(x, down)], "", x.dom)
     a = np.sort(x.a)
-    if t in T.FLOATS and len(a) and a[-1] != a[-1]:  # numpy puts nulls last, q first
+    if qtype in T.FLOATS and len(a) and a[-1] != a[-1]:  # numpy puts nulls last, q first
         a = np.roll(a, int(np.isnan(a).sum()))
-    return Vec(t, a[::-1].copy() if down else a)
+    return Vec(qtype, a[::-1].copy() if down else a)
 
 
 def is_sorted(x: Value) -> bool:

@@ -39,7 +39,7 @@ def null_of(x: Value) -> Value:
             return List([])
         return nulls_like(x.item(0))
     if x.__class__ is Table:
-        return Dict(sym_vec(x.names), collapse([null_of(c) for c in x.cols]))
+        return Dict(sym_vec(x.names), collapse([null_of(column) for column in x.cols]))
     if x.__class__ is Dict:
         return null_of(x.v)
     return NIL
@@ -50,13 +50,13 @@ def nulls_like(x: Value) -> Value:
     if x.__class__ is Vec:
         return empty(x.t)
     if x.__class__ is Atom or is_atom(x):
-        t = atom_t(x)
-        return atom(t, T.NULL[t]) if t and t not in (T.G, T.ENUM) else x if t == T.G else sym_at(0)
+        qtype = atom_t(x)
+        return atom(qtype, T.NULL[qtype]) if qtype and qtype not in (T.G, T.ENUM) else x if qtype == T.G else sym_at(0)
     if isinstance(x, List):
         return List([])
     if x.__class__ is Dict:
         return Dict(x.k, take_at(x.v, np.full(len(x.k), -1)) if x.keyed else
-                    collapse([nulls_like(v) for v in seq_items(x.v)]))
+                    collapse([nulls_like(item) for item in seq_items(x.v)]))
     if x.__class__ is Table:
         return take_at(x, np.empty(0, np.int64))
     return NIL
@@ -64,21 +64,21 @@ def nulls_like(x: Value) -> Value:
 
 def take_at(x: Value, at: np.ndarray) -> Value:
     """The items of a list, or rows of a table, at int64 positions; outside is null."""
-    n = len(x)
-    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < n  # below zero is far above
-    c = x.__class__
-    if inside and c is Vec:
+    count = len(x)
+    inside = not len(at) or int(np.maximum.reduce(at.view(np.uint64))) < count  # below zero is far above
+    cls = x.__class__
+    if inside and cls is Vec:
         return Vec(x.t, x.a.take(at), "", x.dom)
-    if c is Table:
+    if cls is Table:
         return Table(x.names, [take_at(col, at) for col in x.cols])
-    if c is Dict:
+    if cls is Dict:
         return Dict(take_at(x.k, at), take_at(x.v, at))
-    if c is Vec or c is Nd:
+    if cls is Vec or cls is Nd:
         if inside:
             return Nd(x.t, x.a[at])
-        if c is Vec:
+        if cls is Vec:
             out = np.empty(len(at), x.a.dtype)
-            good = (at >= 0) & (at < n)
+            good = (at >= 0) & (at < count)
             out[good] = x.a[at[good]]
             null = T.NULL[x.t]
             out[~good] = np.frombuffer(null, "V16")[0] if x.t == T.G else null
@@ -90,7 +90,7 @@ def take_at(x: Value, at: np.ndarray) -> Value:
     if inside:
         return collapse([items[k] for k in at.tolist()]) if len(at) else List([])
     null = null_of(x)
-    return collapse([items[k] if 0 <= k < n else null for k in at.tolist()])
+    return collapse([items[k] if 0 <= k < count else null for k in at.tolist()])
 
 
 def _flat_at(f: Flat, at: np.ndarray) -> Value:

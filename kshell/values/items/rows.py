@@ -37,7 +37,9 @@ class Rows:
     def items(self) -> list[bytes]:
         """The texts as byte strings."""
         raw = self.raw
-        return [raw[a:b] for a, b in zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)]
+        return [
+            raw[start:b] for start, b in zip(self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True)
+        ]
 
     def stripped(self) -> Rows:
         """The texts without blanks around them; these rows, if there are none."""
@@ -165,9 +167,9 @@ def string_rows(x: Value) -> Rows | None:
 
 def string_list(flat: Array, sizes: Array) -> Value:
     """Strings that stand one after the other in an array, by their sizes."""
-    n = len(sizes)
-    if n > 1 and sizes[0] and (sizes == sizes[0]).all():
-        return Nd(T.C, flat.reshape(n, int(sizes[0])))
+    count = len(sizes)
+    if count > 1 and sizes[0] and (sizes == sizes[0]).all():
+        return Nd(T.C, flat.reshape(count, int(sizes[0])))
     return flat_list(T.C, flat, np.cumsum(sizes))
 
 

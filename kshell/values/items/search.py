@@ -54,21 +54,21 @@ Array = np.ndarray
 
 def key_of(x: Value) -> Hashable:
     """A Python key that is equal for values that match (floats exactly)."""
-    t = atom_t(x)
-    if t:
+    qtype = atom_t(x)
+    if qtype:
         v = raw(x)
         if x.__class__ is EnumAtom:
-            return t, v, x.dom
-        return t, "0n" if v != v else v
-    c = x.__class__
-    if c is Vec:
-        a = float_keys(x.a) if x.t in T.FLOATS else x.a
-        return -x.t, x.dom, a.tobytes()
+            return qtype, v, x.dom
+        return qtype, "0n" if v != v else v
+    cls = x.__class__
+    if cls is Vec:
+        array = float_keys(x.a) if x.t in T.FLOATS else x.a
+        return -x.t, x.dom, array.tobytes()
     if isinstance(x, List):
         return "L", tuple(map(key_of, x.items))
-    if c is Dict:
+    if cls is Dict:
         return "D", key_of(x.k), key_of(x.v)
-    if c is Table:
+    if cls is Table:
         return "T", tuple(x.names), tuple(map(key_of, x.cols))
     return _function_key(x)
 
@@ -104,7 +104,7 @@ def codes(x: Value) -> Array:
     if ids is not None:
         return ids[1]
     known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(k, len(known)) for k in _item_keys(x)], np.int64)
+    return np.array([known.setdefault(key, len(known)) for key in _item_keys(x)], np.int64)
 
 
 _FEW = 16  # strings, of which fewer are looked at one by one
@@ -173,7 +173,7 @@ def widened(a: Array, t: int) -> Array:
 
 def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
     """Codes of the items of two lists or tables, equal where an item of one matches an item of the other."""
-    n = len(x)
+    count = len(x)
     if x.__class__ is Vec and y.__class__ is Vec:
         if x.t != y.t or x.dom != y.dom:
             if T.ENUM in (x.t, y.t):
@@ -184,26 +184,26 @@ def joint_codes(x: Value, y: Value) -> tuple[Array, Array]:
         if x.t != T.G:
             return int_keys(x), int_keys(y)
         both = int_keys(Vec(T.G, np.concatenate([x.a, y.a])))
-        return both[:n], both[n:]
+        return both[:count], both[count:]
     if x.__class__ is Table and y.__class__ is Table:
         if set(x.names) != set(y.names):
             raise QError("mismatch")
-        return joint_columns(x.cols, [y.col(c) for c in x.names])
+        return joint_columns(x.cols, [y.col(name) for name in x.names])
     both = codes(List(seq_items(x) + seq_items(y)))
-    return both[:n], both[n:]
+    return both[:count], both[count:]
 
 
 def joint_columns(xs: Sequence[Value], ys: Sequence[Value]) -> tuple[Array, Array]:
     """joint_codes of rows, given as columns."""
-    n = len(xs[0])
+    count = len(xs[0])
     out: Array | None = None
     for x, y in zip(xs, ys, strict=True):
         if not len(x) or not len(y):  # nothing can agree, whatever the types
-            return np.arange(n), np.arange(n, n + len(y))
+            return np.arange(count), np.arange(count, count + len(y))
         both = np.concatenate(joint_codes(x, y))
         out = both if out is None else pair_codes(out, both)
     assert out is not None
-    return out[:n], out[n:]
+    return out[:count], out[count:]
 
 
 # ------------------------------------------------------------------ distinct and group
@@ -238,10 +238,10 @@ def depth(x: Value) -> int:
 def find(x: Value, y: Value) -> Any:
     """Where y is among the items of x: an int if y is one item, an int64 array if it is a list of items (or a
     table of rows); len(x) where it is not. `y` nested deeper than that gives a list value."""
-    c = x.__class__
-    if c is Vec:
+    cls = x.__class__
+    if cls is Vec:
         return _find_in_vec(x, y)
-    if c is Table:
+    if cls is Table:
         return _find_in_table(x, y)
     if not isinstance(x, List):
         raise QError("type")
@@ -279,22 +279,22 @@ _SCANNED = 8  # items of which a shorter list is looked through each time
 def _find_one(x: List, y: Value) -> int:
     """The first item of a general list that matches y. One that is searched again and again gets a dictionary."""
     items, key = x.items, key_of(y)
-    n, look = len(items), x.look
-    if look.__class__ is not list and n >= _SCANNED:
+    count, look = len(items), x.look
+    if look.__class__ is not list and count >= _SCANNED:
         x.look = look = look + 1 if look < 2 else [0, {}]  # type: ignore[operator]
     if look.__class__ is list:
         known = look[1]
-        for i in range(look[0], n):
+        for i in range(look[0], count):
             known.setdefault(key_of(items[i]), i)
-        look[0] = n
-        return known.get(key, n)
+        look[0] = count
+        return known.get(key, count)
     many, vec = isinstance(y, List), y.__class__ is Vec
     for i, item in enumerate(items):
         if vec and (item.__class__ is not Vec or item.t != y.t or len(item.a) != len(y.a)):
             continue
         if (item.__class__ is y.__class__ or many) and key_of(item) == key:
             return i
-    return n
+    return count
 
 
 def _find_items(x: Value, y: Value) -> Array:
@@ -308,23 +308,23 @@ def _find_items(x: Value, y: Value) -> Array:
     known: dict[Hashable, int] = {}
     for i, k in enumerate(rows):
         known.setdefault(k, i)
-    n = len(x)
-    return np.array([known.get(k, n) for k in wanted], np.int64)
+    count = len(x)
+    return np.array([known.get(k, count) for k in wanted], np.int64)
 
 
 def _find_in_vec(x: Vec, y: Value) -> Any:
-    t = atom_t(y)
-    if t:
-        if t != x.t or t == T.ENUM:
-            if T.ENUM in (t, x.t):
+    qtype = atom_t(y)
+    if qtype:
+        if qtype != x.t or qtype == T.ENUM:
+            if T.ENUM in (qtype, x.t):
                 return find(unenum(x), unenum(y))
-            if t in WHOLE and x.t in WHOLE:
-                return int(find_keys(widened(x.a, x.t), widened(np.array([raw(y)], T.DTYPE[t]), t))[0])
+            if qtype in WHOLE and x.t in WHOLE:
+                return int(find_keys(widened(x.a, x.t), widened(np.array([raw(y)], T.DTYPE[qtype]), qtype))[0])
             raise QError("type")
-        if t in T.FLOATS:
+        if qtype in T.FLOATS:
             v = raw(y)
             return place_one(x, v) if v == v else find_one(np.isnan(x.a), True)
-        if t == T.G:
+        if qtype == T.G:
             return find_one(x.a, np.frombuffer(y.v, "V16")[0])
         return place_one(x, raw(y))
     if y.__class__ is Vec:
@@ -341,7 +341,7 @@ def _find_in_vec(x: Vec, y: Value) -> Any:
 
 def found_value(parts: list[Any]) -> Value:
     """Results of find as a list value."""
-    return collapse([longs(p) if p.__class__ is np.ndarray else p for p in parts])
+    return collapse([longs(part) if part.__class__ is np.ndarray else part for part in parts])
 
 
 def _find_in_table(x: Table, y: Value) -> Any:
@@ -350,14 +350,14 @@ def _find_in_table(x: Table, y: Value) -> Any:
     if y.__class__ is Dict:
         if y.keyed or not is_list(y.v) or y.k.__class__ is not Vec or y.k.t != T.S:
             raise QError("type")
-        names = [s.s for s in seq_items(y.k)]
+        names = [item.s for item in seq_items(y.k)]
         if set(names) != set(x.names):
             raise QError("mismatch")
         items = seq_items(y.v)
         if len(items) != len(names):
             raise QError("length")
         at = dict(zip(reversed(names), reversed(items), strict=True))
-        return find_row(x, [at[n] for n in x.names])
+        return find_row(x, [at[name] for name in x.names])
     if is_atom(y) and len(x.names) == 1:
         return find_row(x, [y])
     if not is_list(y) or len(y) != len(x.names):
@@ -380,8 +380,8 @@ def find_row(x: Table, items: Sequence[Value]) -> int:
         if not len(left):
             break
         hit &= equal_mask(col, item)
-    at = np.flatnonzero(hit)
-    return int(at[0]) if len(at) else len(x)
+    positions = np.flatnonzero(hit)
+    return int(positions[0]) if len(positions) else len(x)
 
 
 def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
@@ -400,18 +400,18 @@ def raw_row(x: Table, items: Sequence[Value]) -> tuple[Any, ...] | None:
 def equal_mask(col: Value, item: Value) -> Array:
     """Where the items of a list match one item, exactly."""
     if col.__class__ is Vec:
-        t = atom_t(item)
-        if T.ENUM in (t, col.t):
+        qtype = atom_t(item)
+        if T.ENUM in (qtype, col.t):
             col, item = unenum(col), unenum(item)
-            t = atom_t(item)
+            qtype = atom_t(item)
         if not len(col):
             return np.zeros(0, np.bool_)
-        if t != col.t:
+        if qtype != col.t:
             raise QError("type")
         v = raw(item)
         if v != v:
             return np.isnan(col.a)
-        return np.asarray(col.a == (np.frombuffer(v, "V16")[0] if t == T.G else v))
+        return np.asarray(col.a == (np.frombuffer(v, "V16")[0] if qtype == T.G else v))
     key = key_of(item)
     return np.array([key_of(i) == key for i in seq_items(col)], np.bool_)
 
@@ -428,8 +428,8 @@ def find_value(x: Value, y: Value) -> Value:
             raise QError("type")
         found = [find_value(x, i) for i in y.items]  # of atoms too: one of another type is 'type
         return collapse([f if is_list(i) else len(x) for i, f in zip(y.items, found, strict=True)])
-    at = find(x, y)
-    return longs(at) if at.__class__ is np.ndarray else at
+    positions = find(x, y)
+    return longs(positions) if positions.__class__ is np.ndarray else positions
 
 
 # ------------------------------------------------------------------ binary search
@@ -480,8 +480,8 @@ def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
     """Binary search by several columns: all but the last must agree, in the last the greatest not above (right), or
     the least not below. -1 where no row is found. The last column must be sorted within equal others."""
     x, y = xs[-1], ys[-1]
-    n, m = len(x), len(y)
-    if not n or not m:
+    count, m = len(x), len(y)
+    if not count or not m:
         return np.full(m, -1, np.int64)
     if x.__class__ is Vec and y.__class__ is Vec:
         if x.t != y.t and T.ENUM not in (x.t, y.t):
@@ -490,16 +490,16 @@ def search_rows(xs: Sequence[Value], ys: Sequence[Value], right: bool) -> Array:
     else:
         last = grade_ranks(List(seq_items(x) + seq_items(y)))
     if len(xs) == 1:
-        a, b = last[:n], last[n:]
+        a, b = last[:count], last[count:]
         at = seek(a, b, right) - (1 if right else 0)
-        return np.where(at < n, at, -1)
+        return np.where(at < count, at, -1)
     _, ids = group_keys(np.concatenate(joint_columns(xs[:-1], ys[:-1])))
     ranks, size = _ordered_dense(last)
     words = ids * size + ranks
-    order = grade_keys(ids[:n])
-    at = seek(words[:n][order], words[n:], right) - (1 if right else 0)
-    found = order[np.clip(at, 0, n - 1)]
-    return np.where((at >= 0) & (at < n) & (ids[found] == ids[n:]), found, -1)
+    order = grade_keys(ids[:count])
+    at = seek(words[:count][order], words[count:], right) - (1 if right else 0)
+    found = order[np.clip(at, 0, count - 1)]
+    return np.where((at >= 0) & (at < count) & (ids[found] == ids[count:]), found, -1)
 
 
 indexing.BIN.set(lambda x, y: search_sorted(x, y, True))

@@ -23,8 +23,8 @@ _SHARE = 0.95  # of the machine's memory that the process may fill
 
 def status(field: str) -> int:
     """A figure that the system keeps of the process, in bytes, by its name in /proc/self/status; 0 if it keeps none."""
-    with suppress(OSError), open("/proc/self/status") as f:
-        for line in f:
+    with suppress(OSError), open("/proc/self/status") as file:
+        for line in file:
             if line.startswith(field):
                 return int(line.split()[1]) * 1024
     return 0
@@ -32,8 +32,8 @@ def status(field: str) -> int:
 
 def _in_use() -> tuple[int, int]:
     """The bytes of the process that are in memory, and those of them that are its own: not of a file, not shared."""
-    with suppress(OSError, ValueError), open("/proc/self/statm") as f:
-        _, resident, shared, *_ = map(int, f.read().split())
+    with suppress(OSError, ValueError), open("/proc/self/statm") as file:
+        _, resident, shared, *_ = map(int, file.read().split())
         page = os.sysconf("SC_PAGE_SIZE")
         return resident * page, (resident - shared) * page
     return 0, 0
@@ -42,8 +42,8 @@ def _in_use() -> tuple[int, int]:
 def physical() -> int:
     """The memory of the machine, or of the container if that is less."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as f:
-        total = min(total, int(f.read()))
+    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
+        total = min(total, int(file.read()))
     return total
 
 

@@ -159,7 +159,7 @@ def _text(what: str, done: int, total: int | None, unit: str, seconds: float, me
     elif rate:
         parts.append(f"{_time((total - done) / rate)} left")
     if metrics is not None:
-        parts += [f"{k} {v:.4g}" for k, v in metrics().items()]
+        parts += [f"{key} {value:.4g}" for key, value in metrics().items()]
     return "  ".join(parts)
 
 

@@ -151,7 +151,7 @@ def _about(event: str, args: tuple[Any, ...]) -> None:
     name = os.fsdecode(path)
     if event == "open" and len(args) > 2 and isinstance(args[2], int) and args[2] & _WRITES and name != os.devnull:
         raise Agreed(f"noupdate: {name}")
-    if not (name.startswith(_SYSTEM) or any(_inside(name, at) for at in (os.getcwd(), *_LIBRARIES))):
+    if not (name.startswith(_SYSTEM) or any(_inside(name, library) for library in (os.getcwd(), *_LIBRARIES))):
         raise Agreed(f"access: {name}")
 
 

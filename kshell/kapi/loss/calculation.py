@@ -1,0 +1,169 @@
+"""Losses of tensors calculated, as torch does or as the k-api always did."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kshell import registry
+from kshell.errors import SAID, UNSAID, CallError, QError
+from kshell.kapi.base import guard
+from kshell.kapi.base.convert import as_tensor, is_array, kname, undefined
+from kshell.kapi.base.handles import (
+    TensorHandle,
+    VectorHandle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.forward import chosen_of
+from kshell.kapi.module.options import RECORDS, TypeRecord, class_of
+from kshell.registry import Entry
+from kshell.values.base.core import List, Value
+
+_BY_CLASS: dict[type, Entry] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossRecord(TypeRecord):
+    """The fields of the entry of a loss beside name and options."""
+
+    n: tuple[int, int] = (2, 2)  # the least and most tensors it takes
+    eg: tuple[str, str] = ("", "")  # arguments of a call of the function with the loss's name, and the result
+    functions: Sequence[str] = ()  # the functions that there are instead of one with the loss's name
+    shown: Sequence[str] | None = ()  # attributes that libtorch writes in the loss's text; None: not even brackets
+    text: str = ""  # that text, where ktorch has a class of its own
+
+
+RECORDS["loss"] = LossRecord
+
+
+def loss_record(entry: Entry) -> LossRecord:
+    """The record of a loss."""
+    record: LossRecord = entry.record
+    return record
+
+
+def type_of(m: Any) -> Entry:
+    """The loss that a live torch module is."""
+    if not _BY_CLASS:
+        _BY_CLASS.update({class_of(entry): entry for entry in registry.entries("loss")})
+    for cls in type(m).__mro__:
+        if cls in _BY_CLASS:
+            return _BY_CLASS[cls]
+    raise CallError(UNSAID, f"unrecognized loss module: {type(m).__name__}", given=SAID)
+
+
+def calculate(m: Any, tensors: Sequence[Any]) -> Any:
+    """The loss of tensors: input, target and what more the loss takes (batch weights, lengths)."""
+    least, most, special = _RULES.get(m.__class__) or _rule(m)
+    count = len(tensors)
+    if not least <= count <= most:
+        takes = f"{least}-{most}" if most > least else str(least)
+        raise QError(f"{type_of(m).name}: loss calculation expects {takes} tensors, {count} given")
+    x = tensors[0]
+    if x is None or tensors[-1] is None:
+        raise undefined()
+    device = x.device
+    for tensor in tensors:
+        if tensor.device != device:
+            tensors = _one_device(tensors)
+            break
+    if not tensors[0].is_cpu:
+        _on_device(m, tensors[0], tensors[1])
+    if special is not None:
+        return special(m, *tensors)
+    weight = m._buffers.get("weight")
+    if weight is not None and (weight.dtype != x.dtype or weight.device != tensors[0].device):
+        m = copy.copy(m)
+        m._buffers = {**m._buffers, "weight": weight.to(tensors[0])}
+    return m(*tensors)
+
+
+# by class of the torch module: the least and most tensors, and a function that calculates in its place
+_RULES: dict[type, tuple[int, int, Callable[..., Any] | None]] = {}
+
+
+def _rule(m: Any) -> tuple[int, int, Callable[..., Any] | None]:
+    entry = type_of(m)
+    rule = _RULES[m.__class__] = (*loss_record(entry).n, _SPECIAL.get(entry.name))
+    return rule
+
+
+def _on_device(m: Any, x: Any, y: Any) -> None:
+    """Refuse here what the CPU's calculation refuses and a GPU's does not survive."""
+    name = type_of(m).name
+    if name in _CLASSES and guard.readable(x) and guard.readable(y):
+        guard.classes(x, y, getattr(m, "ignore_index", _CLASSES[name]))
+    elif name == "bce" and guard.readable(x):
+        guard.probabilities(x)
+
+
+# losses whose targets may be numbers of classes, and a number besides that is none
+_CLASSES = {"ce": -100, "nll": -100, "multimargin": None, "multilabel": -1}
+
+
+def _one_device(tensors: Sequence[Any]) -> list[Any]:
+    """CPU tensors moved to the first other device among them."""
+    device = next(tensor.device for tensor in tensors if tensor.device.type != "cpu")
+    return [tensor.to(device) if tensor.device.type == "cpu" else tensor for tensor in tensors]
+
+
+def _bce(m: Any, x: Any, y: Any, w: Any = None) -> Any:
+    """torch takes targets from 0 to 1 only; others are calculated by the formula, as the k-api always did."""
+    w = None if w is None else w.to(x.dtype)
+    known = x.is_cpu or y.dtype is torch.bool or not y.numel() or not guard.readable(y)
+    low, high = (0, 1) if known else guard.span(y)  # see guard.classes
+    y = _flags(x, y)
+    try:
+        if low >= 0 and high <= 1:
+            return torch.nn.functional.binary_cross_entropy(x, y, w, reduction=m.reduction)
+    except RuntimeError as e:
+        if "target should be between 0 and 1" not in str(e):
+            raise
+    each = -(y * x.log().clamp(min=-100) + (1 - y) * (-x).log1p().clamp(min=-100))
+    each = each if w is None else each * w
+    return each if m.reduction == "none" else each.mean() if m.reduction == "mean" else each.sum()
+
+
+def _flags(x: Any, y: Any) -> Any:
+    """Targets that are no fractions, as numbers of the input's type."""
+    return y if y.is_floating_point() else y.to(x.dtype)
+
+
+def _bcelogits(m: Any, x: Any, y: Any, w: Any = None) -> Any:
+    class_weight = m.pos_weight
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        x, _flags(x, y), None if w is None else w.to(x.dtype), reduction=m.reduction,
+        pos_weight=None if class_weight is None else class_weight.to(x))
+
+
+def _kl(m: Any, x: Any, y: Any) -> Any:
+    """torch warns whenever the mean over all elements is asked for; this is the same number without the warning."""
+    if m.reduction != "mean":
+        return m(x, y)
+    return torch.nn.functional.kl_div(x, y, reduction="none", log_target=m.log_target).mean()
+
+
+def _ctc(m: Any, x: Any, y: Any, nx: Any, ny: Any) -> Any:
+    guard.ctc(x, y, nx, ny)
+    return m(x, y, nx, ny)
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {"bce": _bce, "bcelogits": _bcelogits, "ctc": _ctc, "kl": _kl}
+
+
+def inputs(args: Sequence[Value]) -> list[Any]:
+    """The tensors of a call: tensor handles, vectors of them, arrays, (vector;indices), or lists of these."""
+    tensors = []
+    for x in args:
+        if x.__class__ is TensorHandle or is_array(x):
+            tensors.append(as_tensor(x))
+        elif x.__class__ is VectorHandle:
+            tensors.extend(x.get())
+        elif x.__class__ is List:
+            chosen = chosen_of(x.items, "loss")
+            tensors.extend(inputs(x.items) if chosen is None else chosen)
+        else:
+            raise CallError("loss", f"unrecognized arg, {kname(x)}", given=SAID, expected=UNSAID)
+    return tensors

@@ -1,0 +1,200 @@
+"""Parts of tensors as q takes and changes them: `x[i]`, `x[i]:v`, `@[t;i;f;y]`, `?[x;y;z]`, the rows, two compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.errors import CallError, QError
+from kshell.kapi.base.args import long_of
+from kshell.kapi.base.call import invoke
+from kshell.kapi.base.convert import as_tensor, kname
+from kshell.kapi.base.handles import TensorHandle, behaviour, tensor_handle
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.tensor.operators import operand
+from kshell.values.base.core import HOLE, NIL, Value, is_list
+from kshell.values.base.functions import Prim
+from kshell.values.engine.apply import apply
+from kshell.values.session.interrupts import stoppable
+
+
+def _index_of(i: Value, t: Any) -> Any:
+    """One index as torch takes it: int, or a tensor of indices or flags; None for the whole dimension."""
+    if i is NIL or i is HOLE:
+        return None
+    number = long_of(i)
+    if number is not None:
+        return number
+    if i.__class__ is TensorHandle or is_list(i):
+        tensor = as_tensor(i, t)
+        if tensor.dtype == torch.bool:
+            return tensor
+        if not tensor.is_floating_point() or not tensor.numel():
+            return tensor.to(torch.int64)
+    raise CallError("index", expected="long(s) or boolean(s)", given=kname(i))
+
+
+def _checked(at: Any, size: int) -> Any:
+    """The index itself; 'index if it is outside a dimension (asked before torch is, since a GPU cannot recover)."""
+    if isinstance(at, int):
+        if not -size <= at < size:
+            raise QError("index")
+    elif at is not None and at.dtype != torch.bool and at.numel():
+        low, high = torch.aminmax(at)
+        if int(low) < -size or int(high) >= size:
+            raise QError("index")
+    return at
+
+
+def _indices(args: Sequence[Value], t: Any) -> list[Any]:
+    if len(args) > t.dim() and not (len(args) == 1 and (args[0] is NIL or args[0] is HOLE)):
+        raise QError("rank")
+    return [_checked(_index_of(i, t), size) for i, size in zip(args, t.shape, strict=False)]
+
+
+def _select(t: Any, at: Sequence[Any]) -> Any:
+    """t[i;j;..], each index selecting along its own dimension, as q's do. A view where that can be."""
+    for dim in range(len(at) - 1, -1, -1):
+        i = at[dim]
+        if i is None:
+            continue
+        if isinstance(i, int):
+            t = t.select(dim, i)
+        elif i.dtype == torch.bool or i.dim() != 1:
+            t = t[(slice(None),) * dim + (i,)]
+        else:
+            t = t.index_select(dim, torch.where(i < 0, i + t.shape[dim], i))
+    return t
+
+
+@behaviour("at", TensorHandle)
+def index(h: TensorHandle, args: Sequence[Value]) -> Value:
+    """`t i`, `t[i;j]`: a tensor; single items are 0-dimensional tensors. Negative indices count from the end."""
+    tensor = as_tensor(h)
+    return tensor_handle(invoke("index", lambda: _select(tensor, _indices(args, tensor))))
+
+
+def _places(t: Any, at: Sequence[Any]) -> tuple[Any, ...]:
+    """Indices of several dimensions as torch's advanced indexing takes them for all their combinations."""
+    lists = [i for i in at if isinstance(i, torch.Tensor)]
+    if len(lists) < 2:
+        return tuple(slice(None) if i is None else i for i in at)
+    indices: list[Any] = []
+    seen = 0
+    full = [torch.arange(n, device=t.device) if i is None else i for i, n in zip(at, t.shape, strict=False)]
+    count = sum(not isinstance(i, int) for i in full)
+    for i in full:
+        if isinstance(i, int):
+            indices.append(i)
+            continue
+        i = i.nonzero().squeeze(-1) if i.dtype == torch.bool else i
+        shape = [1] * count
+        shape[seen] = -1
+        indices.append(i.reshape(shape))
+        seen += 1
+    return tuple(indices)
+
+
+@behaviour("same", TensorHandle)
+def same(h: TensorHandle, other: TensorHandle) -> bool:
+    """Have two tensors the same type, size and elements? Doubles may differ a little, as in q's comparisons."""
+    tensor, b = as_tensor(h), as_tensor(other)
+    if tensor.dtype != b.dtype or tensor.shape != b.shape or tensor.device != b.device:
+        return False
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return invoke("converge", torch.equal, tensor, b)
+    return invoke("converge", torch.allclose, tensor, b, rtol=2.0**-43, atol=0, equal_nan=True)
+
+
+@behaviour("rows", TensorHandle)
+def rows(h: TensorHandle) -> list[Value]:
+    """The items along the first dimension; a tensor without dimensions is its own."""
+    tensor = as_tensor(h)
+    return [tensor_handle(i) for i in invoke("rows", tensor.unbind)] if tensor.dim() else [h]
+
+
+@behaviour("choose", TensorHandle)
+def choose(h: TensorHandle, x: Value, y: Value, z: Value) -> Value:
+    """`?[x;y;z]`: the elements of y where x is true, else those of z."""
+    tensor = as_tensor(h)
+    where = operand("?", x, tensor)
+    if getattr(where, "dtype", None) is not torch.bool:
+        raise QError(f"?: expected boolean(s), given {kname(x)}")
+    return tensor_handle(invoke("?", torch.where, where, operand("?", y, tensor), operand("?", z, tensor)))
+
+
+@behaviour("length", TensorHandle)
+def length(h: TensorHandle) -> int:
+    """How many rows there are."""
+    tensor = as_tensor(h)
+    if not tensor.dim():
+        raise QError("rank")
+    return len(tensor)
+
+
+@behaviour("amend", TensorHandle)
+def amend(h: TensorHandle, args: Sequence[Value], f: Value, y: Value) -> Value:
+    """`t[i]:y`, `t[i]+:y`, `@[t;i;f;y]`: changes the tensor in place. + and - count an index given twice twice."""
+    tensor = as_tensor(h)
+
+    def run() -> None:
+        at = _places(tensor, _indices(args, tensor))
+        name = f.name if f.__class__ is Prim else ""
+        with _writing(tensor):
+            if f is None or f is NIL or name == ":":
+                tensor[at] = _value(y, tensor)
+            elif name in ("+", "-") and y is not NIL and y is not HOLE and any(isinstance(i, torch.Tensor) for i in at):
+                _add_at(tensor, at, _value(y, tensor), 1 if name == "+" else -1)
+            else:
+                part = tensor_handle(tensor[at].clone())
+                result = stoppable(apply, f, (part,) if y is NIL or y is HOLE else (part, y))
+                tensor[at] = _value(result, tensor)
+
+    invoke("amend", run)
+    return h
+
+
+def _writing(t: Any) -> Any:
+    """The mode to write into a tensor in: a parameter is set, not differentiated."""
+    whole = t if t.is_leaf or t._base is None else t._base
+    return torch.set_grad_enabled(torch.is_grad_enabled() and not (whole.is_leaf and whole.requires_grad))
+
+
+@behaviour("undo", TensorHandle)
+def undo(h: TensorHandle, args: Sequence[Value]) -> Callable[[], None]:
+    """A function that restores the present values of the elements at an index, with their gradient history."""
+    tensor = as_tensor(h)
+
+    def kept() -> tuple[Any, Any]:
+        at = _places(tensor, _indices(args, tensor))
+        with _writing(tensor):
+            return at, tensor[at].clone()
+
+    at, before = invoke("amend", kept)
+
+    def put_back() -> None:
+        with _writing(tensor):
+            tensor[at] = before
+
+    return put_back
+
+
+def _add_at(t: Any, at: tuple[Any, ...], v: Any, sign: int) -> None:
+    shape = t[at].shape
+    whole = [torch.arange(n, device=t.device) if isinstance(i, slice) else i for i, n in zip(at, t.shape, strict=False)]
+    if any(isinstance(i, slice) for i in at) or len(at) < t.dim() or any(
+            isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in whole):
+        if len(at) == 1 and at[0].dtype != torch.bool and at[0].dim() == 1:
+            t.index_add_(0, at[0], v.expand(shape).to(t.dtype), alpha=sign)
+        else:
+            t[at] = t[at] + sign * v
+        return
+    index = tuple(i if isinstance(i, torch.Tensor) else torch.tensor(i, device=t.device) for i in at)
+    t.index_put_(index, (sign * v.to(t.dtype)).expand(shape), accumulate=True)
+
+
+def _value(y: Value, t: Any) -> Any:
+    """The values to put in: a tensor of the tensor's type."""
+    v = operand("amend", y, t)
+    v = v if isinstance(v, torch.Tensor) else torch.tensor(v)
+    return v.to(device=t.device, dtype=t.dtype)

@@ -1,0 +1,146 @@
+"""Data of models for training and testing: gathered from arguments, shown in batches in place, shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.errors import CallError, QError
+from kshell.kapi.base.args import (
+    is_empty,
+    long_of,
+    names_of,
+)
+from kshell.kapi.base.convert import is_array
+from kshell.kapi.base.handles import (
+    DictHandle,
+    TensorHandle,
+    VectorHandle,
+)
+from kshell.kapi.base.lazy_torch import torch
+from kshell.kapi.module.forward import inputs_of
+from kshell.kapi.tensor.batch_view import count, reordered, show_part, show_whole, whole_of
+from kshell.kapi.train.model import Data, Model, parts_of
+from kshell.values.base.core import Dict, List, Value, seq_items
+
+
+def gather(given: Sequence[Value], m: Any, call: str) -> Any:
+    """Arguments as data: None, a tensor, a list of tensors, or a dictionary of them. Tensors of handles are shared."""
+    parts = given[0].items if len(given) == 1 and given[0].__class__ is List else given
+    if parts and all(x.__class__ is DictHandle or (x.__class__ is Dict and names_of(x.k)) for x in parts):
+        return {key: value for x in parts for key, value in (
+            x.get().items() if x.__class__ is DictHandle else
+            zip(names_of(x.k) or (), (inputs_of(item, m, call)[0] for item in seq_items(x.v)), strict=True))}
+    if len(given) == 1:
+        x = given[0]
+        if is_empty(x):
+            return None
+        if x.__class__ is TensorHandle or is_array(x):
+            tensors = inputs_of(x, m, call)
+            return tensors[0] if tensors else None
+        tensors = inputs_of(x, m, call)
+        return tensors[0] if len(tensors) == 1 and x.__class__ is not VectorHandle else tensors
+    return [t for x in given for t in inputs_of(x, m, call)] or None
+
+
+def _check_sizes(x: Any, y: Any) -> int:
+    """The size of all tensors along their first dimension, -1 if there are none."""
+    n = -1
+    for t in (*parts_of(x), *parts_of(y)):
+        whole = whole_of(t)
+        size = whole.size(0) if whole.dim() else 1
+        if n >= 0 and size != n:
+            raise QError(f"tensor size mismatch, {n} vs {size}")
+        n = size
+    return n
+
+
+def assign(model: Model, test: bool, x: Any, y: Any) -> int:
+    n = _check_sizes(x, y)
+    model.put_data(Data(x, y, n), test)
+    return _batches(model, test)
+
+
+def define(model: Model, given: Sequence[Value], test: bool, call: str) -> int:
+    """New inputs and, if given, targets."""
+    if len(given) > 3:
+        raise QError(f"{call}: up to 3 args expected, (model;inputs;targets) but {len(given)} given")
+    x = gather(given[1:2], model.module, call)
+    y = gather(given[2:3], model.module, call)
+    return assign(model, test, x, y)
+
+
+def _batches(model: Model, test: bool) -> int:
+    """The number of batches of the data, -1 without data."""
+    data = model.data_of(test)
+    if data.n < 0:
+        return -1
+    s = model.settings(test)
+    return count(data.n, min(s["batchsize"] or data.n, data.n), s["droplast"])
+
+
+def restore(data: Data) -> int:
+    for tensor in data.tensors():
+        show_whole(tensor)
+    data.batch, data.hidden = -1, None
+    return max(data.n, 0)
+
+
+def _order(model: Model, data: Data) -> Any:
+    """A new order for the training data: of the global generator, or, where several tasks share the data, of one that
+    is the same for all."""
+    s = model.train
+    device = data.tensors()[0].device
+    if s["tasks"] < 2:
+        return torch.randperm(data.n, device=device)
+    if data.generator is None:
+        data.generator = torch.Generator(device if s["shufflecuda"] else "cpu").manual_seed(long_of(s["shuffleseed"]))
+    return torch.randperm(data.n, generator=data.generator, device=data.generator.device)
+
+
+def reorder(data: Data, order: Any) -> None:
+    data.x, data.y = _replaced(data.x, order), _replaced(data.y, order)
+
+
+def _replaced(part: Any, order: Any) -> Any:
+    if part is None:
+        return None
+    moved = reordered(parts_of(part), order)
+    return dict(zip(part, moved, strict=True)) if isinstance(part, dict) else moved if isinstance(part, list) \
+        else moved[0]
+
+
+def shuffle(model: Model) -> None:
+    data = model.data
+    restore(data)
+    if data.n > 0:
+        order = _order(model, data)
+        reorder(data, order)
+        data.order = order if data.order is None else data.order[order.to(data.order.device)]
+
+
+def begin(model: Model, test: bool) -> int:
+    """The start of an epoch: whole tensors, shuffled where that is asked for; the number of batches."""
+    if not test and model.train["shuffle"]:
+        shuffle(model)
+    else:
+        restore(model.data_of(test))
+    return _batches(model, test)
+
+
+def next_batch(model: Model, test: bool) -> bool:
+    data, s = model.data_of(test), model.settings(test)
+    first = data.batch < 0
+    i = s["task"] if first else data.batch + s["tasks"]
+    if i >= _batches(model, test):
+        restore(data)
+        return False
+    if first:
+        begin(model, test)
+    w = min(s["batchsize"] or data.n, data.n)
+    for tensor in data.tensors():
+        if not whole_of(tensor).dim():
+            raise CallError("testbatch" if test else "batch", "tensor has no dimensions", says=("tensor",))
+        show_part(tensor, i * w, min(w, data.n - i * w))
+    data.batch = i
+    return True

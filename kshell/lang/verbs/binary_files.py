@@ -1,0 +1,103 @@
+"""Files: bytes as they are, and records of fixed width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.lang.verbs import internal
+from kshell.lang.verbs.files import path_of, range_of
+from kshell.registry import verb
+from kshell.store import atomic, compress, kdb, text
+from kshell.values.base import types as T
+from kshell.values.base.core import (
+    List,
+    Nd,
+    Sym,
+    Value,
+    Vec,
+    atom_t,
+    raw,
+    sym_vec,
+    text_of,
+)
+from kshell.values.session.restrict import refuse
+
+_WIDTHS = {"b": 1, "x": 1, "h": 2, "i": 4, "j": 8, "e": 4, "f": 8, "c": 1, "p": 8, "d": 4, "t": 4, "m": 4, "n": 8,
+           "u": 4, "v": 4, "z": 8, "g": 16}  # fmt: skip
+
+
+@verb("1:", effect="own")
+def binary_file(x: Value, y: Value) -> Value:
+    """Binary files: save bytes, or load typed columns of fixed width.
+
+    q)`:/tmp/kshell_doc.bin 1:0x0100000002000000
+    `:/tmp/kshell_doc.bin
+    q)(enlist"i";enlist 4)1:`:/tmp/kshell_doc.bin
+    1 2
+    q)hdel`:/tmp/kshell_doc.bin;
+    """
+    if x.__class__ is Sym:
+        return save_binary(x, y, None)
+    if x.__class__ is List and len(x) == 4 and x.items[0].__class__ is Sym:
+        return save_binary(x.items[0], y, internal.packing(*x.items[1:]))
+    if x.__class__ is not List or len(x) != 2:
+        raise QError("type")
+    types, widths = x.items
+    big = not (types.__class__ is Vec and types.t == T.C)  # widths first: most significant byte first
+    if big:
+        types, widths = widths, types
+    if widths.__class__ is not Vec or widths.t not in (T.H, T.I, T.J):
+        raise QError("type")
+    data = y.a.tobytes() if y.__class__ is Vec and y.t in (T.X, T.C) else text.read_bytes(*range_of(y))
+    return List(_records(text_of(types), [int(w) for w in widths.a], data, ">" if big else "<"))
+
+
+def save_binary(file: Sym, y: Value, packing: kdb.Packing | None) -> Value:
+    """Write an atom's or vector's bytes as they are; a list is written as a data file."""
+    refuse("1:")
+    path = path_of(file)
+    if isinstance(y, List):
+        kdb.write(path, y, packing)
+        return file
+    qtype = y.t if y.__class__ is Vec else atom_t(y)
+    if not qtype or qtype in (T.S, T.ENUM):
+        raise QError("type")
+    data = y.a.tobytes() if y.__class__ is Vec else np.array(raw(y), T.DTYPE[qtype]).tobytes()
+    if packing is not None and packing.algorithm:
+        data = compress.pack(data, packing.logical, packing.level)
+    atomic.write_bytes(path, data)
+    return file
+
+
+def _records(codes: str, widths: list[int], data: bytes, order: str) -> list[Value]:
+    if len(codes) != len(widths):
+        raise QError("length")
+    size = sum(widths)
+    if size <= 0 or min(widths) < 0:
+        raise QError("length")
+    rows = np.frombuffer(data, np.uint8, len(data) // size * size).reshape(-1, size)
+    out: list[Value] = []
+    at = 0
+    for code, width in zip(codes, widths, strict=True):
+        part = np.ascontiguousarray(rows[:, at : at + width])
+        at += width
+        if code != " ":
+            out.append(_field(code.lower(), width, part, order))
+    return out
+
+
+def _field(code: str, w: int, part: np.ndarray, order: Any) -> Value:
+    """The values of one field of all records."""
+    if code == "*" or (code == "c" and w > 1):
+        return Nd(T.C, part) if len(part) else List([])
+    if code == "s":
+        return sym_vec([bytes(r).rstrip(b"\0 ").decode("utf-8", "surrogateescape") for r in part])
+    if _WIDTHS.get(code) != w:
+        raise QError("type")
+    t = T.BY_CHAR[code]
+    if code == "g":
+        return Vec(t.num, part.view(t.dtype).reshape(-1))
+    return Vec(t.num, part.view(t.dtype.newbyteorder(order)).reshape(-1).astype(t.dtype))

@@ -1,0 +1,103 @@
+"""The side of a session that the prompt asks: its state, the names there are, and what may be said of them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kshell import registry
+from kshell.lang.console.outline import is_table, outline
+from kshell.values.base.core import Dict, List, Table, Value
+from kshell.values.base.functions import Handle
+from kshell.values.session import memory
+
+if TYPE_CHECKING:
+    from kshell.values.change.names import Names
+
+SWITCHED = 0.0005  # seconds after which a thread that loads the k-api hands over Python's lock
+
+
+class PromptMixin:
+    """The part of a session that answers the prompt."""
+
+    if TYPE_CHECKING:
+        names: Names
+        _handles: Any
+
+    def prepare(self, first: Callable[[], object] = lambda: None) -> threading.Thread:
+        """Load the k-api and torch in the background, so that their first use need not wait; call `first` between the
+        two. Meanwhile Python's lock is handed over often, so that the prompt answers."""
+
+        def work() -> None:
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(SWITCHED)
+            try:
+                from kshell.kapi.base.lazy_torch import load, map_libraries
+
+                self.names.load_builtins()
+                first()
+                map_libraries()
+                load()
+            except Exception:  # the first use tells what is wrong
+                return
+            finally:
+                sys.setswitchinterval(interval)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        return thread
+
+    def status(self) -> tuple[str, int, int]:
+        """The default device, the bytes of memory in use (of a GPU, if one is used) and the number of live handles."""
+        device, used = "cpu", 0
+        if "kshell.kapi.console.completion" in sys.modules:  # else nothing has asked for another device
+            from kshell.kapi.console import completion
+
+            device, used = completion.device()
+        return device, used or memory.status("VmRSS"), 0 if self._handles is None else len(self._handles)
+
+    def words(self, call: str) -> list[tuple[str, str]]:
+        """The symbols that a call of the k-api takes, and a few words on each."""
+        from kshell.kapi.console import completion
+
+        return completion.of_call(call)
+
+    def options_of(self, entry: registry.Entry) -> tuple[registry.Option, ...]:
+        """The options of an entry, as far as they are known without importing torch."""
+        if entry.options or "kshell.kapi.console.completion" not in sys.modules:
+            return entry.options
+        from kshell.kapi.console import completion
+
+        return completion.options(entry)
+
+    def forms(self, entry: registry.Entry) -> tuple[str, ...]:
+        """The ways to call an entry."""
+        from kshell.kapi.console.help import forms_of
+
+        return forms_of(entry)
+
+    def notes(self, x: Value) -> list[str]:
+        """Notes for the lines that the console shows of a value with handles: what each object is."""
+        if self._handles is None or not isinstance(x, Handle | Dict | List | Table):
+            return []
+        from kshell.kapi.console import notes
+
+        return notes.shown(x)
+
+    def table_names(self) -> list[str]:
+        """The names of the tables of the present namespace."""
+        space = self.names.spaces.get(self.names.current, {})
+        return sorted(name for name, x in list(space.items()) if is_table(x))
+
+    def parts(self, name: str) -> list[tuple[str, str]]:
+        """The parts of a global variable by name, with the kind of each: columns of a table, keys of a dictionary,
+        children and parameters of a module. Nothing is computed for it."""
+        space, last = self.names.split(name)
+        x = self.names.spaces.get(space, {}).get(last) if last != "__builtins__" else None
+        if isinstance(x, Handle):
+            from kshell.kapi.console import completion
+
+            return completion.parts(x)
+        return outline(x)

@@ -1,0 +1,83 @@
+"""Items that a vector, list or table takes: those of its own type, at its end or in the place of others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kshell.errors import QError
+from kshell.values.base import types as T
+from kshell.values.base.build import collapse
+from kshell.values.base.core import (
+    Dict,
+    EnumAtom,
+    List,
+    Table,
+    Value,
+    Vec,
+    atom_t,
+    raw,
+    seq_items,
+)
+from kshell.values.items.pick import domain, unenum
+from kshell.values.items.search import find
+
+
+def retype(x: Vec, items: list[Value]) -> Vec:
+    """Items as a vector of x's type; 'type if one of them is of another."""
+    if x.t == T.ENUM:
+        return Vec(T.ENUM, np.array([enum_code(x, i) for i in items], np.int64), "", x.dom)
+    out = collapse(items)
+    if out.__class__ is not Vec or out.t != x.t:
+        raise QError("type")
+    return out
+
+
+def enum_code(x: Vec, item: Value) -> int:
+    if item.__class__ is EnumAtom and item.dom == x.dom:
+        return int(item.v)
+    positions = find(domain(x.dom), item)
+    if positions >= len(domain(x.dom)):
+        raise QError("cast")
+    return int(positions)
+
+
+def append_item(x: Value, item: Value) -> Value:
+    """A list with one more item. A vector stays one: an item of another type is 'type; an empty list may become
+    a vector of the item's type."""
+    if x.__class__ is Vec:
+        t = atom_t(item)
+        if x.t == T.ENUM:
+            return Vec(T.ENUM, np.append(x.a, enum_code(x, item)), "", x.dom)
+        if t == T.ENUM and x.t == T.S:
+            item, t = unenum(item), T.S
+        if t != x.t:
+            raise QError("type")
+        one = np.frombuffer(item.v, "V16") if t == T.G else np.array([raw(item)], x.a.dtype)
+        return Vec(t, np.concatenate([x.a, one]), "")
+    if x.__class__ is Table:
+        same = item.__class__ is Dict and item.k.__class__ is Vec and item.k.t == T.S
+        if same and [item.s for item in item.k.items] == x.names:
+            return append_row(x, item)
+        return List([*x.items, item])
+    if not len(x):
+        return collapse([item])
+    out = List([*x.items, item])
+    if x.__class__ is List and x.look.__class__ is list:
+        out.look, x.look = x.look, 0  # what is known of the items before stays true
+    return out
+
+
+def append_row(t: Table, row: Value) -> Table:
+    """A table with one more row, from a dictionary of its columns or a list of their items."""
+    if row.__class__ is Dict:
+        names = [item.s for item in seq_items(row.k)]
+        items = seq_items(row.v)
+        if set(names) != set(t.names):
+            raise QError("mismatch")
+        at = dict(zip(reversed(names), reversed(items), strict=True))
+        items = [at[name] for name in t.names]
+    else:
+        items = seq_items(row)
+        if len(items) != len(t.names):
+            raise QError("length")
+    return Table(t.names, [append_item(column, i) for column, i in zip(t.cols, items, strict=True)])

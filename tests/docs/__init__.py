@@ -1,0 +1,1 @@
+"""The documentation, the examples and the tutorials do what they say."""

@@ -1,0 +1,1 @@
+"""kshell/families: the numbers of each family's optimizers and rules."""

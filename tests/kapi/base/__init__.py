@@ -1,0 +1,1 @@
+"""kshell/kapi/base: handles, arguments and conversions, and what calls leave behind that fail."""

@@ -1,0 +1,1 @@
+"""kshell/kapi/checkpoint: checkpoints and snapshots, kills while they are saved, damaged and hostile files."""

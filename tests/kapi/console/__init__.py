@@ -1,0 +1,1 @@
+"""kshell/kapi/console: help, progress lines, curves and logs."""

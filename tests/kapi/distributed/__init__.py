@@ -1,0 +1,1 @@
+"""kshell/kapi/distributed: modules that several processes share."""

@@ -1,0 +1,1 @@
+"""kshell/kapi/math: every math function against torch."""

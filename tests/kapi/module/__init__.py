@@ -1,0 +1,1 @@
+"""kshell/kapi/module: module types and layers against torch."""

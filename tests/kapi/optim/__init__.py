@@ -1,0 +1,1 @@
+"""kshell/kapi/optim and kshell/optim: optimizers, schedulers, parameter tables and state."""

@@ -1,0 +1,1 @@
+"""kshell/kapi/train: runs, their options and averages, and whole programs against plain PyTorch."""

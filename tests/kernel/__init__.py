@@ -1,0 +1,1 @@
+"""kshell/kernel and kshell/notebook.py: the Jupyter kernel and the magics."""

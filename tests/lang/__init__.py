@@ -1,0 +1,1 @@
+"""kshell/lang: the compiler, queries, display and what a session does beside evaluation."""

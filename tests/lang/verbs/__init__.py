@@ -1,0 +1,1 @@
+"""kshell/lang/verbs: what verbs compute, and of which type the result is."""

@@ -1,0 +1,1 @@
+"""kshell/parallel: jobs of several processes, and what all of them refuse."""

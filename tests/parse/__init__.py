@@ -1,0 +1,1 @@
+"""kshell/parse: trees, literals, errors and scripts."""
